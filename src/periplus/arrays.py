@@ -1,0 +1,154 @@
+"""Named arrays in one checksummed, memory-mapped file: the brick that segments, graphs and checkpoints are made of.
+
+    magic 8 bytes | version u32 | header length u32 | header (JSON) | header fingerprint u64 | padding
+    array 0, padded to 64 bytes | array 1 | ...
+
+The header names each array's type, shape, offset and xxh3 fingerprint. See docs/formats/arrays.md.
+"""
+
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from periplus.errors import CorruptFile, NewerFormat
+from periplus.files import disk_errors, sync_folder
+from periplus.fingerprint import fingerprint
+
+__all__ = ["ArrayFile", "write_arrays"]
+
+_MAGIC: Final = b"PERIPLUS"
+_VERSION: Final = 1
+_ALIGN: Final = 64
+_PREFIX: Final = struct.Struct("<8sII")
+_ALLOWED: Final = frozenset(("|u1", "|i1", "|b1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8"))
+
+AnyArray = npt.NDArray[Any]
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    fingerprint: int
+
+
+class _Header(msgspec.Struct, frozen=True):
+    kind: str
+    arrays: tuple[_Entry, ...]
+    notes: dict[str, Any] = {}
+
+
+def write_arrays(path: Path, kind: str, arrays: Mapping[str, AnyArray], notes: Mapping[str, Any] | None = None) -> int:
+    """Write `arrays` (and small JSON `notes`) to a new file, synced; give back its length in bytes."""
+    solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header, start = _lay_out(kind, solid, dict(notes or {}))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with disk_errors(path):
+        with temporary.open("wb") as file:
+            file.write(_PREFIX.pack(_MAGIC, _VERSION, len(header)))
+            file.write(header)
+            file.write(struct.pack("<Q", fingerprint(header)))
+            file.write(b"\0" * (start - file.tell()))
+            for array in solid.values():
+                file.write(_bytes_of(array))
+                file.write(b"\0" * (-array.nbytes % _ALIGN))
+            length = file.tell()
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    return length
+
+
+def _bytes_of(array: AnyArray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _lay_out(kind: str, arrays: Mapping[str, AnyArray], notes: dict[str, Any]) -> tuple[bytes, int]:
+    """Encode the header. Offsets count from the first array, so they do not depend on the header's length."""
+    entries = []
+    offset = 0
+    for name, array in arrays.items():
+        entries.append(_Entry(name, array.dtype.str, array.shape, offset, fingerprint(_bytes_of(array))))
+        offset += array.nbytes + (-array.nbytes % _ALIGN)
+    header = msgspec.json.encode(_Header(kind, tuple(entries), notes))
+    end = _PREFIX.size + len(header) + 8
+    return header, end + (-end % _ALIGN)
+
+
+class ArrayFile:
+    """A file of named arrays, opened read-only and memory-mapped. Headers are verified now, arrays by `check`."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self.path = path
+        try:
+            raw = np.memmap(path, dtype=np.uint8, mode="r")
+        except (OSError, ValueError) as error:
+            raise CorruptFile(f"{path} cannot be opened: {error}.") from error
+        header, self._start = self._read_header(raw)
+        if header.kind != kind:
+            raise CorruptFile(f"{path} holds '{header.kind}', not '{kind}'.")
+        self._entries = {entry.name: entry for entry in header.arrays}
+        self.notes = header.notes
+        self._raw = raw
+        self._views = {entry.name: self._view(entry) for entry in header.arrays}
+
+    def _read_header(self, raw: AnyArray) -> tuple[_Header, int]:
+        if len(raw) < _PREFIX.size:
+            raise CorruptFile(f"{self.path} is cut off: {len(raw)} bytes.")
+        magic, version, length = _PREFIX.unpack(raw[: _PREFIX.size].tobytes())
+        if magic != _MAGIC:
+            raise CorruptFile(f"{self.path} is not a Periplus file.")
+        if version > _VERSION:
+            raise NewerFormat(f"{self.path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
+        end = _PREFIX.size + length
+        if len(raw) < end + 8:
+            raise CorruptFile(f"{self.path} is cut off in its header.")
+        header = raw[_PREFIX.size : end].tobytes()
+        if struct.unpack("<Q", raw[end : end + 8].tobytes())[0] != fingerprint(header):
+            raise CorruptFile(f"{self.path} has a damaged header.")
+        try:
+            decoded = msgspec.json.decode(header, type=_Header)
+        except msgspec.MsgspecError as error:
+            raise CorruptFile(f"{self.path} has an unreadable header: {error}.") from error
+        return decoded, end + 8 + (-(end + 8) % _ALIGN)
+
+    def _view(self, entry: _Entry) -> AnyArray:
+        if entry.dtype not in _ALLOWED or any(n < 0 for n in entry.shape) or entry.offset < 0:
+            raise CorruptFile(f"{self.path} has an impossible array '{entry.name}'.")
+        dtype = np.dtype(entry.dtype)
+        count = 1
+        for n in entry.shape:
+            count *= n
+        begin = self._start + entry.offset
+        end = begin + count * dtype.itemsize
+        if end > len(self._raw):
+            raise CorruptFile(f"{self.path} is cut off in '{entry.name}'.")
+        view: AnyArray = np.asarray(self._raw[begin:end]).view(dtype).reshape(entry.shape)
+        return view
+
+    def __getitem__(self, name: str) -> AnyArray:
+        try:
+            return self._views[name]
+        except KeyError:
+            raise CorruptFile(f"{self.path} has no array '{name}'.") from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._views
+
+    def sizes(self) -> dict[str, int]:
+        """Give the bytes that each array takes."""
+        return {name: view.nbytes for name, view in self._views.items()}
+
+    def check(self) -> None:
+        """Read everything and compare the fingerprints; raise `CorruptFile` for the first that differs."""
+        for name, entry in self._entries.items():
+            if fingerprint(_bytes_of(self._views[name])) != entry.fingerprint:
+                raise CorruptFile(f"{self.path} is damaged in '{name}'.")

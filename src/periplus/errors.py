@@ -1,0 +1,84 @@
+"""What can go wrong. One tree, in one file; every error is one clear line and, where we know it, what to do next.
+
+    PeriplusError
+    ├── SettingsError          a setting is unknown, of the wrong type or out of range
+    ├── BadInput               something a person or a file gave us cannot be used
+    │   ├── BadUrl             a string that is no URL, or one we do not fetch
+    │   └── BadFile            a file to import or evaluate that cannot be read
+    ├── DataError              the data folder cannot be used as it is
+    │   ├── NothingHere        no pages, or no index, where some are needed
+    │   ├── NewerFormat        written by a later version of Periplus
+    │   ├── CorruptFile        checksum, magic or length is wrong
+    │   └── FolderInUse        another process is writing to it
+    ├── DiskFailed             the disk is full, read-only or failing
+    ├── PortInUse              cannot listen where we were told to
+    ├── NoNetwork              nothing can be reached at all
+    └── MissingPart            an optional extra or a system program is not installed
+
+A page that cannot be fetched or parsed is no exception: it is an ordinary outcome, see `records.Outcome`.
+All errors take positional strings only, so that they survive pickling between processes.
+"""
+
+
+class PeriplusError(Exception):
+    """Any error that Periplus raises on purpose. `hint` says what to do next."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class SettingsError(PeriplusError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class BadInput(PeriplusError):
+    """Something a person or a file gave us cannot be used."""
+
+
+class BadUrl(BadInput):
+    """A string that is no URL, or a URL that Periplus does not fetch."""
+
+
+class BadFile(BadInput):
+    """A file to import or to evaluate that cannot be read."""
+
+
+class DataError(PeriplusError):
+    """The data folder cannot be used as it is."""
+
+
+class NothingHere(DataError):
+    """No pages, or no index, where some are needed."""
+
+
+class NewerFormat(DataError):
+    """The file or folder was written by a later version of Periplus."""
+
+
+class CorruptFile(DataError):
+    """A checksum, a magic number or a length is wrong. The message names the file."""
+
+
+class FolderInUse(DataError):
+    """Another process is writing to this data folder."""
+
+
+class DiskFailed(PeriplusError):
+    """The disk is full, read-only or failing. What was committed before is safe."""
+
+
+class PortInUse(PeriplusError):
+    """Cannot listen at the address we were told to use."""
+
+
+class NoNetwork(PeriplusError):
+    """Nothing can be reached: not one of the hosts answered."""
+
+
+class MissingPart(PeriplusError):
+    """An optional extra or a system program is not installed."""

@@ -1,0 +1,120 @@
+"""How bytes get onto a disk so that a crash cannot tear them: atomic replacement, syncing, folder stamps and locks."""
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, PeriplusError
+
+__all__ = [
+    "DATA_FORMAT",
+    "disk_errors",
+    "lock_folder",
+    "open_data_folder",
+    "sync_folder",
+    "write_atomically",
+]
+
+DATA_FORMAT: Final = 1
+"""The format of a data folder; a folder with a higher number is refused, never guessed at."""
+
+_STAMP: Final = "periplus.json"
+
+
+class _Stamp(msgspec.Struct, frozen=True):
+    format: int
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's complaints about a disk into one `DiskFailed` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise disk_failure(path, error) from error
+
+
+def disk_failure(path: Path, error: OSError) -> PeriplusError:
+    """Say in one line what the disk refused, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFailed(f"The disk is full: cannot write {path}.", "Free some space and run the same command again.")
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return DiskFailed(f"Not allowed to write {path}.", "Choose another folder with --folder, or change its rights.")
+    return DiskFailed(f"The disk refused {path}: {error.strerror or error}.", "Check the disk.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the folder's own entries (new names, renames) durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, data: bytes | memoryview) -> None:
+    """Write a whole file so that a reader, or a crash, sees either the old content or the new."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with disk_errors(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def open_data_folder(folder: Path, *, create: bool) -> Path:
+    """Check (or, with `create`, make) a data folder and its stamp; give the folder back."""
+    stamp = folder / _STAMP
+    if not stamp.exists():
+        if create:
+            with disk_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(stamp, msgspec.json.encode(_Stamp(format=DATA_FORMAT)))
+        return folder
+    try:
+        found = msgspec.json.decode(stamp.read_bytes(), type=_Stamp).format
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{stamp} is not readable: {error}.", 'Restore it: {"format": 1}.') from error
+    if found > DATA_FORMAT:
+        raise NewerFormat(
+            f"{folder} was written by a newer Periplus (format {found}; this one knows {DATA_FORMAT}).",
+            "Upgrade Periplus, or use another --folder.",
+        )
+    return folder
+
+
+@contextlib.contextmanager
+def lock_folder(folder: Path, purpose: str) -> Iterator[None]:
+    """Hold the one writer's lock of `folder` for `purpose`; the lock dies with the process, however it ends."""
+    path = folder / f".{purpose}.lock"
+    with disk_errors(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            raise FolderInUse(
+                f"{folder} is in use: process {owner} is busy with '{purpose}' there.",
+                "Wait for it, stop it, or use another --folder.",
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(str(os.getpid()))
+        file.flush()
+        yield

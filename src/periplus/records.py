@@ -1,0 +1,246 @@
+"""What passes between rooms. These records are the whole vocabulary; rooms share nothing else.
+
+Address   a URL in canonical form, taken apart once
+Due       an address whose turn it is
+Fetched   what one GET brought back
+Link      one reference from a page, with its text
+Page      what was read out of the bytes
+Visit     one fetch and all that came of it: the line the crawl log keeps, and the index reads
+Query     what a person asked
+Candidates  documents that match, best first, as arrays
+Hit       one result as a person sees it
+ResultPage  all of the answer
+"""
+
+import enum
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Address",
+    "Candidates",
+    "Due",
+    "Fetched",
+    "Hit",
+    "Link",
+    "Outcome",
+    "Page",
+    "Query",
+    "ResultPage",
+    "Visit",
+]
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A URL in canonical form, taken apart once. Made by `periplus.url.address` only."""
+
+    url: str
+    """The canonical form, ASCII, without a fragment."""
+    scheme: str
+    host: str
+    """Lower-case ASCII; an IPv6 address keeps its brackets."""
+    port: int
+    """The port that is connected to, also when the URL leaves it out."""
+    path: str
+    """Path and query, at least '/'."""
+    domain: str
+    """The registered domain ('example.co.uk'), or the host where there is none."""
+    key: int
+    """64-bit fingerprint of `url`."""
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what one robots.txt speaks for."""
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+class Due(msgspec.Struct, frozen=True):
+    """An address whose turn it is."""
+
+    address: Address
+    depth: int = 0
+    """Links followed since a seed."""
+    rank: float = 0.0
+    """Crawl rank; higher is sooner."""
+    attempt: int = 0
+    """How often it was tried before."""
+    hops: int = 0
+    """Redirects followed to get here."""
+
+
+class Outcome(enum.StrEnum):
+    """How a fetch ended. Only OK has a body worth reading; the rest are ordinary, and counted."""
+
+    OK = "ok"
+    REDIRECT = "redirect"
+    NOT_MODIFIED = "not-modified"
+    GONE = "gone"
+    """404 and 410."""
+    CLIENT_ERROR = "client-error"
+    """Any other 4xx but 429."""
+    BUSY = "busy"
+    """429 and 503: come back later."""
+    SERVER_ERROR = "server-error"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too-large"
+    BAD_RESPONSE = "bad-response"
+    """The server broke HTTP, or the encoding of the body."""
+    WRONG_TYPE = "wrong-type"
+    """A content type that no reader takes."""
+    FORBIDDEN_ADDRESS = "forbidden-address"
+    """The name leads to a private, loopback or metadata address that the operator did not allow."""
+    ROBOTS = "robots"
+    """robots.txt says no: never requested."""
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """What one GET brought back."""
+
+    due: Due
+    outcome: Outcome
+    when: float
+    """Seconds since 1970 at which the request began."""
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    """Names in lower case, in the order received."""
+    body: bytes = b""
+    """Decompressed."""
+    elapsed: float = 0.0
+    ip: str = ""
+    version: str = "HTTP/1.1"
+    location: str = ""
+    """Where a redirect leads, made absolute."""
+    error: str = ""
+    """One line for people, when there is something to say."""
+
+    def header(self, name: str) -> str:
+        """Give the first header called `name` (lower case), or ''."""
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return ""
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """One reference from a page, made absolute, with its text."""
+
+    url: str
+    text: str = ""
+    nofollow: bool = False
+
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was read out of the bytes."""
+
+    url: str
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    emphasis: tuple[str, ...] = ()
+    text: str = ""
+    """The visible text, blocks parted by newlines."""
+    links: tuple[Link, ...] = ()
+    canonical: str = ""
+    """The address the page gives for itself, if another."""
+    description: str = ""
+    language: str = ""
+    """Two letters: as declared by the page, or as detected when it declares none."""
+    charset: str = ""
+    kind: str = "text/html"
+    noindex: bool = False
+    nofollow: bool = False
+    published: str = ""
+    """ISO date, when the page gives one."""
+    feeds: tuple[str, ...] = ()
+    images: tuple[Link, ...] = ()
+    """Address and alternative text."""
+
+
+class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One fetch and all that came of it: what the crawl log keeps, what recovery replays, what the index reads."""
+
+    url: str
+    key: int
+    outcome: Outcome
+    when: float
+    status: int = 0
+    depth: int = 0
+    location: str = ""
+    elapsed: float = 0.0
+    content: int = 0
+    """Fingerprint of the body."""
+    etag: str = ""
+    modified: str = ""
+    page: Page | None = None
+    copy_of: str = ""
+    """The URL that already has this very content."""
+    bytes: int = 0
+    """Length of the body."""
+    warc: str = ""
+    """Name of the WARC file that keeps the response, '' when it is not kept."""
+    warc_offset: int = 0
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What a person asked."""
+
+    words: str
+    start: int = 0
+    """How many results to pass over."""
+    size: int = 10
+    explain: bool = False
+
+
+class Candidates(NamedTuple):
+    """Documents that match, best first."""
+
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    """Numbers within their segment."""
+    scores: npt.NDArray[np.float32]
+    total: int
+    exact: bool
+    """Whether `total` was counted or estimated."""
+    partial: bool
+    """Whether the time budget ran out."""
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One result as a person sees it."""
+
+    url: str
+    title: str
+    snippet: tuple[tuple[str, bool], ...]
+    """Pieces of text, each with whether it is to be marked."""
+    trail: tuple[str, ...]
+    """Host, then readable path parts."""
+    score: float
+    key: int
+    """64-bit fingerprint of the URL; names the cached copy."""
+    language: str = ""
+    fetched: float = 0.0
+    kind: str = ""
+    missing: tuple[str, ...] = ()
+    """Words of the query that this page does not have."""
+    reasons: tuple[tuple[str, float], ...] = ()
+    """What the score is made of, when asked to explain."""
+
+
+class ResultPage(msgspec.Struct, frozen=True):
+    """All of the answer to one query."""
+
+    query: Query
+    hits: tuple[Hit, ...]
+    total: int
+    exact: bool
+    partial: bool
+    seconds: float
+    documents: int
+    """How many documents were searched."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: words left out, operators not understood."""

@@ -1,0 +1,289 @@
+"""What can be set. One frozen struct per room; `load` reads them once, from periplus.toml, environment and flags.
+
+Only `periplus.cli` calls `load`; every room is handed its own struct. `table` lists all of it for --help and the docs.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from periplus.errors import SettingsError
+
+__all__ = [
+    "CrawlSettings",
+    "FetchSettings",
+    "FrontierSettings",
+    "GraphSettings",
+    "IndexSettings",
+    "ParseSettings",
+    "RankSettings",
+    "SearchSettings",
+    "ServeSettings",
+    "Setting",
+    "Settings",
+    "StoreSettings",
+    "load",
+    "table",
+]
+
+
+class _Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class FetchSettings(_Room, frozen=True):
+    """How one GET is bounded."""
+
+    user_agent: Annotated[
+        str,
+        Meta(description="Name sent with every request; robots.txt rules are matched on its first word", min_length=1),
+    ] = "PeriplusBot/0.1 (+https://periplus.example/bot)"
+    connections: Annotated[int, Meta(description="Requests under way at once", ge=1, le=4096)] = 64
+    connect_timeout: Annotated[float, Meta(description="Seconds to wait for a connection", gt=0)] = 10.0
+    timeout: Annotated[float, Meta(description="Seconds a whole request may take", gt=0)] = 30.0
+    slow_seconds: Annotated[
+        int, Meta(description="Give up when fewer than 256 bytes/s arrive for this many seconds", ge=1)
+    ] = 15
+    max_bytes: Annotated[int, Meta(description="Longest body, in bytes, before and after decompression", ge=1024)] = (
+        4_194_304
+    )
+    allow: Annotated[
+        tuple[str, ...], Meta(description="Private or loopback ranges that may be fetched, as CIDR, e.g. 127.0.0.0/8")
+    ] = ()
+    hosts: Annotated[str, Meta(description="File of 'ADDRESS[:PORT] NAME' lines that are asked before DNS")] = ""
+
+
+class FrontierSettings(_Room, frozen=True):
+    """What is fetched next, and how politely."""
+
+    delay: Annotated[float, Meta(description="Seconds between two requests to one host, at least", ge=0)] = 1.0
+    delay_factor: Annotated[
+        float, Meta(description="Wait this many times the last response time, if that is longer", ge=0)
+    ] = 4.0
+    max_delay: Annotated[
+        float, Meta(description="Never wait longer than this many seconds between two requests to one host", ge=0)
+    ] = 60.0
+    per_host: Annotated[int, Meta(description="Most URLs kept waiting for one host", ge=1)] = 100_000
+    max_failures: Annotated[int, Meta(description="Give a host up after this many failures in a row", ge=1)] = 8
+    retries: Annotated[
+        int, Meta(description="How often a page that failed for a passing reason is tried again", ge=0)
+    ] = 2
+
+
+class ParseSettings(_Room, frozen=True):
+    """How much of a page is read."""
+
+    max_text: Annotated[int, Meta(description="Most characters of text kept of one page", ge=1000)] = 500_000
+    max_links: Annotated[int, Meta(description="Most links taken from one page", ge=1)] = 5_000
+    max_elements: Annotated[
+        int, Meta(description="Pages with more tags than this are read as plain text, in bounded time", ge=100)
+    ] = 60_000
+    max_depth: Annotated[int, Meta(description="Deepest nesting of elements that is followed", ge=10)] = 512
+
+
+class StoreSettings(_Room, frozen=True):
+    """How pages are kept."""
+
+    compression: Annotated[str, Meta(description="WARC compression: zstd or gzip", pattern="^(zstd|gzip)$")] = "zstd"
+    level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 3
+    rotate_bytes: Annotated[int, Meta(description="Begin a new WARC file after this many bytes", ge=65_536)] = (
+        1_073_741_824
+    )
+
+
+class CrawlSettings(_Room, frozen=True):
+    """How far a crawl goes."""
+
+    pages: Annotated[int, Meta(description="Stop after this many pages", ge=1)] = 100_000
+    depth: Annotated[int, Meta(description="Follow links this many steps from a seed", ge=0)] = 32
+    minutes: Annotated[float, Meta(description="Stop after this many minutes; 0 is no limit", ge=0)] = 0.0
+    scope: Annotated[
+        str, Meta(description="How far links are followed: host, domain or web", pattern="^(host|domain|web)$")
+    ] = "domain"
+    max_url: Annotated[int, Meta(description="Longest URL that is followed, in characters", ge=32)] = 1_024
+    commit_seconds: Annotated[float, Meta(description="Make pages durable (fsync) this often", gt=0)] = 1.0
+    checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0
+    sitemaps: Annotated[bool, Meta(description="Read the sitemaps that robots.txt names")] = True
+    feeds: Annotated[bool, Meta(description="Read the feeds that pages name")] = True
+
+
+class IndexSettings(_Room, frozen=True):
+    """How segments are built."""
+
+    memory_mb: Annotated[int, Meta(description="Memory a build may take for one segment, in MB", ge=64)] = 512
+    k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.2
+    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
+    heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
+    url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 0.5
+    anchor_weight: Annotated[float, Meta(description="BM25F weight of the text of links to the page", ge=0)] = 1.0
+    emphasis_weight: Annotated[
+        float, Meta(description="BM25F weight of emphasised words, on top of their place in the body", ge=0)
+    ] = 0.2
+    body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
+    body_b: Annotated[float, Meta(description="BM25F: how much a long body is held against a page", ge=0, le=1)] = 0.75
+    field_b: Annotated[float, Meta(description="BM25F: the same for all other fields", ge=0, le=1)] = 0.5
+
+
+class GraphSettings(_Room, frozen=True):
+    """How links become ranks."""
+
+    damping: Annotated[float, Meta(description="PageRank: chance to follow a link", gt=0, lt=1)] = 0.85
+    tolerance: Annotated[
+        float, Meta(description="PageRank: stop when the ranks change by less than this in sum", gt=0)
+    ] = 1e-8
+    same_host_weight: Annotated[
+        float, Meta(description="What a link within one host counts, against 1 for others", ge=0)
+    ] = 0.3
+    anchor_chars: Annotated[int, Meta(description="Most characters of anchor text kept for one page", ge=0)] = 1_000
+
+
+class RankSettings(_Room, frozen=True):
+    """How candidates are put in order."""
+
+    static_weight: Annotated[float, Meta(description="What the best static rank adds to a score", ge=0)] = 0.5
+    all_words_bonus: Annotated[
+        float,
+        Meta(description="What having all words of a short query adds, as a share of the query's best score", ge=0),
+    ] = 0.3
+    short_query: Annotated[int, Meta(description="Queries of up to this many words are short", ge=0)] = 5
+    rerank: Annotated[int, Meta(description="How many candidates the second look takes", ge=10)] = 100
+    title_bonus: Annotated[
+        float,
+        Meta(description="What a title that is exactly the query adds, as a share of the query's best score", ge=0),
+    ] = 0.3
+
+
+class SearchSettings(_Room, frozen=True):
+    """How answers are made."""
+
+    snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 200
+    max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
+    budget_ms: Annotated[
+        float, Meta(description="Milliseconds a query may take before it answers with what it has", gt=0)
+    ] = 500.0
+
+
+class ServeSettings(_Room, frozen=True):
+    """Where the search page is."""
+
+    host: Annotated[str, Meta(description="Address to listen on", min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Meta(description="Port to listen on", ge=0, le=65_535)] = 8080
+    max_waiting: Annotated[int, Meta(description="Requests that may wait; more are told to come back (429)", ge=1)] = (
+        256
+    )
+
+
+class Settings(_Room, frozen=True):
+    """All settings."""
+
+    folder: Annotated[str, Meta(description="Data folder: pages, index and crawl state", min_length=1)] = (
+        "periplus-data"
+    )
+    fetch: FetchSettings = FetchSettings()
+    frontier: FrontierSettings = FrontierSettings()
+    parse: ParseSettings = ParseSettings()
+    store: StoreSettings = StoreSettings()
+    crawl: CrawlSettings = CrawlSettings()
+    index: IndexSettings = IndexSettings()
+    graph: GraphSettings = GraphSettings()
+    rank: RankSettings = RankSettings()
+    search: SearchSettings = SearchSettings()
+    serve: ServeSettings = ServeSettings()
+
+
+class Setting(NamedTuple):
+    """One row of the table of settings."""
+
+    name: str
+    type: str
+    default: Any
+    help: str
+
+
+def table() -> list[Setting]:
+    """List every setting: name with its room ('fetch.timeout'), type, default, help."""
+    rows: list[Setting] = []
+    for field in msgspec.structs.fields(Settings):
+        if isinstance(field.default, _Room):
+            room = type(field.default)
+            rows.extend(_row(f"{field.name}.", room, inner) for inner in msgspec.structs.fields(room))
+        else:
+            rows.append(_row("", Settings, field))
+    return rows
+
+
+def _row(prefix: str, room: type, field: msgspec.structs.FieldInfo) -> Setting:
+    hint = get_type_hints(room, include_extras=True)[field.name]
+    plain, meta = hint.__args__[0], hint.__metadata__[0]
+    return Setting(prefix + field.name, getattr(plain, "__name__", str(plain)), field.default, meta.description)
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Iterable[str] = ()) -> Settings:
+    """Read settings: `file`, then PERIPLUS_ROOM_NAME of the environment, then 'room.name=value' flags. Last wins."""
+    tree: dict[str, Any] = _read_file(file) if file else {}
+    known = {row.name: row for row in table()}
+    for name, row in known.items():
+        text = environment.get("PERIPLUS_" + name.replace(".", "_").upper())
+        if text is not None:
+            _put(tree, row, text)
+    for flag in flags:
+        name, equals, text = flag.partition("=")
+        if not equals:
+            raise SettingsError(f"'{flag}' is no setting.", "Write it as name=value, for example fetch.timeout=10.")
+        row = known.get(name.strip()) or _unknown(name.strip(), "on the command line")
+        _put(tree, row, text)
+    _refuse_unknown(tree, known, file)
+    try:
+        return msgspec.convert(tree, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"A setting has a wrong value: {error}.", "See docs/settings.md.") from None
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"Cannot read {file}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not TOML: {error}.") from None
+
+
+def _put(tree: dict[str, Any], row: Setting, text: str) -> None:
+    value: Any = text
+    if isinstance(row.default, tuple):
+        value = [part.strip() for part in text.split(",") if part.strip()]
+    room, _, name = row.name.rpartition(".")
+    place = tree.setdefault(room, {}) if room else tree
+    if not isinstance(place, dict):
+        raise SettingsError(f"'{room}' is a group of settings, not a value.")
+    place[name] = value
+
+
+def _refuse_unknown(tree: Mapping[str, Any], known: Mapping[str, Setting], file: Path | None) -> None:
+    where = f"in {file}" if file else "in the settings"
+    rooms = {name.split(".")[0] for name in known if "." in name}
+    for key, value in tree.items():
+        if isinstance(value, dict) and key in rooms:
+            for inner in value:
+                if f"{key}.{inner}" not in known:
+                    _unknown(f"{key}.{inner}", where)
+        elif key not in known:
+            _unknown(key, where)
+
+
+def _unknown(name: str, where: str) -> Setting:
+    close = difflib.get_close_matches(name, [row.name for row in table()], n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else "See docs/settings.md for all of them."
+    raise SettingsError(f"Unknown setting '{name}' {where}.", hint)
+
+
+def cache_folder() -> Path:
+    """Give the folder for things that can be made again, by the usual conventions."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "periplus"
