@@ -1,0 +1,63 @@
+# Periplus: everything starts here. `make` lists what there is; nothing but Python 3.11 has to be installed first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+ARGS ?=
+
+# Newer than pyproject.toml and constraints.txt when the default, or the development, packages are installed.
+RUN_READY := $(VENV)/.ready-run
+DEV_READY := $(VENV)/.ready-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types check docs lock clean
+
+help: ## list these targets
+	@echo 'Periplus: make TARGET'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: $(DEV_READY) ## install all that development needs, chromium too where that is allowed
+	@scripts/install-chromium
+
+demo: $(RUN_READY) ## crawl a small made-up web, index it, search it (ARGS=--once ends by itself)
+	@$(BIN)/periplus demo $(ARGS)
+
+test: setup ## run all tests (ARGS= goes to pytest)
+	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
+
+lint: $(DEV_READY) ## check style and formatting
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo 'lint: clean'
+
+types: $(DEV_READY) ## check types, strictly
+	@$(BIN)/mypy
+
+check: ## all of it: lint, types, test
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory test
+
+docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
+	@$(BIN)/python scripts/write_docs.py
+
+lock: ## write constraints.txt anew, from the newest versions pyproject.toml allows
+	@PYTHON=$(PYTHON) scripts/lock
+
+clean: ## remove the virtual environment and all caches; data folders stay
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots
+	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@scripts/make-venv $(PYTHON) $(VENV)
+
+# The build backend is installed first and used as it is, so that its version is locked like all others.
+$(RUN_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo 'Installing Periplus into $(VENV) (the first time takes a minute or two)'
+	@$(PIP) install -c constraints.txt hatchling editables
+	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+$(DEV_READY): $(RUN_READY)
+	@echo 'Installing what development needs'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
