@@ -1,0 +1,21 @@
+"""What is a URL: parse it as browsers do, bring it to one canonical form, tell whose it is.
+
+In: any string, from a person or out of a page, however hostile.
+Out: an `Address` (canonical URL taken apart, registered domain, fingerprint), or `BadUrl`.
+
+    address             a string, and the URL of the page it stands in, to an Address
+    registered_domain   'www.example.co.uk' to 'example.co.uk'
+    in_scope            whether an address belongs to the crawl that a seed began
+    trail               a URL as people read it: host, then decoded path parts
+    parse_url           the plain WHATWG components, or None
+
+The canonical form is the WHATWG serialisation without fragment and credentials, with unreserved characters
+decoded, escapes in upper case, and parameters that only track or name a session left out. It is idempotent.
+"""
+
+from periplus.url.canonical import address, in_scope
+from periplus.url.domains import registered_domain
+from periplus.url.trails import trail
+from periplus.url.whatwg import UrlParts, parse_url
+
+__all__ = ["UrlParts", "address", "in_scope", "parse_url", "registered_domain", "trail"]

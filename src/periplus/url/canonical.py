@@ -1,0 +1,148 @@
+"""The one canonical form of a URL, and the `Address` made of it.
+
+A page has 150 links and most of them are canonical already, so two patterns recognise a text that the URL standard
+would leave as it is; only the rest pays for the parser. Both ways give the same answer, which a test holds.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from periplus.errors import BadUrl
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Address
+from periplus.url.domains import registered_domain
+from periplus.url.parameters import drop_noise, drop_path_session
+from periplus.url.whatwg import serialise
+
+__all__ = ["address", "canonical_address", "in_scope"]
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+# Hosts of plain labels whose last one is a word (no address, no punycode); a path without escapes, ';' or dot segments.
+_PLAIN_ABSOLUTE: Final = re.compile(
+    r"(https?)://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,8}[a-z]{2,24})"
+    r"((?:/(?!\.)[A-Za-z0-9_~.!$()*+,=:@&-]*)+)(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
+)
+_PLAIN_RELATIVE: Final = re.compile(
+    r"((?:/(?![/.])|[A-Za-z0-9_~])[A-Za-z0-9_~-]*(?:\.[A-Za-z0-9_~-]+)*"
+    r"(?:/(?!\.)[A-Za-z0-9_~.-]*)*)(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
+)
+_HREF: Final = re.compile(
+    r"(https?)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]+)(?::([0-9]+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?\Z", re.DOTALL
+)
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PLAIN: Final = {f"%{ord(sign):02X}": sign for sign in _UNRESERVED}
+
+_LONGEST_PLAIN: Final = 2_048
+
+
+def address(text: str, base: str | None = None) -> Address:
+    """Make the canonical address of `text`, found in the page at `base`; BadUrl if it is none, or not for us."""
+    if len(text) < _LONGEST_PLAIN:
+        plain = _plain_address(text, base)
+        if plain is not None:
+            return plain
+    return canonical_address(text, base)
+
+
+def canonical_address(text: str, base: str | None = None) -> Address:
+    """Do the work of `address` by the full parser, whatever the text looks like."""
+    text = text.partition("#")[0]
+    href = serialise(text, base)
+    if href is None and base is not None:
+        href = serialise(text, None)
+    if href is None:
+        raise BadUrl(f"'{_short(text)}' is no URL.", "A whole URL looks like https://example.org/page.")
+    found = _HREF.match(href)
+    if found is None:
+        raise BadUrl(f"'{_short(href)}' is not fetched.", "Only http and https are.")
+    scheme, host, port, path, query = found.groups()
+    path = drop_path_session(_normalise(path))
+    return _build(scheme, host, port, path, _canonical_query(query) if query else "")
+
+
+def in_scope(address: Address, seed: Address, scope: str) -> bool:
+    """Tell whether `address` belongs to the crawl begun at `seed`: same 'host', same 'domain', or any ('web')."""
+    if scope == "host":
+        return address.host == seed.host
+    if scope == "domain":
+        return address.domain == seed.domain
+    if scope == "web":
+        return True
+    raise ValueError(f"scope is 'host', 'domain' or 'web', not '{scope}'")
+
+
+class _Base(NamedTuple):
+    scheme: str
+    host: str
+    port: str | None
+    folder: str
+
+
+def _plain_address(text: str, base: str | None) -> Address | None:
+    """Make the address of a text that needs no change, or give None."""
+    text = text.partition("#")[0]
+    found = _PLAIN_ABSOLUTE.match(text)
+    if found is not None:
+        scheme, host, path, query = found.groups()
+        return _build(scheme, host, None, path, drop_noise(query) if query else "")
+    if base is None or (found := _PLAIN_RELATIVE.match(text)) is None or (known := _base(base)) is None:
+        return None
+    path, query = found.groups()
+    if path[0] != "/":
+        path = known.folder + path
+    return _build(known.scheme, known.host, known.port, path, drop_noise(query) if query else "")
+
+
+@lru_cache(maxsize=256)
+def _base(base: str) -> _Base | None:
+    """Take the URL of a page apart once for all of its links; None when only the parser can join them."""
+    try:
+        whole = canonical_address(base)
+    except BadUrl:
+        return None
+    path = whole.path.partition("?")[0]
+    if "%" in path or ";" in path:
+        return None
+    port = None if whole.port == _PORTS[whole.scheme] else str(whole.port)
+    return _Base(whole.scheme, whole.host, port, path[: path.rindex("/") + 1])
+
+
+def _build(scheme: str, host: str, port: str | None, path: str, query: str) -> Address:
+    if query:
+        path = f"{path}?{query}"
+    number = int(port) if port else _PORTS[scheme]
+    url = f"{scheme}://{host}:{port}{path}" if port else f"{scheme}://{host}{path}"
+    return Address(url, scheme, host, number, path, registered_domain(host), fingerprint_text(url))
+
+
+def _canonical_query(query: str) -> str:
+    if "%" in query:
+        query = "&".join(map(_normalise, query.split("&")))
+    return drop_noise(query)
+
+
+def _normalise(part: str) -> str:
+    """Decode escapes of unreserved characters and write the others in upper case."""
+    if "%" not in part:
+        return part
+    if _STRAY_PERCENT.search(part):
+        # Decoding could complete the stray '%' to a new escape; so much and no more keeps the form idempotent.
+        return _ESCAPE.sub(_upper, part)
+    return _ESCAPE.sub(_decode, part)
+
+
+def _upper(found: re.Match[str]) -> str:
+    return found[0].upper()
+
+
+def _decode(found: re.Match[str]) -> str:
+    escape = found[0].upper()
+    return _PLAIN.get(escape, escape)
+
+
+def _short(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:120]) + ("..." if len(text) > 120 else "")

@@ -1,0 +1,89 @@
+"""Parameters that say nothing about the page: they track a click or name a session. The canonical form drops them."""
+
+import re
+from typing import Final
+
+__all__ = ["drop_noise", "drop_path_session"]
+
+_PREFIXES: Final = ("utm_", "aspsessionid", "pk_campaign", "pk_kwd", "hsa_", "mtm_", "oly_", "vero_")
+
+_TRACKING: Final = frozenset(
+    [
+        "gclid",
+        "gclsrc",
+        "gbraid",
+        "wbraid",
+        "dclid",
+        "fbclid",
+        "msclkid",
+        "yclid",
+        "ysclid",
+        "twclid",
+        "ttclid",
+        "igshid",
+        "igsh",
+        "li_fat_id",
+        "epik",
+        "rdt_cid",
+        "mc_cid",
+        "mc_eid",
+        "mkt_tok",
+        "_ga",
+        "_gl",
+        "_hsenc",
+        "_hsmi",
+        "_openstat",
+        "wickedid",
+        "s_cid",
+        "cmpid",
+        "xtor",
+        "ns_mchannel",
+        "ns_campaign",
+        "trk_contact",
+        "trk_msg",
+        "trk_module",
+        "trk_sid",
+        "__s",
+        "rb_clickid",
+        "srsltid",
+        "zanpid",
+        "guccounter",
+        "guce_referrer",
+        "guce_referrer_sig",
+        "phpsessid",
+        "jsessionid",
+        "oscsid",
+        "zenid",
+        "cfid",
+        "cftoken",
+        "sessid",
+    ]
+)
+
+_SESSION_IF_LONG: Final = frozenset(["sid", "session", "session_id", "sessionid", "phpsid", "osid", "s"])
+"""Names that may mean a story or a search as well: dropped only with a value that no person would write."""
+
+_LONG_TOKEN: Final = re.compile(r"(?=[^=]*[0-9])[0-9A-Za-z,_-]{20,}\Z")
+
+# Not after a dot: what is left must not become a '.' or '..' segment.
+_PATH_SESSION: Final = re.compile(r"(?<!\.)(?<!%2[eE]);(?:jsessionid|phpsessid)=[^/;]*", re.IGNORECASE)
+
+
+def drop_noise(query: str) -> str:
+    """Leave tracking and session parameters out of `query` (without its '?')."""
+    pieces = query.split("&")
+    kept = [piece for piece in pieces if not _is_noise(piece)]
+    return query if len(kept) == len(pieces) else "&".join(kept)
+
+
+def _is_noise(piece: str) -> bool:
+    name, _, value = piece.partition("=")
+    name = name.lower()
+    if name in _TRACKING or name.startswith(_PREFIXES):
+        return True
+    return name in _SESSION_IF_LONG and _LONG_TOKEN.match(value) is not None
+
+
+def drop_path_session(path: str) -> str:
+    """Leave ';jsessionid=...' out of a path."""
+    return _PATH_SESSION.sub("", path) if ";" in path else path
