@@ -12,6 +12,7 @@
     │   └── FolderInUse        another process is writing to it
     ├── DiskFailed             the disk is full, read-only or failing
     ├── PortInUse              cannot listen where we were told to
+    ├── Overloaded             more requests at once than the queue holds
     ├── NoNetwork              nothing can be reached at all
     └── MissingPart            an optional extra or a system program is not installed
 
@@ -74,6 +75,10 @@ class DiskFailed(PeriplusError):
 
 class PortInUse(PeriplusError):
     """Cannot listen at the address we were told to use."""
+
+
+class Overloaded(PeriplusError):
+    """More requests at once than the queue holds; they may come back."""
 
 
 class NoNetwork(PeriplusError):

@@ -177,6 +177,7 @@ class ServeSettings(_Room, frozen=True):
     max_waiting: Annotated[int, Meta(description="Requests that may wait; more are told to come back (429)", ge=1)] = (
         256
     )
+    threads: Annotated[int, Meta(description="Searches that run at once; 0 is one for each core", ge=0, le=256)] = 0
 
 
 class Settings(_Room, frozen=True):
