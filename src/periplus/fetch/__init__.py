@@ -1,0 +1,17 @@
+"""One bounded GET, safely: libcurl's multi interface behind three calls.
+
+In: a `Due` (and extra request headers). Out: a `Fetched`, whatever the peer does; a bad peer is an `Outcome`, never
+an exception. Every connection is checked against the operator's allowed ranges at the moment it opens, so neither a
+redirect nor a name that changes its address gets past. Redirects are reported, not followed; cookies are not kept;
+proxies are not used.
+
+    fetcher = Fetcher(settings, accepts=readable)
+    fetcher.start(due)
+    for fetched in fetcher.poll(0.1): ...
+"""
+
+from periplus.fetch.fetcher import Fetcher
+from periplus.fetch.guard import AddressGuard
+from periplus.fetch.hosts import HostsFile
+
+__all__ = ["AddressGuard", "Fetcher", "HostsFile"]

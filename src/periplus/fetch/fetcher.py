@@ -1,0 +1,130 @@
+"""Many requests at once: libcurl's multi interface driven by the system's own event queue."""
+
+import contextlib
+import selectors
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pycurl
+
+from periplus.fetch.guard import AddressGuard
+from periplus.fetch.hosts import HostsFile
+from periplus.fetch.transfer import Transfer
+from periplus.records import Due, Fetched
+from periplus.settings import FetchSettings
+
+__all__ = ["Fetcher"]
+
+_EVENTS: Final = {
+    pycurl.POLL_IN: selectors.EVENT_READ,
+    pycurl.POLL_OUT: selectors.EVENT_WRITE,
+    pycurl.POLL_INOUT: selectors.EVENT_READ | selectors.EVENT_WRITE,
+}
+
+
+def _accept_all(content_type: str) -> bool:
+    return True
+
+
+class Fetcher:
+    """Starts requests and hands back what came of them. One thread; `poll` is where all the work happens."""
+
+    def __init__(self, settings: FetchSettings, accepts: Callable[[str], bool] = _accept_all) -> None:
+        self._settings = settings
+        self._accepts = accepts
+        self._guard = AddressGuard(settings.allow)
+        self._hosts = HostsFile.read(Path(settings.hosts)) if settings.hosts else HostsFile()
+        self._selector = selectors.DefaultSelector()
+        self._deadline: float | None = None
+        self._idle: list[Transfer] = []
+        self._under_way: dict[pycurl.Curl, Transfer] = {}
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, settings.connections * 2)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+
+    def start(self, due: Due, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False) -> None:
+        """Begin one GET. `any_type` takes a body of every content type, for robots.txt, sitemaps and feeds."""
+        transfer = self._idle.pop() if self._idle else Transfer(self._settings, self._guard, self._accepts)
+        transfer.begin(due, headers, self._hosts.route(due.address), any_type)
+        self._under_way[transfer.curl] = transfer
+        self._multi.add_handle(transfer.curl)
+
+    def busy(self) -> int:
+        """Give the number of requests under way."""
+        return len(self._under_way)
+
+    def poll(self, timeout: float) -> list[Fetched]:
+        """Work for up to `timeout` seconds, or until at least one request has ended; give those that have."""
+        end = time.monotonic() + timeout
+        while True:
+            self._turn(end)
+            ended = self._collect()
+            if ended or not self._under_way or time.monotonic() >= end:
+                return ended
+
+    def close(self) -> None:
+        """Drop every request under way and free libcurl's handles."""
+        for curl in list(self._under_way):
+            self._multi.remove_handle(curl)
+            self._idle.append(self._under_way.pop(curl))
+        for transfer in self._idle:
+            transfer.curl.close()
+        self._idle.clear()
+        self._multi.close()
+        self._selector.close()
+
+    def _turn(self, end: float) -> None:
+        """Wait for sockets or libcurl's own timer, whichever is first, and let libcurl act on it."""
+        now = time.monotonic()
+        due = end if self._deadline is None else min(end, self._deadline)
+        wait = max(0.0, due - now)
+        if self._selector.get_map():
+            for key, events in self._selector.select(wait):
+                self._multi.socket_action(key.fd, _action(events))
+        elif wait and self._under_way:
+            time.sleep(wait)
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self._deadline = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _collect(self) -> list[Fetched]:
+        ended: list[Fetched] = []
+        more = 1
+        while more:
+            more, good, bad = self._multi.info_read()
+            ended.extend(self._end(curl, 0, "") for curl in good)
+            ended.extend(self._end(curl, code, message) for curl, code, message in bad)
+        return ended
+
+    def _end(self, curl: pycurl.Curl, code: int, message: str) -> Fetched:
+        transfer = self._under_way.pop(curl)
+        self._multi.remove_handle(curl)
+        fetched = transfer.finish(code, message)
+        self._idle.append(transfer)
+        if transfer.interrupted:
+            transfer.interrupted = False
+            raise KeyboardInterrupt
+        return fetched
+
+    def _on_timer(self, milliseconds: int) -> None:
+        self._deadline = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
+
+    def _on_socket(self, event: int, descriptor: int, multi: pycurl.CurlMulti, data: object) -> None:
+        """Follow libcurl's wishes; a descriptor may be closed and used again between two of them."""
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            self._selector.unregister(descriptor)
+        wanted = _EVENTS.get(event)
+        if wanted is not None:
+            self._selector.register(descriptor, wanted)
+
+
+def _action(events: int) -> int:
+    action = 0
+    if events & selectors.EVENT_READ:
+        action |= pycurl.CSELECT_IN
+    if events & selectors.EVENT_WRITE:
+        action |= pycurl.CSELECT_OUT
+    return action

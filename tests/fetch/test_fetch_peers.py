@@ -1,0 +1,177 @@
+"""What a peer can do, and what comes of it: always an outcome."""
+
+import gzip
+import socket
+import zlib
+from pathlib import Path
+
+import pytest
+
+from periplus.fetch import Fetcher
+from periplus.records import Due, Outcome
+from periplus.settings import FetchSettings
+from periplus.url import address
+
+
+def response(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/html") -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def test_a_page_comes_back_whole(peer, get):
+    peer.answers["/a?b=1"] = response(b"<p>hello", "ETag: x", "X-Thing: caf\u00e9")
+    fetched = get(peer.url("/a?b=1"), headers=(("If-None-Match", "y"),), user_agent="Tester/2")
+    assert (fetched.outcome, fetched.status, fetched.body) == (Outcome.OK, 200, b"<p>hello")
+    assert fetched.header("etag") == "x"
+    assert fetched.header("x-thing") == "café"
+    assert (fetched.ip, fetched.version) == ("127.0.0.1", "HTTP/1.1")
+    assert fetched.elapsed > 0
+    assert "If-None-Match: y" in peer.requests[0]
+    assert "User-Agent: Tester/2" in peer.requests[0]
+    assert "gzip" in peer.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("404 Not Found", Outcome.GONE),
+        ("410 Gone", Outcome.GONE),
+        ("403 No", Outcome.CLIENT_ERROR),
+        ("429 Slow", Outcome.BUSY),
+        ("503 Slow", Outcome.BUSY),
+        ("500 Oh", Outcome.SERVER_ERROR),
+        ("304 Same", Outcome.NOT_MODIFIED),
+        ("302 No place", Outcome.BAD_RESPONSE),
+        ("999 Odd", Outcome.BAD_RESPONSE),
+    ],
+)
+def test_each_status_has_its_outcome(peer, get, status, outcome):
+    peer.answers["/"] = response(b"", status=status)
+    fetched = get(peer.url())
+    assert (fetched.outcome, fetched.status, fetched.body) == (outcome, int(status[:3]), b"")
+
+
+def test_a_redirect_is_reported_and_not_followed(peer, get):
+    peer.answers["/dir/a"] = response(b"moved", "Location: ../b?x=1#part", status="301 Moved")
+    fetched = get(peer.url("/dir/a"))
+    assert (fetched.outcome, fetched.location) == (Outcome.REDIRECT, peer.url("/b?x=1"))
+    assert len(peer.requests) == 1
+
+
+@pytest.mark.parametrize("location", ["javascript:alert(1)", "http://[::bad", "file:///etc/passwd"])
+def test_a_redirect_to_nowhere_is_still_an_outcome(peer, get, location):
+    peer.answers["/"] = response(b"", f"Location: {location}", status="302 Found")
+    assert get(peer.url()).outcome is Outcome.REDIRECT
+
+
+def test_cookies_are_not_kept(peer, get):
+    peer.answers["/"] = response(b"x", "Set-Cookie: a=b")
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
+    for _ in range(2):
+        fetcher.start(Due(address(peer.url())))
+        while not fetcher.poll(5):
+            pass
+    fetcher.close()
+    assert not any("ookie" in request for request in peer.requests)
+
+
+def test_connections_are_used_again(peer):
+    peer.answers["/"] = response(b"x")
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
+    for _ in range(5):
+        fetcher.start(Due(address(peer.url())))
+        while not fetcher.poll(5):
+            pass
+    fetcher.close()
+    assert (peer.connections, len(peer.requests)) == (1, 5)
+
+
+@pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+def test_compressed_bodies_are_opened(peer, get, name, pack):
+    peer.answers["/"] = response(pack(b"hello" * 100), f"Content-Encoding: {name}")
+    assert get(peer.url()).body == b"hello" * 100
+
+
+def test_a_bomb_stops_at_the_cap(peer, get):
+    peer.answers["/"] = response(gzip.compress(b"\0" * 50_000_000), "Content-Encoding: gzip")
+    fetched = get(peer.url(), max_bytes=100_000)
+    assert fetched.outcome is Outcome.TOO_LARGE
+    assert len(fetched.body) <= 100_000
+
+
+def test_an_announced_giant_is_not_begun(peer, get):
+    peer.answers["/"] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 99999999999\r\n\r\n"
+    assert get(peer.url()).outcome is Outcome.TOO_LARGE
+
+
+def test_an_endless_body_ends(peer, get):
+    peer.answers["/"] = [b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + b"x" * 65536]
+    assert get(peer.url(), max_bytes=200_000).outcome is Outcome.TOO_LARGE
+
+
+def test_endless_headers_end(peer, get):
+    peer.answers["/"] = [b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 1000]
+    assert get(peer.url()).outcome is Outcome.BAD_RESPONSE
+
+
+def test_endless_interim_answers_end(peer, get):
+    peer.answers["/"] = [b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 100]
+    assert get(peer.url()).outcome is Outcome.BAD_RESPONSE
+
+
+def test_a_type_nobody_reads_stops_early(peer, get):
+    peer.answers["/"] = [b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n" + b"x" * 65536]
+    fetched = get(peer.url(), accepts=lambda kind: kind.startswith("text/"), max_bytes=10_000_000)
+    assert (fetched.outcome, fetched.body) == (Outcome.WRONG_TYPE, b"")
+    peer.answers["/"] = response(b"ok", kind="video/mp4")
+    assert get(peer.url(), accepts=lambda kind: False, any_type=True).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nshort",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\nbad",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\nnot gz",
+        b"\0\xff\xfe",
+        b"",
+    ],
+)
+def test_broken_http_is_an_outcome(peer, get, raw):
+    peer.answers["/"] = raw
+    assert get(peer.url(), timeout=5).outcome is Outcome.BAD_RESPONSE
+
+
+def test_a_silent_peer_times_out(peer, get):
+    peer.answers["/"] = None
+    assert get(peer.url(), timeout=0.2).outcome is Outcome.TIMEOUT
+
+
+def test_nobody_listens(get):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    assert get(f"http://127.0.0.1:{port}/").outcome is Outcome.CONNECT
+
+
+def test_a_name_nobody_knows(get):
+    assert get("http://no-such-name.invalid/").outcome is Outcome.DNS
+
+
+def test_tls_that_is_none(peer, get):
+    peer.answers["/"] = b"nope"
+    assert get(f"https://127.0.0.1:{peer.port}/", timeout=3).outcome in (Outcome.TLS, Outcome.TIMEOUT)
+
+
+def test_many_at_once(peer, tmp_path: Path):
+    peer.answers.update({f"/{i}": response(str(i).encode()) for i in range(200)})
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
+    for i in range(200):
+        fetcher.start(Due(address(peer.url(f"/{i}"))))
+    got: dict[str, bytes] = {}
+    while fetcher.busy():
+        got.update((fetched.due.address.path, fetched.body) for fetched in fetcher.poll(5))
+    fetcher.close()
+    assert got == {f"/{i}": str(i).encode() for i in range(200)}
