@@ -20,6 +20,24 @@ A page that cannot be fetched or parsed is no exception: it is an ordinary outco
 All errors take positional strings only, so that they survive pickling between processes.
 """
 
+__all__ = [
+    "BadFile",
+    "BadInput",
+    "BadUrl",
+    "CorruptFile",
+    "DataError",
+    "DiskFailed",
+    "FolderInUse",
+    "MissingPart",
+    "NewerFormat",
+    "NoNetwork",
+    "NothingHere",
+    "Overloaded",
+    "PeriplusError",
+    "PortInUse",
+    "SettingsError",
+]
+
 
 class PeriplusError(Exception):
     """Any error that Periplus raises on purpose. `hint` says what to do next."""

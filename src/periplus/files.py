@@ -15,6 +15,7 @@ from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, P
 __all__ = [
     "DATA_FORMAT",
     "disk_errors",
+    "disk_failure",
     "lock_folder",
     "open_data_folder",
     "sync_folder",
