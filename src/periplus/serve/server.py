@@ -1,0 +1,176 @@
+"""The HTTP server: granian around the application, in this process. It stops cleanly on Ctrl-C."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Final
+
+from granian.constants import Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server as Granian
+from starlette.applications import Starlette
+
+from periplus.errors import PortInUse
+from periplus.serve.app import make_app
+from periplus.serve.searching import SearcherLike
+from periplus.settings import ServeSettings
+
+__all__ = ["run", "serving"]
+
+_READY_SECONDS: Final = 10.0
+_BACKLOG: Final = 1024
+_HEADER_MS: Final = 10_000
+"""A client that takes longer to say what it wants is hung up on."""
+
+
+def run(searcher: SearcherLike, settings: ServeSettings, on_ready: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C (or SIGTERM); `on_ready` is told the address once it answers. Raise `PortInUse` if taken."""
+    _Running(searcher, settings).run(on_ready)
+
+
+@contextlib.contextmanager
+def serving(searcher: SearcherLike, settings: ServeSettings) -> Iterator[str]:
+    """Serve in a thread of this process for as long as the block runs; gives the address."""
+    running, told = _Running(searcher, settings), Future[str]()
+
+    def work() -> None:
+        try:
+            running.run(told.set_result)
+        except BaseException as error:
+            if told.done():
+                raise
+            told.set_exception(error)
+
+    thread = threading.Thread(target=work, name="periplus-serve")
+    thread.start()
+    try:
+        yield told.result()
+    finally:
+        running.stop()
+        thread.join()
+
+
+def free_address(host: str, port: int) -> tuple[str, int]:
+    """Find the numeric address to listen on, and prove that it is free; port 0 becomes a free one."""
+    place = f"{host}:{port}"
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            # As the server itself binds: connections that linger from the last run are no obstacle.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+            probe.listen(1)
+            found = probe.getsockname()
+            return str(found[0]), int(found[1])
+    except (OSError, UnicodeError) as error:
+        raise PortInUse(f"Cannot listen on {place}: {_reason(error)}.", _hint(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "not a host name"
+
+
+def _hint(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return "Choose another with --port, or --port 0 for any free one."
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return "Ports below 1024 need rights; choose a higher one with --port."
+    return "Check serve.host and serve.port."
+
+
+class _Running:
+    """One server, from its start to its end."""
+
+    def __init__(self, searcher: SearcherLike, settings: ServeSettings) -> None:
+        self._app = make_app(searcher, settings)
+        self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Granian | None = None
+        self._stopping = False
+
+    def run(self, on_ready: Callable[[str], None]) -> None:
+        """Serve until told to stop."""
+        address, port = free_address(self._settings.host, self._settings.port)
+        asyncio.run(self._serve(address, port, on_ready))
+
+    def stop(self) -> None:
+        """Stop serving; any thread may call it, also more than once."""
+        self._stopping = True
+        if self._loop is not None and not self._loop.is_closed():
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+
+    async def _serve(self, address: str, port: int, on_ready: Callable[[str], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._server = _granian(self._app, address, port, self._settings)
+        with self._signals():
+            serving = asyncio.create_task(self._server.serve())
+            if not await _answers(address, port, serving):
+                self._end()
+                await serving
+                raise PortInUse(f"Cannot listen on {address}:{port}.", "Check serve.host and serve.port.")
+            if not self._stopping:
+                on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
+            if self._stopping:
+                self._end()
+            await serving
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Stop on the first signal; the second one ends the process the usual way."""
+        loop = asyncio.get_running_loop()
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+
+        def first() -> None:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+            self._end()
+
+        for number in numbers:
+            loop.add_signal_handler(number, first)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+def _granian(app: Starlette, address: str, port: int, settings: ServeSettings) -> Granian:
+    return Granian(
+        app,
+        address=address,
+        port=port,
+        interface=Interfaces.ASGI,
+        websockets=False,
+        backlog=_BACKLOG,
+        # Connections beyond this are not accepted yet; well above the queue, so that the overfull are told 429.
+        backpressure=max(_BACKLOG, 2 * settings.max_waiting),
+        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MS),
+        log_enabled=False,
+    )
+
+
+async def _answers(address: str, port: int, serving: "asyncio.Task[None]") -> bool:
+    """Wait until connections are accepted; give up when the server ended."""
+    deadline = asyncio.get_running_loop().time() + _READY_SECONDS
+    while not serving.done() and asyncio.get_running_loop().time() < deadline:
+        try:
+            _, writer = await asyncio.open_connection(address, port)
+        except OSError:
+            await asyncio.sleep(0.01)
+            continue
+        writer.close()
+        return True
+    return False

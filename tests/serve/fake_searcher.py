@@ -1,0 +1,96 @@
+"""A small searcher for trying the pages: a made-up coast, deterministic, and honest about what it has."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Hit, Query, ResultPage
+
+PLACES = (
+    ("Salt harbour", "harbour", "the salt pans dry in the sun and boats carry the grain to the outer islands"),
+    ("The lighthouse of Pharos", "lighthouse", "mirrors of bronze threw the light of its fire far over the sea"),
+    ("Monsoon winds for sailors", "winds", "set out in July when the wind turns and come back before the winter storms"),
+    ("Tide tables, north shore", "tides", "high water at the mole comes an hour after the moon has passed the meridian"),
+    ("Anchorages along the reef", "anchorages", "five fathoms over sand, sheltered from the north, with fresh water near"),
+)
+
+
+class Copy(msgspec.Struct, frozen=True):
+    url: str
+    when: float
+    title: str
+    text: str
+
+
+class Facts(msgspec.Struct, frozen=True):
+    documents: int
+    hosts: int
+    newest: float
+    bytes: int
+
+
+def hit(number: int, query: Query) -> Hit:
+    title, path, text = PLACES[number % len(PLACES)]
+    words = [word.strip('"+').casefold() for word in query.words.split()]
+    first = words[0] if words else "sea"
+    url = f"https://coast{number % 7}.example/guide/{path}/{number}"
+    reasons = (("words in the title", 4.2), ("words in the text", 2.5), ("links to it", 1.1), ("length", -0.4))
+    return Hit(
+        url=url,
+        title=f"{title}, chapter {number + 1}",
+        snippet=(("Pilots who know the ", False), (first, True), (f" will tell you that {text}; ", False)) + _tail(words),
+        trail=(f"coast{number % 7}.example", "guide", path, f"chapter {number + 1}"),
+        score=7.4 - number / 100,
+        key=fingerprint_text(url),
+        language="fr" if number == 2 else "en",
+        fetched=time.time() - 3600.0 * (number + 1) ** 2,
+        kind="application/pdf" if number == 3 else "text/html",
+        missing=tuple(words[1:2]) if number == 1 else (),
+        reasons=reasons if query.explain else (),
+    )
+
+
+def _tail(words: list[str]) -> tuple[tuple[str, bool], ...]:
+    if len(words) < 2:
+        return (("and nothing else is worth the journey at this season of the year.", False),)
+    return (("no chart marks the ", False), (words[1], True), (" as clearly as a pilot can.", False))
+
+
+class FakeSearcher:
+    """Finds `total` results for everything but 'nothing', and anything you like through `answer`."""
+
+    def __init__(
+        self, total: int = 87, documents: int = 1_204_331, answer: Callable[[Query], ResultPage] | None = None
+    ) -> None:
+        self.total = total
+        self.documents = documents
+        self.answer = answer
+        self.asked: list[Query] = []
+        self.refreshes = 0
+        self._lock = threading.Lock()
+
+    def search(self, query: Query) -> ResultPage:
+        with self._lock:
+            self.asked.append(query)
+        if self.answer:
+            return self.answer(query)
+        total = 0 if "nothing" in query.words else self.total
+        hits = tuple(hit(number, query) for number in range(query.start, min(query.start + query.size, total)))
+        return ResultPage(query, hits, total, total < 1000, "partial" in query.words, 0.00312, self.documents)
+
+    def cached(self, key: int) -> Copy | None:
+        known = hit(0, Query("salt"))
+        if key != known.key:
+            return None
+        text = "First paragraph.\n\n<script>alert(1)</script>\nThe salt pans dry in the sun. " + "Grain and oil. " * 60
+        return Copy(known.url, 1_700_000_000.0, "Salt harbour <b>", text)
+
+    def statistics(self) -> Facts:
+        return Facts(self.documents, 8_412 if self.documents else 0, time.time() - 40.5, 5_321_000_000)
+
+    def refresh(self) -> bool:
+        self.refreshes += 1
+        return False
