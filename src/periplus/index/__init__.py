@@ -1,0 +1,28 @@
+"""Terms to segments, segments to cursors.
+
+In: visits (pages with their text) and signals (static ranks, anchor text). Out: a folder of immutable, checksummed,
+memory-mapped segments under one manifest, and `Index`, which reads them.
+
+`build_index` makes a whole new generation or, with `extend`, adds segments for new pages; one atomic rename of the
+manifest makes it visible. Readers keep the generation they opened. See docs/formats/segment.md.
+"""
+
+from periplus.index.build import IndexCount, Signals, build_index
+from periplus.index.check import check_index
+from periplus.index.fields import FIELD_NAMES, Field
+from periplus.index.reader import Index, IndexStatistics
+from periplus.index.segment import Segment
+from periplus.index.titles import title_key
+
+__all__ = [
+    "FIELD_NAMES",
+    "Field",
+    "Index",
+    "IndexCount",
+    "IndexStatistics",
+    "Segment",
+    "Signals",
+    "build_index",
+    "check_index",
+    "title_key",
+]

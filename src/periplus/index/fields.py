@@ -1,0 +1,64 @@
+"""The fields of a document, and what a page puts into each."""
+
+import enum
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from periplus.records import Visit
+from periplus.settings import IndexSettings
+
+__all__ = ["FIELD_NAMES", "Document", "Field", "read_document", "weights"]
+
+
+class Field(enum.IntEnum):
+    """Fields by number: a bit in a posting's mask, and the upper bits of a position."""
+
+    TITLE = 0
+    HEADING = 1
+    URL = 2
+    ANCHOR = 3
+    EMPHASIS = 4
+    BODY = 5
+
+
+FIELD_NAMES: Final = tuple(field.name.lower() for field in Field)
+
+
+class Document(NamedTuple):
+    """One page, ready to be indexed."""
+
+    key: int
+    url: str
+    host: str
+    title: str
+    language: str
+    fetched: float
+    kind: str
+    fields: tuple[bytes, ...]
+    """UTF-8 text, by `Field`."""
+
+
+def read_document(visit: Visit, language: str, anchors: str) -> Document:
+    """Take from a visit what its document is made of."""
+    page = visit.page
+    assert page is not None
+    rest = visit.url.partition("://")[2]
+    host = rest.partition("/")[0].rpartition("@")[2].partition(":")[0]
+    texts = (
+        page.title,
+        "\n".join(page.headings),
+        unquote(rest.removeprefix("www.")),
+        anchors,
+        "\n".join(page.emphasis),
+        page.text or page.description,
+    )
+    fields = tuple(text.encode("utf-8", "replace") for text in texts)
+    title = page.title or next(iter(page.headings), "") or visit.url
+    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields)
+
+
+def weights(settings: IndexSettings) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Give each field's BM25F weight, and how much its length counts."""
+    by_name = {field: getattr(settings, f"{field.name.lower()}_weight") for field in Field}
+    length = {field: settings.body_b if field is Field.BODY else settings.field_b for field in Field}
+    return tuple(by_name[field] for field in Field), tuple(length[field] for field in Field)

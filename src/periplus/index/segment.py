@@ -1,0 +1,109 @@
+"""One segment, opened for reading: lexicon, postings, columns and stored text, all memory-mapped."""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.arrays import ArrayFile
+from periplus.errors import CorruptFile
+from periplus.kernels import invert, match
+from periplus.store import decompress
+
+__all__ = ["PARTS", "Segment", "Term"]
+
+PARTS: Final = ("lexicon", "postings", "documents", "text")
+_MOST_TEXT: Final = 1 << 28
+
+
+class Term(NamedTuple):
+    """A term's place in a segment."""
+
+    begin: int
+    """Its first block entry."""
+    end: int
+    frequency: int
+    """Documents that have it."""
+
+
+class Segment:
+    """An immutable set of documents that can be searched."""
+
+    def __init__(self, folder: Path, dead: npt.NDArray[np.int64] | None = None, *, verify: bool = True) -> None:
+        self.name = folder.name
+        self.files = {part: ArrayFile(folder / f"{part}.arrays", part) for part in PARTS}
+        if verify:
+            for file in self.files.values():
+                file.check()
+        self._lexicon, self._columns, self._text = (self.files[part] for part in ("lexicon", "documents", "text"))
+        self.documents = len(self._columns["key"])
+        self._terms = (self._lexicon["term_blob"], self._lexicon["term_start"])
+        self.live = self._live_sets(dead)
+        self.lists = self._lists()
+        self._held: tuple[int, bytes] = (-1, b"")
+
+    def _live_sets(self, dead: npt.NDArray[np.int64] | None) -> npt.NDArray[np.uint64]:
+        """Give the set of live documents of each block."""
+        blocks = -(-self.documents // invert.BLOCK)
+        alive = np.zeros(blocks * invert.BLOCK, np.uint8)
+        alive[: self.documents] = 1
+        if dead is not None:
+            alive[dead] = 0
+        self.alive = alive[: self.documents].view(np.bool_)
+        return np.packbits(alive, bitorder="little").view(np.uint64)
+
+    def _lists(self) -> match.Lists:
+        postings = self.files["postings"]
+        columns = {name: postings[name] for name in match.Lists._fields[:8]}
+        static, highest = self._columns["static"], self._columns["block_static"]
+        return match.Lists(**columns, static=static, block_static=highest, live=self.live)
+
+    def find(self, term: bytes) -> Term | None:
+        """Look a term up in the lexicon."""
+        if not term:
+            return None
+        number = match.find_term(*self._terms, np.frombuffer(term, np.uint8))
+        if number < 0:
+            return None
+        blocks = self._lexicon["term_block"]
+        return Term(int(blocks[number]), int(blocks[number + 1]), int(self._lexicon["frequency"][number]))
+
+    def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
+        """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
+        found: tuple[npt.NDArray[np.int64], int, int] = match.positions_in(self.lists, term.begin, term.end, document)
+        return found
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Give a column: key, static, host, kind, language, fetched or title_key."""
+        return self._columns[name]
+
+    def string(self, name: str, number: int) -> str:
+        """Give entry `number` of a table of strings: url, title, hosts or kinds."""
+        start = self._columns[f"{name}_start"]
+        raw = self._columns[f"{name}_blob"][start[number] : start[number + 1]].tobytes()
+        return raw.decode("utf-8", "replace")
+
+    def strings(self, name: str) -> list[str]:
+        """Give a whole table of strings."""
+        return [self.string(name, number) for number in range(len(self._columns[f"{name}_start"]) - 1)]
+
+    def text(self, document: int) -> bytes:
+        """Give the body of a document, as UTF-8."""
+        block = int(np.searchsorted(self._text["first"], document, side="right")) - 1
+        number, raw = self._held
+        if number != block:
+            start = self._text["start"]
+            packed = self._text["text"][start[block] : start[block + 1]].tobytes()
+            try:
+                raw = decompress(packed, _MOST_TEXT)
+            except Exception as error:
+                raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
+            self._held = (block, raw)
+        ends = self._text["end"]
+        begin = int(ends[document - 1]) if document > int(self._text["first"][block]) else 0
+        return raw[begin : int(ends[document])]
+
+    def sizes(self) -> dict[str, int]:
+        """Give the bytes that each array takes, by 'part.array'."""
+        return {f"{part}.{name}": n for part, file in self.files.items() for name, n in file.sizes().items()}

@@ -1,0 +1,141 @@
+"""A batch of documents to one segment: order, split, invert, write."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.arrays import write_arrays
+from periplus.files import disk_errors, sync_folder
+from periplus.index.fields import Document, Field, weights
+from periplus.index.titles import title_keys
+from periplus.kernels import invert
+from periplus.settings import IndexSettings
+from periplus.store import compress
+from periplus.text import WordTable, language_number
+
+__all__ = ["write_segment"]
+
+_TIERS: Final = 4
+_TEXT_BLOCK: Final = 32_768
+
+
+def write_segment(
+    folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
+) -> None:
+    """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
+    order = _order(batch, static)
+    documents = [batch[i] for i in order]
+    with disk_errors(folder):
+        folder.mkdir(parents=True)
+    lengths, titles = _write_postings(folder, documents, settings)
+    _write_columns(folder, documents, static[order], lengths, titles)
+    _write_text(folder, documents)
+    with disk_errors(folder):
+        sync_folder(folder.parent)
+
+
+def _order(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """Number documents so that pruning works: tiers of static rank, best first, then neighbours on the web."""
+    ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
+    tiers = (ranks * _TIERS // max(1, len(batch))).tolist() if static.any() else [0] * len(batch)
+    return np.array(sorted(range(len(batch)), key=lambda i: (tiers[i], batch[i].host, batch[i].url)), np.int64)
+
+
+def _write_postings(
+    folder: Path, documents: Sequence[Document], settings: IndexSettings
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+    """Write lexicon and postings; give the number of tokens by document and field, and each document's title key."""
+    texts = [text for document in documents for text in document.fields]
+    bounds = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=bounds[1:])
+    languages = np.repeat(np.array([language_number(d.language) for d in documents], np.uint8), len(Field))
+    table = WordTable()
+    tokens = table.split(b"".join(texts), bounds, languages)
+    terms = table.terms()
+    lexicon = sorted(set(terms))
+    numbers = {term: number for number, term in enumerate(lexicon)}
+    term_of_word = np.fromiter((numbers[term] for term in terms), np.int32, len(terms))
+    stream = term_of_word[tokens.words] if len(terms) else tokens.words
+    by_term = invert.sort_tokens(stream, tokens.lengths, len(lexicon))
+    del stream
+    lengths = tokens.lengths.reshape(len(documents), len(Field))
+    postings = invert.room(len(lexicon), *invert.count_postings(by_term))
+    invert.build_postings(by_term, _scale(lengths, settings), settings.k1, postings)
+    arrays: dict[str, npt.NDArray[Any]] = postings._asdict()
+    by_name = {name: arrays.pop(name) for name in ("frequency", "term_block", "term_max")}
+    write_arrays(folder / "postings.arrays", "postings", arrays)
+    write_arrays(folder / "lexicon.arrays", "lexicon", _strings("term", lexicon) | by_name)
+    return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
+
+
+def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
+    """BM25F: what one occurrence in each field of each document counts."""
+    weight, b = (np.array(values, np.float64) for values in weights(settings))
+    mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
+    scale: npt.NDArray[np.float32] = (weight / (1 - b + b * lengths / mean)).astype(np.float32)
+    return scale
+
+
+def _write_columns(
+    folder: Path,
+    documents: Sequence[Document],
+    static: npt.NDArray[np.float32],
+    lengths: npt.NDArray[np.int32],
+    titles: npt.NDArray[np.uint64],
+) -> None:
+    """Write what filters, ranking and result pages read of each document."""
+    hosts = sorted({document.host for document in documents})
+    kinds = sorted({document.kind for document in documents})
+    host_number = {host: number for number, host in enumerate(hosts)}
+    kind_number = {kind: number for number, kind in enumerate(kinds)}
+    blocks = -(-len(documents) // invert.BLOCK)
+    padded = np.zeros(blocks * invert.BLOCK, np.float32)
+    padded[: len(documents)] = static
+    columns: dict[str, npt.NDArray[Any]] = {
+        "key": np.array([d.key for d in documents], np.uint64),
+        "static": static.astype(np.float32),
+        "block_static": padded.reshape(blocks, invert.BLOCK).max(axis=1),
+        "host": np.array([host_number[d.host] for d in documents], np.uint32),
+        "kind": np.array([kind_number[d.kind] for d in documents], np.uint16),
+        "language": np.array([language_number(d.language) for d in documents], np.uint8),
+        "fetched": np.array([d.fetched for d in documents], np.float64),
+        "title_key": titles,
+        "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
+    }
+    strings = (
+        _strings("url", [d.url.encode() for d in documents])
+        | _strings("title", [d.title.encode("utf-8", "replace") for d in documents])
+        | _strings("hosts", [host.encode() for host in hosts])
+        | _strings("kinds", [kind.encode() for kind in kinds])
+    )
+    write_arrays(folder / "documents.arrays", "documents", columns | strings)
+
+
+def _write_text(folder: Path, documents: Sequence[Document]) -> None:
+    """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place."""
+    first, starts, packed, waiting, ends = [0], [0], bytearray(), bytearray(), []
+    for number, document in enumerate(documents):
+        waiting += document.fields[Field.BODY]
+        ends.append(len(waiting))
+        if len(waiting) >= _TEXT_BLOCK or number + 1 == len(documents):
+            packed += compress(bytes(waiting))
+            starts.append(len(packed))
+            first.append(number + 1)
+            waiting.clear()
+    arrays = {
+        "first": np.array(first, np.uint32),
+        "start": np.array(starts, np.uint64),
+        "end": np.array(ends, np.uint32),
+        "text": np.frombuffer(bytes(packed), np.uint8),
+    }
+    write_arrays(folder / "text.arrays", "text", arrays)
+
+
+def _strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
+    """Lay strings out as one blob and where each begins."""
+    starts = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in values], out=starts[1:])
+    return {f"{name}_start": starts, f"{name}_blob": np.frombuffer(b"".join(values), np.uint8)}

@@ -1,0 +1,23 @@
+"""Text to terms: split, fold, stem, drop stop words, tell the language.
+
+In: strings or UTF-8 bytes with the language of each. Out: word numbers as arrays (for building) or terms (for queries).
+Words are split and folded by a kernel; each different word is stemmed once, by the Snowball stemmer of its language.
+A term is the UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
+"""
+
+from periplus.text.language import LANGUAGES, detect_language, language_number
+from periplus.text.stems import stem
+from periplus.text.stopwords import is_stop_word
+from periplus.text.words import Tokens, WordTable, split_text, terms_of
+
+__all__ = [
+    "LANGUAGES",
+    "Tokens",
+    "WordTable",
+    "detect_language",
+    "is_stop_word",
+    "language_number",
+    "split_text",
+    "stem",
+    "terms_of",
+]

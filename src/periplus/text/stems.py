@@ -1,0 +1,46 @@
+"""Words to stems, by the Snowball stemmer of each language."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import Stemmer
+
+__all__ = ["stem", "stem_all"]
+
+_ALGORITHMS: Final = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+
+
+@functools.cache
+def _stemmer(language: str) -> Any:
+    name = _ALGORITHMS.get(language)
+    return Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+
+
+def stem_all(words: Sequence[str], language: str) -> list[str]:
+    """Stem many folded words of one language; a language without a stemmer keeps them as they are."""
+    stemmer = _stemmer(language)
+    return list(words) if stemmer is None else list(stemmer.stemWords(words))
+
+
+def stem(word: str, language: str) -> str:
+    """Stem one folded word."""
+    return stem_all([word], language)[0]

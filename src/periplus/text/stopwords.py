@@ -1,0 +1,25 @@
+"""Words so common that they say little: dropped from queries that have better ones, kept in phrases and in the index.
+
+The lists (stopwords.txt) are short on purpose, in folded form (no accents); they also serve to tell languages apart.
+"""
+
+from importlib.resources import files
+from typing import Final
+
+__all__ = ["STOP_WORDS", "is_stop_word"]
+
+
+def _read() -> dict[str, frozenset[str]]:
+    """Read 'code: words' entries; an indented line goes on with the one above."""
+    text = files("periplus.text").joinpath("stopwords.txt").read_text("utf-8").replace("\n    ", " ")
+    entries = (line.partition(": ") for line in text.splitlines())
+    return {code: frozenset(words.split()) for code, _, words in entries}
+
+
+STOP_WORDS: Final = _read()
+"""Stop words by language."""
+
+
+def is_stop_word(word: str, language: str = "en") -> bool:
+    """Say whether a folded word is a stop word of `language`."""
+    return word in STOP_WORDS.get(language, frozenset())

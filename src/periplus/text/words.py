@@ -1,0 +1,117 @@
+"""Words as numbers: a growing table of different words, filled by a kernel, stemmed once each."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.kernels import words as kernel
+from periplus.text.fold import folding
+from periplus.text.language import LANGUAGES, language_number
+from periplus.text.stems import stem_all
+
+__all__ = ["Tokens", "WordTable", "split_text", "terms_of"]
+
+_NO_SPANS: Final = np.zeros((0, 2), np.int32)
+
+
+class Tokens(NamedTuple):
+    """Texts as word numbers."""
+
+    words: npt.NDArray[np.int32]
+    """The word number of each token, text after text."""
+    lengths: npt.NDArray[np.int32]
+    """How many tokens each text has."""
+
+
+class WordTable:
+    """All different words met so far, each with its language."""
+
+    def __init__(self, capacity: int = 1 << 12) -> None:
+        self.count = 0
+        self._table = self._room(capacity, capacity * 16)
+
+    @staticmethod
+    def _room(words: int, size: int) -> kernel.Words:
+        slots = 1 << (2 * words - 1).bit_length()
+        return kernel.Words(
+            np.full(slots, -1, np.int32),
+            np.zeros(words, np.uint64),
+            np.zeros(words + 1, np.int64),
+            np.zeros(words, np.uint8),
+            np.zeros(size, np.uint8),
+        )
+
+    def _grow(self, longest: int) -> None:
+        """Double the table, or more if one text needs it."""
+        old = self._table
+        words = max(2 * len(old.hashes), self.count + longest)
+        size = max(2 * len(old.blob), int(old.starts[self.count]) + 4 * longest + kernel.MAX_WORD)
+        new = self._room(words, size)
+        new.hashes[: self.count] = old.hashes[: self.count]
+        new.starts[: self.count + 1] = old.starts[: self.count + 1]
+        new.languages[: self.count] = old.languages[: self.count]
+        used = int(old.starts[self.count])
+        new.blob[:used] = old.blob[:used]
+        kernel.rehash(new, self.count)
+        self._table = new
+
+    def split(self, data: bytes, bounds: npt.NDArray[np.int64], languages: npt.NDArray[np.uint8]) -> Tokens:
+        """Split the texts that `bounds` cuts out of UTF-8 `data`, entering new words into the table."""
+        texts = len(bounds) - 1
+        raw = np.frombuffer(data, np.uint8)
+        tokens = np.empty(len(data) // 2 + 2 * texts + 2, np.int32)
+        lengths = np.zeros(texts, np.int32)
+        done, used = 0, 0
+        while done < texts:
+            before = done
+            done, self.count, used = kernel.split(
+                raw, bounds, languages, done, folding(), self._table, self.count, tokens, used, lengths, _NO_SPANS
+            )
+            if done < texts:
+                longest = int(bounds[done + 1] - bounds[done])
+                self._grow(longest + 1024 if done == before else max(longest, 1024))
+        return Tokens(tokens[:used], lengths)
+
+    def words(self, start: int = 0) -> list[bytes]:
+        """Give the words from number `start` on, as UTF-8."""
+        blob, starts = self._table.blob.tobytes(), self._table.starts[: self.count + 1].tolist()
+        return [blob[starts[i] : starts[i + 1]] for i in range(start, self.count)]
+
+    def languages(self) -> npt.NDArray[np.uint8]:
+        """Give the language number of each word."""
+        return self._table.languages[: self.count]
+
+    def terms(self, start: int = 0) -> list[bytes]:
+        """Give the term (stem) of each word from number `start` on."""
+        words = self.words(start)
+        languages = self._table.languages[start : self.count]
+        terms = list(words)
+        for number in np.unique(languages):
+            rows = np.flatnonzero(languages == number).tolist()
+            stems = stem_all([words[row].decode("utf-8", "replace") for row in rows], LANGUAGES[number])
+            for row, stemmed in zip(rows, stems, strict=True):
+                terms[row] = stemmed.encode("utf-8") or words[row]
+        return terms
+
+
+def split_text(text: str | bytes) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Split one text; give its folded words, and the byte begin and end of each in the UTF-8 text."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    room = len(data) // 2 + 4
+    table = WordTable._room(room + 1, 3 * len(data) + 4 * kernel.MAX_WORD)
+    tokens, lengths = np.empty(room, np.int32), np.zeros(1, np.int32)
+    spans = np.empty((room, 2), np.int32)
+    bounds = np.array([0, len(data)], np.int64)
+    raw = np.frombuffer(data, np.uint8)
+    _, count, used = kernel.split(raw, bounds, np.zeros(1, np.uint8), 0, folding(), table, 0, tokens, 0, lengths, spans)
+    blob, starts = table.blob.tobytes(), table.starts[: count + 1].tolist()
+    words = [blob[starts[i] : starts[i + 1]].decode("utf-8", "replace") for i in range(count)]
+    return [words[i] for i in tokens[:used].tolist()], spans[:used]
+
+
+def terms_of(words: Sequence[str], language: str) -> list[bytes]:
+    """Stem folded words of one language into terms."""
+    code = LANGUAGES[language_number(language)]
+    return [stemmed.encode("utf-8") for stemmed in stem_all(words, code)]
