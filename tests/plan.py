@@ -159,16 +159,9 @@ def check_doors(modules: list[Module]) -> list[str]:
             door = f"{PACKAGE}.{room}"
             if used.module not in (PACKAGE, door):
                 complaints.append(f"{module.where(used.line)}: enters {used.module}, not its door {door}")
-            elif used.module == door and used.name not in offers.get(door, set()) | _kernel_modules(modules, door):
+            elif used.module == door and used.name not in offers.get(door, set()):
                 complaints.append(f"{module.where(used.line)}: {door} does not offer '{used.name}'")
     return complaints
-
-
-def _kernel_modules(modules: list[Module], door: str) -> set[str]:
-    """Kernel families are modules (`from periplus.kernels import words`), so that one compiles without the others."""
-    if door != f"{PACKAGE}.kernels":
-        return set()
-    return {module.name.rpartition(".")[2] for module in modules if module.name.startswith(door + ".")}
 
 
 def exported(module: Module) -> set[str]:
@@ -188,7 +181,8 @@ def check_offers(modules: list[Module]) -> list[str]:
     for module in modules:
         if module.name.count(".") == 1 and not exported(module):
             complaints.append(f"{module.name}: has no __all__")
-        missing = exported(module) - _bound(module.tree)
+        inside = {m.name.rpartition(".")[2] for m in modules if m.name.rpartition(".")[0] == module.name}
+        missing = exported(module) - _bound(module.tree) - inside
         complaints += [f"{module.name}: __all__ names '{name}', which is not there" for name in sorted(missing)]
     return complaints
 

@@ -74,6 +74,9 @@ class FrontierSettings(_Room, frozen=True):
     retries: Annotated[
         int, Meta(description="How often a page that failed for a passing reason is tried again", ge=0)
     ] = 2
+    back_off: Annotated[
+        float, Meta(description="Seconds to wait after a host's first failure; doubles with each further one", ge=0)
+    ] = 2.0
 
 
 class ParseSettings(_Room, frozen=True):
@@ -233,6 +236,7 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Iterable[str]
         text = environment.get("PERIPLUS_" + name.replace(".", "_").upper())
         if text is not None:
             _put(tree, row, text)
+    _refuse_unknown_variables(environment, known)
     for flag in flags:
         name, equals, text = flag.partition("=")
         if not equals:
@@ -276,6 +280,16 @@ def _refuse_unknown(tree: Mapping[str, Any], known: Mapping[str, Setting], file:
                     _unknown(f"{key}.{inner}", where)
         elif key not in known:
             _unknown(key, where)
+
+
+def _refuse_unknown_variables(environment: Mapping[str, str], known: Mapping[str, Setting]) -> None:
+    """Refuse PERIPLUS_FETCH_TIMEOUTT, but not PERIPLUS_HOME: only names that begin like a room's can be mistakes."""
+    variables = {"PERIPLUS_" + name.replace(".", "_").upper() for name in known}
+    rooms = {name.split(".")[0] for name in known if "." in name}
+    for variable in environment:
+        room, _, name = variable.removeprefix("PERIPLUS_").lower().partition("_")
+        if variable.startswith("PERIPLUS_") and variable not in variables and room in rooms:
+            _unknown(f"{room}.{name}", f"in the environment ({variable})")
 
 
 def _unknown(name: str, where: str) -> Setting:

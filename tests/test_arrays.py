@@ -1,0 +1,107 @@
+"""Array files: what goes in comes out, and no damage goes unnoticed."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from periplus.arrays import ArrayFile, write_arrays
+from periplus.errors import CorruptFile, NewerFormat
+
+TYPES = ["|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8", "|b1"]
+ANY_ARRAY = st.sampled_from(TYPES).flatmap(
+    lambda kind: arrays_of.arrays(
+        np.dtype(kind), arrays_of.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=9)
+    )
+)
+SAMPLE = {
+    "numbers": np.arange(1000, dtype=np.int64),
+    "bytes": np.frombuffer(b"abc" * 9, np.uint8),
+    "none": np.zeros(0, "<f4"),
+}
+
+
+@given(st.dictionaries(st.text(max_size=8), ANY_ARRAY, max_size=4))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_goes_in_comes_out(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
+    path = tmp_path / "a.arrays"
+    length = write_arrays(path, "test", arrays, {"note": 1})
+    file = ArrayFile(path, "test")
+    file.check()
+    assert path.stat().st_size == length
+    assert file.notes == {"note": 1}
+    assert set(file.sizes()) == set(arrays)
+    for name, array in arrays.items():
+        assert name in file
+        assert file[name].dtype == array.dtype
+        np.testing.assert_array_equal(file[name], array)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    path = tmp_path / "sample.arrays"
+    write_arrays(path, "test", SAMPLE)
+    return path
+
+
+def test_arrays_are_aligned_and_read_only(sample: Path) -> None:
+    view = ArrayFile(sample, "test")["numbers"]
+    assert view.ctypes.data % 64 == 0
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+
+
+def test_the_wrong_kind_and_a_missing_array_are_named(sample: Path) -> None:
+    with pytest.raises(CorruptFile, match="holds 'test', not 'other'"):
+        ArrayFile(sample, "other")
+    with pytest.raises(CorruptFile, match="has no array 'more'"):
+        ArrayFile(sample, "test")["more"]
+
+
+def test_every_flipped_bit_is_noticed(sample: Path) -> None:
+    whole = sample.read_bytes()
+    rng = np.random.default_rng(1)
+    used = _used(whole)
+    for position in {*range(24), *rng.choice(used, 300).tolist()}:
+        sample.write_bytes(
+            whole[:position] + bytes([whole[position] ^ (1 << int(rng.integers(8)))]) + whole[position + 1 :]
+        )
+        with pytest.raises((CorruptFile, NewerFormat), match=r"sample\.arrays"):
+            ArrayFile(sample, "test").check()
+
+
+def _used(whole: bytes) -> np.ndarray:
+    """Positions that carry meaning: all but the zeros that pad the header and the arrays."""
+    length = struct.unpack_from("<I", whole, 12)[0]
+    start = -(-(16 + length + 8) // 64) * 64
+    parts = [np.arange(16 + length + 8)]
+    for array in SAMPLE.values():
+        parts.append(np.arange(start, start + array.nbytes))
+        start += -(-array.nbytes // 64) * 64
+    return np.concatenate(parts)
+
+
+def test_every_truncation_is_noticed(sample: Path) -> None:
+    whole = sample.read_bytes()
+    end = int(_used(whole)[-1])
+    for length in [*range(0, 200), *range(200, end, 97), end]:
+        sample.write_bytes(whole[:length])
+        with pytest.raises(CorruptFile, match=r"sample\.arrays"):
+            ArrayFile(sample, "test").check()
+
+
+def test_a_newer_version_is_refused(sample: Path) -> None:
+    whole = bytearray(sample.read_bytes())
+    struct.pack_into("<I", whole, 8, 2)
+    sample.write_bytes(whole)
+    with pytest.raises(NewerFormat, match="format 2"):
+        ArrayFile(sample, "test")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorruptFile, match=r"none\.arrays"):
+        ArrayFile(tmp_path / "none.arrays", "test")

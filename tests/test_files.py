@@ -1,0 +1,104 @@
+"""Files: nothing half-written is ever seen, a full disk is one clear error, a newer folder is refused."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat
+from periplus.files import DATA_FORMAT, disk_errors, lock_folder, open_data_folder, write_atomically
+
+
+def test_a_whole_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    write_atomically(path, b"one")
+    write_atomically(path, memoryview(b"two"))
+    assert path.read_bytes() == b"two"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file_and_no_litter(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    write_atomically(path, b"old")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if step == "write":
+        monkeypatch.setattr(Path, "open", full)
+    else:
+        monkeypatch.setattr(os, step, full)
+    with pytest.raises(DiskFailed, match=r"The disk is full: cannot write .*a"):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "disk is full"),
+        (errno.EDQUOT, "disk is full"),
+        (errno.EROFS, "Not allowed to write"),
+        (errno.EACCES, "Not allowed to write"),
+        (errno.EIO, "The disk refused"),
+    ],
+)
+def test_what_the_disk_says_is_told_in_words(tmp_path: Path, number: int, says: str) -> None:
+    with pytest.raises(DiskFailed, match=says), disk_errors(tmp_path / "x"):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_data_folder_is_made_once_and_known_again(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "data"
+    assert open_data_folder(folder, create=True) == folder
+    assert open_data_folder(folder, create=False) == folder
+    assert (folder / "periplus.json").read_text() == f'{{"format":{DATA_FORMAT}}}'
+
+
+def test_looking_does_not_create(tmp_path: Path) -> None:
+    open_data_folder(tmp_path / "none", create=False)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_newer_folder_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "periplus.json").write_text('{"format": 99}')
+    with pytest.raises(NewerFormat, match="format 99"):
+        open_data_folder(tmp_path, create=True)
+    assert (tmp_path / "periplus.json").read_text() == '{"format": 99}'
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"format": "x"}', "[]", '{"other": 1}', "\xff"])
+def test_a_damaged_stamp_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "periplus.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(CorruptFile, match=r"periplus\.json"):
+        open_data_folder(tmp_path, create=False)
+
+
+def test_one_writer_at_a_time_and_the_lock_dies_with_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib; from periplus.files import lock_folder\n"
+        "with lock_folder(pathlib.Path(sys.argv[1]), 'crawl'):\n    print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with (
+            pytest.raises(FolderInUse, match=f"process {holder.pid} is busy with 'crawl'"),
+            lock_folder(tmp_path, "crawl"),
+        ):
+            pass
+        with lock_folder(tmp_path, "index"):
+            pass
+        holder.kill()
+    with lock_folder(tmp_path, "crawl"):
+        pass

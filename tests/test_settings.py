@@ -1,0 +1,100 @@
+"""Settings: last one wins, nothing unknown or out of range gets through, and every row explains itself."""
+
+from pathlib import Path
+
+import pytest
+
+from periplus.errors import SettingsError
+from periplus.settings import Settings, load, table
+
+
+def test_defaults_need_nothing() -> None:
+    assert load(None, {}) == Settings()
+
+
+def test_file_then_environment_then_flags(tmp_path: Path) -> None:
+    file = tmp_path / "periplus.toml"
+    file.write_text("[fetch]\ntimeout = 5\nconnections = 7\nconnect_timeout = 2.5\n")
+    environment = {"PERIPLUS_FETCH_TIMEOUT": "6", "PERIPLUS_FETCH_CONNECTIONS": "8", "HOME": "/nowhere"}
+    settings = load(file, environment, ["fetch.timeout=9"])
+    assert (settings.fetch.timeout, settings.fetch.connections, settings.fetch.connect_timeout) == (9.0, 8, 2.5)
+
+
+def test_a_flag_reaches_every_kind_of_value() -> None:
+    flags = [
+        "folder=x",
+        "crawl.sitemaps=false",
+        "fetch.allow=127.0.0.0/8, 10.0.0.0/8",
+        "graph.damping=0.5",
+        "crawl.pages=3",
+    ]
+    settings = load(None, {}, flags)
+    assert settings.folder == "x"
+    assert settings.crawl.sitemaps is False
+    assert settings.fetch.allow == ("127.0.0.0/8", "10.0.0.0/8")
+    assert (settings.graph.damping, settings.crawl.pages) == (0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[fetch]\ntimout = 5\n", "Unknown setting 'fetch.timout' in"),
+        ("[fetsh]\ntimeout = 5\n", "Unknown setting 'fetsh' in"),
+        ("[fetch]\ntimeout = 'soon'\n", "wrong value"),
+        ("[fetch]\ntimeout = -1\n", "wrong value"),
+        ("fetch = 3\n", "fetch"),
+        ("[folder]\na = 1\n", "wrong value"),
+        ("[fetch\n", "is not TOML"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "periplus.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load(file, {})
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flag", "says"),
+    [
+        ("fetch.timout=3", "Did you mean 'fetch.timeout'?"),
+        ("fetch.timeout", "name=value"),
+        ("zzz=1", "docs/settings.md"),
+        ("serve.port=99999", "wrong value"),
+        ("crawl.scope=moon", "wrong value"),
+        ("=", "Unknown setting"),
+    ],
+)
+def test_a_bad_flag_is_refused_with_a_hint(flag: str, says: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(None, {}, [flag])
+    assert says in str(caught.value)
+
+
+def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not() -> None:
+    with pytest.raises(SettingsError, match=r"fetch\.timeoutt.*Did you mean 'fetch\.timeout'"):
+        load(None, {"PERIPLUS_FETCH_TIMEOUTT": "3"})
+    assert load(None, {"PERIPLUS_HOME": "/x", "PATH": "/bin"}) == Settings()
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="Cannot read"):
+        load(tmp_path / "none.toml", {})
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match="is not TOML"):
+        load(tmp_path / "bytes.toml", {})
+
+
+def test_the_table_has_every_setting_once_with_help() -> None:
+    rows = table()
+    names = [row.name for row in rows]
+    assert len(names) == len(set(names))
+    assert {"folder", "fetch.timeout", "serve.port"} <= set(names)
+    assert [row.name for row in rows if len(row.help) < 10 or row.help.endswith(".")] == []
+
+
+def test_every_default_survives_its_own_rules() -> None:
+    for row in table():
+        value = ",".join(row.default) if isinstance(row.default, tuple) else row.default
+        assert load(None, {}, [f"{row.name}={value}"]) == Settings(), row.name
