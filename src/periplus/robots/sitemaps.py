@@ -1,0 +1,81 @@
+"""Sitemaps: XML (urlset and index), plain text, gzip of either, and feeds used as sitemaps."""
+
+import re
+from typing import Final, NamedTuple
+
+from periplus.robots.feeds import FeedLinks
+from periplus.robots.xmlwalk import bounded_body, walk
+
+__all__ = ["Sitemap", "read_sitemap"]
+
+_MOST_ENTRIES: Final = 50_000
+_LONGEST_URL: Final = 2_048
+_LINE: Final = re.compile(rb"(?:^|[\r\n]|\xef\xbb\xbf)[ \t]*(https?://\S+)", re.IGNORECASE)
+_ROOTS: Final = frozenset({"urlset", "sitemapindex"})
+_FEED_ROOTS: Final = frozenset({"rss", "feed", "RDF"})
+
+
+class Sitemap(NamedTuple):
+    """What a sitemap lists, as it is written there."""
+
+    pages: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+    """Other sitemaps, when this one is an index."""
+    problem: str = ""
+    """Why not all of it could be read; '' when all was."""
+
+
+def read_sitemap(body: bytes) -> Sitemap:
+    """Read a sitemap of any form; what comes before a fault is kept."""
+    plain, problem = bounded_body(body)
+    start = plain[:512].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
+        return _read_xml(plain, problem)
+    return _read_text(plain, problem)
+
+
+def _read_xml(body: bytes, problem: str) -> Sitemap:
+    entries = _Entries()
+    ended = walk(body, entries.visit)
+    pages = tuple(entries.pages) or entries.feed.found()
+    if entries.strange:
+        ended = "neither a sitemap nor a feed"
+    return Sitemap(pages, tuple(entries.sitemaps), problem or ended)
+
+
+class _Entries:
+    def __init__(self) -> None:
+        self.pages: dict[str, None] = {}
+        self.sitemaps: dict[str, None] = {}
+        self.feed = FeedLinks()
+        self.strange = False
+
+    def visit(self, names: list[str], attributes: dict[str, str], text: str) -> bool:
+        if names[0] in _FEED_ROOTS:
+            return self.feed.visit(names, attributes, text)
+        if names[0] not in _ROOTS:
+            self.strange = True
+            return False
+        # Some write the address right into <url> or <sitemap>; <image:loc> stands deeper and is no page.
+        entry = names[-2] if names[-1] == "loc" and len(names) > 1 else names[-1]
+        if entry == "sitemap":
+            _add(self.sitemaps, text)
+        elif entry == "url":
+            _add(self.pages, text)
+        return len(self.pages) + len(self.sitemaps) < _MOST_ENTRIES
+
+
+def _read_text(body: bytes, problem: str) -> Sitemap:
+    pages: dict[str, None] = {}
+    for found in _LINE.finditer(body):
+        _add(pages, found[1].decode("utf-8", "replace"))
+        if len(pages) >= _MOST_ENTRIES:
+            return Sitemap(tuple(pages), (), problem or "more entries than we take")
+    return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is an address"))
+
+
+def _add(found: dict[str, None], text: str) -> bool:
+    if len(text) > _LONGEST_URL or not text.lower().startswith(("http://", "https://")):
+        return False
+    found[text] = None
+    return True

@@ -1,0 +1,125 @@
+"""Our own cases of robots.txt: what the public suite leaves out, and hostile files."""
+
+import fnmatch
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from periplus.robots import ALLOW_ALL, DISALLOW_ALL, read_robots
+from periplus.robots.rules import Rules
+from periplus.settings import FetchSettings
+
+
+def rules(text: str, agent: str = "PeriplusBot") -> Rules:
+    return read_robots(text.encode(), agent)
+
+
+def test_all_or_nothing() -> None:
+    assert ALLOW_ALL.allows("/any")
+    assert not DISALLOW_ALL.allows("/any")
+    assert not DISALLOW_ALL.allows("")
+
+
+def test_our_user_agent_is_matched_by_its_name() -> None:
+    found = rules("User-agent: *\nDisallow: /\nUser-agent: PeriplusBot/9\nDisallow: /no", FetchSettings().user_agent)
+    assert found.allows("/yes")
+    assert not found.allows("/no")
+
+
+@pytest.mark.parametrize("key", ["Disallow", "dissallow", "DISALOW", "disallaw", " disallow ", "disallowed"])
+def test_forgiven_slips(key: str) -> None:
+    assert not rules(f"useragent : *\n{key}: /x").allows("/x")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("/*.gif$", "/a/b.gif", True),
+        ("/*.gif$", "/a/b.gif?x", False),
+        ("/a$", "/a", True),
+        ("/a$", "/ab", False),
+        ("/a$b", "/a$b/c", True),
+        ("/a*a$", "/a", False),
+        ("/a*a$", "/aa", True),
+        ("/a**b***", "/axxb", True),
+        ("*", "/anything", True),
+        ("*/x", "/deep/x", True),
+        ("x", "/x", False),
+        ("/%7Euser", "/~user/", True),
+        ("/%7euser", "/~user/", True),
+        ("/ä", "/%C3%A4", True),
+        ("/%c3%a4", "/%C3%A4", True),
+        ("/%2F", "//", False),
+    ],
+)
+def test_patterns(pattern: str, path: str, matches: bool) -> None:
+    assert rules(f"User-agent: *\nDisallow: {pattern}").allows(path) is not matches
+
+
+def test_longest_wins_and_allow_wins_ties() -> None:
+    found = rules(
+        "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /*/b/c\nDisallow: /t/\nAllow: /*t\n"
+    )
+    assert not found.allows("/a")
+    assert found.allows("/a/b")
+    assert found.allows("/a/b/c")
+    assert found.allows("/t/t")
+
+
+def test_groups_of_one_agent_are_merged_and_beat_the_star() -> None:
+    text = """
+    User-agent: PeriplusBot
+    Disallow: /a
+    User-agent: *
+    Disallow: /
+    User-agent: Other
+    User-agent: periplusbot
+    Crawl-delay: 2.5
+    Disallow: /b
+    """
+    found = rules(text)
+    assert [found.allows(path) for path in ("/a", "/b", "/c")] == [False, False, True]
+    assert found.delay == 2.5
+    assert not rules(text, "Stranger").allows("/c")
+
+
+def test_delays_that_are_no_delays() -> None:
+    assert rules("User-agent: *\nCrawl-delay: soon").delay is None
+    assert rules("User-agent: *\nCrawl-delay: -1").delay is None
+    assert rules("User-agent: *\nCrawl-delay: inf").delay is None
+    assert rules("User-agent: *\nCrawl-delay: 1\nCrawl-delay: 3").delay == 3
+
+
+def test_sitemaps_are_global() -> None:
+    found = rules("Sitemap: https://a.example/1.xml\nUser-agent: X\nSite-map: /2.xml\nSitemap:\nSitemap: /2.xml")
+    assert found.sitemaps == ("https://a.example/1.xml", "/2.xml")
+
+
+def test_the_limit_cuts_at_a_line() -> None:
+    line = b"# " + b"x" * 98 + b"\n"
+    head = b"User-agent: *\nDisallow: /early\n"
+    found = read_robots(head + line * 5_065 + b"Disallow: /very/late/rule\n" * 5_000 + b"Disallow: /never\n", "Bot")
+    assert not found.allows("/early")
+    assert found.allows("/never")
+    assert found.allows("/very")
+
+
+def test_hostile_patterns_take_bounded_time() -> None:
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d*" % n + b"a*" * 50 + b"b$\n" for n in range(1_000))
+    found = read_robots(body + b"Disallow: /" + b"*a" * 20_000 + b"*b$\n", "Bot")
+    for _ in range(20):
+        assert found.allows("/" + "a" * 1_000)
+
+
+@given(st.binary(max_size=300), st.text(max_size=12), st.text(alphabet=st.characters(codec=None), max_size=30))
+def test_any_bytes_give_rules(body: bytes, agent: str, path: str) -> None:
+    assert read_robots(b"User-agent: *\nDisallow:" + body, agent).allows(path) in {True, False}
+
+
+@given(st.text("ab/*", min_size=1, max_size=8), st.booleans(), st.text("ab/", max_size=8))
+def test_matching_agrees_with_a_naive_twin(pattern: str, anchored: bool, path: str) -> None:
+    whole = fnmatch.translate(pattern if anchored else pattern + "*")
+    expected = re.match(whole, "/" + path, re.DOTALL) is not None
+    assert rules(f"User-agent: *\nDisallow: {pattern}{'$' if anchored else ''}").allows("/" + path) is not expected
