@@ -10,7 +10,9 @@ __all__ = ["Sitemap", "read_sitemap"]
 
 _MOST_ENTRIES: Final = 50_000
 _LONGEST_URL: Final = 2_048
-_LINE: Final = re.compile(rb"(?:^|[\r\n]|\xef\xbb\xbf)[ \t]*(https?://\S+)", re.IGNORECASE)
+_ADDRESS: Final = re.compile(rb"https?://\S+")
+_LINE_STARTS: Final = frozenset({b"", b"\xbf"})
+"""The start of the file, and the last byte of a byte order mark."""
 _ROOTS: Final = frozenset({"urlset", "sitemapindex"})
 _FEED_ROOTS: Final = frozenset({"rss", "feed", "RDF"})
 
@@ -67,8 +69,10 @@ class _Entries:
 
 def _read_text(body: bytes, problem: str) -> Sitemap:
     pages: dict[str, None] = {}
-    for found in _LINE.finditer(body):
-        _add(pages, found[1].decode("utf-8", "replace"))
+    for found in _ADDRESS.finditer(body):
+        before = body[found.start() - 1 : found.start()]
+        if before.isspace() or before in _LINE_STARTS:
+            _add(pages, found[0].decode("utf-8", "replace"))
         if len(pages) >= _MOST_ENTRIES:
             return Sitemap(tuple(pages), (), problem or "more entries than we take")
     return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is an address"))
