@@ -184,6 +184,10 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     warc: str = ""
     """Name of the WARC file that keeps the response, '' when it is not kept."""
     warc_offset: int = 0
+    hops: int = 0
+    """Redirects followed to get here."""
+    retry_after: float = 0.0
+    """Seconds the host asked to be left alone."""
 
 
 class Query(msgspec.Struct, frozen=True):

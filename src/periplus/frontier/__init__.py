@@ -1,0 +1,20 @@
+"""What next, and when: pure state. Time is an argument, and there is no input or output.
+
+In: `Due`s to fetch some day, and how each fetch ended. Out: the one `Due` that may be fetched now, or how long to wait.
+
+Every host has its own queue in crawl-rank order, one request under way at most, and a time before which it is left
+alone (the operator's delay, the site's Crawl-delay, a share of its response time, Retry-After, back-off after
+failures). Hosts take turns by the earliest allowed time. No URL is given out twice: 64-bit fingerprints of all that
+was ever added stay in sorted NumPy runs, about 8 bytes each.
+
+    frontier.add(dues)
+    due = frontier.next(now)
+    frontier.done(due, outcome, now, elapsed)
+    data = frontier.dump();  frontier = Frontier.load(data, settings)
+"""
+
+from periplus.frontier.frontier import Frontier
+from periplus.frontier.records import FrontierStatistics
+from periplus.frontier.seen import SeenSet
+
+__all__ = ["Frontier", "FrontierStatistics", "SeenSet"]
