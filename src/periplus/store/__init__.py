@@ -1,0 +1,21 @@
+"""Where pages are kept: append-only WARC files and visit logs, one manifest, one writer at a time.
+
+In: a `Visit` and the `Fetched` it came from. Out: visits in order of writing, stored responses, sizes.
+The same folder can be read while it is written. Every whole visit survives a kill; every committed one a power cut.
+
+    store = PageStore.open(folder, settings, write=True)
+    visit = store.append(visit, fetched)    # response to the WARC file, visit to the log
+    store.flush()                           # survives kill -9
+    store.commit()                          # survives a power cut
+    for visit in store.visits(): ...
+    store.find(visit.key); store.response(visit)
+
+Also here, because this room owns the compressors: `read_warc` (anybody's WARC files), `open_text` (lines of plain,
+gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
+"""
+
+from periplus.store.compression import compress, decompress, open_text
+from periplus.store.pages import PageStore, StoreStatistics
+from periplus.store.warc_read import WarcPage, read_warc
+
+__all__ = ["PageStore", "StoreStatistics", "WarcPage", "compress", "decompress", "open_text", "read_warc"]

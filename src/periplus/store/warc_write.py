@@ -1,0 +1,112 @@
+"""One fetched response to one WARC 1.1 record, compressed on its own, as other tools expect it."""
+
+import base64
+import datetime
+import hashlib
+import http
+import ipaddress
+import re
+import uuid
+from typing import Final
+
+from periplus.records import Fetched
+from periplus.store.compression import compress, gzip_member
+
+__all__ = ["info_record", "pack_record", "response_record"]
+
+_CONTROL: Final = re.compile(r"[\x00-\x20\x7f]+")
+_UNSAFE: Final = re.compile(r"[\r\n\x00]+")
+_NOT_TOKEN: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_RENAMED: Final = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_LAST_SECOND: Final = 253_402_300_799.0
+"""The end of the year 9999; dates beyond it cannot be written."""
+
+
+def pack_record(record: bytes, compression: str, level: int) -> bytes:
+    """Compress one record to one gzip member or zstd frame."""
+    return gzip_member(record, level) if compression == "gzip" else compress(record, level)
+
+
+def info_record(name: str, when: float) -> bytes:
+    """Make the warcinfo record that opens a file."""
+    block = b"software: Periplus\r\nformat: WARC File Format 1.1\r\n"
+    fields = [
+        ("WARC-Type", "warcinfo"),
+        ("WARC-Record-ID", _identity()),
+        ("WARC-Date", _date(when)),
+        ("WARC-Filename", name),
+        ("Content-Type", "application/warc-fields"),
+    ]
+    return _record(fields, (block,))
+
+
+def response_record(fetched: Fetched) -> bytes:
+    """Make the response record of a fetched page; its body is stored decompressed, and its headers say so."""
+    head = _http_head(fetched)
+    whole = hashlib.sha1(head, usedforsecurity=False)
+    whole.update(fetched.body)
+    payload = hashlib.sha1(fetched.body, usedforsecurity=False)
+    fields = [
+        ("WARC-Type", "response"),
+        ("WARC-Record-ID", _identity()),
+        ("WARC-Date", _date(fetched.when)),
+        ("WARC-Target-URI", _CONTROL.sub("", fetched.due.address.url)),
+        ("WARC-Payload-Digest", _digest(payload.digest())),
+        ("WARC-Block-Digest", _digest(whole.digest())),
+        ("Content-Type", "application/http; msgtype=response"),
+    ]
+    if address := _ip(fetched.ip):
+        fields.insert(4, ("WARC-IP-Address", address))
+    return _record(fields, (head, fetched.body))
+
+
+def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:
+    lines = ["WARC/1.1", *(f"{name}: {value}" for name, value in fields)]
+    lines.append(f"Content-Length: {sum(len(piece) for piece in block)}")
+    head = "\r\n".join(lines) + "\r\n\r\n"
+    return b"".join((_bytes(head), *block, b"\r\n\r\n"))
+
+
+def _http_head(fetched: Fetched) -> bytes:
+    try:
+        reason = http.HTTPStatus(fetched.status).phrase
+    except ValueError:
+        reason = "Unknown"
+    # Version 2 and 3 have no status line; everybody writes them down as 1.1.
+    version = fetched.version if fetched.version in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
+    lines = [f"{version} {fetched.status:03d} {reason}"]
+    for name, value in fetched.headers:
+        clean = _NOT_TOKEN.sub("", name)
+        if clean:
+            lines.append(f"{_stored_name(clean)}: {_UNSAFE.sub(' ', value).strip()}")
+    lines.append(f"content-length: {len(fetched.body)}")
+    return _bytes("\r\n".join(lines) + "\r\n\r\n")
+
+
+def _stored_name(name: str) -> str:
+    return f"x-crawler-{name}" if name.lower() in _RENAMED else name
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _identity() -> str:
+    return f"<urn:uuid:{uuid.uuid4()}>"
+
+
+def _date(when: float) -> str:
+    seconds = min(max(when, 0.0), _LAST_SECOND)
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _digest(raw: bytes) -> str:
+    return "sha1:" + base64.b32encode(raw).decode("ascii")
+
+
+def _ip(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text.strip("[]")))
+    except ValueError:
+        return ""
