@@ -1,0 +1,28 @@
+"""Visits and responses for the tests of the store."""
+
+from periplus.records import Address, Due, Fetched, Link, Outcome, Page, Visit
+
+
+def address(number: int, host: str = "example.org") -> Address:
+    path = f"/page/{number}"
+    return Address(f"http://{host}{path}", "http", host, 80, path, host, number + 1)
+
+
+def visit(number: int, text: str = "some text") -> Visit:
+    place = address(number)
+    page = Page(
+        place.url, title=f"Page {number}", text=f"{text} {number}", links=(Link("http://example.org/", "home"),)
+    )
+    return Visit(place.url, place.key, Outcome.OK, 1_700_000_000.0 + number, 200, page=page, content=2**64 - 1 - number)
+
+
+def fetched(number: int, body: bytes = b"<p>Hello", headers: tuple[tuple[str, str], ...] = ()) -> Fetched:
+    return Fetched(
+        Due(address(number)),
+        Outcome.OK,
+        1_700_000_000.25 + number,
+        200,
+        (("content-type", "text/html"), *headers),
+        body,
+        ip="192.0.2.7",
+    )

@@ -1,0 +1,182 @@
+"""The page store: round trips, rotation, reading while writing, look-up by key."""
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made_visits import address, fetched, visit
+
+from periplus.errors import CorruptFile, DataError, FolderInUse, NothingHere
+from periplus.records import Fetched, Outcome, Page, Visit
+from periplus.settings import StoreSettings
+from periplus.store import PageStore
+
+SMALL = StoreSettings(rotate_bytes=65_536)
+
+
+@pytest.fixture(params=["zstd", "gzip"])
+def kind(request):
+    return StoreSettings(compression=request.param)
+
+
+def test_visits_and_responses_come_back(tmp_path, kind):
+    with PageStore.open(tmp_path / "store", kind, write=True) as store:
+        written = [store.append(visit(n), fetched(n, b"body %d" % n * 50)) for n in range(20)]
+        assert store.commit() == 20
+    reader = PageStore.open(tmp_path / "store", kind)
+    assert list(reader.visits()) == written
+    for n, one in enumerate(written):
+        response = reader.response(one)
+        assert response.body == b"body %d" % n * 50
+        assert (response.url, response.status, response.when) == (one.url, 200, 1_700_000_000.25 + n)
+
+
+def test_what_is_appended_can_be_read_before_a_flush(tmp_path):
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        one = store.append(visit(1), fetched(1))
+        assert list(store.visits()) == [one]
+        assert store.response(one).body == b"<p>Hello"
+        assert store.find(one.key) == one
+
+
+def test_only_good_bodies_are_kept(tmp_path):
+    gone = Fetched(fetched(1).due, Outcome.GONE, 1.0, 404, body=b"not here")
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        assert store.append(visit(1), gone).warc == ""
+        assert store.append(visit(2), fetched(2, b"")).warc == ""
+        with pytest.raises(NothingHere):
+            store.response(store.append(visit(3)))
+
+
+@pytest.mark.parametrize("start", [0, 1, 57, 299, 300, 10_000])
+def test_reading_begins_anywhere_over_rotated_files(tmp_path, start):
+    with PageStore.open(tmp_path, SMALL, write=True) as store:
+        for n in range(300):
+            # Random-looking text does not compress, so that both kinds of file rotate.
+            store.append(visit(n, "%0500x" % (7**590 * (n + 3) % 16**500)), fetched(n, bytes(range(256)) * 4))
+            if n % 10 == 0:
+                store.flush()
+        assert [v.key for v in store.visits(start)] == list(range(start + 1, 301))
+    assert len(list(tmp_path.glob("visits-*.log"))) > 1
+    reader = PageStore.open(tmp_path, SMALL)
+    assert [v.key for v in reader.visits(start)] == list(range(start + 1, 301))
+    assert reader.statistics().visits == reader.statistics().pages == 300
+
+
+def test_warc_files_rotate_and_stay_readable(tmp_path):
+    with PageStore.open(tmp_path, SMALL, write=True) as store:
+        written = [store.append(visit(n), fetched(n, (7**9000 * (n + 5)).to_bytes(4000, "little"))) for n in range(60)]
+    assert len({one.warc for one in written}) > 1
+    reader = PageStore.open(tmp_path, SMALL)
+    assert all(
+        reader.response(one).body == (7**9000 * (n + 5)).to_bytes(4000, "little") for n, one in enumerate(written)
+    )
+
+
+def test_a_reader_follows_a_writer(tmp_path):
+    store = PageStore.open(tmp_path, StoreSettings(), write=True)
+    reader = PageStore.open(tmp_path, StoreSettings())
+    for n in range(10):
+        one = store.append(visit(n), fetched(n))
+        store.flush()
+        assert [v.key for v in reader.visits()] == list(range(1, n + 2))
+        assert reader.find(one.key) == one
+        assert reader.response(one).status == 200
+        assert reader.statistics().visits == n + 1
+    store.close()
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    with PageStore.open(tmp_path, StoreSettings(), write=True), pytest.raises(FolderInUse):
+        PageStore.open(tmp_path, StoreSettings(), write=True)
+    PageStore.open(tmp_path, StoreSettings(), write=True).close()
+
+
+def test_a_reader_cannot_write_and_an_absent_store_is_said_to_be(tmp_path):
+    with pytest.raises(NothingHere):
+        PageStore.open(tmp_path / "none", StoreSettings())
+    PageStore.open(tmp_path, StoreSettings(), write=True).close()
+    with pytest.raises(DataError):
+        PageStore.open(tmp_path, StoreSettings()).append(visit(1))
+
+
+def test_a_store_grows_over_many_openings_and_a_changed_compression(tmp_path):
+    for n in range(6):
+        kind = StoreSettings(compression="gzip" if n % 2 else "zstd")
+        with PageStore.open(tmp_path, kind, write=True) as store:
+            store.append(visit(n), fetched(n, b"%d" % n))
+    reader = PageStore.open(tmp_path, StoreSettings())
+    assert [reader.response(v).body for v in reader.visits()] == [b"%d" % n for n in range(6)]
+
+
+def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        for n in range(50):
+            store.append(visit(n))
+        store.commit()
+        assert store.find(7) == visit(6)
+        newer = store.append(msgspec.structs.replace(visit(6), etag="new"))
+        store.append(Visit(newer.url, newer.key, Outcome.NOT_MODIFIED, 5.0))
+        assert store.find(7) == newer
+    assert (tmp_path / "visits.keys").exists()
+    assert PageStore.open(tmp_path, StoreSettings()).find(7) == newer
+    assert PageStore.open(tmp_path, StoreSettings()).find(50) == visit(49)
+    assert PageStore.open(tmp_path, StoreSettings()).find(2**64 - 1) is None
+
+
+def test_a_damaged_or_foreign_key_file_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    for name in ("a", "b"):
+        with PageStore.open(tmp_path / name, StoreSettings(), write=True) as store:
+            for n in range(50 if name == "a" else 20):
+                store.append(visit(n, name))
+            store.commit()
+            store.find(1)
+    keys = tmp_path / "b" / "visits.keys"
+    keys.write_bytes((tmp_path / "a" / "visits.keys").read_bytes())
+    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == visit(2, "b")
+    raw = bytearray(keys.read_bytes())
+    raw[-100] ^= 255
+    keys.write_bytes(raw)
+    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == visit(2, "b")
+
+
+def test_a_visit_cannot_lead_out_of_the_folder(tmp_path):
+    with PageStore.open(tmp_path / "s", StoreSettings(), write=True) as store, pytest.raises(CorruptFile):
+        store.response(msgspec.structs.replace(visit(1), warc="../secret.warc.zst"))
+
+
+def test_an_absurdly_large_page_is_left_out_but_its_visit_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.store.writer._MAX_VISIT", 10_000)
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        assert store.append(visit(1, "x" * 20_000)).page is None
+        assert [v.key for v in store.visits()] == [2]
+
+
+ANY_TEXT = st.text(max_size=40)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(ANY_TEXT, st.binary(max_size=200), st.booleans(), st.integers(0, 2**64 - 1)), max_size=12)
+)
+def test_any_sequence_comes_back(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("any")
+    written = []
+    with PageStore.open(folder, StoreSettings(), write=True) as store:
+        for n, (text, body, flush, key) in enumerate(rows):
+            one = Visit(address(n).url, key, Outcome.OK, 1.5, page=Page(address(n).url, title=text, text=text * 3))
+            written.append(store.append(one, fetched(n, body)))
+            if flush:
+                store.flush()
+    reader = PageStore.open(folder, StoreSettings())
+    assert list(reader.visits()) == written
+    for one, (_, body, _, _) in zip(written, rows, strict=True):
+        assert (reader.response(one).body if one.warc else b"") == body
+
+
+def test_lone_surrogates_do_no_harm(tmp_path):
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        store.append(visit(1, "bad \ud800 text"), fetched(1, headers=(("x-odd", "\udcff"),)))
+        assert next(store.visits()).page.text == "bad ? text 1"
