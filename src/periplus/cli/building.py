@@ -1,0 +1,38 @@
+"""Join store, graph and index: what `index build`, `import`, `up` and `demo` all do."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from periplus.cli.console import Report, bytes_as_text, say
+from periplus.errors import NothingHere
+from periplus.files import lock_folder, open_data_folder
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.index import IndexStatistics
+
+__all__ = ["build", "say_built"]
+
+
+def build(folder: Path, settings: Settings, report: Report) -> "IndexStatistics":
+    """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
+    from periplus.graph import Graph, build_graph
+    from periplus.index import Index, build_index
+    from periplus.store import PageStore
+
+    open_data_folder(folder, create=False)
+    if not (folder / "store").exists():
+        raise NothingHere(
+            f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
+        )
+    with lock_folder(folder, "index"), PageStore.open(folder / "store", settings.store) as store:
+        build_graph(store, folder / "graph", settings.graph, report)
+        graph = Graph.open(folder / "graph")
+        build_index(store.visits(), folder / "index", settings.index, graph, report)
+    return Index.open(folder / "index", verify=False).statistics()
+
+
+def say_built(made: "IndexStatistics") -> None:
+    """Say what a build made, and what to do with it."""
+    say(f"Indexed {made.documents:,} pages from {made.hosts:,} hosts: {bytes_as_text(made.bytes)}.")
+    say("Next: periplus search WORDS, or periplus serve")

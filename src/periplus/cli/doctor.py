@@ -1,0 +1,149 @@
+"""`periplus doctor`: what is installed, what is missing, and what to do about it."""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import resource
+import shutil
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import typer
+
+from periplus.cli.console import bytes_as_text, say, say_json
+from periplus.cli.options import AsJson, with_settings
+from periplus.errors import PeriplusError
+from periplus.files import open_data_folder
+from periplus.settings import Settings
+
+__all__ = ["doctor"]
+
+_MIN_DISK: Final = 1_000_000_000
+_MIN_FILES: Final = 1024
+_EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Finding(NamedTuple):
+    """One line of the doctor's report."""
+
+    name: str
+    state: str
+    """'ok', 'optional' (missing, and not needed) or 'bad'."""
+    detail: str
+
+
+@with_settings()
+def doctor(settings: Settings, as_json: AsJson = False) -> None:
+    """Say what is installed, what is missing and what to do."""
+    findings = examine(settings)
+    usable = all(finding.state != "bad" for finding in findings)
+    if as_json:
+        say_json({"usable": usable, "findings": [finding._asdict() for finding in findings]})
+    else:
+        for finding in findings:
+            mark = {"ok": "✓", "optional": "·", "bad": "✗"}[finding.state]
+            say(f"{mark} {finding.name}: {finding.detail}")
+        say("\nAll that is needed is here." if usable else "\nSomething is missing; see the lines marked ✗.")
+    raise typer.Exit(0 if usable else 1)
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Look at everything that a working installation needs."""
+    return [
+        _python(),
+        *_packages(),
+        _kernels(),
+        _browser(),
+        _disk(Path(settings.folder)),
+        _open_files(),
+        _data(Path(settings.folder)),
+    ]
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11)
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return Finding("Python", "ok" if good else "bad", text if good else f"{text}; 3.11 or later is needed")
+
+
+def _packages() -> list[Finding]:
+    """Group what periplus requires by extra, and compare it with what is installed."""
+    groups: dict[str, list[str]] = {"": []}
+    for line in importlib.metadata.requires("periplus") or ():
+        name = re.split(r"[<>=!~;\s\[]", line, maxsplit=1)[0]
+        extra = _EXTRA.search(line)
+        groups.setdefault(extra.group(1) if extra else "", []).append(name)
+    return [_group(extra, names) for extra, names in groups.items()]
+
+
+def _group(extra: str, names: list[str]) -> Finding:
+    missing = [name for name in names if _version(name) is None]
+    title = f"Extra '{extra}'" if extra else "Packages"
+    if not missing:
+        return Finding(title, "ok", ", ".join(f"{name} {_version(name)}" for name in names))
+    command = f"pip install 'periplus[{extra}]'" if extra else "pip install periplus"
+    return Finding(title, "optional" if extra else "bad", f"{', '.join(missing)} not installed; {command}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _kernels() -> Finding:
+    if importlib.util.find_spec("numba") is None:
+        return Finding("Kernels", "bad", "cannot be compiled without numba; pip install periplus")
+    from periplus.kernels import compiled
+
+    text = "compiled" if compiled() else "not compiled yet; the first command that needs them does it, once"
+    return Finding("Kernels", "ok", text)
+
+
+def _browser() -> Finding:
+    found = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    if found:
+        return Finding("Chromium", "ok", found)
+    return Finding("Chromium", "optional", "not installed, only tests need it; sudo apt-get install chromium")
+
+
+def _nearest(folder: Path) -> Path:
+    """Give the folder itself, or the nearest parent that exists."""
+    path = folder.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _disk(folder: Path) -> Finding:
+    place = _nearest(folder)
+    if not os.access(place, os.W_OK):
+        return Finding("Disk", "bad", f"not allowed to write in {place}; choose another place with --folder")
+    free = shutil.disk_usage(place).free
+    text = f"{bytes_as_text(free)} free for {folder}"
+    return Finding("Disk", "ok", text) if free >= _MIN_DISK else Finding("Disk", "bad", f"{text}: free some space")
+
+
+def _open_files() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _MIN_FILES:
+        return Finding("Open files", "ok", f"up to {'any number' if soft == resource.RLIM_INFINITY else f'{soft:,}'}")
+    return Finding("Open files", "bad", f"only {soft}; raise it with: ulimit -n 4096")
+
+
+def _data(folder: Path) -> Finding:
+    try:
+        open_data_folder(folder, create=False)
+    except PeriplusError as error:
+        return Finding("Data", "bad", str(error))
+    if not (folder / "periplus.json").exists():
+        return Finding(
+            "Data", "ok", f"nothing in {folder} yet; begin with: periplus crawl URL, or periplus import FILE"
+        )
+    parts = [name for name in ("store", "graph", "index") if (folder / name).exists()]
+    return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}")

@@ -1,0 +1,115 @@
+"""The `periplus` command itself: the list of commands, and the one place where errors become a line and a number."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+
+from periplus import __version__
+from periplus.cli.crawl import crawl
+from periplus.cli.demo import demo
+from periplus.cli.doctor import doctor
+from periplus.cli.evaluate import evaluate
+from periplus.cli.importing import import_pages
+from periplus.cli.index import index
+from periplus.cli.search import search
+from periplus.cli.serve import serve
+from periplus.cli.up import up
+from periplus.cli.web import web
+from periplus.errors import PeriplusError
+from periplus.files import disk_failure
+
+__all__ = ["app", "main"]
+
+FAILED: Final = 1
+NOT_UNDERSTOOD: Final = 2
+INTERRUPTED: Final = 130
+
+app: Final = typer.Typer(
+    name="periplus",
+    help="A complete web search engine: crawl, index, search, serve.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"periplus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _periplus(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    """A complete web search engine: crawl, index, search, serve."""
+
+
+app.command("demo")(demo)
+app.command("web")(web)
+app.command("up")(up)
+app.command("crawl")(crawl)
+app.command("import")(import_pages)
+app.add_typer(index, name="index")
+app.command("search")(search)
+app.command("serve")(serve)
+app.command("evaluate")(evaluate)
+app.command("doctor")(doctor)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code. Whatever goes wrong becomes one line on standard error."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    try:
+        code = app(args=given, prog_name="periplus", standalone_mode=False)
+    except typer.TyperException as error:
+        return _not_understood(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("stopped.", debug=False, code=INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FAILED
+    except PeriplusError as error:
+        return _fail(str(error), debug)
+    except OSError as error:
+        return _fail(_describe(error), debug)
+    except Exception as error:
+        return _fail(f"unexpected {type(error).__name__}: {error}. Report it with what `--debug` adds.", debug)
+    if code == INTERRUPTED:
+        return _fail("stopped.", debug=False, code=INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, debug: bool, code: int = FAILED) -> int:
+    if debug:
+        traceback.print_exc()
+    line = " ".join(message.split())
+    typer.echo(f"periplus: {line}", err=True)
+    return code
+
+
+def _describe(error: OSError) -> str:
+    if error.filename is None:
+        return f"the system refused: {error.strerror or error}."
+    return str(disk_failure(error.filename, error))
+
+
+def _not_understood(error: typer.TyperException) -> int:
+    message = getattr(error, "message", "") or str(error)
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message)
+        return NOT_UNDERSTOOD
+    if hasattr(error, "format_message"):
+        message = error.format_message()
+    command = context.command_path if context is not None else "periplus"
+    return _fail(f"{message} See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)

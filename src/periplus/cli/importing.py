@@ -1,0 +1,65 @@
+"""`periplus import`: a crawl without a network, from WARC files and JSON lines."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from periplus.cli.building import build, say_built
+from periplus.cli.console import progress, say
+from periplus.cli.kernels import compile_kernels
+from periplus.cli.options import with_settings
+from periplus.errors import BadFile
+from periplus.files import open_data_folder
+from periplus.settings import Settings
+
+__all__ = ["import_pages"]
+
+_WARC: Final = (".warc", ".warc.gz", ".warc.zst")
+_JSONL: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+
+
+@with_settings()
+def import_pages(
+    paths: Annotated[
+        list[Path], typer.Argument(help="WARC files, or JSON lines of {id,url,title,text}; plain, .gz, .zst.")
+    ],
+    settings: Settings,
+    with_index: Annotated[bool, typer.Option("--index/--no-index", help="Build the index afterwards.")] = True,
+) -> None:
+    """Import pages from WARC or JSONL files, and build the index."""
+    warc, jsonl = _sort(paths)
+    folder = open_data_folder(Path(settings.folder), create=True)
+    _read(warc, jsonl, folder, settings)
+    if not with_index:
+        say("Next: periplus index build")
+        return
+    compile_kernels()
+    with progress() as report:
+        made = build(folder, settings, report)
+    say_built(made)
+
+
+def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Part WARC from JSONL by name, before anything is written."""
+    for path in paths:
+        if not path.name.endswith(_WARC + _JSONL):
+            raise BadFile(f"{path} is neither WARC nor JSONL by its name.", f"Known: {' '.join(_WARC + _JSONL)}.")
+        if not path.is_file():
+            raise BadFile(f"There is no file {path}.")
+    return [p for p in paths if p.name.endswith(_WARC)], [p for p in paths if p.name.endswith(_JSONL)]
+
+
+def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings) -> None:
+    from periplus.crawl import import_jsonl, import_warc
+    from periplus.store import PageStore
+
+    store = PageStore.open(folder / "store", settings.store, write=True)
+    try:
+        for reader, paths in ((import_warc, warc), (import_jsonl, jsonl)):
+            if paths:
+                with progress() as report:
+                    count = reader(store, paths, settings, report)
+                say(f"Imported {count.pages:,} pages, {count.skipped:,} passed over.")
+    finally:
+        store.close()

@@ -1,0 +1,71 @@
+"""`periplus search`: ask the index from the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from periplus.cli.console import say, say_json
+from periplus.cli.kernels import compile_kernels
+from periplus.cli.options import AsJson, with_settings
+from periplus.errors import BadInput
+from periplus.files import open_data_folder
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.records import Hit, ResultPage
+
+__all__ = ["print_results", "search"]
+
+
+@with_settings()
+def search(
+    words: Annotated[list[str], typer.Argument(help="What to look for; the query language works here too.")],
+    settings: Settings,
+    size: Annotated[int, typer.Option("--size", "-n", min=1, help="How many results.")] = 10,
+    start: Annotated[int, typer.Option("--start", min=0, help="How many results to pass over.")] = 0,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search the index and print the results."""
+    query = " ".join(words).strip()
+    if not query:
+        raise BadInput("There are no words to look for.", "For example: periplus search lighthouse.")
+    compile_kernels(as_json)
+    from periplus.records import Query
+    from periplus.search import Searcher
+
+    searcher = Searcher.open(open_data_folder(Path(settings.folder), create=False), settings)
+    page = searcher.search(Query(query, start=start, size=size, explain=explain))
+    if as_json:
+        say_json(page)
+    else:
+        print_results(page)
+
+
+def print_results(page: "ResultPage", most: int | None = None) -> None:
+    """Print a result page for people."""
+    for remark in page.notes:
+        say(_clean(remark))
+    for number, hit in enumerate(page.hits[:most], page.query.start + 1):
+        _print_hit(number, hit)
+    about = "" if page.exact else "about "
+    cut = ", partial" if page.partial else ""
+    count = f"{about}{page.total:,} results" if page.hits else "No results"
+    say(f"{count} in {page.documents:,} pages, {page.seconds * 1000:.1f} ms{cut}")
+
+
+def _print_hit(number: int, hit: "Hit") -> None:
+    say(f"{number:>3}. " + typer.style(_clean(hit.title) or hit.url, bold=True))
+    say("     " + typer.style(_clean(" › ".join(hit.trail)), fg="cyan"))
+    snippet = "".join(typer.style(_clean(text), bold=True) if marked else _clean(text) for text, marked in hit.snippet)
+    if snippet:
+        say("     " + snippet)
+    for reason, value in hit.reasons:
+        say(f"       {value:8.3f}  {_clean(reason)}")
+    say()
+
+
+def _clean(text: str) -> str:
+    """Take control characters out: a page must not be able to steer the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

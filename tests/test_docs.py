@@ -1,0 +1,236 @@
+"""The documents say what is so: every setting, command and option, every link, every command in the README."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer
+
+import periplus
+from periplus.cli import app
+from periplus.settings import table
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def _writer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_docs", ROOT / "scripts" / "write_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_settings_page_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert page == _writer().settings_page(), "run `make docs`"
+    assert [row.name for row in table() if f"`{row.name}`" not in page] == []
+
+
+def test_commands_page_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert page == _writer().commands_page(), "run `make docs`"
+    for path, command in commands().items():
+        assert f"## periplus {path}\n" in page
+        for parameter in command.params:
+            assert all(f"{name}" in page for name in parameter.opts), f"{path} {parameter.opts}"
+
+
+def commands() -> dict[str, object]:
+    """Every command by its words: 'crawl', 'index build', ..."""
+    found = {}
+
+    def walk(prefix: str, command: object) -> None:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            found[prefix.strip()] = command
+        else:
+            for name, below in inner.items():
+                walk(f"{prefix} {name}", below)
+
+    walk("", typer.main.get_command(app))
+    return found
+
+
+def test_the_commands_that_were_promised_are_there() -> None:
+    promised = ["demo", "web", "up", "crawl", "import", "search", "serve", "evaluate", "doctor"]
+    assert {*promised, "index build", "index stats", "index check"} <= set(commands())
+
+
+@pytest.mark.parametrize("path", sorted(commands()))
+def test_every_command_and_option_has_help(path: str) -> None:
+    command = commands()[path]
+    assert command.help  # type: ignore[attr-defined]
+    assert [p.name for p in command.params if not p.help] == []  # type: ignore[attr-defined]
+
+
+# --- links ---
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.M | re.S)
+
+
+def dead_links(document: Path) -> list[str]:
+    """Give the relative links of a document that lead nowhere, with the part after # where that is what is missing."""
+    dead = []
+    for target in LINK.findall(FENCE.sub("", document.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, part = target.partition("#")
+        there = document.parent / path if path else document
+        if not there.exists() or (part and there.suffix == ".md" and part not in anchors(there)):
+            dead.append(target)
+    return dead
+
+
+def anchors(document: Path) -> set[str]:
+    """Give the anchors of a document's headings, as code hosts make them."""
+    heads = re.findall(r"^#+ (.+)$", document.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_resolve(document: Path) -> None:
+    assert dead_links(document) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# Some Head\n")
+    page = tmp_path / "a.md"
+    page.write_text("[x](none.md) [y](b.md) [z](b.md#some-head) [w](b.md#other) [v](https://a.example/)\n")
+    assert dead_links(page) == ["none.md", "b.md#other"]
+
+
+# --- files that documents name in code style ---
+
+
+def missing_files(text: str) -> list[str]:
+    """Give the project paths named in `code style` that are not there."""
+    named = re.findall(r"`((?:src|tests|docs|scripts|bench)/[\w./-]+)`", text)
+    return [name for name in named if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_files_exist(document: Path) -> None:
+    assert missing_files(document.read_text("utf-8")) == []
+
+
+def test_a_missing_file_is_found() -> None:
+    assert missing_files("see `src/periplus/nowhere.py` and `src/periplus/url`") == ["src/periplus/nowhere.py"]
+
+
+# --- commands that documents tell people to type ---
+
+
+def wrong_commands(text: str) -> list[str]:
+    """Give the `make` targets and `periplus` commands in a text that do not exist."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    known = set(commands())
+    wrong = [f"make {word}" for word in re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.M) if word not in targets]
+    for first, second in re.findall(r"(?:^ {4}|`)(?:\.venv/bin/)?periplus ([a-z]+)(?: ([a-z]+))?", text, re.M):
+        if (
+            first not in known
+            and f"{first} {second}" not in known
+            and not any(k.startswith(f"{first} ") and not second for k in known)
+        ):
+            wrong.append(f"periplus {first} {second}".strip())
+    return wrong
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_in_documents_exist(document: Path) -> None:
+    assert wrong_commands(document.read_text("utf-8")) == []
+
+
+def test_a_wrong_command_is_found() -> None:
+    text = "    make demo\n    make tea\n    periplus crawl x\n    periplus fly\n`periplus index burn` `periplus index check`"
+    assert wrong_commands(text) == ["make tea", "periplus fly", "periplus index burn"]
+
+
+def test_the_readme_is_one_screen_and_has_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 60
+    assert {"make demo", "make test"} <= set(re.findall(r"^ {4}(make \w+)", text, re.M))
+
+
+# --- the changelog and the version ---
+
+
+def test_the_changelog_has_the_version() -> None:
+    assert re.search(rf"^## .*\b{re.escape(periplus.__version__)}\b", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert f'version = "{periplus.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+# --- the journey ---
+
+
+def unknown_functions(text: str) -> list[str]:
+    """Give the functions named as `path.py`: `name` or `Class.method` rows that are not in that file."""
+    missing = []
+    for path, names in re.findall(r"^\| `(src/[\w/]+\.py)` \| ([^|]+) \|", text, re.M):
+        have = defined(ROOT / path)
+        missing += [f"{path}: {name}" for name in re.findall(r"`([\w.]+)`", names) if name not in have]
+    return missing
+
+
+def defined(path: Path) -> set[str]:
+    """Give the functions and classes of a file, methods as 'Class.method'."""
+    names = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names.update(f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef))
+    return names
+
+
+def test_the_journey_names_functions_that_exist() -> None:
+    text = (ROOT / "docs" / "journey-of-a-page.md").read_text("utf-8")
+    assert unknown_functions(text) == []
+    rooms = set(re.findall(r"`src/periplus/(\w+)/", text))
+    expected = "url robots frontier fetch parse store crawl text index graph query rank search serve kernels"
+    assert set(expected.split()) <= rooms
+
+
+def test_an_unknown_function_is_found() -> None:
+    row = "| `src/periplus/files.py` | `write_atomically`, `write_hastily` | x |\n"
+    assert unknown_functions(row) == ["src/periplus/files.py: write_hastily"]
+
+
+# --- nothing of one machine ---
+
+FOREIGN = re.compile(
+    r"/(?:root|home/\w+|work)/[\w.]|/opt/(?:pypi|wheels)|(?:pypi|pythonhosted)\.(?:org|python)|--(?:extra-)?index-url|find-links"
+)
+
+
+def foreign_lines(name: str, text: str) -> list[str]:
+    """Give the lines with a path of one machine or the name of a registry."""
+    return [f"{name}:{n}: {line.strip()}" for n, line in enumerate(text.splitlines(), 1) if FOREIGN.search(line)]
+
+
+def test_nothing_committed_is_of_one_machine() -> None:
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git clone")
+    found = []
+    for name in listed.split("\0"):
+        path = ROOT / name
+        if not name or not path.is_file() or name == "tests/test_docs.py":
+            continue
+        data = path.read_bytes()
+        if b"\0" not in data:
+            found += foreign_lines(name, data.decode("utf-8", "replace"))
+    assert found == []
+
+
+def test_a_line_of_one_machine_is_found() -> None:
+    text = "fine\nsee /root/x\npip install --index-url x\n/home/someone/y\nhttps://pypi.org/simple\n/workshop\n"
+    assert [line.split(":")[1] for line in foreign_lines("a", text)] == ["2", "3", "4", "5"]
