@@ -1,0 +1,46 @@
+"""Who links to whom: preferential attachment over arrays, without a loop over links."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["attach", "power_sizes"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def attach(rng: np.random.Generator, groups: Ints, members: Ints, starts: Ints, copying: float = 0.8) -> Ints:
+    """Give each link a target among the members of its group, the rich getting richer.
+
+    `groups` has one entry per link; `members[starts[g]:starts[g + 1]]` are the possible targets of group g.
+    A link either picks a member at random or, with chance `copying`, the target of an earlier link of its group.
+    Copying makes in-links follow a power law with exponent 1 + 1/copying. Copies of copies are resolved by pointer
+    jumping, in a logarithmic number of rounds.
+    """
+    count = len(groups)
+    order = np.argsort(groups, kind="stable")
+    sorted_groups = groups[order]
+    first = np.searchsorted(sorted_groups, sorted_groups, side="left")
+    place = np.arange(count, dtype=np.int64)
+    room = starts[sorted_groups + 1] - starts[sorted_groups]
+    fresh = members[starts[sorted_groups] + (rng.random(count) * room).astype(np.int64)]
+    earlier = first + (rng.random(count) * (place - first)).astype(np.int64)
+    copies = (rng.random(count) < copying) & (place > first)
+    pointer = np.where(copies, earlier, place)
+    while True:
+        further = pointer[pointer]
+        if np.array_equal(further, pointer):
+            break
+        pointer = further
+    targets = np.empty(count, dtype=np.int64)
+    targets[order] = fresh[pointer]
+    return targets
+
+
+def power_sizes(rng: np.random.Generator, count: int, total: int, exponent: float = 0.8) -> Ints:
+    """Share `total` among `count`, at least one each, the shares following a power law in shuffled order."""
+    weights = rng.permutation((np.arange(count) + 1.0) ** -exponent)
+    spare = total - count
+    ends = np.floor(np.cumsum(weights) / weights.sum() * spare + 0.5).astype(np.int64)
+    ends[-1] = spare
+    sizes: Ints = np.diff(ends, prepend=0) + 1
+    return sizes

@@ -1,0 +1,37 @@
+"""What a fake web is asked to be."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from periplus.errors import BadInput
+
+__all__ = ["TROUBLE", "FakeWebPlan"]
+
+TROUBLE: Final = ("slow", "broken", "trap", "lying")
+"""The kinds of trouble that can be switched on."""
+
+_MOST_HOSTS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class FakeWebPlan:
+    """Everything that decides what the web looks like: the same plan gives the same bytes."""
+
+    seed: int = 7
+    hosts: int = 30
+    """Good hosts; aliases and trouble hosts come on top."""
+    pages: int = 1500
+    """Articles; home pages and section lists come on top."""
+    trouble: tuple[str, ...] = ()
+    """Any of 'slow', 'broken', 'trap', 'lying'."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hosts <= _MOST_HOSTS:
+            raise BadInput(f"A fake web has 1 to {_MOST_HOSTS} hosts, not {self.hosts}.")
+        if not self.hosts <= self.pages <= 10_000_000:
+            raise BadInput(f"A fake web of {self.hosts} hosts has at least as many pages, not {self.pages}.")
+        if self.seed < 0:
+            raise BadInput(f"The seed of a fake web is 0 or more, not {self.seed}.")
+        for kind in self.trouble:
+            if kind not in TROUBLE:
+                raise BadInput(f"No trouble is called '{kind}'.", f"Choose from {', '.join(TROUBLE)}.")
