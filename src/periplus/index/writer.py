@@ -105,13 +105,13 @@ def _write_columns(
         "title_key": titles,
         "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
     }
-    strings = (
+    strings: dict[str, npt.NDArray[Any]] = (
         _strings("url", [d.url.encode() for d in documents])
         | _strings("title", [d.title.encode("utf-8", "replace") for d in documents])
         | _strings("hosts", [host.encode() for host in hosts])
         | _strings("kinds", [kind.encode() for kind in kinds])
     )
-    write_arrays(folder / "documents.arrays", "documents", columns | strings)
+    write_arrays(folder / "documents.arrays", "documents", {**columns, **strings})
 
 
 def _write_text(folder: Path, documents: Sequence[Document]) -> None:
@@ -125,7 +125,7 @@ def _write_text(folder: Path, documents: Sequence[Document]) -> None:
             starts.append(len(packed))
             first.append(number + 1)
             waiting.clear()
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "first": np.array(first, np.uint32),
         "start": np.array(starts, np.uint64),
         "end": np.array(ends, np.uint32),

@@ -17,6 +17,7 @@ from periplus.kernels.invert import BLOCK
 __all__ = [
     "ALL",
     "AND",
+    "GIVEN",
     "LEAF",
     "MAX_LEAVES",
     "OR",
@@ -30,8 +31,8 @@ __all__ = [
     "positions_in",
 ]
 
-LEAF, AND, OR, WITHOUT, PHRASE, ALL = 0, 1, 2, 3, 4, 5
-"""What a step of a program does: push a leaf's set, join the two sets on top, push a phrase's set, push everything."""
+LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
+"""Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
 MAX_LEAVES = 64
 _BUCKETS = 512
 _MOST_POSITIONS = 1 << 16
@@ -77,8 +78,8 @@ class Plan(NamedTuple):
     """Where each phrase's words begin in the two arrays below; one more than there are phrases."""
     phrase_leaf: npt.NDArray[np.int32]
     phrase_place: npt.NDArray[np.int32]
-    filter: npt.NDArray[np.uint64]
-    """The set of documents in each block that may be given; no filter if it is empty."""
+    given: npt.NDArray[np.uint64]
+    """Sets made beforehand (a site, a language), by set and block."""
     static_weight: float
     bonus: float
 
@@ -135,7 +136,7 @@ def _positions(lists: Lists, entry: int, offset: int, out: Any) -> int:  # pragm
             if wanted and i < len(out):
                 out[i] = value
         if wanted:
-            return min(count, len(out))
+            return int(count) if count < len(out) else len(out)
     return 0
 
 
@@ -164,7 +165,7 @@ def _has_phrase(
 
 
 @njit(cache=True, nogil=True)
-def _may_match(plan: Plan, have: Any, stack: Any) -> bool:  # pragma: no cover - compiled
+def _may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma: no cover - compiled
     """Run the program on whole blocks: can a block with these leaves hold a match at all?"""
     top = 0
     for step in range(len(plan.operation)):
@@ -181,6 +182,9 @@ def _may_match(plan: Plan, have: Any, stack: Any) -> bool:  # pragma: no cover -
         elif operation == ALL:
             stack[top] = _ONE
             top += 1
+        elif operation == GIVEN:
+            stack[top] = _ONE if plan.given[argument, block] != 0 else np.uint64(0)
+            top += 1
         else:
             top -= 1
             if operation == AND:
@@ -192,9 +196,10 @@ def _may_match(plan: Plan, have: Any, stack: Any) -> bool:  # pragma: no cover -
 
 @njit(cache=True, nogil=True)
 def _run(
-    lists: Lists, plan: Plan, sets: Any, entries: Any, allowed: Any, stack: Any, first: Any, other: Any
+    lists: Lists, plan: Plan, block: int, sets: Any, entries: Any, stack: Any, first: Any, other: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Run the program on one open block; give the set of documents that match, within `allowed`."""
+    """Run the program on one open block; give the set of documents that match."""
+    allowed = lists.live[block]
     top = 0
     for step in range(len(plan.operation)):
         operation, argument = plan.operation[step], plan.argument[step]
@@ -214,6 +219,9 @@ def _run(
             top += 1
         elif operation == ALL:
             stack[top] = allowed
+            top += 1
+        elif operation == GIVEN:
+            stack[top] = plan.given[argument, block]
             top += 1
         else:
             top -= 1
@@ -321,7 +329,7 @@ def _candidates(
     """Give the blocks that can hold a match, those with the highest bounds first (in buckets)."""
     everything = False
     for operation in plan.operation:
-        everything |= operation == ALL
+        everything |= operation in (ALL, GIVEN)
     words = np.zeros(plan.groups, np.uint64)
     for leaf in range(len(plan.group)):
         if plan.group[leaf] >= 0:
@@ -330,9 +338,7 @@ def _candidates(
     chosen = np.empty(len(bound), np.int32)
     count = 0
     for block in range(len(bound)):
-        if (have[block] == 0 and not everything) or (len(plan.filter) > 0 and plan.filter[block] == 0):
-            continue
-        if not _may_match(plan, have[block], stack):
+        if (have[block] == 0 and not everything) or not _may_match(plan, block, have[block], stack):
             continue
         every = plan.groups > 0
         for word in words:
@@ -377,8 +383,7 @@ def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # prag
             skipped += 1
             continue
         _open(lists, plan, block, have[block], sets, entries, block_scores)
-        allowed = lists.live[block] if len(plan.filter) == 0 else lists.live[block] & plan.filter[block]
-        matched = _run(lists, plan, sets, entries, allowed, stack, first, other)
+        matched = _run(lists, plan, block, sets, entries, stack, first, other)
         full = _all_words(plan, sets) if plan.groups > 0 else np.uint64(0)
         for offset in range(BLOCK):
             bit = _ONE << np.uint64(offset)
@@ -394,8 +399,7 @@ def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # prag
     for i in range(0, skipped, step):
         block = ordered[i]
         _open(lists, plan, block, have[block], sets, entries, block_scores)
-        allowed = lists.live[block] if len(plan.filter) == 0 else lists.live[block] & plan.filter[block]
-        matched = _run(lists, plan, sets, entries, allowed, stack, first, other)
+        matched = _run(lists, plan, block, sets, entries, stack, first, other)
         seen += 1
         while matched:
             matched &= matched - _ONE
@@ -483,7 +487,7 @@ def warm() -> None:
         np.array([0, 1], np.int32),
         np.zeros(1, np.int32),
         np.zeros(1, np.int32),
-        np.zeros(0, np.uint64),
+        np.zeros((0, 1), np.uint64),
         0.5,
         0.5,
     )

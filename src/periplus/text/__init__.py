@@ -8,7 +8,7 @@ A term is the UTF-8 form of a stem. Queries go through the same code, so that bo
 from periplus.text.language import LANGUAGES, detect_language, language_number
 from periplus.text.stems import stem
 from periplus.text.stopwords import is_stop_word
-from periplus.text.words import Tokens, WordTable, split_text, terms_of
+from periplus.text.words import Tokens, WordTable, split_text, terms_of, token_spans
 
 __all__ = [
     "LANGUAGES",
@@ -20,4 +20,5 @@ __all__ = [
     "split_text",
     "stem",
     "terms_of",
+    "token_spans",
 ]

@@ -11,7 +11,7 @@ from periplus.text.fold import folding
 from periplus.text.language import LANGUAGES, language_number
 from periplus.text.stems import stem_all
 
-__all__ = ["Tokens", "WordTable", "split_text", "terms_of"]
+__all__ = ["Tokens", "WordTable", "split_text", "terms_of", "token_spans"]
 
 _NO_SPANS: Final = np.zeros((0, 2), np.int32)
 
@@ -96,19 +96,29 @@ class WordTable:
         return terms
 
 
-def split_text(text: str | bytes) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Split one text; give its folded words, and the byte begin and end of each in the UTF-8 text."""
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+def _split_one(data: bytes) -> tuple[kernel.Words, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Split one text with a table of its own; give table, words in it, word numbers and byte spans."""
     room = len(data) // 2 + 4
     table = WordTable._room(room + 1, 3 * len(data) + 4 * kernel.MAX_WORD)
-    tokens, lengths = np.empty(room, np.int32), np.zeros(1, np.int32)
-    spans = np.empty((room, 2), np.int32)
-    bounds = np.array([0, len(data)], np.int64)
-    raw = np.frombuffer(data, np.uint8)
-    _, count, used = kernel.split(raw, bounds, np.zeros(1, np.uint8), 0, folding(), table, 0, tokens, 0, lengths, spans)
+    tokens, lengths, spans = np.empty(room, np.int32), np.zeros(1, np.int32), np.empty((room, 2), np.int32)
+    bounds, languages = np.array([0, len(data)], np.int64), np.zeros(1, np.uint8)
+    _, count, used = kernel.split(
+        np.frombuffer(data, np.uint8), bounds, languages, 0, folding(), table, 0, tokens, 0, lengths, spans
+    )
+    return table, count, tokens[:used], spans[:used]
+
+
+def split_text(text: str) -> list[str]:
+    """Split one text into its folded words."""
+    table, count, tokens, _ = _split_one(text.encode("utf-8", "replace"))
     blob, starts = table.blob.tobytes(), table.starts[: count + 1].tolist()
     words = [blob[starts[i] : starts[i + 1]].decode("utf-8", "replace") for i in range(count)]
-    return [words[i] for i in tokens[:used].tolist()], spans[:used]
+    return [words[i] for i in tokens.tolist()]
+
+
+def token_spans(data: bytes) -> npt.NDArray[np.int32]:
+    """Give the byte begin and end of each token of a UTF-8 text: token n is what positions call n."""
+    return _split_one(data)[3]
 
 
 def terms_of(words: Sequence[str], language: str) -> list[bytes]:

@@ -1,0 +1,30 @@
+"""Words to a tree, a tree to candidates.
+
+In: any string a person types; it is always a query, never an error. Out: `Candidates`, the best documents with scores.
+`parse` makes the tree (grammar: docs/query-language.md), `prepare` looks its words up in the index and weighs them,
+`run` asks the match kernel of every segment and merges.
+"""
+
+from periplus.query.parser import Parsed, parse
+from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
+from periplus.query.run import run
+from periplus.query.tree import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word
+
+__all__ = [
+    "All",
+    "Any",
+    "Bag",
+    "Everything",
+    "Node",
+    "Parsed",
+    "Phrase",
+    "Prepared",
+    "QueryWord",
+    "Scoring",
+    "Site",
+    "Without",
+    "Word",
+    "parse",
+    "prepare",
+    "run",
+]

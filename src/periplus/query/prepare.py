@@ -1,0 +1,211 @@
+"""A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
+
+import math
+from typing import Final, NamedTuple
+
+from periplus.index import Index, title_key
+from periplus.kernels import match
+from periplus.query.tree import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word
+from periplus.text import is_stop_word, terms_of
+
+__all__ = ["Leaf", "Prepared", "QueryWord", "Scoring", "prepare"]
+
+_SHARE: Final = 0.02
+"""Languages with fewer documents than this share of the index are not asked for their stems."""
+_DEEPEST: Final = 200
+
+
+class Scoring(NamedTuple):
+    """What goes into a first-stage score besides the words."""
+
+    static_weight: float = 0.0
+    """What the best static rank adds."""
+    all_words_bonus: float = 0.0
+    """What having all words adds, as a share of the query's best score."""
+    short_query: int = 0
+    """Only queries of up to this many words get the bonus."""
+
+
+class QueryWord(NamedTuple):
+    """A word of the query that documents are scored by."""
+
+    word: str
+    terms: tuple[bytes, ...]
+    """Its stems in the languages of the index."""
+    weight: float
+    """Inverse document frequency of the rarest of them, times how often the word was given."""
+
+
+class Leaf(NamedTuple):
+    """One term of the program."""
+
+    term: bytes
+    weight: float
+    group: int
+
+
+class Prepared(NamedTuple):
+    """A query that can be run on any segment of the index it was prepared for."""
+
+    words: tuple[QueryWord, ...]
+    leaves: tuple[Leaf, ...]
+    groups: int
+    program: tuple[tuple[int, int], ...]
+    """Steps of `kernels.match`: operation and argument."""
+    phrases: tuple[tuple[int, ...], ...]
+    """Leaves of each phrase, in order."""
+    sites: tuple[Site, ...]
+    scoring: Scoring
+    bonus: float
+    title: int
+    """The title key of the words, 0 if there are none."""
+    notes: tuple[str, ...]
+
+
+def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> Prepared:
+    """Look up and weigh the words of `tree`, and compile it."""
+    compiler = _Compiler(index, list(notes))
+    compiler.compile(tree)
+    best = sum(word.weight for word in compiler.words)
+    groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
+    leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
+    asked = [word.word for word in compiler.words]
+    main = compiler.languages[0] if compiler.languages else ""
+    return Prepared(
+        tuple(compiler.words),
+        leaves,
+        groups,
+        tuple(compiler.program),
+        tuple(compiler.phrases),
+        tuple(compiler.sites),
+        scoring,
+        scoring.all_words_bonus * best if groups else 0.0,
+        title_key(asked, terms_of(asked, main), main) if asked else 0,
+        tuple(compiler.notes),
+    )
+
+
+class _Compiler:
+    """Walks the tree once, gathering leaves and writing the program in postfix order."""
+
+    def __init__(self, index: Index, notes: list[str]) -> None:
+        self.index = index
+        self.notes = notes
+        self.words: list[QueryWord] = []
+        self.bag: list[str] = []
+        self.leaves: list[Leaf] = []
+        self.program: list[tuple[int, int]] = []
+        self.phrases: list[tuple[int, ...]] = []
+        self.sites: list[Site] = []
+        ranked = sorted(index.languages.items(), key=lambda item: -item[1])
+        self.languages = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
+
+    def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
+        """Write the steps of one node; what is barred is not scored."""
+        if depth > _DEEPEST:
+            self._step(match.ALL, 0)
+        elif isinstance(node, Bag):
+            self._bag(node)
+        elif isinstance(node, Word):
+            self._word(node, scored)
+        elif isinstance(node, Phrase):
+            self._phrase(node, scored)
+        elif isinstance(node, Site):
+            self.sites.append(node)
+            self._step(match.GIVEN, len(self.sites) - 1)
+        elif isinstance(node, Everything):
+            self._step(match.ALL, 0)
+        elif isinstance(node, Without):
+            self.compile(node.part, scored=scored, depth=depth + 1)
+            self.compile(node.barred, scored=False, depth=depth + 1)
+            self._step(match.WITHOUT, 0)
+        else:
+            self._join(node, scored, depth)
+
+    def _join(self, node: All | Any, scored: bool, depth: int) -> None:
+        for number, part in enumerate(node.parts):
+            self.compile(part, scored=scored, depth=depth + 1)
+            if number:
+                self._step(match.AND if isinstance(node, All) else match.OR, 0)
+
+    def _step(self, operation: int, argument: int) -> None:
+        self.program.append((operation, argument))
+
+    def _either(self, steps: list[tuple[int, int]]) -> None:
+        for number, (argument, operation) in enumerate(steps):
+            self._step(operation, argument)
+            if number:
+                self._step(match.OR, 0)
+
+    def _variants(self, word: str) -> list[bytes]:
+        """Give the stems of a word in the languages of the index, each once."""
+        return list(dict.fromkeys(terms_of([word], code)[0] for code in self.languages))
+
+    def idf(self, term: bytes) -> float:
+        """Weigh a term by its rarity, as BM25 does."""
+        frequency = self.index.frequency(term)
+        return math.log(1 + (self.index.documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
+
+    def _room(self) -> int:
+        """Say how many more words, in all their variants, the program has room for; note when there is none."""
+        room = (match.MAX_LEAVES - len(self.leaves)) // len(self.languages)
+        note = f"The query is long; only some of its words ({match.MAX_LEAVES} at most) were used."
+        if room == 0 and note not in self.notes:
+            self.notes.append(note)
+        return room
+
+    def _word(self, node: Word, scored: bool) -> None:
+        if not self._room():
+            self._step(match.ALL, 0)
+            return
+        self._either([(self._leaf(term, scored), match.LEAF) for term in self._variants(node.word)])
+        if scored:
+            self._score(node.word, 1)
+
+    def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1) -> int:
+        """Add a leaf; give its number."""
+        self.leaves.append(Leaf(term, self.idf(term) * times if scored else 0.0, group))
+        return len(self.leaves) - 1
+
+    def _score(self, word: str, times: int) -> None:
+        terms = tuple(self._variants(word))
+        self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms)))
+
+    def _bag(self, bag: Bag) -> None:
+        """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
+        counts: dict[str, int] = {}
+        for word in bag.words:
+            counts[word] = counts.get(word, 0) + 1
+        meant = {w: n for w, n in counts.items() if not is_stop_word(w, self.languages[0])} or counts
+        room = self._room()
+        if not room:
+            self._step(match.ALL, 0)
+            return
+        if len(meant) > room:
+            rarest = sorted(meant, key=lambda w: -max(self.idf(t) for t in self._variants(w)))
+            kept = set(rarest[:room])
+            meant = {word: n for word, n in meant.items() if word in kept}
+            self.notes.append(f"The query is long; its {len(meant)} rarest words were used.")
+        steps = []
+        for group, (word, times) in enumerate(meant.items()):
+            steps += [(self._leaf(term, True, times, group), match.LEAF) for term in self._variants(word)]
+            self._score(word, times)
+        self.bag = list(meant)
+        self._either(steps)
+
+    def _phrase(self, phrase: Phrase, scored: bool) -> None:
+        """Match the phrase in each language's stems."""
+        words = phrase.words[: self._room()]
+        if not words:
+            self._step(match.ALL, 0)
+            return
+        variants = dict.fromkeys(tuple(terms_of(words, code)) for code in self.languages)
+        steps = []
+        for terms in variants:
+            self.phrases.append(tuple(self._leaf(term, scored) for term in terms))
+            steps.append((len(self.phrases) - 1, match.PHRASE))
+        self._either(steps)
+        if scored:
+            for word in words:
+                if not is_stop_word(word, self.languages[0]):
+                    self._score(word, 1)

@@ -1,0 +1,87 @@
+"""A prepared query to candidates: plan for each segment, match, merge."""
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Index, Segment
+from periplus.kernels import invert, match
+from periplus.query.prepare import Prepared
+from periplus.query.tree import Site
+from periplus.records import Candidates
+
+__all__ = ["run"]
+
+_EVERY_FIELD = 255
+_COUNT_BLOCKS = 4096
+"""Blocks that are counted exactly beyond those opened for scoring: a quarter of a million documents."""
+
+
+def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
+    """Give the `k` best documents of the index. Segments not begun within `budget` seconds are left out: partial."""
+    deadline = time.monotonic() + budget
+    found: list[match.Found] = []
+    for segment in index.segments:
+        if found and time.monotonic() > deadline:
+            break
+        found.append(match.match(segment.lists, _plan(segment, prepared), max(1, k), _COUNT_BLOCKS))
+    return _merge(found, k, partial=len(found) < len(index.segments))
+
+
+def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
+    """Put the results of all segments in one order: score, then segment, then document."""
+    segments = np.concatenate([np.full(len(f.documents), n, np.int32) for n, f in enumerate(found)] or [_NO_INTS])
+    documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
+    scores = np.concatenate([f.scores for f in found] or [np.zeros(0, np.float32)])
+    order = np.lexsort((documents, segments, -scores))[:k]
+    total = round(sum(f.total for f in found))
+    exact = all(f.exact for f in found) and not partial
+    return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
+
+
+_NO_INTS = np.zeros(0, np.int32)
+
+
+def _plan(segment: Segment, prepared: Prepared) -> match.Plan:
+    """Find the query's terms in one segment and lay the program out as arrays."""
+    places = [segment.find(leaf.term) for leaf in prepared.leaves]
+    starts = np.cumsum([0, *(len(phrase) for phrase in prepared.phrases)])
+    steps = np.array(prepared.program, np.int32).reshape(-1, 2)
+    return match.Plan(
+        begin=np.array([place.begin if place else 0 for place in places], np.int64),
+        end=np.array([place.end if place else 0 for place in places], np.int64),
+        weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
+        fields=np.full(len(places), _EVERY_FIELD, np.uint8),
+        group=np.array([leaf.group for leaf in prepared.leaves], np.int32),
+        groups=prepared.groups,
+        operation=np.ascontiguousarray(steps[:, 0]),
+        argument=np.ascontiguousarray(steps[:, 1]),
+        phrase_start=starts.astype(np.int32),
+        phrase_leaf=np.array([leaf for phrase in prepared.phrases for leaf in phrase], np.int32),
+        phrase_place=np.array([n for phrase in prepared.phrases for n in range(len(phrase))], np.int32),
+        given=_given(segment, prepared.sites),
+        static_weight=float(prepared.scoring.static_weight),
+        bonus=float(prepared.bonus),
+    )
+
+
+def _given(segment: Segment, sites: tuple[Site, ...]) -> npt.NDArray[np.uint64]:
+    """Make the set of documents of each site, by block."""
+    sets = np.zeros((len(sites), len(segment.live)), np.uint64)
+    for number, site in enumerate(sites):
+        chosen = np.zeros(len(segment.live) * invert.BLOCK, np.uint8)
+        chosen[: segment.documents] = _of_site(segment, site)
+        sets[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
+    return sets
+
+
+def _of_site(segment: Segment, site: Site) -> npt.NDArray[np.bool_]:
+    hosts = segment.strings("hosts")
+    wanted = [n for n, host in enumerate(hosts) if host == site.host or host.endswith("." + site.host)]
+    chosen: npt.NDArray[np.bool_] = np.isin(segment.column("host"), wanted)
+    if site.path.strip("/"):
+        for document in np.flatnonzero(chosen):
+            path = segment.string("url", int(document)).partition("://")[2].partition("/")[2]
+            chosen[document] = ("/" + path).startswith(site.path)
+    return chosen

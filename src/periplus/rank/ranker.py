@@ -1,0 +1,68 @@
+"""First stage and second look."""
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Index
+from periplus.kernels import invert
+from periplus.query import Node, Prepared, Scoring, prepare, run
+from periplus.records import Candidates
+from periplus.settings import RankSettings
+
+__all__ = ["Ranker"]
+
+
+class Ranker:
+    """Puts the documents of one index in order for a query."""
+
+    def __init__(self, index: Index, settings: RankSettings) -> None:
+        self._index = index
+        self._settings = settings
+        self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
+
+    def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
+        """Look up and weigh the words of a query."""
+        return prepare(self._index, tree, self._scoring, notes)
+
+    def rank(self, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
+        """Give the `k` best documents, best first."""
+        found = run(self._index, prepared, max(k, self._settings.rerank), budget)
+        scores = found.scores + self._title_bonus(prepared, found)
+        order = np.lexsort((np.arange(len(scores)), -scores))[:k]
+        return found._replace(segments=found.segments[order], documents=found.documents[order], scores=scores[order])
+
+    def _best(self, prepared: Prepared) -> float:
+        return sum(word.weight for word in prepared.words)
+
+    def _title_bonus(self, prepared: Prepared, found: Candidates) -> npt.NDArray[np.float32]:
+        """Reward titles that are the query: the same words, stop words aside."""
+        keys = np.zeros(len(found.documents), np.uint64)
+        for number, segment in enumerate(self._index.segments):
+            rows = found.segments == number
+            keys[rows] = segment.column("title_key")[found.documents[rows]]
+        same = (keys == prepared.title) & (prepared.title != 0)
+        bonus: npt.NDArray[np.float32] = np.where(same, self._settings.title_bonus * self._best(prepared), 0)
+        return bonus.astype(np.float32)
+
+    def explain(self, prepared: Prepared, segment_number: int, document: int) -> tuple[tuple[str, float], ...]:
+        """Say what a document's score is made of."""
+        segment = self._index.segments[segment_number]
+        reasons: dict[str, float] = {}
+        words = {term: word.word for word in prepared.words for term in word.terms}
+        present: set[int] = set()
+        for leaf in prepared.leaves:
+            place = segment.find(leaf.term)
+            impact = segment.positions(place, document)[1] if place else 0
+            if impact and leaf.weight:
+                name = f"word: {words.get(leaf.term, leaf.term.decode('utf-8', 'replace'))}"
+                reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / invert.LEVELS
+            if impact:
+                present.add(leaf.group)
+        static = float(segment.column("static")[document]) * prepared.scoring.static_weight
+        if static:
+            reasons["links and host"] = static
+        if prepared.groups and present >= set(range(prepared.groups)):
+            reasons["all words"] = prepared.bonus
+        if prepared.title and int(segment.column("title_key")[document]) == prepared.title:
+            reasons["title is the query"] = self._settings.title_bonus * self._best(prepared)
+        return tuple(reasons.items())

@@ -1,0 +1,102 @@
+"""Snippets: the piece of a page's own text that says most about the query, with the query's words marked."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.text import token_spans
+
+__all__ = ["make_snippet"]
+
+_TOKEN_CHARS: Final = 6
+_MOST_PLACES: Final = 2_000
+_SPACE: Final = re.compile(r"\s+")
+
+Piece = tuple[str, bool]
+
+
+def make_snippet(
+    text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int
+) -> tuple[Piece, ...]:
+    """Cut the best piece of about `chars` characters out of UTF-8 `text`.
+
+    places: the token numbers at which each word of the query stands; weights: what each word is worth.
+    """
+    spans = token_spans(text)
+    if len(spans) == 0:
+        return ((_clean(text[: 4 * chars])[:chars], False),) if text.strip() else ()
+    first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
+    begin = _begin(text, spans, first, last, chars)
+    marked = {int(n) for word in places for n in word[(word >= begin) & (word <= begin + chars)]}
+    return _pieces(text, spans, begin, marked, chars)
+
+
+def _window(
+    places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], width: int, tokens: int
+) -> tuple[int, int]:
+    """Find the run of at most `width` tokens with the most different, weightiest words; give its ends."""
+    found = sorted((int(n), word) for word, at in enumerate(places) for n in at[:_MOST_PLACES] if n < tokens)
+    best, ends = 0.0, (0, 0)
+    counts = [0] * len(places)
+    worth, left = 0.0, 0
+    for place, word in found:
+        worth += weights[word] * (1.0 if counts[word] == 0 else 0.1)
+        counts[word] += 1
+        while place - found[left][0] >= width:
+            gone = found[left][1]
+            counts[gone] -= 1
+            worth -= weights[gone] * (1.0 if counts[gone] == 0 else 0.1)
+            left += 1
+        if worth > best + 1e-9:
+            best, ends = worth, (found[left][0], place)
+    return ends
+
+
+def _begin(text: bytes, spans: npt.NDArray[np.int32], first: int, last: int, chars: int) -> int:
+    """Begin at the start of a sentence or line if one is near before the words, else a few words before them."""
+    room = chars - int(spans[last, 1] - spans[first, 0])
+    begin = first
+    while begin > 0 and int(spans[first, 0] - spans[begin - 1, 0]) < max(0, room) * 2 // 3:
+        gap = text[int(spans[begin - 1, 1]) : int(spans[begin, 0])]
+        if b"\n" in gap or b". " in gap or b"? " in gap or b"! " in gap:
+            return begin
+        begin -= 1
+    return begin if begin == 0 else min(first, begin + max(0, (first - begin) // 2))
+
+
+def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, marked: set[int], chars: int) -> tuple[Piece, ...]:
+    pieces: list[Piece] = [("… ", False)] if begin > 0 else []
+    at = int(spans[begin, 0])
+    used, token = 0, begin
+    while token < len(spans) and used < chars:
+        start, end = max(at, int(spans[token, 0])), int(spans[token, 1])
+        between, word = _clean(text[at:start]), _clean(text[start:end])
+        pieces += [(between, False), (word, token in marked)]
+        used += len(between) + len(word)
+        at = max(at, end)
+        token += 1
+    rest = "" if token < len(spans) else _clean(text[at:])
+    pieces.append((" …" if token < len(spans) else rest[:3].rstrip(), False))
+    return _joined(pieces)
+
+
+def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Join neighbours of one kind; words marked one after the other become one mark."""
+    joined: list[Piece] = []
+    for text, mark in pieces:
+        if not text:
+            continue
+        if joined and joined[-1][1] == mark:
+            joined[-1] = (joined[-1][0] + text, mark)
+        elif len(joined) > 1 and mark and joined[-1][0] == " " and joined[-2][1]:
+            joined[-2:] = [(joined[-2][0] + " " + text, True)]
+        else:
+            joined.append((text, mark))
+    return tuple(joined)
+
+
+def _clean(raw: bytes) -> str:
+    return _SPACE.sub(" ", raw.decode("utf-8", "replace")).replace("\x00", "")
