@@ -12,9 +12,21 @@ from periplus.records import Hit, Query, ResultPage
 PLACES = (
     ("Salt harbour", "harbour", "the salt pans dry in the sun and boats carry the grain to the outer islands"),
     ("The lighthouse of Pharos", "lighthouse", "mirrors of bronze threw the light of its fire far over the sea"),
-    ("Monsoon winds for sailors", "winds", "set out in July when the wind turns and come back before the winter storms"),
-    ("Tide tables, north shore", "tides", "high water at the mole comes an hour after the moon has passed the meridian"),
-    ("Anchorages along the reef", "anchorages", "five fathoms over sand, sheltered from the north, with fresh water near"),
+    (
+        "Monsoon winds for sailors",
+        "winds",
+        "set out in July when the wind turns and come back before the winter storms",
+    ),
+    (
+        "Tide tables, north shore",
+        "tides",
+        "high water at the mole comes an hour after the moon has passed the meridian",
+    ),
+    (
+        "Anchorages along the reef",
+        "anchorages",
+        "five fathoms over sand, sheltered from the north, with fresh water near",
+    ),
 )
 
 
@@ -41,7 +53,12 @@ def hit(number: int, query: Query) -> Hit:
     return Hit(
         url=url,
         title=f"{title}, chapter {number + 1}",
-        snippet=(("Pilots who know the ", False), (first, True), (f" will tell you that {text}; ", False)) + _tail(words),
+        snippet=(
+            ("Pilots who know the ", False),
+            (first, True),
+            (f" will tell you that {text}; ", False),
+            *_tail(words),
+        ),
         trail=(f"coast{number % 7}.example", "guide", path, f"chapter {number + 1}"),
         score=7.4 - number / 100,
         key=fingerprint_text(url),

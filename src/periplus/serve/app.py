@@ -40,7 +40,7 @@ def make_app(searcher: SearcherLike, settings: ServeSettings) -> Starlette:
         yield
         gate.close()
 
-    return Starlette(
+    app = Starlette(
         routes=_routes(views, api),
         middleware=[Middleware(Guard, failed=troubles.failed)],
         exception_handlers={
@@ -51,6 +51,8 @@ def make_app(searcher: SearcherLike, settings: ServeSettings) -> Starlette:
         },
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # it reads the query string as strict UTF-8, and anyone can send other bytes
+    return app
 
 
 def _routes(views: Views, api: Api) -> list[Route]:
@@ -92,7 +94,9 @@ class _Troubles:
     async def no_data(self, request: Request, error: Exception) -> Response:
         """Answer when there is no index, or it cannot be used; the message may name files, so it is not shown."""
         if isinstance(error, NothingHere):
-            known = failure(request.url.path, 503, "Nothing is indexed yet.", "Crawl first: see the page at /.", {})
+            known = failure(
+                request.scope["path"], 503, "Nothing is indexed yet.", "Crawl first: see the page at /.", {}
+            )
             return known or self._views.first_run()
         _LOG.error("The index cannot be read: %s", error)
         return self._say(request, 503, "The index cannot be read now.", "See the server's log.", {"retry-after": "30"})
@@ -101,7 +105,7 @@ class _Troubles:
         """Answer 429, and say when to come back."""
         seconds = self._gate.retry_after()
         hint = f"Try again in {seconds} s."
-        known = failure(request.url.path, 429, "Too many searches at once.", hint, {"retry-after": str(seconds)})
+        known = failure(request.scope["path"], 429, "Too many searches at once.", hint, {"retry-after": str(seconds)})
         return known or self._views.overloaded(ask_page(parameters(request.scope["query_string"])), seconds)
 
     def failed(self, path: str, name: str) -> Response:
@@ -110,5 +114,5 @@ class _Troubles:
         return known or self._views.failed(name)
 
     def _say(self, request: Request, status: int, error: str, hint: str, headers: dict[str, str]) -> Response:
-        known = failure(request.url.path, status, error, hint, headers)
+        known = failure(request.scope["path"], status, error, hint, headers)
         return known or self._views.trouble(status, error, hint, headers)

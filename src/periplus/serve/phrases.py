@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-__all__ = ["ago", "count", "date", "duration", "iso", "kind", "number", "size"]
+__all__ = ["ago", "count", "date", "duration", "iso", "kind", "number", "signed", "size"]
 
 _STEPS = ((60.0, "second"), (60.0, "minute"), (24.0, "hour"), (30.0, "day"), (12.0, "month"))
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -11,6 +11,11 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 def number(value: int) -> str:
     """Write an integer with thousands parted: 1,204,331."""
     return f"{value:,}"
+
+
+def signed(value: float) -> str:
+    """Write a contribution with two decimals and a true minus sign: '4.20', '−0.40'."""
+    return f"{value:.2f}".replace("-", "−")
 
 
 def count(value: int, noun: str) -> str:

@@ -79,7 +79,7 @@ class Views:
     async def opensearch(self, request: Request) -> Response:
         """Describe the search to browsers."""
         host = request.headers.get("host", "")
-        base = f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""
+        base = f"{request.scope['scheme']}://{host}" if _HOST.fullmatch(host) else ""
         return self._pages.page("opensearch.xml", headers={"cache-control": _A_DAY}, base=base)
 
     async def static(self, request: Request) -> Response:

@@ -1,0 +1,77 @@
+"""The JSON API, as docs/api.md has it."""
+
+import pytest
+from asgi_caller import get
+from fake_searcher import FakeSearcher
+
+from periplus.serve import make_app
+from periplus.settings import ServeSettings
+
+APP = make_app(FakeSearcher(), ServeSettings(threads=2))
+
+
+def test_search_gives_everything_a_page_has() -> None:
+    answer = get(APP, "/api/search?q=salt%20harbour&start=5&size=3&explain=1")
+    assert answer.headers["content-type"] == "application/json"
+    found = answer.json
+    assert set(found) == {
+        *("query", "start", "size", "total", "exact", "partial", "seconds", "documents", "notes", "results"),
+    }
+    assert (found["query"], found["start"], found["size"], found["total"]) == ("salt harbour", 5, 3, 87)
+    assert len(found["results"]) == 3
+    first = found["results"][0]
+    assert set(first) == {
+        *("url", "title", "content", "snippet", "trail", "score", "key", "cached", "language", "fetched", "kind"),
+        *("missing", "reasons"),
+    }
+    assert first["content"] == "".join(piece["text"] for piece in first["snippet"])
+    assert {"text": "salt", "marked": True} in first["snippet"]
+    assert first["cached"] == f"/cached/{first['key']}"
+    assert first["reasons"][0] == {"name": "words in the title", "value": 4.2}
+
+
+@pytest.mark.parametrize("given", ["size=0", "size=101", "size=x", "size=", "start=-1", "start=10001", "start=1e3"])
+def test_numbers_out_of_range_are_refused(given: str) -> None:
+    answer = get(APP, f"/api/search?q=salt&{given}")
+    assert answer.status == 400
+    assert set(answer.json) == {"error", "hint"}
+    assert given.split("=")[0] in answer.json["error"]
+
+
+@pytest.mark.parametrize("given", ["", "q=", "q=%20", "q=%00"])
+def test_no_query_is_refused(given: str) -> None:
+    assert get(APP, f"/api/search?{given}").status == 400
+
+
+def test_the_largest_numbers_are_allowed() -> None:
+    assert get(APP, "/api/search?q=salt&size=100&start=10000").status == 200
+
+
+def test_a_long_query_is_cut_and_it_says_so() -> None:
+    found = get(APP, "/api/search?q=" + "a" * 3000).json
+    assert len(found["query"]) == 2000
+    assert "cut" in found["notes"][-1]
+
+
+def test_unknown_paths_are_json_too() -> None:
+    answer = get(APP, "/api/nothing")
+    assert (answer.status, set(answer.json)) == (404, {"error", "hint"})
+    assert get(APP, "/api/search?q=x", "DELETE").status == 405
+
+
+def test_statistics_and_health() -> None:
+    facts = get(APP, "/api/statistics").json
+    assert (facts["documents"], facts["hosts"], facts["bytes"]) == (1_204_331, 8_412, 5_321_000_000)
+    assert facts["newest"] > 1e9
+    assert get(APP, "/healthz").json == {"status": "ok"}
+
+
+def test_a_fault_has_an_id() -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("secret")
+
+    app = make_app(FakeSearcher(answer=fail), ServeSettings(threads=1))  # type: ignore[arg-type]
+    answer = get(app, "/api/search?q=x")
+    assert answer.status == 500
+    assert set(answer.json) == {"error", "hint", "id"}
+    assert "secret" not in answer.text
