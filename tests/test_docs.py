@@ -149,7 +149,7 @@ def test_commands_in_documents_exist(document: Path) -> None:
 
 
 def test_a_wrong_command_is_found() -> None:
-    text = "    make demo\n    make tea\n    periplus crawl x\n    periplus fly\n`periplus index burn` `periplus index check`"
+    text = "    make demo\n    make tea\n    periplus web\n    periplus fly\n`periplus index burn`, `periplus index`"
     assert wrong_commands(text) == ["make tea", "periplus fly", "periplus index burn"]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import typer
 
-__all__ = ["Report", "bar", "bytes_as_text", "is_terminal", "note", "progress", "rows", "say", "say_json"]
+__all__ = ["Report", "bar", "bytes_as_text", "clean", "is_terminal", "note", "progress", "rows", "say", "say_json"]
 
 Report = Callable[[str, int, int], None]
 
@@ -44,6 +44,11 @@ def bytes_as_text(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
         count /= 1000
     return f"{count:,.1f} TB"
+
+
+def clean(text: str) -> str:
+    """Take control characters out: a page must not be able to steer the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def bar(share: float, width: int = 24) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from periplus.cli.console import say, say_json
+from periplus.cli.console import clean, say, say_json
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import BadInput
@@ -46,7 +46,7 @@ def search(
 def print_results(page: "ResultPage", most: int | None = None) -> None:
     """Print a result page for people."""
     for remark in page.notes:
-        say(_clean(remark))
+        say(clean(remark))
     for number, hit in enumerate(page.hits[:most], page.query.start + 1):
         _print_hit(number, hit)
     about = "" if page.exact else "about "
@@ -56,16 +56,11 @@ def print_results(page: "ResultPage", most: int | None = None) -> None:
 
 
 def _print_hit(number: int, hit: "Hit") -> None:
-    say(f"{number:>3}. " + typer.style(_clean(hit.title) or hit.url, bold=True))
-    say("     " + typer.style(_clean(" › ".join(hit.trail)), fg="cyan"))
-    snippet = "".join(typer.style(_clean(text), bold=True) if marked else _clean(text) for text, marked in hit.snippet)
+    say(f"{number:>3}. " + typer.style(clean(hit.title) or hit.url, bold=True))
+    say("     " + typer.style(clean(" › ".join(hit.trail)), fg="cyan"))
+    snippet = "".join(typer.style(clean(text), bold=True) if marked else clean(text) for text, marked in hit.snippet)
     if snippet:
         say("     " + snippet)
     for reason, value in hit.reasons:
-        say(f"       {value:8.3f}  {_clean(reason)}")
+        say(f"       {value:8.3f}  {clean(reason)}")
     say()
-
-
-def _clean(text: str) -> str:
-    """Take control characters out: a page must not be able to steer the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
