@@ -1,0 +1,17 @@
+"""The loop that joins url, robots, frontier, fetch, parse and store; its recovery; and crawls without a network.
+
+In: a data folder, settings and seeds. Out: visits in the page store, and statistics while it runs.
+
+    with Crawler(folder, settings, seeds) as crawler:
+        crawler.run(on_progress)            # or: while crawler.step(): ...
+
+Every outcome is a `Visit` in the store's log before the frontier learns of it. The frontier's snapshot names the
+number of visits that it reflects; after a crash the visits after it are replayed, so that only what was under way
+is fetched again. `import_warc` and `import_jsonl` write the same visits from files.
+"""
+
+from periplus.crawl.crawler import Crawler
+from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
+from periplus.crawl.statistics import CrawlStatistics
+
+__all__ = ["CrawlStatistics", "Crawler", "ImportCount", "import_jsonl", "import_warc"]

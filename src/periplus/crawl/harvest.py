@@ -1,0 +1,166 @@
+"""Which URLs a visit leads to, and in which order they are worth fetching. The same live as in recovery."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from periplus.errors import BadUrl
+from periplus.parse import readable
+from periplus.records import Address, Due, Outcome, Page, Visit
+from periplus.settings import CrawlSettings
+from periplus.url import address, in_scope
+
+__all__ = ["LIST_KIND", "Harvester"]
+
+LIST_KIND: Final = "application/x-periplus-list"
+"""The kind of a `Page` that was read from a sitemap or a feed: only its links matter."""
+
+_MAX_HOPS: Final = 5
+_MAX_LISTS: Final = 100
+"""Sitemaps and feeds of one host."""
+_MAX_REPEATS: Final = 4
+"""A path that names the same part this often goes round in circles."""
+_KNOWN_LINKS: Final = 200_000
+
+_TYPES: Final = {
+    "application/pdf": ("pdf",),
+    "image/*": ("jpg", "jpeg", "png", "gif", "webp", "avif", "svg", "ico", "bmp", "tif", "tiff", "heic"),
+    "audio/*": ("mp3", "ogg", "oga", "wav", "flac", "m4a", "aac", "opus"),
+    "video/*": ("mp4", "webm", "avi", "mov", "mkv", "mpg", "mpeg", "m4v", "wmv", "flv"),
+    "font/*": ("woff", "woff2", "ttf", "otf", "eot"),
+    "text/css": ("css",),
+    "text/javascript": ("js", "mjs"),
+    "application/zip": ("zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "tar", "jar", "apk", "dmg", "iso"),
+    "application/octet-stream": ("exe", "msi", "bin", "deb", "rpm", "dll", "swf", "torrent"),
+    "application/msword": ("doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "epub"),
+}
+_UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not readable(kind) for name in names)
+
+
+class Harvester:
+    """Turns visits into dues: scope, depth, length, extension and traps are checked here, and nowhere else."""
+
+    def __init__(self, settings: CrawlSettings, seeds: Iterable[Address]) -> None:
+        self._settings = settings
+        self.seeds = list(seeds)
+        self.lists: set[int] = set()
+        """Keys of the URLs that are sitemaps or feeds."""
+        self.lists_of_host: dict[str, int] = {}
+        self.links_to_host: dict[str, int] = {}
+        """Links seen from other hosts."""
+        self._scope: dict[str, bool] = {}
+        self._known: dict[str, None] = {}
+
+    def add_seed(self, seed: Address) -> None:
+        """Widen the scope by a seed, or by where a seed has moved to."""
+        if seed not in self.seeds:
+            self.seeds.append(seed)
+            self._scope.clear()
+            self._known.clear()
+
+    def harvest(self, visit: Visit) -> list[Due]:
+        """Give the dues that a visit leads to; many may be known already."""
+        if visit.outcome is Outcome.REDIRECT:
+            return self._redirect(visit)
+        if visit.page is None or visit.copy_of:
+            return []
+        return [*self._links(visit, visit.page), *self._canonical(visit, visit.page), *self._lists(visit, visit.page)]
+
+    def listed(self, urls: Iterable[str], base: str) -> list[Due]:
+        """Give dues for sitemaps or feeds, and remember that these are lists."""
+        found = []
+        for place in self._addresses(urls, base):
+            count = self.lists_of_host.get(place.host, 0)
+            if place.key not in self.lists and count < _MAX_LISTS and self._in_scope(place):
+                self.lists_of_host[place.host] = count + 1
+                self.lists.add(place.key)
+                found.append(Due(place, 0, self.rank(place, 0) + 5.0))
+        return found
+
+    def rank(self, place: Address, depth: int) -> float:
+        """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first."""
+        parameters = place.path.count("=") if "?" in place.path else 0
+        fame = math.log2(1 + self.links_to_host.get(place.host, 0))
+        return round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4, 4)
+
+    def _redirect(self, visit: Visit) -> list[Due]:
+        if visit.hops >= _MAX_HOPS or not visit.location:
+            return []
+        for place in self._addresses([visit.location], visit.url):
+            is_list = visit.key in self.lists
+            if is_list:
+                self.lists.add(place.key)
+            elif visit.depth == 0:
+                self.add_seed(place)
+            if self._wanted(place, is_list):
+                return [Due(place, visit.depth, self.rank(place, visit.depth), 0, visit.hops + 1)]
+        return []
+
+    def _links(self, visit: Visit, page: Page) -> list[Due]:
+        depth = visit.depth + 1
+        if page.nofollow or depth > self._settings.depth:
+            return []
+        here = page.url.split("/", 3)[2] if page.url.count("/") > 2 else ""
+        found = []
+        for place in self._addresses(
+            (link.url for link in page.links if self._fresh(link.url, link.nofollow)), visit.url
+        ):
+            if self._wanted(place):
+                if place.host != here:
+                    self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
+                found.append(Due(place, depth, self.rank(place, depth)))
+        return found
+
+    def _canonical(self, visit: Visit, page: Page) -> list[Due]:
+        if not page.canonical:
+            return []
+        places = self._addresses([page.canonical], visit.url)
+        return [Due(place, visit.depth, self.rank(place, visit.depth)) for place in places if self._wanted(place)]
+
+    def _lists(self, visit: Visit, page: Page) -> list[Due]:
+        wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
+        return self.listed(page.feeds, visit.url) if wanted else []
+
+    def _fresh(self, url: str, nofollow: bool) -> bool:
+        """Pass over links that were looked at a short while ago: most links of a page are on every page of its host."""
+        if nofollow or url in self._known or len(url) > 2 * self._settings.max_url:
+            return False
+        if len(self._known) >= _KNOWN_LINKS:
+            self._known.clear()
+        self._known[url] = None
+        return True
+
+    def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
+        for url in urls:
+            try:
+                yield address(url, base)
+            except BadUrl:
+                continue
+
+    def _wanted(self, place: Address, is_list: bool = False) -> bool:
+        if len(place.url) > self._settings.max_url or not self._in_scope(place):
+            return False
+        path = place.path.partition("?")[0]
+        return path != "/robots.txt" and (is_list or not _unreadable(path)) and not _circles(path)
+
+    def _in_scope(self, place: Address) -> bool:
+        known = self._scope.get(place.host)
+        if known is None:
+            if len(self._scope) >= _KNOWN_LINKS:
+                self._scope.clear()
+            known = any(in_scope(place, seed, self._settings.scope) for seed in self.seeds)
+            self._scope[place.host] = known
+        return known
+
+
+def _unreadable(path: str) -> bool:
+    name = path[path.rfind("/") + 1 :]
+    stem, dot, extension = name.rpartition(".")
+    return bool(dot and stem) and extension.lower() in _UNREADABLE
+
+
+def _circles(path: str) -> bool:
+    if path.count("/") < _MAX_REPEATS:
+        return False
+    parts = [part for part in path.split("/") if part]
+    return any(parts.count(part) >= _MAX_REPEATS for part in set(parts))

@@ -1,0 +1,131 @@
+"""What a crawl knows: frontier, robots, harvest, copies and totals; how it is saved, and how it is recovered."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from periplus.crawl.harvest import LIST_KIND, Harvester
+from periplus.crawl.robotsbook import RobotsBook
+from periplus.crawl.state import CrawlState, Totals, read_state, write_state
+from periplus.crawl.visits import Originals
+from periplus.errors import BadUrl, CorruptFile
+from periplus.files import write_atomically
+from periplus.frontier import Frontier
+from periplus.records import Address, Due, Outcome, Visit
+from periplus.settings import Settings
+from periplus.store import PageStore
+from periplus.url import address
+
+__all__ = ["Memory"]
+
+
+class Memory:
+    """All state of a crawl but the pages themselves."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self._path = path
+        self._seeds_file = path.with_name("seeds.txt")
+        self._noted = 0
+        self.settings = settings
+        self.frontier = Frontier(settings.frontier)
+        self.robots = RobotsBook(settings.fetch.user_agent)
+        self.harvester = Harvester(settings.crawl, ())
+        self.originals = Originals()
+        self.totals = Totals()
+        self.notes: list[str] = []
+
+    @classmethod
+    def recover(cls, path: Path, settings: Settings, store: PageStore, seeds: Sequence[Address]) -> "Memory":
+        """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
+        memory = cls(path, settings)
+        start: int | None = None
+        try:
+            state = read_state(path)
+            if state is not None:
+                start = memory._restore(state)
+        except CorruptFile as error:
+            memory, start = cls(path, settings), 0
+            memory.notes.append(f"{error} It was made again from the visits.")
+            memory.add_seeds(memory._noted_seeds())
+        memory.add_seeds(seeds)
+        if start is not None:
+            for visit in store.visits(start):
+                memory._replay(visit)
+        memory.frontier.forget_busy()
+        memory.frontier.revive()
+        return memory
+
+    def _noted_seeds(self) -> list[Address]:
+        """Read the seeds from their own small file, which outlives a damaged snapshot."""
+        try:
+            return [address(line) for line in self._seeds_file.read_text("ascii").split()]
+        except (OSError, ValueError, BadUrl):
+            return []
+
+    def _restore(self, state: CrawlState) -> int:
+        """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
+        self.harvester = Harvester(self.settings.crawl, [address(seed) for seed in state.seeds])
+        if not state.totals.answered and state.totals.outcomes:
+            self.frontier.add(self._seed_dues(self.harvester.seeds))
+            return state.visits
+        self.frontier = Frontier.load(state.frontier, self.settings.frontier)
+        self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
+        self.harvester.lists.update(state.lists)
+        self.harvester.lists_of_host.update(state.lists_of_host)
+        self.harvester.links_to_host.update(state.links_to_host)
+        self.originals = Originals(state.originals)
+        self.totals = state.totals
+        return state.visits
+
+    def _replay(self, visit: Visit) -> None:
+        """Do with a visit from the log what was done with it when it was live."""
+        try:
+            place = address(visit.url)
+        except BadUrl:
+            return
+        due = Due(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
+        ended = visit.when + visit.elapsed
+        self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
+        self.totals.answered += visit.status > 0
+        self.count(visit)
+        self.frontier.add(self.harvester.harvest(visit))
+
+    def add_seeds(self, seeds: Sequence[Address]) -> None:
+        """Widen the crawl by more seeds."""
+        for seed in seeds:
+            self.harvester.add_seed(seed)
+        self.frontier.add(self._seed_dues(seeds))
+
+    def _seed_dues(self, seeds: Sequence[Address]) -> list[Due]:
+        return [Due(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
+
+    def count(self, visit: Visit) -> bool:
+        """Add a visit to the totals; tell whether it is a new page."""
+        totals = self.totals
+        totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1
+        totals.fetched += visit.outcome is not Outcome.ROBOTS
+        totals.bytes += visit.bytes
+        totals.copies += bool(visit.copy_of)
+        if visit.page is None or visit.page.kind == LIST_KIND:
+            return False
+        self.originals.learn(visit)
+        totals.pages += 1
+        return True
+
+    def save(self, visits: int, now: float) -> None:
+        """Write the snapshot, which reflects the first `visits` visits of the store."""
+        seeds = tuple(seed.url for seed in self.harvester.seeds)
+        if len(seeds) != self._noted:
+            write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
+            self._noted = len(seeds)
+        state = CrawlState(
+            visits=visits,
+            frontier=self.frontier.dump(),
+            seeds=seeds,
+            robots=self.robots.known(now),
+            originals=self.originals.urls,
+            lists=tuple(self.harvester.lists),
+            lists_of_host=self.harvester.lists_of_host,
+            links_to_host=self.harvester.links_to_host,
+            totals=self.totals,
+        )
+        write_state(self._path, state)

@@ -1,0 +1,80 @@
+"""What each origin allows, as far as we know: robots.txt by origin, for a day, with the fetch states of RFC 9309."""
+
+from typing import Final, NamedTuple
+
+from periplus.errors import BadUrl
+from periplus.records import Address, Fetched, Outcome
+from periplus.robots import Rules, read_robots
+from periplus.url import address
+
+__all__ = ["KnownRobots", "RobotsBook"]
+
+_DAY: Final = 86_400.0
+_MAX_HOPS: Final = 5
+_MAX_BODY: Final = 512_000
+_NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
+
+
+class KnownRobots(NamedTuple):
+    """The body of one robots.txt; an empty one allows everything."""
+
+    origin: str
+    until: float
+    body: bytes
+
+
+class RobotsBook:
+    """Rules by origin. It never fetches: it says what to ask for, and learns from the answer."""
+
+    def __init__(self, agent: str, known: tuple[KnownRobots, ...] = ()) -> None:
+        self._agent = agent
+        self._known = {robots.origin: robots for robots in known}
+        self._rules: dict[str, Rules] = {}
+        self._moved: dict[str, tuple[Address, int]] = {}
+
+    def rules(self, origin: str, now: float) -> Rules | None:
+        """Give the rules of an origin, or None when robots.txt has to be asked for."""
+        known = self._known.get(origin)
+        if known is None or known.until <= now:
+            return None
+        rules = self._rules.get(origin)
+        if rules is None:
+            rules = self._rules[origin] = read_robots(known.body, self._agent)
+        return rules
+
+    def target(self, page: Address) -> Address:
+        """Give the address to ask for the rules of this page's origin: robots.txt, or where it has moved to."""
+        moved = self._moved.get(page.origin)
+        return moved[0] if moved else address("/robots.txt", page.url)
+
+    def learn(self, origin: str, fetched: Fetched, now: float) -> Outcome:
+        """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
+        outcome = fetched.outcome
+        if outcome is Outcome.REDIRECT and self._follow(origin, fetched.location):
+            return Outcome.REDIRECT
+        self._moved.pop(origin, None)
+        if outcome in (Outcome.OK, Outcome.TOO_LARGE):
+            self._note(origin, fetched.body[:_MAX_BODY], now)
+        elif outcome in _NO_RULES or outcome is Outcome.REDIRECT:
+            self._note(origin, b"", now)
+        else:
+            return outcome
+        return Outcome.OK
+
+    def _follow(self, origin: str, location: str) -> bool:
+        hops = self._moved[origin][1] if origin in self._moved else 0
+        if hops >= _MAX_HOPS:
+            return False
+        try:
+            self._moved[origin] = (address(location), hops + 1)
+        except BadUrl:
+            return False
+        return True
+
+    def _note(self, origin: str, body: bytes, now: float) -> None:
+        self._known[origin] = KnownRobots(origin, now + _DAY, body)
+        self._rules.pop(origin, None)
+
+    def known(self, now: float) -> tuple[KnownRobots, ...]:
+        """List what is still worth knowing, for the snapshot."""
+        return tuple(robots for robots in self._known.values() if robots.until > now)

@@ -1,0 +1,57 @@
+"""How a crawl is doing, for people who watch it."""
+
+from collections import deque
+from typing import Final
+
+import msgspec
+
+__all__ = ["CrawlStatistics", "Meter"]
+
+_WINDOW: Final = 10.0
+_RECENT: Final = 5
+
+
+class CrawlStatistics(msgspec.Struct, frozen=True):
+    """How a crawl is doing."""
+
+    pages: int
+    """Pages stored, copies not counted, over all runs."""
+    fetched: int
+    """Requests that ended, over all runs."""
+    rate: float
+    """Pages a second over the last few seconds."""
+    errors: dict[str, int]
+    """Requests that brought no page, by outcome, over all runs."""
+    bytes: int
+    waiting: int
+    busy: int
+    hosts: int
+    seen: int
+    seconds: float
+    """Since this run began."""
+    copies: int = 0
+    given_up: int = 0
+    """Hosts that do not answer."""
+    recent: tuple[str, ...] = ()
+    slowest: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a person should know, such as a snapshot that had to be made again."""
+
+
+class Meter:
+    """Remembers the last pages, to say how fast they come."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=20_000)
+        self.recent: deque[str] = deque(maxlen=_RECENT)
+
+    def count(self, url: str, now: float) -> None:
+        """Take note of a page."""
+        self._times.append(now)
+        self.recent.append(url)
+
+    def rate(self, now: float, began: float) -> float:
+        """Give the pages a second of the last ten seconds, or since the run began if that is less."""
+        while self._times and self._times[0] < now - _WINDOW:
+            self._times.popleft()
+        return len(self._times) / max(0.001, min(_WINDOW, now - began))
