@@ -1,5 +1,6 @@
 """Sentences about a subject: templates of the language, filled with words of the topic."""
 
+import functools
 import random
 import re
 from typing import Final
@@ -9,7 +10,26 @@ from periplus.fakeweb.vocabulary import Topic
 
 __all__ = ["Writer"]
 
+_NUMBERS: Final = {"year": (1780, 2020), "number": (10, 200), "small": (2, 10)}
 _A_BEFORE_VOWEL: Final = re.compile(r"\b([Aa]) (?=[aeiouAEIOU])(?!eu|uni|one)")
+
+
+@functools.cache
+def _choices(topic: Topic) -> dict[str, tuple[str, ...]]:
+    """Give the words that fit each slot, whatever the subject."""
+    return {
+        "name": topic.language.names,
+        "people": topic.people,
+        "nouns": topic.nouns,
+        "other_nouns": topic.nouns,
+        "action": topic.actions,
+        "other_action": topic.actions,
+        "adjective": topic.adjectives,
+        "other_adjective": topic.adjectives,
+        "other_place": topic.places,
+        "any_thing": topic.things,
+        "any_aspect": topic.aspects,
+    }
 
 
 class _Slots(dict[str, str]):
@@ -32,60 +52,47 @@ class Writer:
         self.topic = topic
         self.subject = subject
         self.rng = rng
+        places = (subject.place,) if subject.place else topic.places
+        self._choices = _choices(topic) | {"thing": (subject.thing,), "aspect": (subject.aspect,), "place": places}
         self._english = topic.language.code == "en"
         self._templates = topic.language.sentences + topic.facts
         self._gap = "" if topic.language.code == "ja" else " "
 
     def word(self, slot: str) -> str:
         """Choose a word for a slot; an upper-case slot starts with a capital."""
+        words = self._choices.get(slot)
+        if words is not None:
+            return words[int(self.rng.random() * len(words))]
+        if slot in _NUMBERS:
+            return str(self.rng.randrange(*_NUMBERS[slot]))
         lower = slot.lower()
-        if slot != lower:
-            return capital(self.word(lower))
-        match lower.removeprefix("other_"):
-            case "thing" | "aspect" | "place" if slot == lower.removeprefix("other_"):
-                return self._own(slot)
-            case "year":
-                return str(self.rng.randrange(1780, 2020))
-            case "number":
-                return str(self.rng.randrange(10, 200))
-            case "small":
-                return str(self.rng.randrange(2, 10))
-            case "name":
-                return self._pick(self.topic.language.names)
-            case "people":
-                return self._pick(self.topic.people)
-            case plural:
-                words: tuple[str, ...] = getattr(self.topic, plural if plural.endswith("s") else f"{plural}s")
-                return self._another(words)
+        return capital(self.word(lower)) if slot != lower else self._other(lower)
 
-    def _own(self, slot: str) -> str:
-        if slot == "place":
-            return self.subject.place or self._pick(self.topic.places)
-        return self.subject.thing if slot == "thing" else self.subject.aspect
-
-    def _another(self, words: tuple[str, ...]) -> str:
-        """Choose a word that is not the subject itself."""
+    def _other(self, slot: str) -> str:
+        """Choose a thing or an aspect that is not the subject's own."""
         while True:
-            word = self._pick(words)
+            word = self.word(f"any_{slot.removeprefix('other_')}")
             if word not in (self.subject.thing, self.subject.aspect):
                 return word
 
-    def _pick(self, words: tuple[str, ...]) -> str:
-        return words[int(self.rng.random() * len(words))]
-
     def fill(self, template: str) -> str:
-        """Fill a template."""
-        text = capital(template.format_map(_Slots(self)))
+        """Fill a template and mend its articles."""
+        return self._mend(self._fill(template))
+
+    def _fill(self, template: str) -> str:
+        return capital(template.format_map(_Slots(self)))
+
+    def _mend(self, text: str) -> str:
         return _A_BEFORE_VOWEL.sub(r"\1n ", text) if self._english else text
 
     def paragraph(self) -> str:
         """Write three to seven sentences."""
         chosen = self.rng.sample(self._templates, min(len(self._templates), self.rng.randrange(3, 8)))
-        return self._gap.join(map(self.fill, chosen))
+        return self._mend(self._gap.join(map(self._fill, chosen)))
 
     def heading(self) -> str:
         """Write a heading about the subject."""
-        return self.fill(self._pick(self.topic.language.headings))
+        return self.fill(self.rng.choice(self.topic.language.headings))
 
     def items(self) -> list[str]:
         """Write the items of a list."""

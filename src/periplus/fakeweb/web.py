@@ -213,7 +213,7 @@ def _finish(site: Site, draft: _Draft, coding: str) -> Response:
         headers.append(("Last-Modified", formatdate(draft.changed, usegmt=True)))
     body = draft.body
     if coding and draft.kind.startswith(("text/", "application/xml", "application/rss", "application/atom")):
-        body = gzip.compress(body, 6, mtime=0) if coding == "gzip" else zlib.compress(body, 6)
+        body = gzip.compress(body, 4, mtime=0) if coding == "gzip" else zlib.compress(body, 4)
         headers += [("Content-Encoding", coding), ("Vary", "Accept-Encoding")]
     return Response(draft.status, tuple(headers), body)
 
