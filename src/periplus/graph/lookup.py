@@ -1,0 +1,98 @@
+"""Looking pages up in a finished graph, by key."""
+
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.arrays import ArrayFile
+from periplus.errors import CorruptFile, NothingHere
+
+__all__ = ["FILE", "KIND", "Graph"]
+
+FILE: Final = "graph.arrays"
+KIND: Final = "graph"
+_TYPES: Final = {
+    "keys": np.uint64,
+    "rows": np.int32,
+    "pagerank": np.float64,
+    "hostrank": np.float64,
+    "in_links": np.int32,
+    "static": np.float32,
+    "anchor_starts": np.int64,
+    "anchors": np.uint8,
+}
+
+
+class Graph:
+    """A finished graph, memory-mapped. Keys it does not know have rank 0, no links and no anchors."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self._file = file
+        for name, kind in _TYPES.items():
+            if file[name].dtype != kind or file[name].ndim != 1:
+                raise CorruptFile(f"{file.path} has an impossible array '{name}'.")
+        self._keys, self._rows = file["keys"], file["rows"]
+        self._starts, self._blob = file["anchor_starts"], file["anchors"]
+        self._pages = len(file["static"])
+        sizes = [len(file[name]) for name in ("pagerank", "hostrank", "in_links")] + [len(self._starts) - 1]
+        rows_fit = not len(self._rows) or (self._rows.min() >= 0 and self._rows.max() < self._pages)
+        if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit:
+            raise CorruptFile(f"{file.path} has arrays that do not fit together.")
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open the graph in `folder`."""
+        if not (folder / FILE).exists():
+            raise NothingHere(f"There is no graph in {folder}.", "Build the index first.")
+        return cls(ArrayFile(folder / FILE, KIND))
+
+    def __len__(self) -> int:
+        return self._pages
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """Numbers of pages, hosts and links, and the rounds it took."""
+        return self._file.notes
+
+    def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
+        """Give the static rank of each key, 0..1."""
+        return self._column("static", keys)
+
+    def page_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+        """Give the PageRank of each key; over all pages they sum to 1."""
+        return self._column("pagerank", keys)
+
+    def host_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+        """Give the PageRank of each key's host."""
+        return self._column("hostrank", keys)
+
+    def in_links(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+        """Give the number of pages that link to each key."""
+        return self._column("in_links", keys)
+
+    def anchors(self, key: int) -> str:
+        """Give the distinct texts of links to a page, one a line, the weightiest first."""
+        row = int(self._find(np.array([key], np.uint64))[0])
+        if row < 0:
+            return ""
+        begin, end = int(self._starts[row]), int(self._starts[row + 1])
+        return bytes(self._blob[begin:end]).decode("utf-8", "replace").removesuffix("\n")
+
+    def check(self) -> None:
+        """Verify every checksum; raise `CorruptFile` for the first that is wrong."""
+        self._file.check()
+
+    def _find(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+        wanted = np.asarray(keys, np.uint64)
+        if not len(self._keys):
+            return np.full(len(wanted), -1, np.int32)
+        at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[at] == wanted, self._rows[at], -1).astype(np.int32)
+
+    def _column(self, name: str, keys: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        column = self._file[name]
+        rows = self._find(keys)
+        found: npt.NDArray[Any] = np.where(rows >= 0, column[np.maximum(rows, 0)], 0).astype(column.dtype)
+        return found
