@@ -23,6 +23,8 @@ class Crawled(NamedTuple):
     """How a crawl ended."""
 
     statistics: "CrawlStatistics"
+    new: int
+    """Pages of this run."""
     interrupted: bool
 
 
@@ -35,18 +37,20 @@ def run_crawl(folder: Path, settings: Settings, seeds: list[str], quiet: bool = 
         asked_to_stop(crawler.stop, "finishing what is under way") as signals,
         _watched(quiet) as show,
     ):
-        crawler.run(show)
-        return Crawled(crawler.statistics(), bool(signals))
+        before = crawler.statistics().pages
+        after = crawler.run(show)
+        return Crawled(after, after.pages - before, bool(signals))
 
 
 def say_summary(crawled: Crawled) -> None:
     """Say what a crawl came to."""
     found = crawled.statistics
-    rate = found.pages / found.seconds if found.seconds else 0.0
+    rate = crawled.new / found.seconds if found.seconds else 0.0
+    whole = f" ({found.pages:,} in all)" if crawled.new != found.pages else ""
     say(
-        f"Crawled {found.pages:,} pages from {found.hosts:,} hosts in {found.seconds:,.1f} s "
-        f"({rate:,.0f} pages/s), {bytes_as_text(found.bytes)}; {found.copies:,} copies, {found.waiting:,} URLs waiting."
+        f"Crawled {crawled.new:,} pages{whole} from {found.hosts:,} hosts, {found.seconds:,.1f} s, {rate:,.0f} pages/s."
     )
+    say(f"{bytes_as_text(found.bytes)} fetched, {found.copies:,} copies, {found.waiting:,} URLs waiting.")
     if found.errors:
         say("Without a page: " + _errors(found) + ".")
     for remark in found.notes:

@@ -1,7 +1,5 @@
 """`periplus doctor`: what is installed, what is missing, and what to do about it."""
 
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
@@ -72,6 +70,8 @@ def _python() -> Finding:
 
 def _packages() -> list[Finding]:
     """Group what periplus requires by extra, and compare it with what is installed."""
+    import importlib.metadata
+
     groups: dict[str, list[str]] = {"": []}
     for line in importlib.metadata.requires("periplus") or ():
         name = re.split(r"[<>=!~;\s\[]", line, maxsplit=1)[0]
@@ -90,6 +90,8 @@ def _group(extra: str, names: list[str]) -> Finding:
 
 
 def _version(name: str) -> str | None:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -97,9 +99,10 @@ def _version(name: str) -> str | None:
 
 
 def _kernels() -> Finding:
-    if importlib.util.find_spec("numba") is None:
-        return Finding("Kernels", "bad", "cannot be compiled without numba; pip install periplus")
-    from periplus.kernels import compiled
+    try:
+        from periplus.kernels import compiled
+    except ImportError as error:
+        return Finding("Kernels", "bad", f"cannot be compiled: {error}; pip install periplus")
 
     text = "compiled" if compiled() else "not compiled yet; the first command that needs them does it, once"
     return Finding("Kernels", "ok", text)

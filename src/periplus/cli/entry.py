@@ -1,7 +1,6 @@
 """The `periplus` command itself: the list of commands, and the one place where errors become a line and a number."""
 
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -91,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, debug: bool, code: int = FAILED) -> int:
     if debug:
+        import traceback
+
         traceback.print_exc()
     line = " ".join(message.split())
     typer.echo(f"periplus: {line}", err=True)
@@ -112,4 +113,4 @@ def _not_understood(error: typer.TyperException) -> int:
     if hasattr(error, "format_message"):
         message = error.format_message()
     command = context.command_path if context is not None else "periplus"
-    return _fail(f"{message} See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)
+    return _fail(f"{message.rstrip('.')}. See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)

@@ -42,7 +42,7 @@ def with_settings(**shortcuts: str) -> Callable[[Command], Command]:
 
     Each shortcut adds an option for one setting: `pages="crawl.pages"` adds --pages, with the setting's own help.
     """
-    known = {row.name: row for row in table()}
+    known = _known()
 
     def decorate(command: Command) -> Command:
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
@@ -61,6 +61,11 @@ def with_settings(**shortcuts: str) -> Callable[[Command], Command]:
         return run
 
     return decorate
+
+
+@functools.cache
+def _known() -> dict[str, Setting]:
+    return {row.name: row for row in table()}
 
 
 def _keyword(name: str, kind: Any) -> inspect.Parameter:

@@ -31,11 +31,11 @@ def search(
     query = " ".join(words).strip()
     if not query:
         raise BadInput("There are no words to look for.", "For example: periplus search lighthouse.")
-    compile_kernels(as_json)
     from periplus.records import Query
     from periplus.search import Searcher
 
     searcher = Searcher.open(open_data_folder(Path(settings.folder), create=False), settings)
+    compile_kernels(as_json)
     page = searcher.search(Query(query, start=start, size=size, explain=explain))
     if as_json:
         say_json(page)

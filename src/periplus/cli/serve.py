@@ -15,9 +15,9 @@ __all__ = ["serve"]
 def serve(settings: Settings) -> None:
     """Serve the search page and the API until stopped."""
     folder = open_data_folder(Path(settings.folder), create=False)
-    compile_kernels()
     from periplus.search import Searcher
     from periplus.serve import run
 
     searcher = Searcher.open(folder, settings)
+    compile_kernels()
     run(searcher, settings.serve, lambda url: say(f"Searching at {url} (Ctrl-C stops)"))

@@ -1,7 +1,6 @@
 """`periplus up`: crawl, index and serve at once; new pages become searchable while the crawl goes on."""
 
 import contextlib
-import multiprocessing
 import signal
 import threading
 import time
@@ -61,6 +60,8 @@ def up(
 @contextlib.contextmanager
 def _beside(job: Any, *arguments: Any) -> Iterator[None]:
     """Run a job in a process of its own for as long as the block runs."""
+    import multiprocessing
+
     process = multiprocessing.get_context("spawn").Process(target=job, args=arguments, daemon=True)
     process.start()
     try:
