@@ -139,6 +139,16 @@ def test_questions_are_answered_by_their_pages(web):
     for question in questions:
         assert question.urls
         assert all(pages[url].subject == question.words for url in question.urls)
+    copied = set(web.truth().duplicates.values()) | set(web.truth().near_duplicates.values())
+    assert not copied & {url for question in questions for url in question.urls}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_subject_of_every_topic_is_always_asked_for(seed):
+    questions = FakeWeb(FakeWebPlan(seed=seed)).truth().questions
+    words = {question.words: question.urls for question in questions}
+    assert words["sourdough starter hydration"]
+    assert words["lighthouse keeper fog signal"]
 
 
 @pytest.mark.parametrize(

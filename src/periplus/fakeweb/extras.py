@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from periplus.fakeweb.sites import Site
 from periplus.fakeweb.structure import Article, Structure
+from periplus.fakeweb.vocabulary import topics
 
 __all__ = ["Extra", "Extras", "make_extras", "print_path"]
 
@@ -96,6 +97,11 @@ class _SiteExtras:
         position = self.rng.randrange(self.size)
         return self.first + (position - 1 if position % 40 == 7 else position)
 
+    def is_known(self, number: int) -> bool:
+        """Tell whether an article is about the first thing and aspect of its topic; of those there are no copies."""
+        topic = topics()[int(self.structure.topic_of[number])]
+        return int(self.structure.subject_of[number]) % (len(topic.things) * len(topic.aspects)) == 0
+
     def article(self) -> Article:
         return self.structure.article(self.first + self.rng.randrange(self.size))
 
@@ -119,6 +125,8 @@ class _SiteExtras:
             yield self.extra("/index.html", "index")
         printed = {self.rng.randrange(self.size) for _ in range(1 + self.size // 25)}
         for number in sorted(self.first + position for position in printed if position % 40 != 7):
+            if self.is_known(number):
+                continue
             kind = "blocked" if self.site.robots == "print" else "print"
             yield self.extra(print_path(self.structure.article(number).path), kind, article=number)
         for count in range(self.size // 40 + (self.site.number % 4 == 2)):
@@ -127,10 +135,10 @@ class _SiteExtras:
             yield from self.foreign_copy(f"/reprint/{count}.html", "near")
 
     def foreign_copy(self, path: str, kind: str) -> Iterator[Extra]:
-        """Copy an article of another site, unless the dice fall on one of our own or on plain text."""
+        """Copy an article of another site, unless the dice fall on one of our own, on plain text or a known one."""
         number = self.rng.randrange(self.structure.plan.pages)
         article = self.structure.article(number)
-        if article.site is not self.site and not article.is_text:
+        if article.site is not self.site and not article.is_text and not self.is_known(number):
             yield self.extra(path, kind, article=number)
 
     def kept_out(self) -> Iterator[Extra]:
@@ -161,5 +169,7 @@ class _SiteExtras:
             yield moved._replace(host=self.site.bare_name)
             return
         yield self.extra("/", "mirror")._replace(host=self.site.bare_name)
-        copied = self.structure.article(self.first)
-        yield self.extra(copied.path, "mirror", article=copied.number)._replace(host=self.site.bare_name)
+        last = self.size - 1
+        copied = self.structure.article(self.first + (last - 1 if last % 40 == 7 else last))
+        if not self.is_known(copied.number):
+            yield self.extra(copied.path, "mirror", article=copied.number)._replace(host=self.site.bare_name)

@@ -96,7 +96,7 @@ def make_truth(structure: Structure, extras: Extras, trouble: Mapping[str, str])
         unlisted=listed("unlisted"),
         missing=listed("dead", "gone"),
         trouble_hosts=dict(trouble),
-        questions=_questions(articles),
+        questions=_questions(articles, _copied(extras)),
     )
 
 
@@ -150,11 +150,17 @@ def _distinct_in_links(first: Ints, to: Ints, has_links: np.ndarray[tuple[int], 
     return counts
 
 
-def _questions(articles: list[Article]) -> tuple[Question, ...]:
-    """Ask for the subjects of articles spread over the English topics, the best-known subject of each topic first."""
+def _copied(extras: Extras) -> frozenset[int]:
+    """Give the articles of which there are copies: any of them could rightly come first."""
+    return frozenset(extra.article for extra in extras.all if extra.kind in ("copy", "near", "print", "mirror"))
+
+
+def _questions(articles: list[Article], copied: frozenset[int]) -> tuple[Question, ...]:
+    """Ask for subjects of English articles without copies, the first subject of each topic before others."""
     by_words: dict[str, list[str]] = {}
+    doubtful = {articles[number].subject.words for number in copied if number >= 0}
     for article in articles:
-        if article.topic.language.code == "en":
+        if article.topic.language.code == "en" and article.subject.words not in doubtful:
             by_words.setdefault(article.subject.words, []).append(article.url)
     known = {f"{article.topic.things[0]} {article.topic.aspects[0]}": None for article in articles}
     spread = list(by_words)[:: max(1, len(by_words) // _QUESTIONS)]
