@@ -104,6 +104,9 @@ class CrawlSettings(_Room, frozen=True):
     """How far a crawl goes."""
 
     pages: Annotated[int, Meta(description="Stop after this many pages", ge=1)] = 100_000
+    host_pages: Annotated[
+        int, Meta(description="Most pages taken from one host, against sites that never end", ge=1)
+    ] = 20_000
     depth: Annotated[int, Meta(description="Follow links this many steps from a seed", ge=0)] = 32
     minutes: Annotated[float, Meta(description="Stop after this many minutes; 0 is no limit", ge=0)] = 0.0
     scope: Annotated[

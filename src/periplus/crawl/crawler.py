@@ -170,6 +170,9 @@ class Crawler:
             self._start_one(due, now)
 
     def _start_one(self, due: Due, now: float) -> None:
+        if self._memory.had_its_share(due.address.host):
+            self._memory.frontier.park(due, now)
+            return
         rules = self._memory.robots.rules(due.address.origin, now)
         if rules is None:
             asking = Due(self._memory.robots.target(due.address))
@@ -226,7 +229,7 @@ class Crawler:
         memory, now = self._memory, self._now()
         visit = self._store.append(visit, fetched)
         memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None)
-        if memory.count(visit):
+        if memory.count(visit, due.address.host):
             self._meter.count(visit.url, now)
         return memory.harvester.harvest(visit)
 

@@ -31,6 +31,7 @@ class Memory:
         self.harvester = Harvester(settings.crawl, ())
         self.originals = Originals()
         self.totals = Totals()
+        self.pages_of_host: dict[str, int] = {}
         self.notes: list[str] = []
 
     @classmethod
@@ -74,6 +75,7 @@ class Memory:
         self.harvester.links_to_host.update(state.links_to_host)
         self.originals = Originals(state.originals)
         self.totals = state.totals
+        self.pages_of_host = state.pages_of_host
         return state.visits
 
     def _replay(self, visit: Visit) -> None:
@@ -86,7 +88,7 @@ class Memory:
         ended = visit.when + visit.elapsed
         self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
         self.totals.answered += visit.status > 0
-        self.count(visit)
+        self.count(visit, place.host)
         self.frontier.add(self.harvester.harvest(visit))
 
     def add_seeds(self, seeds: Sequence[Address]) -> None:
@@ -98,7 +100,7 @@ class Memory:
     def _seed_dues(self, seeds: Sequence[Address]) -> list[Due]:
         return [Due(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
 
-    def count(self, visit: Visit) -> bool:
+    def count(self, visit: Visit, host: str) -> bool:
         """Add a visit to the totals; tell whether it is a new page."""
         totals = self.totals
         totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1
@@ -109,7 +111,12 @@ class Memory:
             return False
         self.originals.learn(visit)
         totals.pages += 1
+        self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
+
+    def had_its_share(self, host: str) -> bool:
+        """Tell whether a host has given as many pages as one host may."""
+        return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
 
     def save(self, visits: int, now: float) -> None:
         """Write the snapshot, which reflects the first `visits` visits of the store."""
@@ -126,6 +133,7 @@ class Memory:
             lists=tuple(self.harvester.lists),
             lists_of_host=self.harvester.lists_of_host,
             links_to_host=self.harvester.links_to_host,
+            pages_of_host=self.pages_of_host,
             totals=self.totals,
         )
         write_state(self._path, state)

@@ -47,6 +47,7 @@ class CrawlState(msgspec.Struct, frozen=True):
     lists: tuple[int, ...]
     lists_of_host: dict[str, int]
     links_to_host: dict[str, int]
+    pages_of_host: dict[str, int]
     totals: Totals
 
 

@@ -31,7 +31,7 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     """Since this run began."""
     copies: int = 0
     given_up: int = 0
-    """Hosts that do not answer."""
+    """Hosts left alone for now: they do not answer, or have had their share."""
     recent: tuple[str, ...] = ()
     slowest: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()

@@ -105,6 +105,16 @@ class Frontier:
         self._push(host, entry)
         self._schedule(host)
 
+    def park(self, due: Due, now: float) -> None:
+        """Give `due` back and leave its host alone for the rest of this run: it has had its share."""
+        host = self._free(due, now)
+        entry = host.busy
+        assert entry is not None
+        host.busy = None
+        self._push(host, entry)
+        self._give_up(host)
+        self._schedule(host)
+
     def replay(self, due: Due, outcome: Outcome, now: float, elapsed: float, retry_after: float | None = None) -> None:
         """Take note of a fetch that ended after the snapshot was written; `forget_busy` then settles the queues."""
         host = self._host(due.address.host)
@@ -136,7 +146,7 @@ class Frontier:
         for host in self._hosts.values():
             if host.given_up:
                 host.given_up = False
-                host.failures = self._settings.max_failures - 1
+                host.failures = min(host.failures, self._settings.max_failures - 1)
                 self._given_up -= 1
                 self._waiting += len(host)
                 self._schedule(host)
@@ -228,11 +238,15 @@ class Frontier:
         pause = back_off(host, self._settings, retry_after)
         if outcome in RETRYABLE and outcome is not Outcome.SERVER_ERROR:
             host.next_time = max(host.next_time, now + pause)
-        if host.failures >= self._settings.max_failures and not host.given_up:
+        if host.failures >= self._settings.max_failures:
+            self._give_up(host)
+        return pause
+
+    def _give_up(self, host: Host) -> None:
+        if not host.given_up:
             host.given_up = True
             self._given_up += 1
             self._waiting -= len(host)
-        return pause
 
     def _schedule(self, host: Host) -> None:
         """Give a host its place among those that may be asked, or none."""

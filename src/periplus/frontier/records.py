@@ -61,7 +61,7 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     """URLs ever added."""
     retries: int
     given_up: int
-    """Hosts given up for now."""
+    """Hosts left alone for now: they do not answer, or have had their share."""
     dropped: int = 0
     """URLs refused because their host's queue was full."""
 
