@@ -1,0 +1,16 @@
+"""What is in the bytes: a fetched body to a `Page`, a file per format.
+
+In: a `Fetched` with any bytes and any headers, true or not.
+Out: a `Page` (title, headings, emphasis, text, links, what the page says about itself), or None when no reader
+takes it. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
+
+    parse      read a fetched body
+    readable   whether a content type is worth fetching
+    READERS    the table from content type to reader; a new format adds a file and a line
+
+HTML goes through Lexbor's tree unless its tags could make that slow (see `cost`); then a linear reader takes it.
+"""
+
+from periplus.parse.readers import READERS, parse, readable
+
+__all__ = ["READERS", "parse", "readable"]

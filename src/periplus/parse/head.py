@@ -1,0 +1,85 @@
+"""What a page says about itself: <meta>, <link>, <base>, the headers, and JSON-LD for its date."""
+
+import re
+from typing import Final
+
+from periplus.parse.links import absolute
+from periplus.parse.tidy import iso_date, one_line, two_letters
+from periplus.records import Fetched
+
+__all__ = ["Head"]
+
+_FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml"})
+_DATES: Final = frozenset(
+    {"article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dcterms.created", "pubdate"}
+)
+_REFRESH: Final = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
+_JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
+_LONGEST_DESCRIPTION: Final = 500
+_MOST_FEEDS: Final = 16
+
+Attributes = dict[str, str | None]
+
+
+class Head:
+    """Gathers what <meta> and <link> say. References are absolute once they are kept."""
+
+    def __init__(self, fetched: Fetched, base: str) -> None:
+        self.base = base
+        self.description = ""
+        self.canonical = ""
+        self.published = ""
+        self.refresh = ""
+        self.feeds: dict[str, None] = {}
+        self.language = two_letters(fetched.header("content-language"))
+        self.noindex = self.nofollow = False
+        for name, value in fetched.headers:
+            if name == "x-robots-tag":
+                self._obey(value)
+
+    def set_base(self, reference: str | None) -> None:
+        """Take the address of <base>."""
+        self.base = absolute(reference or "", self.base) or self.base
+
+    def set_language(self, tag: str | None) -> None:
+        """Take the language of <html>, which goes before the header's."""
+        self.language = two_letters(tag or "") or self.language
+
+    def meta(self, attributes: Attributes) -> None:
+        """Take one <meta>."""
+        name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").lower()
+        content = attributes.get("content") or ""
+        if name == "description" or (name == "og:description" and not self.description):
+            self.description = one_line(content, _LONGEST_DESCRIPTION)
+        elif name == "robots":
+            self._obey(content)
+        elif name in _DATES:
+            self.published = self.published or iso_date(content)
+        elif (attributes.get("http-equiv") or "").lower() == "refresh":
+            found = _REFRESH.match(content[:2_048])
+            self.refresh = found[1].strip() if found else ""
+        elif (attributes.get("http-equiv") or "").lower() == "content-language":
+            self.language = self.language or two_letters(content)
+
+    def link(self, attributes: Attributes) -> None:
+        """Take one <link>."""
+        relations = (attributes.get("rel") or "").lower().split()
+        target = attributes.get("href") or ""
+        if "canonical" in relations and not self.canonical:
+            self.canonical = absolute(target, self.base)
+        elif "alternate" in relations and (attributes.get("type") or "").strip().lower() in _FEEDS:
+            feed = absolute(target, self.base)
+            if feed and len(self.feeds) < _MOST_FEEDS:
+                self.feeds[feed] = None
+
+    def script(self, text: str) -> None:
+        """Take one JSON-LD script; only its date is read."""
+        found = _JSON_DATE.search(text[:100_000])
+        if found:
+            self.published = self.published or iso_date(found[1])
+
+    def _obey(self, words: str) -> None:
+        """Note 'noindex, nofollow' and the like; rules for one other robot ('otherbot: noindex') are not for us."""
+        given = {word.strip() for word in words[:1_000].lower().split(",")}
+        self.noindex = self.noindex or not given.isdisjoint({"noindex", "none"})
+        self.nofollow = self.nofollow or not given.isdisjoint({"nofollow", "none"})
