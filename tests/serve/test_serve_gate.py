@@ -39,8 +39,8 @@ def test_more_than_fit_are_refused_and_the_rest_are_answered() -> None:
 
     async def story() -> list[object]:
         tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(9)]
-        while sum(task.done() for task in tasks) < 4:
-            await asyncio.sleep(0)
+        while sum(task.done() for task in tasks) < 4 or searcher.most < 2:
+            await asyncio.sleep(0.001)
         searcher.let_go.set()
         return list(await asyncio.gather(*tasks, return_exceptions=True))
 
@@ -82,6 +82,21 @@ def test_a_cancelled_search_gives_its_place_back() -> None:
 
     assert asyncio.run(story()).query.words == "third"
     gate.close()
+
+
+def test_closing_refuses_all_that_wait() -> None:
+    searcher = Blocking()
+    gate = Gate(searcher, ServeSettings(threads=1, max_waiting=5))
+
+    async def story() -> list[object]:
+        tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(3)]
+        await asyncio.sleep(0)
+        gate.close()
+        late = gate.search(Query("late"))
+        return list(await asyncio.gather(*tasks, late, return_exceptions=True))
+
+    assert all(isinstance(one, Overloaded) for one in asyncio.run(story()))
+    searcher.let_go.set()
 
 
 def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

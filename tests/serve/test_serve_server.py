@@ -98,6 +98,23 @@ def test_a_request_under_way_is_answered_before_the_server_stops() -> None:
     assert json.loads(body)["query"] == "last"
 
 
+def test_a_stuck_search_does_not_keep_the_server_up() -> None:
+    let_go, begun = threading.Event(), threading.Event()
+
+    def hold(query: Query) -> ResultPage:
+        begun.set()
+        let_go.wait(60)
+        return ResultPage(query, (), 0, True, False, 0.0, 1)
+
+    with ThreadPoolExecutor(1) as clients:
+        with serving(FakeSearcher(answer=hold), SETTINGS) as url:
+            asked = clients.submit(ask, url, "/api/search?q=stuck")
+            assert begun.wait(10)
+        assert not let_go.is_set()
+        assert asked.result(10)[0] == 429
+    let_go.set()
+
+
 def test_the_port_is_free_again_after_stopping() -> None:
     with serving(FakeSearcher(), SETTINGS) as url:
         port = urlsplit(url).port or 0

@@ -51,6 +51,7 @@ def make_app(searcher: SearcherLike, settings: ServeSettings) -> Starlette:
         },
         lifespan=lifespan,
     )
+    app.state.gate = gate
     app.router.redirect_slashes = False  # it reads the query string as strict UTF-8, and anyone can send other bytes
     return app
 

@@ -6,12 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage
 from periplus.serve.searching import CachedPageLike, SearcherLike, StatisticsLike
+from periplus.serve.workers import Workers
 from periplus.settings import ServeSettings
 
 __all__ = ["Gate"]
@@ -31,9 +31,10 @@ class Gate:
         self._searcher = searcher
         self._threads = settings.threads or max(2, os.cpu_count() or 1)
         self._room = self._threads + settings.max_waiting
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="periplus-search")
+        self._workers = Workers(self._threads)
+        self._inside: set[asyncio.Future[Any]] = set()
+        self._closed = False
         self._lock = threading.Lock()
-        self._inside = 0
         self._mean_seconds = 0.01
         self._refreshed = time.monotonic()
         self._refreshing = threading.Lock()
@@ -64,30 +65,28 @@ class Gate:
 
     def retry_after(self) -> int:
         """Guess, in whole seconds, when a refused request may come back."""
-        with self._lock:
-            ahead = self._inside * self._mean_seconds / self._threads
+        ahead = len(self._inside) * self._mean_seconds / self._threads
         return max(1, min(_PATIENCE, round(ahead + 0.5)))
 
     def close(self) -> None:
-        """Let running searches end, and drop those that wait."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Refuse all that wait and all that come; what runs is left to end by itself."""
+        if self._closed:
+            return
+        self._closed = True
+        for future in list(self._inside):
+            if not future.done():
+                future.set_exception(_stopping())
+        self._workers.close()
 
     async def _run(self, call: Callable[[], T]) -> T:
-        with self._lock:
-            if self._inside >= self._room:
-                raise Overloaded("Too many searches at once.", "Try again in a moment.")
-            self._inside += 1
-        try:
-            future = self._pool.submit(self._timed, call)
-        except RuntimeError:
-            self._leave(None)
-            raise Overloaded("The server is stopping.", "Try again in a moment.") from None
-        future.add_done_callback(self._leave)
-        return await asyncio.wrap_future(future)
-
-    def _leave(self, _: "Future[T] | None") -> None:
-        with self._lock:
-            self._inside -= 1
+        if self._closed:
+            raise _stopping()
+        if len(self._inside) >= self._room:
+            raise Overloaded("Too many searches at once.", "Try again in a moment.")
+        future = self._workers.submit(lambda: self._timed(call))
+        self._inside.add(future)
+        future.add_done_callback(self._inside.discard)
+        return await future
 
     def _timed(self, call: Callable[[], T]) -> T:
         self._refresh()
@@ -109,3 +108,7 @@ class Gate:
         finally:
             self._refreshed = time.monotonic()
             self._refreshing.release()
+
+
+def _stopping() -> Overloaded:
+    return Overloaded("The server is stopping.", "Try again in a moment.")

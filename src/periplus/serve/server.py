@@ -23,6 +23,8 @@ from periplus.settings import ServeSettings
 __all__ = ["run", "serving"]
 
 _READY_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 1.5
+"""Requests under way get this long to be answered; then the server stops all the same."""
 _BACKLOG: Final = 1024
 _HEADER_MS: Final = 10_000
 """A client that takes longer to say what it wants is hung up on."""
@@ -91,6 +93,7 @@ class _Running:
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Granian | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._stopping = False
 
     def run(self, on_ready: Callable[[str], None]) -> None:
@@ -106,23 +109,30 @@ class _Running:
                 self._loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
-        if self._server is not None:
-            self._server.stop()
+        """Stop in three steps: no more connections, then no more searches, then whatever still hangs is let go."""
+        if self._server is None or self._serving is None:
+            return
+        self._server.stop()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        loop.call_later(_STOP_SECONDS, self._app.state.gate.close)
+        loop.call_later(_STOP_SECONDS + 0.3, self._serving.cancel)
 
     async def _serve(self, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = _granian(self._app, address, port, self._settings)
         with self._signals():
-            serving = asyncio.create_task(self._server.serve())
-            if not await _answers(address, port, serving):
-                self._end()
-                await serving
-                raise PortInUse(f"Cannot listen on {address}:{port}.", "Check serve.host and serve.port.")
-            if not self._stopping:
+            self._serving = serving = asyncio.create_task(self._server.serve())
+            ready = await _answers(address, port, serving)
+            if ready and not self._stopping:
                 on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
-            if self._stopping:
+            if not ready or self._stopping:
                 self._end()
-            await serving
+            await asyncio.wait({serving})
+        if not serving.cancelled():
+            serving.result()
+        if not ready:
+            raise PortInUse(f"Cannot listen on {address}:{port}.", "Check serve.host and serve.port.")
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
