@@ -74,7 +74,7 @@ def _wire(settings: Settings, folder: Path, names: Path) -> Settings:
         settings,
         folder=str(folder),
         fetch=change(settings.fetch, allow=("127.0.0.0/8",), hosts=str(names)),
-        frontier=change(settings.frontier, delay=0.0, delay_factor=0.0),
+        frontier=change(settings.frontier, delay=0.0, delay_factor=0.0, max_delay=0.0),
         crawl=change(settings.crawl, scope="web"),
     )
 

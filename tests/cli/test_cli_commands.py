@@ -1,0 +1,186 @@
+"""The commands do what they say, from words to exit code."""
+
+import gzip
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from periplus.cli import main
+from periplus.cli.console import bar, bytes_as_text, clean
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    lines = [
+        {
+            "id": 1,
+            "url": "http://a.example/lights",
+            "title": "Harbour lights",
+            "text": "The lights of the old harbour.",
+        },
+        {"id": 2, "url": "http://b.example/bread", "title": "Bread", "text": "Flour and water make bread.\x1b[31m"},
+        {"id": 3, "url": "http://b.example/storm", "title": "Storm", "text": "A storm put out the harbour lights."},
+    ]
+    with gzip.open(tmp_path / "docs.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert main(["import", "docs.jsonl.gz"]) == 0
+    said = capsys.readouterr().out
+    assert "Imported 3 pages" in said
+    assert "Next: periplus search" in said
+    return tmp_path
+
+
+def test_import_then_search(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "harbour", "lights"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("Harbour lights") < said.index("Storm")
+    assert "a.example › lights" in said
+    assert "2 results" in said
+
+
+def test_a_page_cannot_steer_the_terminal(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "bread"]) == 0
+    said = capsys.readouterr().out
+    assert "Flour" in said
+    assert "\x1b[31m" not in said
+
+
+def test_search_for_programs(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "storm", "--json", "--explain", "-n", "1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [hit["url"] for hit in told["hits"]] == ["http://b.example/storm"]
+    assert told["hits"][0]["reasons"]
+
+
+def test_nothing_found_is_an_answer(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "zeppelin"]) == 0
+    assert "No results in 3 pages" in capsys.readouterr().out
+
+
+def test_index_stats_and_check(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", "stats"]) == 0
+    said = capsys.readouterr().out
+    assert "3 pages from 2 hosts" in said
+    assert "█" in said
+    assert main(["index", "stats", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["documents"] == 3
+    assert main(["index", "check"]) == 0
+    assert "whole" in capsys.readouterr().out
+
+
+def test_a_damaged_index_is_found(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    victim = max((imported / "periplus-data" / "index").rglob("*.arrays"), key=lambda path: path.stat().st_size)
+    data = bytearray(victim.read_bytes())
+    data[-1 if data[-1] else data.rindex(max(data))] ^= 0xFF
+    victim.write_bytes(data)
+    assert main(["index", "check"]) == 1
+    assert victim.name in capsys.readouterr().err
+
+
+def test_index_build_again(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", "build", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents"] == 3
+
+
+def test_import_adds_to_what_is_there(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (imported / "more.jsonl").write_text('{"url": "http://c.example/", "title": "Zeppelin", "text": "It flies."}\n')
+    assert main(["import", "more.jsonl"]) == 0
+    assert main(["search", "zeppelin", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["documents"] == 4
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["usable"] is True
+    names = {finding["name"] for finding in told["findings"]}
+    assert {"Python", "Packages", "Kernels", "Disk", "Open files", "Data", "Extra 'cluster'"} <= names
+
+
+def test_doctor_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "periplus-data").mkdir()
+    (tmp_path / "periplus-data" / "periplus.json").write_text('{"format": 99}')
+    assert main(["doctor"]) == 1
+    assert "✗ Data" in capsys.readouterr().out
+
+
+def test_evaluate_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "docs.jsonl").write_text(
+        '{"id":"a","title":"","text":"red fox"}\n{"id":"b","title":"","text":"blue sea"}\n'
+    )
+    (folder / "queries.jsonl").write_text('{"id":"1","text":"fox"}\n{"id":"2","text":"sea"}\n')
+    (folder / "qrels.tsv").write_text("1\ta\t1\n2\tb\t1\n")
+    assert main(["evaluate", "tiny", "--run", "tiny.run"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split() == ["collection", "documents", "queries", "nDCG@10", "recall@100", "MRR"]
+    assert said[1].split() == ["tiny", "2", "2", "1.0000", "1.0000", "1.0000"]
+    assert len((tmp_path / "tiny.run").read_text().splitlines()) == 2
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("periplus 0.")
+    assert main(["--help"]) == 0
+    assert "crawl" in capsys.readouterr().out
+
+
+def test_help_starts_without_heavy_imports() -> None:
+    """Starting quickly is what not importing is for; seconds would depend on the machine, modules do not."""
+    code = "import sys; from periplus.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "numba", "rich.console", "pycurl", "starlette", "selectolax", "multiprocessing"}
+    assert heavy & set(done.stderr.split()) == set()
+
+
+@pytest.mark.slow
+def test_demo_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "periplus.cli", "demo", "--once", "--hosts", "6", "--pages", "80"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "pages/s" in done.stdout
+    assert "Indexed" in done.stdout
+    assert "of 5 queries have a right page on top" in done.stdout
+    again = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+def test_demo_serves_on_the_next_free_port(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "periplus.cli", "demo", "--hosts", "4", "--pages", "40", "--port", port]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        ) as child:
+            assert child.stdout is not None
+            line = next(line for line in child.stdout if "Search it at" in line)
+            url = line.split()[3]
+            assert f":{port}/" not in url
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                assert answer.status == 200
+            child.terminate()
+            _, errors = child.communicate(timeout=20)
+    assert f"Port {port} is in use" in errors
+
+
+def test_small_things_for_people() -> None:
+    assert [bytes_as_text(n) for n in (0, 999, 1500, 2_000_000)] == ["0 bytes", "999 bytes", "1.5 kB", "2.0 MB"]
+    assert bar(0.5, 4) == "██··"
+    assert (bar(2.0, 2), bar(-1.0, 2)) == ("██", "··")
+    assert clean("a\x1b[2Jb\u202ec") == "a [2Jb c"
