@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,3 +21,8 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared/data beside the project")
     return folder
+
+
+# Machines differ in speed and the first call may compile a kernel: no test here is about time.
+settings.register_profile("plain", deadline=None)
+settings.load_profile("plain")

@@ -29,7 +29,7 @@ class Quality(msgspec.Struct, frozen=True):
 
     documents: int
     queries: int
-    """Judged ones."""
+    """Those with at least one right document; the others say nothing."""
     ndcg: float
     """nDCG at 10."""
     recall: float
@@ -50,10 +50,10 @@ def evaluate(
     with tempfile.TemporaryDirectory(prefix="periplus-evaluate-") as place:
         build_index(read_visits(collection.documents, ids), Path(place), settings.index, None, progress)
         index = Index.open(Path(place), verify=False)
-        found = _search_all(index, settings, {q: collection.queries[q] for q in collection.queries}, ids, progress)
+        found = _search_all(index, settings, collection.queries, ids, progress)
     if run is not None:
         write_run(run, found, "periplus")
-    judged = {query: grades for query, grades in collection.qrels.items() if query in collection.queries}
+    judged = {query: grades for query, grades in collection.qrels.items() if max(grades.values(), default=0) > 0}
     return Quality(
         len(ids), len(judged), ndcg_at(found, judged, 10), recall_at(found, judged, _DEPTH), mrr(found, judged)
     )

@@ -149,10 +149,14 @@ class _Compiler:
     def _room(self) -> int:
         """Say how many more words, in all their variants, the program has room for; note when there is none."""
         room = (match.MAX_LEAVES - len(self.leaves)) // len(self.languages)
-        note = f"The query is long; only some of its words ({match.MAX_LEAVES} at most) were used."
-        if room == 0 and note not in self.notes:
-            self.notes.append(note)
+        if room == 0:
+            self._note_length()
         return room
+
+    def _note_length(self) -> None:
+        note = f"The query is long; only some of its words ({match.MAX_LEAVES} at most) were used."
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _word(self, node: Word, scored: bool) -> None:
         if not self._room():
@@ -199,6 +203,8 @@ class _Compiler:
         if not words:
             self._step(match.ALL, 0)
             return
+        if len(words) < len(phrase.words):
+            self._note_length()
         variants = dict.fromkeys(tuple(terms_of(words, code)) for code in self.languages)
         steps = []
         for terms in variants:

@@ -1,0 +1,93 @@
+"""Small random corpora for tests of index, query and search."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Outcome, Page, Visit
+
+WORDS = [
+    "sea",
+    "chart",
+    "the",
+    "of",
+    "ship",
+    "ships",
+    "harbour",
+    "light",
+    "fog",
+    "bell",
+    "tide",
+    "wind",
+    "and",
+    "rope",
+    "sail",
+    "sails",
+]
+HOSTS = ("coast.test", "www.coast.test", "deep.coast.test", "mountain.test")
+
+
+def visit(url: str, title: str = "", text: str = "", **more: object) -> Visit:
+    page = Page(url, title=title, text=text, language="en", **more)  # type: ignore[arg-type]
+    return Visit(url, fingerprint_text(url), Outcome.OK, 1_000_000.0, 200, page=page)
+
+
+def random_visits(seed: int, count: int) -> list[Visit]:
+    """Make pages of a few common words, so that queries match some of them in every way."""
+    chance = random.Random(seed)
+
+    def words(most: int) -> str:
+        return " ".join(chance.choice(WORDS) for _ in range(chance.randint(0, most)))
+
+    return [
+        visit(
+            f"https://{chance.choice(HOSTS)}/{chance.choice('ab')}/{number}",
+            words(5),
+            words(40),
+            headings=(words(4),),
+            emphasis=(words(2),),
+        )
+        for number in range(count)
+    ]
+
+
+class Ranks:
+    """Signals with a given static rank for each key."""
+
+    def __init__(self, ranks: dict[int, float]) -> None:
+        self.ranks = ranks
+
+    def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
+        return np.array([self.ranks.get(int(key), 0.0) for key in keys], np.float32)
+
+    def anchors(self, key: int) -> str:
+        return ""
+
+
+def random_ranks(seed: int, visits: Sequence[Visit]) -> dict[int, float]:
+    chance = random.Random(seed)
+    return {v.key: float(np.float32(chance.random() if chance.random() < 0.5 else 0.0)) for v in visits}
+
+
+def queries() -> st.SearchStrategy[str]:
+    """Queries of every operator, as people type them."""
+    word = st.sampled_from([*WORDS, "unknownword"])
+    phrase = st.lists(word, min_size=1, max_size=3).map(lambda ws: '"' + " ".join(ws) + '"')
+    site = st.sampled_from(("site:coast.test", "site:mountain.test", "site:coast.test/a", "site:nowhere.test"))
+    atom = st.one_of(word, word, phrase, site)
+    signed = st.tuples(st.sampled_from(("", "", "", "-", "+")), atom).map("".join)
+
+    def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        sequence = st.lists(inner, min_size=1, max_size=3).map(" ".join)
+        return st.one_of(
+            st.lists(sequence, min_size=2, max_size=3).map(lambda s: "(" + " OR ".join(s) + ")"),
+            sequence.map(lambda s: f"({s})"),
+            sequence.map(lambda s: f"-({s})"),
+        )
+
+    item = st.recursive(signed, extend, max_leaves=5)
+    return st.lists(item, min_size=1, max_size=4).map(" ".join)

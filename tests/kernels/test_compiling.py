@@ -1,0 +1,47 @@
+"""Every kernel is compiled ahead by `ready`, for the very types that production uses."""
+
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from periplus import kernels
+
+PROBE = """
+import tempfile, pathlib
+from numba.core.dispatcher import Dispatcher
+from periplus import kernels
+from periplus.kernels import words, invert, match
+def signatures():
+    return {f"{m.__name__}.{n}": len(v.signatures)
+            for m in (words, invert, match) for n in m.__all__ for v in [vars(m)[n]]
+            if isinstance(v, Dispatcher)}
+for module in (words, invert, match):
+    module.warm()
+before = signatures()
+assert all(before.values()), before
+from periplus.index import build_index, Index
+from periplus.records import *
+from periplus.search import Searcher
+from periplus.settings import Settings
+folder = pathlib.Path(tempfile.mkdtemp())
+page = Page("https://a.test/", title="Sea charts", text="A sea chart shows the sea. Straße 東京.")
+build_index([Visit(page.url, 5, Outcome.OK, 1.0, 200, page=page)], folder / "index", Settings().index)
+found = Searcher.open(folder, Settings()).search(Query('sea "sea chart" -land site:a.test', explain=True))
+assert [hit.url for hit in found.hits] == [page.url], found
+assert signatures() == before, (before, signatures())
+"""
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled with NUMBA_DISABLE_JIT")
+def test_using_the_engine_compiles_nothing_more() -> None:
+    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_second_time_there_is_nothing_to_compile() -> None:
+    stages: list[tuple[str, int, int]] = []
+    kernels.ready(lambda *stage: stages.append(stage))
+    assert kernels.compiled()
+    assert kernels.ready(lambda *stage: pytest.fail("compiled twice")) is False

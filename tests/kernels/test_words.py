@@ -1,0 +1,76 @@
+"""The splitting kernel against its naive twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import words as naive
+from periplus.text import WordTable, split_text, token_spans
+from periplus.text.fold import folding
+
+ALPHABET = "abcXYZ 0129'’-_.,\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d\u00ad\x00"
+
+
+@given(st.text(alphabet=ALPHABET, max_size=60))
+def test_the_kernel_splits_as_the_naive_twin_does(text: str) -> None:
+    assert split_text(text) == naive.split(text, folding())
+
+
+@given(st.text(max_size=60))
+def test_any_string_is_split_alike(text: str) -> None:
+    clean = text.encode("utf-8", "replace").decode()
+    assert split_text(text) == naive.split(clean, folding())
+
+
+@given(st.binary(max_size=80))
+def test_broken_utf8_is_survived(data: bytes) -> None:
+    spans = token_spans(data)
+    assert ((spans[:, 0] < spans[:, 1]) & (spans[:, 1] <= len(data))).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello, World!", ["hello", "world"]),
+        ("l'Été don't rock'n'roll 'quoted'", ["l'ete", "don't", "rock'n'roll", "quoted"]),
+        ("Straße ÆON naïve ﬁne", ["strasse", "aeon", "naive", "fine"]),
+        ("東京都", ["東京", "京都"]),
+        ("日 x", ["日", "x"]),
+        ("co\u00adop e\u0301te", ["coop", "ete"]),
+        ("", []),
+        ("... --- !!!", []),
+    ],
+)
+def test_words_that_people_would_expect(text: str, words: list[str]) -> None:
+    assert split_text(text) == words
+
+
+def test_spans_point_at_the_words() -> None:
+    text = "The Straße, naïvely: 東京都!".encode()
+    found = [text[a:b].decode() for a, b in token_spans(text)]
+    assert found == ["The", "Straße", "naïvely", "東京", "京都"]
+
+
+def test_a_very_long_word_is_cut_not_refused() -> None:
+    assert split_text("x" * 1_000_000) == ["x" * 64]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(alphabet="abcdefgh ", max_size=200), max_size=30))
+def test_a_table_that_has_to_grow_loses_nothing(texts: list[str]) -> None:
+    table = WordTable(capacity=1)
+    raw = [text.encode() for text in texts]
+    bounds = np.cumsum([0, *(len(r) for r in raw)]).astype(np.int64)
+    tokens = table.split(b"".join(raw), bounds, np.zeros(len(raw), np.uint8))
+    words = table.words()
+    assert len(set(words)) == len(words)
+    assert [words[n].decode() for n in tokens.words] == [word for text in texts for word in text.split()]
+    assert tokens.lengths.tolist() == [len(text.split()) for text in texts]
+
+
+def test_one_word_in_two_languages_is_two_words() -> None:
+    table = WordTable()
+    tokens = table.split(b"gifts gifts", np.array([0, 5, 11], np.int64), np.array([1, 2], np.uint8))
+    assert tokens.words.tolist() == [0, 1]
+    assert table.terms()[0] == b"gift"

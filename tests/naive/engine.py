@@ -1,0 +1,143 @@
+"""Naive twin of the index and the match kernel: dictionaries, and every document looked at for every query."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from periplus.index.fields import Field, weights
+from periplus.query import All, Any, Bag, Everything, Node, Phrase, Scoring, Site, Without, Word
+from periplus.records import Visit
+from periplus.settings import IndexSettings
+from periplus.text import is_stop_word, split_text, terms_of
+
+LANGUAGE = "en"
+
+
+class Doc(NamedTuple):
+    url: str
+    places: dict[bytes, list[tuple[int, int]]]
+    """Field and place of each occurrence of each term."""
+    impacts: dict[bytes, int]
+    static: float
+
+
+class NaiveEngine:
+    def __init__(self, visits: Sequence[Visit], settings: IndexSettings, static: dict[int, float]) -> None:
+        texts = [_fields(visit) for visit in visits]
+        split = [[terms_of(split_text(text), LANGUAGE) for text in fields] for fields in texts]
+        count = max(1, len(split))
+        means = [max(sum(len(doc[f]) for doc in split) / count, 1e-9) for f in range(len(Field))]
+        self.docs = [
+            _doc(visit, doc, means, settings, static.get(visit.key, 0.0))
+            for visit, doc in zip(visits, split, strict=True)
+        ]
+
+    def idf(self, term: bytes) -> float:
+        df = sum(term in doc.places for doc in self.docs)
+        return math.log(1 + (len(self.docs) - df + 0.5) / (df + 0.5)) if df else 0.0
+
+    def search(self, tree: Node, scoring: Scoring) -> dict[str, float]:
+        """Give the score of every matching document."""
+        return {doc.url: self.score(doc, tree, scoring) for doc in self.docs if self.matches(doc, tree)}
+
+    def matches(self, doc: Doc, node: Node) -> bool:
+        if isinstance(node, Bag):
+            return any(term in doc.places for term in _terms(_meant(node)))
+        if isinstance(node, Word):
+            return _terms([node.word])[0] in doc.places
+        if isinstance(node, Phrase):
+            return _has_phrase(doc, _terms(node.words))
+        if isinstance(node, Site):
+            host, _, path = doc.url.partition("://")[2].partition("/")
+            return (host == node.host or host.endswith("." + node.host)) and ("/" + path).startswith(node.path)
+        if isinstance(node, Everything):
+            return True
+        if isinstance(node, All):
+            return all(self.matches(doc, part) for part in node.parts)
+        if isinstance(node, Any):
+            return any(self.matches(doc, part) for part in node.parts)
+        return self.matches(doc, node.part) and not self.matches(doc, node.barred)
+
+    def score(self, doc: Doc, tree: Node, scoring: Scoring) -> float:
+        terms: list[bytes] = []
+        bag: set[bytes] = set()
+        self._gather(tree, terms, bag)
+        score = sum(self.idf(term) * doc.impacts.get(term, 0) / 255 for term in terms)
+        score += scoring.static_weight * doc.static
+        words = _bag_words(tree)
+        if 2 <= len(words) <= scoring.short_query and all(term in doc.places for term in _terms(words)):
+            score += scoring.all_words_bonus * self._best(tree)
+        return score
+
+    def _best(self, tree: Node) -> float:
+        total = 0.0
+        for node in _scored(tree):
+            if isinstance(node, Bag):
+                total += sum(self.idf(_terms([w])[0]) * node.words.count(w) for w in _meant(node))
+            elif isinstance(node, Word):
+                total += self.idf(_terms([node.word])[0])
+            else:
+                total += sum(self.idf(_terms([w])[0]) for w in node.words if not is_stop_word(w))
+        return total
+
+    def _gather(self, tree: Node, terms: list[bytes], bag: set[bytes]) -> None:
+        for node in _scored(tree):
+            if isinstance(node, Bag):
+                for word in _meant(node):
+                    terms += _terms([word]) * node.words.count(word)
+            else:
+                terms += _terms([node.word] if isinstance(node, Word) else node.words)
+
+
+def _scored(node: Node) -> list[Bag | Word | Phrase]:
+    """Leaves that add to the score."""
+    if isinstance(node, Bag | Word | Phrase):
+        return [node]
+    if isinstance(node, All | Any):
+        return [leaf for part in node.parts for leaf in _scored(part)]
+    return _scored(node.part) if isinstance(node, Without) else []
+
+
+def _bag_words(tree: Node) -> list[str]:
+    return [word for node in _scored(tree) if isinstance(node, Bag) for word in _meant(node)]
+
+
+def _meant(bag: Bag) -> list[str]:
+    distinct = list(dict.fromkeys(bag.words))
+    return [word for word in distinct if not is_stop_word(word)] or distinct
+
+
+def _terms(words: Sequence[str]) -> list[bytes]:
+    return terms_of(list(words), LANGUAGE)
+
+
+def _has_phrase(doc: Doc, terms: Sequence[bytes]) -> bool:
+    if any(term not in doc.places for term in terms):
+        return False
+    return any(
+        all((field, place + n) in set(doc.places[term]) for n, term in enumerate(terms))
+        for field, place in doc.places[terms[0]]
+    )
+
+
+def _fields(visit: Visit) -> list[str]:
+    page = visit.page
+    assert page is not None
+    url = visit.url.partition("://")[2].removeprefix("www.")
+    return [page.title, "\n".join(page.headings), url, "", "\n".join(page.emphasis), page.text]
+
+
+def _doc(visit: Visit, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float) -> Doc:
+    weight, b = weights(settings)
+    places: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+    mass: dict[bytes, float] = defaultdict(float)
+    for field, terms in enumerate(fields):
+        norm = 1 - b[field] + b[field] * len(terms) / means[field]
+        for place, term in enumerate(terms):
+            places[term].append((field, place))
+            mass[term] += float(np.float32(weight[field] / norm))  # stored in single precision
+    impacts = {t: max(1, min(255, math.ceil(255 * m / (settings.k1 + m)))) for t, m in mass.items()}
+    return Doc(visit.url, dict(places), impacts, static)

@@ -1,0 +1,74 @@
+"""Queries beyond any reason, against a small index."""
+
+from pathlib import Path
+
+import pytest
+
+from index.made_pages import random_visits
+from periplus.index import Index, build_index
+from periplus.query import Scoring, parse, prepare, run
+from periplus.settings import IndexSettings
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder: Path = tmp_path_factory.mktemp("limits")
+    build_index(random_visits(1, 200), folder, IndexSettings())
+    return Index.open(folder)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        " ".join(f"word{n}" for n in range(3000)) + " sea",
+        " ".join(f"+word{n}" for n in range(3000)),
+        " OR ".join(f"word{n}" for n in range(2000)) + " OR sea",
+        '"' + " ".join(["sea"] * 3000) + '"',
+        "sea " + " ".join(f'-"word{n} sea"' for n in range(500)),
+        "(" * 60 + "sea" + ")" * 60,
+    ],
+)
+def test_very_long_queries_answer_and_say_what_was_left_out(index: Index, words: str) -> None:
+    parsed = parse(words)
+    assert parsed.tree is not None
+    prepared = prepare(index, parsed.tree, Scoring(), parsed.notes)
+    assert len(prepared.leaves) <= 64
+    found = run(index, prepared, 10)
+    assert len(found.documents) <= 10
+    if len(words) > 1000:
+        assert prepared.notes
+
+
+def test_rare_words_are_kept_when_there_are_too_many(index: Index) -> None:
+    parsed = parse(" ".join(f"word{n}" for n in range(200)) + " sea")
+    assert parsed.tree is not None
+    assert run(index, prepare(index, parsed.tree, Scoring()), 10).total > 0
+
+
+def test_a_segment_that_was_not_reached_in_time_makes_the_answer_partial(tmp_path: Path) -> None:
+    visits = random_visits(2, 60)
+    build_index(visits[:30], tmp_path, IndexSettings())
+    build_index(visits[30:], tmp_path, IndexSettings(), extend=True)
+    index = Index.open(tmp_path)
+    parsed = parse("sea")
+    assert parsed.tree is not None
+    found = run(index, prepare(index, parsed.tree, Scoring()), 10, budget=-1.0)
+    assert found.partial
+    assert not found.exact
+    assert not run(index, prepare(index, parsed.tree, Scoring()), 10).partial
+
+
+def test_counts_beyond_the_limit_are_estimated_and_say_so(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    from periplus.query import run as run_function
+
+    monkeypatch.setitem(run_function.__globals__, "_COUNT_BLOCKS", 1)
+    parsed = parse("sea")
+    assert parsed.tree is not None
+    prepared = prepare(index, parsed.tree, Scoring())
+    estimated = run_function(index, prepared, 1)
+    monkeypatch.undo()
+    exact = run(index, prepared, 200)
+    assert exact.exact
+    assert exact.total == len(exact.documents)
+    if not estimated.exact:
+        assert 0.3 * exact.total < estimated.total < 3 * exact.total
