@@ -86,7 +86,7 @@ def decode(body: bytes, content_type: str, *, markup: bool = True) -> tuple[str,
         return body.decode(), "utf-8"
     except UnicodeDecodeError as error:
         # A page that says UTF-8, or that was cut in the middle of a character, is UTF-8 with a fault.
-        if name or error.start >= len(body) - 4:
+        if name or error.reason == "unexpected end of data":
             return body.decode("utf-8", "replace"), "utf-8"
     return body.decode("cp1252", "replace"), "windows-1252"
 

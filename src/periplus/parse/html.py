@@ -72,8 +72,10 @@ BLOCKS: Final = frozenset(
         "ul",
     ]
 )
-_UNSEEN: Final = ["script", "style", "noscript", "template", "svg", "math", "iframe", "object", "noembed", "noframes"]
-_UNSEEN_CSS: Final = "[hidden],[aria-hidden=true],textarea,select,datalist,head>title"
+_UNSEEN: Final = (
+    "script,style,noscript,template,svg,math,iframe,object,noembed,noframes,textarea,select,datalist,head>title,"
+    "body [hidden],body [aria-hidden=true]"
+)
 _EMPHASIS: Final = frozenset({"b", "strong", "em", "i", "mark", "dfn"})
 _LONGEST_TITLE: Final = 300
 _LONGEST_HEADING: Final = 300
@@ -98,8 +100,8 @@ def _read_tree(tree: Any, charset: str, fetched: Fetched, settings: ParseSetting
     head = _read_head(tree, fetched)
     title = tree.css_first("title")
     titled = one_line(title.text(), _LONGEST_TITLE) if title is not None else ""
-    tree.strip_tags(_UNSEEN)
-    for node in tree.css(_UNSEEN_CSS):
+    # Inner ones first: what is inside a removed element is freed with it.
+    for node in reversed(tree.css(_UNSEEN)):
         node.decompose()
     text, emphasis = _read_text(tree.root, settings.max_text)
     headings = _read_headings(tree)

@@ -1,0 +1,33 @@
+"""Ways to parse a body in one call."""
+
+from collections.abc import Callable
+
+import pytest
+from parse_pages import fetched
+
+from periplus.parse import parse
+from periplus.records import Page
+from periplus.settings import ParseSettings
+
+Read = Callable[..., Page]
+
+
+@pytest.fixture
+def read() -> Read:
+    """Parse a body that some reader must take."""
+
+    def _read(
+        body: bytes | str, kind: str = "text/html", settings: ParseSettings | None = None, **headers: str
+    ) -> Page:
+        raw = body.encode() if isinstance(body, str) else body
+        page = parse(fetched(raw, kind, **headers), settings or ParseSettings())
+        assert page is not None
+        return page
+
+    return _read
+
+
+@pytest.fixture
+def try_read() -> Callable[..., Page | None]:
+    """Parse a body that perhaps no reader takes."""
+    return lambda body, kind="text/html", **headers: parse(fetched(body, kind, **headers), ParseSettings())

@@ -1,0 +1,156 @@
+"""Hostile and broken pages: nothing raises, nothing hangs, nothing unfit is kept."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parse_pages import fetched
+
+from periplus.parse import parse
+from periplus.parse.cost import too_costly
+from periplus.parse.html import read_html
+from periplus.parse.linear import read_linear
+from periplus.records import Page
+from periplus.settings import ParseSettings
+
+SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "html"
+
+COSTLY = {
+    "nested": b"<div>" * 50_000,
+    "nested and closed": b"<div>" * 20_000 + b"</div>" * 20_000,
+    "wrongly closed": b"<div></x>" * 20_000,
+    "options": b"<select>" + b"<option>x" * 25_000,
+    "fonts": b"<p>" + b"".join(b"<font size=%d>" % n for n in range(300)) + b"</p>" + b"<p>x" * 3_000,
+    "fonts, closed before": b"</font>" * 300 + b"<p>" + b"<font a=%d>" * 300 + b"</p>" + b"<p>x" * 3_000,
+    "attributes": b"<a " + b"".join(b"a%d " % n for n in range(50_000)) + b">",
+    "attributes in quotes": b"<a " + b"".join(b"a%d='><z' " % n for n in range(50_000)) + b">",
+    "tags": b"<b>" * 100_000,
+}
+LONG = {
+    "attribute": b"<a href='" + b"x" * 5_000_000 + b"'>y</a>",
+    "unclosed quote": b"<a href='" + b"x" * 4_000_000,
+    "quotes": b"<a b=\"'" * 500_000,
+    "angles": b"<" * 4_000_000,
+    "comments": b"<!--" * 1_000_000,
+    "scripts": b"<script>" * 400_000,
+    "links": b"<a href=x>" * 100_000,
+    "ampersands": b"&" * 4_000_000,
+    "blanks": b"\n " * 2_000_000,
+    "paragraphs": b"<p>" * 60_000,
+    "formatting in paragraphs": b"<b><p></b></p>" * 14_000,
+}
+
+
+def check(page: Page | None) -> None:
+    """Hold what every page keeps to: bounded, clean and encodable."""
+    if page is None:
+        return
+    for text in (page.title, page.text, page.description, *page.headings, *page.emphasis):
+        text.encode("utf-8")
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f]|  |\n\n", text)
+        assert text == text.strip()
+    assert "\n" not in page.title
+    assert all(link.url.startswith(("http://", "https://")) for link in (*page.links, *page.images))
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_costly_pages_are_known_and_read_without_a_tree(name: str) -> None:
+    limits = ParseSettings()
+    assert too_costly(COSTLY[name], limits.max_elements, limits.max_depth)
+    check(parse(fetched(COSTLY[name]), limits))
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_pages_are_read(name: str) -> None:
+    check(parse(fetched(LONG[name]), ParseSettings()))
+
+
+def test_ordinary_pages_are_not_costly() -> None:
+    row = b"<tr><td class='a'><a href='/x'><b>text</b></a><br><td><p>one<p>two <i>three</i></tr>"
+    page = b"<html><body><table>" + row * 3_000 + b"</table></body></html>"
+    assert not too_costly(page, 60_000, 512)
+
+
+def test_the_linear_reader_finds_the_same() -> None:
+    body = """<html lang=en><head><title>A &amp; B</title><base href=/b/><meta name=description content="d">
+    <link rel=canonical href=c></head><body><p>One <b>two</b></p><script>no <p> no</script><!-- <p>no -->
+    <a rel=nofollow href="x?a=1&amp;b=2">the link</a><style>no</style><div>three</div></body></html>"""
+    got = fetched(body.encode())
+    limits = ParseSettings()
+    plain, tree = read_linear(body, "utf-8", got, limits), read_html(got, limits)
+    assert (plain.title, plain.links, plain.text) == (tree.title, tree.links, tree.text)
+    assert (plain.canonical, plain.description, plain.language) == (tree.canonical, tree.description, tree.language)
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "<p>",
+            "</p>",
+            "<a href=",
+            "'",
+            '"',
+            ">",
+            "<",
+            "=",
+            "x",
+            " ",
+            "<b>",
+            "</b>",
+            "<table>",
+            "<svg>",
+            "<!--",
+            "-->",
+            "<script>",
+            "</script>",
+            "<title>",
+            "</title>",
+            "<select>",
+            "<option>",
+            "<template>",
+            "<base href=//h>",
+            "&#0;",
+            "&#xD800;",
+            "&amp",
+            "\x00",
+            "\x1f",
+            "\ufeff",
+            "é",
+            "<h1>",
+            "<img src=x alt=",
+            "<meta name=robots content=",
+            "\r",
+            "<frameset>",
+            "<math>",
+            "</html>",
+            "<body hidden>",
+            "<html hidden>",
+            "<meta http-equiv=refresh content='0;url=",
+        ]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.binary(max_size=200), PIECES.map(str.encode), PIECES.map(lambda text: text.encode("utf-16"))))
+def test_any_bytes_are_read(body: bytes) -> None:
+    for kind in ("text/html", "text/plain", ""):
+        check(parse(fetched(body, kind), ParseSettings()))
+    text = body.decode("utf-8", "replace")
+    check(read_linear(text, "utf-8", fetched(body), ParseSettings()))
+
+
+@pytest.mark.data
+def test_every_page_of_the_tree_builders_suite() -> None:
+    if not SUITE.exists():
+        pytest.skip("needs ../shared/data/suites/html")
+    count = 0
+    for path in sorted(SUITE.glob("*.dat")):
+        for body in re.findall(rb"#data\n(.*?)\n#errors", path.read_bytes(), re.DOTALL):
+            count += 1
+            for cut in (len(body), len(body) // 2):
+                check(parse(fetched(body[:cut]), ParseSettings()))
+    assert count > 1_000

@@ -1,0 +1,144 @@
+"""Representative pages: every field of a Page."""
+
+import pytest
+
+from periplus.parse import readable
+from periplus.settings import ParseSettings
+
+PAGE = """<!doctype html><html lang="en-GB"><head><meta charset="utf-8">
+<title> A  good
+ page </title><base href="/base/">
+<meta name="description" content="What it is &amp; why">
+<meta property="article:published_time" content="2024-03-05T10:00Z">
+<link rel="canonical" href="http://h.example/good"><link rel="alternate" type="application/rss+xml" href="feed.xml">
+<link rel="stylesheet" href="style.css"><style>p { color: red }</style></head>
+<body><nav><a href="/">Home</a></nav>
+<h1>The <em>main</em> point</h1><p>One<b>bold</b> word, and <strong>two words</strong>.</p><p>Second.</p>
+<div>in<span>line</span></div>after<ul><li>first<li>second</ul>
+<script>var hidden = "no";</script><noscript>none</noscript><p hidden>unseen</p><svg><text>drawn</text></svg>
+<table><tr><td>a</td><td>b</td></tr></table>
+<a href="next.html">Next <i>page</i></a> <a href="next.html#part">again</a>
+<a href="http://other.example/" rel="NoFollow ugc">Other</a>
+<a href="pic"><img src="p.png" alt="A picture"></a><a href="javascript:go()">no</a>
+<a href="mailto:a@b.c">no</a><a>none</a>
+<map><area href="/area" alt="Area"></map><h2></h2><h3>Deep</h3></body></html>"""
+
+
+def test_a_whole_page(read) -> None:
+    page = read(PAGE)
+    assert page.title == "A good page"
+    assert page.headings == ("The main point", "Deep")
+    assert page.description == "What it is & why"
+    assert page.language == "en"
+    assert page.charset == "utf-8"
+    assert page.canonical == "http://h.example/good"
+    assert page.feeds == ("http://h.example/base/feed.xml",)
+    assert page.published == "2024-03-05"
+    assert page.emphasis == ("main", "bold", "two words", "page")
+    assert not page.noindex
+    assert not page.nofollow
+    assert [(image.url, image.text) for image in page.images] == [("http://h.example/base/p.png", "A picture")]
+
+
+def test_text_has_blocks_on_lines_and_nothing_unseen(read) -> None:
+    lines = read(PAGE).text.split("\n")
+    assert lines[:7] == [
+        "Home",
+        "The main point",
+        "Onebold word, and two words.",
+        "Second.",
+        "inline",
+        "after",
+        "first",
+    ]
+    assert lines[7:10] == ["second", "a", "b"]
+    text = read(PAGE).text
+    assert not any(word in text for word in ("hidden", "none ", "unseen", "drawn", "color", "good"))
+
+
+def test_links_are_absolute_each_once_with_their_text(read) -> None:
+    found = [(link.url, link.text, link.nofollow) for link in read(PAGE).links]
+    assert found == [
+        ("http://h.example/", "Home", False),
+        ("http://h.example/base/next.html", "Next page", False),
+        ("http://other.example/", "Other", True),
+        ("http://h.example/base/pic", "A picture", False),
+        ("http://h.example/area", "Area", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "noindex", "nofollow"),
+    [("noindex", True, False), ("NOFOLLOW , noarchive", False, True), ("none", True, True), ("all", False, False)],
+)
+def test_robots_words(read, content: str, noindex: bool, nofollow: bool) -> None:
+    page = read(f'<meta name="ROBOTS" content="{content}"><a href="/x">x</a>')
+    assert (page.noindex, page.nofollow, page.links[0].nofollow) == (noindex, nofollow, nofollow)
+    header = read("<a href=/x>x</a>", x_robots_tag=content)
+    assert (header.noindex, header.nofollow) == (noindex, nofollow)
+
+
+def test_rules_for_another_robot_are_not_for_us(read) -> None:
+    assert not read("x", x_robots_tag="otherbot: noindex").noindex
+
+
+def test_refresh_is_a_link(read) -> None:
+    page = read('<meta http-equiv="Refresh" content="5; URL=\'/moved\'">')
+    assert [link.url for link in page.links] == ["http://h.example/moved"]
+
+
+def test_languages(read) -> None:
+    assert read("<p>x", content_language="de-AT").language == "de"
+    assert read("<html lang=fr><p>x", content_language="de-AT").language == "fr"
+    assert read("<html lang='nonsense tag'>x").language == ""
+
+
+def test_dates(read) -> None:
+    assert (
+        read('<script type="application/ld+json">{"datePublished": "2020-01-02T03"}</script>').published == "2020-01-02"
+    )
+    assert read("<time datetime=2021-05-06>May</time>").published == "2021-05-06"
+    assert read("<time datetime=2021-55-06>?</time>").published == ""
+
+
+def test_a_page_without_title_takes_its_heading(read) -> None:
+    assert read("<h1>Only</h1>text").title == "Only"
+
+
+def test_limits(read) -> None:
+    settings = ParseSettings(max_text=1_000, max_links=3)
+    page = read("<p>" + "word " * 5_000 + "".join(f"<a href={n}>x</a>" for n in range(9)), settings=settings)
+    assert len(page.text) <= 1_000
+    assert len(page.links) == 3
+
+
+def test_plain_text(read) -> None:
+    page = read(b"\nA  title\n\nand <b>text</b>\x00\n", "text/plain; charset=utf-8")
+    assert (page.title, page.text, page.kind) == ("A title", "A title\nand <b>text</b>", "text/plain")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "expected"),
+    [
+        ("text/html", b"%PDF-1.7 \n", None),
+        ("text/plain", b"\x89PNG\r\n\x1a\n", None),
+        ("text/html", b"\x00\x01\x02" * 100, None),
+        ("application/pdf", b"words", None),
+        ("image/png", b"<html>words", None),
+        ("text/html", b"", None),
+        ("", b"<!DOCTYPE html><p>words", "text/html"),
+        ("application/octet-stream", b"words", "text/plain"),
+        ("text/plain", b"<html>words", "text/plain"),
+        ("APPLICATION/XHTML+XML; charset=utf-8", b"<html>words", "text/html"),
+    ],
+)
+def test_content_types_lie(try_read, kind: str, body: bytes, expected: str | None) -> None:
+    page = try_read(body, kind)
+    assert (page.kind if page else None) == expected
+
+
+def test_readable() -> None:
+    assert readable("text/html; charset=x")
+    assert readable("")
+    assert not readable("image/png")
+    assert not readable("application/pdf")
