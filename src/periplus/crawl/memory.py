@@ -42,7 +42,7 @@ class Memory:
         try:
             state = read_state(path)
             if state is not None:
-                start = memory._restore(state)
+                start = memory._restore(state, store.commit())
         except CorruptFile as error:
             memory, start = cls(path, settings), 0
             memory.notes.append(f"{error} It was made again from the visits.")
@@ -62,8 +62,10 @@ class Memory:
         except (OSError, ValueError, BadUrl):
             return []
 
-    def _restore(self, state: CrawlState) -> int:
+    def _restore(self, state: CrawlState, stored: int) -> int:
         """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
+        if state.visits > stored:
+            raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
         self.harvester = Harvester(self.settings.crawl, [address(seed) for seed in state.seeds])
         if not state.totals.answered and state.totals.outcomes:
             self.frontier.add(self._seed_dues(self.harvester.seeds))
