@@ -79,12 +79,15 @@ def test_robots_words(read, content: str, noindex: bool, nofollow: bool) -> None
 
 
 def test_rules_for_another_robot_are_not_for_us(read) -> None:
-    assert not read("x", x_robots_tag="otherbot: noindex").noindex
+    page = read("x", x_robots_tag="otherbot: noindex, nofollow")
+    assert not page.noindex
+    assert not page.nofollow
 
 
 def test_refresh_is_a_link(read) -> None:
     page = read('<meta http-equiv="Refresh" content="5; URL=\'/moved\'">')
     assert [link.url for link in page.links] == ["http://h.example/moved"]
+    assert read('<meta http-equiv=refresh content="30">').links == ()
 
 
 def test_languages(read) -> None:

@@ -13,7 +13,7 @@ _FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml"})
 _DATES: Final = frozenset(
     {"article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dcterms.created", "pubdate"}
 )
-_REFRESH: Final = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
+_REFRESH: Final = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?+[\"']?+([^\"']+)", re.IGNORECASE)
 _JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _LONGEST_DESCRIPTION: Final = 500
 _MOST_FEEDS: Final = 16
@@ -80,6 +80,9 @@ class Head:
 
     def _obey(self, words: str) -> None:
         """Note 'noindex, nofollow' and the like; rules for one other robot ('otherbot: noindex') are not for us."""
-        given = {word.strip() for word in words[:1_000].lower().split(",")}
+        first, *others = words[:1_000].lower().split(",")
+        if ":" in first:
+            return
+        given = {word.strip() for word in (first, *others)}
         self.noindex = self.noindex or not given.isdisjoint({"noindex", "none"})
         self.nofollow = self.nofollow or not given.isdisjoint({"nofollow", "none"})
