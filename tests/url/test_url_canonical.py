@@ -181,11 +181,20 @@ def test_canonical_is_idempotent(text: str, base: str | None) -> None:
     assert found.path.startswith("/")
 
 
+ESCAPES = st.lists(
+    st.one_of(st.integers(0, 255).map(lambda octet: f"%{octet:02X}"), st.sampled_from("a/.-%;")), max_size=6
+)
 SAFE = st.text(alphabet=string.ascii_lowercase + string.digits + "./-_~?&=:;%A!+,@$*()", max_size=24)
 
 
 @given(
-    st.one_of(SAFE, PIECES, SAFE.map(lambda part: "https://www.h-2.example.org/" + part)),
+    st.one_of(
+        SAFE,
+        PIECES,
+        SAFE.map(lambda part: "https://www.h-2.example.org/" + part),
+        ESCAPES.map(lambda parts: "https://www.h-2.example.org/" + "".join(parts)),
+        ESCAPES.map(lambda parts: "/x/" + "".join(parts)),
+    ),
     st.sampled_from(
         [None, BASE, "http://h.example:81/d/", "http://h.example/%41/%", "http://h.example/;jsessionid=1/x"]
     ),

@@ -19,14 +19,17 @@ __all__ = ["address", "canonical_address", "in_scope"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
-# Hosts of plain labels whose last one is a word (no address, no punycode); a path without escapes, ';' or dot segments.
+# Hosts of plain labels whose last one is a word (no address, no punycode); a path without ';' or dot segments, whose
+# escapes are in upper case and needed; a query without escapes.
+_KEPT_ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[B-DF])"
+_PLAIN_QUERY: Final = r"(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
 _PLAIN_ABSOLUTE: Final = re.compile(
     r"(https?)://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,8}[a-z]{2,24})"
-    r"((?:/(?!\.)[A-Za-z0-9_~.!$()*+,=:@&-]*)+)(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
+    rf"((?:/(?!\.)[A-Za-z0-9_~.!$()*+,=:@&-]*(?:{_KEPT_ESCAPE}[A-Za-z0-9_~.!$()*+,=:@&-]*)*)+){_PLAIN_QUERY}"
 )
 _PLAIN_RELATIVE: Final = re.compile(
     r"((?:/(?![/.])|[A-Za-z0-9_~])[A-Za-z0-9_~-]*(?:\.[A-Za-z0-9_~-]+)*"
-    r"(?:/(?!\.)[A-Za-z0-9_~.-]*)*)(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
+    rf"(?:/(?!\.)[A-Za-z0-9_~.-]*(?:{_KEPT_ESCAPE}[A-Za-z0-9_~.-]*)*)*){_PLAIN_QUERY}"
 )
 _HREF: Final = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]+)(?::([0-9]+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?\Z", re.DOTALL

@@ -63,6 +63,8 @@ _TRACKING: Final = frozenset(
 _SESSION_IF_LONG: Final = frozenset(["sid", "session", "session_id", "sessionid", "phpsid", "osid", "s"])
 """Names that may mean a story or a search as well: dropped only with a value that no person would write."""
 
+_SUSPECT: Final = _TRACKING | _SESSION_IF_LONG
+
 _LONG_TOKEN: Final = re.compile(r"(?=[^=]*[0-9])[0-9A-Za-z,_-]{20,}\Z")
 
 # Not after a dot: what is left must not become a '.' or '..' segment.
@@ -72,8 +74,11 @@ _PATH_SESSION: Final = re.compile(r"(?<!\.)(?<!%2[eE]);(?:jsessionid|phpsessid)=
 def drop_noise(query: str) -> str:
     """Leave tracking and session parameters out of `query` (without its '?')."""
     pieces = query.split("&")
-    kept = [piece for piece in pieces if not _is_noise(piece)]
-    return query if len(kept) == len(pieces) else "&".join(kept)
+    for piece in pieces:
+        name = piece.partition("=")[0].lower()
+        if name in _SUSPECT or name.startswith(_PREFIXES):
+            return "&".join(piece for piece in pieces if not _is_noise(piece))
+    return query
 
 
 def _is_noise(piece: str) -> bool:
