@@ -154,7 +154,7 @@ def read_all(path):
     return pages, None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cut=st.floats(0, 1), at=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255), kind=st.integers(0, 2))
 def test_damage_gives_the_readable_part_or_a_reason(tmp_path_factory, cut, at, value, kind):
     folder = tmp_path_factory.mktemp("damaged")
@@ -194,6 +194,29 @@ def test_a_claim_of_many_gigabytes_ends_the_reading(tmp_path):
     path.write_bytes(bomb_record(1 << 45) + b"tiny")
     with pytest.raises(BadFile, match="bomb"):
         list(read_warc(path))
+
+
+@pytest.mark.parametrize("filling", [b"\n", b"\0", b"WARC/1.1\r\n"])
+def test_an_endless_gap_ends_the_reading_after_the_good_part(tmp_path, filling):
+    good = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://g/\r\nContent-Length: 2\r\n\r\nok\r\n\r\n"
+    path = tmp_path / "gap.warc.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(good + filling * ((8 << 20) // len(filling))))
+    pages, error = read_all(path)
+    assert [page.body for page in pages] == [b"ok"]
+    assert "bomb" in str(error) or "damaged" in str(error)
+
+
+def test_a_panic_of_the_reader_is_damage(tmp_path, monkeypatch):
+    class PanicException(BaseException):
+        pass
+
+    def panic(*arguments, **more):
+        raise PanicException("unwrap")
+
+    monkeypatch.setattr("periplus.store.warc_read.ArchiveIterator", panic)
+    (tmp_path / "x.warc").write_bytes(b"WARC/1.1\r\n")
+    with pytest.raises(BadFile, match="damaged"):
+        list(read_warc(tmp_path / "x.warc"))
 
 
 def test_an_absent_file_is_named(tmp_path):
