@@ -1,7 +1,8 @@
 """Links within the result page, and which links to the outside are safe to show."""
 
+from functools import lru_cache
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from periplus.records import Query
 
@@ -20,12 +21,14 @@ def safe_link(url: str) -> str:
 
 def link_to(query: Query, start: int = 0, explain: int = 0) -> str:
     """Give the address of a page of results."""
-    given = [("q", query.words)] + [(name, str(value)) for name, value in _numbers(start, explain) if value]
-    return "/search?" + urlencode(given, errors="replace")
+    link = "/search?q=" + _quoted(query.words)
+    link += f"&start={start}" if start else ""
+    return link + (f"&explain={explain}" if explain else "")
 
 
-def _numbers(start: int, explain: int) -> tuple[tuple[str, int], ...]:
-    return (("start", start), ("explain", explain))
+@lru_cache(maxsize=64)
+def _quoted(words: str) -> str:
+    return quote_plus(words, errors="replace")  # kept, because one page has some twenty links with the same words
 
 
 def require(query: Query, word: str) -> str:

@@ -89,8 +89,9 @@ class _Running:
     """One server, from its start to its end."""
 
     def __init__(self, searcher: SearcherLike, settings: ServeSettings) -> None:
-        self._app = make_app(searcher, settings)
+        self._searcher = searcher
         self._settings = settings
+        self._app: Starlette | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Granian | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -99,7 +100,8 @@ class _Running:
     def run(self, on_ready: Callable[[str], None]) -> None:
         """Serve until told to stop."""
         address, port = free_address(self._settings.host, self._settings.port)
-        asyncio.run(self._serve(address, port, on_ready))
+        app = self._app = make_app(self._searcher, self._settings)
+        asyncio.run(self._serve(app, address, port, on_ready))
 
     def stop(self) -> None:
         """Stop serving; any thread may call it, also more than once."""
@@ -110,7 +112,7 @@ class _Running:
 
     def _end(self) -> None:
         """Stop in three steps: no more connections, then no more searches, then whatever still hangs is let go."""
-        if self._server is None or self._serving is None:
+        if self._server is None or self._serving is None or self._app is None:
             return
         self._server.stop()
         loop = asyncio.get_running_loop()
@@ -118,9 +120,9 @@ class _Running:
         loop.call_later(_STOP_SECONDS, self._app.state.gate.close)
         loop.call_later(_STOP_SECONDS + 0.3, self._serving.cancel)
 
-    async def _serve(self, address: str, port: int, on_ready: Callable[[str], None]) -> None:
+    async def _serve(self, app: Starlette, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._server = _granian(self._app, address, port, self._settings)
+        self._server = _granian(app, address, port, self._settings)
         with self._signals():
             self._serving = serving = asyncio.create_task(self._server.serve())
             ready = await _answers(address, port, serving)
@@ -131,7 +133,7 @@ class _Running:
             await asyncio.wait({serving})
         if not serving.cancelled():
             serving.result()
-        if not ready:
+        if not ready and not self._stopping:
             raise PortInUse(f"Cannot listen on {address}:{port}.", "Check serve.host and serve.port.")
 
     @contextlib.contextmanager
@@ -146,6 +148,7 @@ class _Running:
         def first() -> None:
             for number in numbers:
                 loop.remove_signal_handler(number)
+            self._stopping = True
             self._end()
 
         for number in numbers:
