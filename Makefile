@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 ARGS ?=
+CODE := $(wildcard src tests scripts bench)
 
 # Newer than pyproject.toml and constraints.txt when the default, or the development, packages are installed.
 RUN_READY := $(VENV)/.ready-run
@@ -27,7 +28,9 @@ test: setup ## run all tests (ARGS= goes to pytest)
 	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
 
 lint: $(DEV_READY) ## check style and formatting
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo 'lint: clean'
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/ruff format --quiet --check $(CODE)
+	@echo 'lint: clean'
 
 types: $(DEV_READY) ## check types, strictly
 	@$(BIN)/mypy

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from periplus.cli.console import Report, bytes_as_text, say
+from periplus.cli.console import Report, bytes_as_text, count, say
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder
 from periplus.settings import Settings
@@ -11,7 +11,7 @@ from periplus.settings import Settings
 if TYPE_CHECKING:
     from periplus.index import IndexStatistics
 
-__all__ = ["build", "say_built"]
+__all__ = ["build", "say_built", "say_indexed"]
 
 
 def build(folder: Path, settings: Settings, report: Report) -> "IndexStatistics":
@@ -32,7 +32,12 @@ def build(folder: Path, settings: Settings, report: Report) -> "IndexStatistics"
     return Index.open(folder / "index", verify=False).statistics()
 
 
+def say_indexed(made: "IndexStatistics") -> None:
+    """Say what a build made."""
+    say(f"Indexed {count(made.documents, 'page')} from {count(made.hosts, 'host')}: {bytes_as_text(made.bytes)}.")
+
+
 def say_built(made: "IndexStatistics") -> None:
     """Say what a build made, and what to do with it."""
-    say(f"Indexed {made.documents:,} pages from {made.hosts:,} hosts: {bytes_as_text(made.bytes)}.")
+    say_indexed(made)
     say("Next: periplus search WORDS, or periplus serve")

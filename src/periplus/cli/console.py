@@ -9,7 +9,19 @@ from typing import Any, Final
 import msgspec
 import typer
 
-__all__ = ["Report", "bar", "bytes_as_text", "clean", "is_terminal", "note", "progress", "rows", "say", "say_json"]
+__all__ = [
+    "Report",
+    "bar",
+    "bytes_as_text",
+    "clean",
+    "count",
+    "is_terminal",
+    "note",
+    "progress",
+    "rows",
+    "say",
+    "say_json",
+]
 
 Report = Callable[[str, int, int], None]
 
@@ -37,18 +49,23 @@ def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def bytes_as_text(count: float) -> str:
+def bytes_as_text(number: float) -> str:
     """Write a number of bytes for people: '14.2 MB'."""
     for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} TB"
+        if number < 1000:
+            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
+        number /= 1000
+    return f"{number:,.1f} TB"
 
 
 def clean(text: str) -> str:
     """Take control characters out: a page must not be able to steer the terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun: '1 host', '1,200 hosts'."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def bar(share: float, width: int = 24) -> str:
@@ -110,7 +127,7 @@ def _plain() -> Report:
         if ended and last.get(stage) == float("inf"):
             return
         last[stage] = float("inf") if ended else now
-        count = f" {done:,}" + (f" of {total:,}" if total else "") if done or ended else ""
-        note(f"{stage}{count}")
+        amount = f" {done:,}" + (f" of {total:,}" if total else "") if done or ended else ""
+        note(f"{stage}{amount}")
 
     return report

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from periplus.cli.console import bytes_as_text, clean, is_terminal, note, say
+from periplus.cli.console import bytes_as_text, clean, count, is_terminal, note, say
 from periplus.cli.stopping import asked_to_stop
 from periplus.settings import Settings
 
@@ -47,9 +47,8 @@ def say_summary(crawled: Crawled) -> None:
     found = crawled.statistics
     rate = crawled.new / found.seconds if found.seconds else 0.0
     whole = f" ({found.pages:,} in all)" if crawled.new != found.pages else ""
-    say(
-        f"Crawled {crawled.new:,} pages{whole} from {found.hosts:,} hosts, {found.seconds:,.1f} s, {rate:,.0f} pages/s."
-    )
+    new, hosts = count(crawled.new, "page"), count(found.hosts, "host")
+    say(f"Crawled {new}{whole} from {hosts} in {found.seconds:,.1f} s: {rate:,.0f} pages/s.")
     say(f"{bytes_as_text(found.bytes)} fetched, {found.copies:,} copies, {found.waiting:,} URLs waiting.")
     if found.errors:
         say("Without a page: " + _errors(found) + ".")
@@ -58,7 +57,7 @@ def say_summary(crawled: Crawled) -> None:
 
 
 def _errors(found: "CrawlStatistics") -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in sorted(found.errors.items(), key=lambda pair: -pair[1]))
+    return ", ".join(f"{times:,} {name}" for name, times in sorted(found.errors.items(), key=lambda pair: -pair[1]))
 
 
 @contextlib.contextmanager

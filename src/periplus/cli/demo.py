@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from periplus.cli.building import build
-from periplus.cli.console import bytes_as_text, clean, note, progress, say
+from periplus.cli.building import build, say_indexed
+from periplus.cli.console import clean, note, progress, say
 from periplus.cli.crawling import run_crawl, say_summary
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
@@ -54,7 +54,8 @@ def demo(
             raise KeyboardInterrupt
         with progress() as report:
             made = build(folder, wired, report)
-        say(f"Indexed {made.documents:,} pages from {made.hosts:,} hosts: {bytes_as_text(made.bytes)}.\n")
+        say_indexed(made)
+        say()
         searcher = Searcher.open(folder, wired)
         _ask(searcher, FakeWeb(plan).truth())
         if not once:

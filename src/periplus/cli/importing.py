@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from periplus.cli.building import build, say_built
-from periplus.cli.console import progress, say
+from periplus.cli.console import count, progress, say
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
 from periplus.errors import BadFile
@@ -59,7 +59,7 @@ def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings)
         for reader, paths in ((import_warc, warc), (import_jsonl, jsonl)):
             if paths:
                 with progress() as report:
-                    count = reader(store, paths, settings, report)
-                say(f"Imported {count.pages:,} pages, {count.skipped:,} passed over.")
+                    found = reader(store, paths, settings, report)
+                say(f"Imported {count(found.pages, 'page')}; {count(found.skipped, 'record')} passed over.")
     finally:
         store.close()

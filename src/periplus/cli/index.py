@@ -7,7 +7,7 @@ import typer
 
 from periplus.cli.building import build as build_all
 from periplus.cli.building import say_built
-from periplus.cli.console import bar, bytes_as_text, note, progress, rows, say, say_json
+from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import CorruptFile
@@ -41,7 +41,10 @@ def stats(settings: Settings, as_json: AsJson = False) -> None:
     if as_json:
         say_json(found)
         return
-    say(f"{found.documents:,} pages from {found.hosts:,} hosts in {found.segments:,} segments, {found.terms:,} words")
+    say(
+        f"{count(found.documents, 'page')} from {count(found.hosts, 'host')}, "
+        f"{count(found.segments, 'segment')}, {count(found.terms, 'word')}"
+    )
     total = max(1, sum(found.parts.values()))
     parts = sorted(found.parts.items(), key=lambda part: -part[1])
     head = ("part", "bytes", "share", "")

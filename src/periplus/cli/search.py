@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from periplus.cli.console import clean, say, say_json
+from periplus.cli.console import clean, count, say, say_json
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import BadInput
@@ -51,8 +51,8 @@ def print_results(page: "ResultPage", most: int | None = None) -> None:
         _print_hit(number, hit)
     about = "" if page.exact else "about "
     cut = ", partial" if page.partial else ""
-    count = f"{about}{page.total:,} results" if page.hits else "No results"
-    say(f"{count} in {page.documents:,} pages, {page.seconds * 1000:.1f} ms{cut}")
+    found = about + count(page.total, "result") if page.hits else "No results"
+    say(f"{found} in {count(page.documents, 'page')}, {page.seconds * 1000:.1f} ms{cut}")
 
 
 def _print_hit(number: int, hit: "Hit") -> None:
