@@ -168,7 +168,7 @@ class RankSettings(_Room, frozen=True):
 class SearchSettings(_Room, frozen=True):
     """How answers are made."""
 
-    snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 200
+    snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
     budget_ms: Annotated[
         float, Meta(description="Milliseconds a query may take before it answers with what it has", gt=0)

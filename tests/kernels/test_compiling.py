@@ -12,12 +12,12 @@ PROBE = """
 import tempfile, pathlib
 from numba.core.dispatcher import Dispatcher
 from periplus import kernels
-from periplus.kernels import words, invert, match
+from periplus.kernels import words, invert, lists, match
 def signatures():
     return {f"{m.__name__}.{n}": len(v.signatures)
-            for m in (words, invert, match) for n in m.__all__ for v in [vars(m)[n]]
+            for m in (words, invert, lists, match) for n in m.__all__ for v in [vars(m)[n]]
             if isinstance(v, Dispatcher)}
-for module in (words, invert, match):
+for module in (words, invert, lists, match):
     module.warm()
 before = signatures()
 assert all(before.values()), before

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import invert, match
+from periplus.kernels import invert, lists
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -53,17 +53,17 @@ class Segment:
         self.alive = alive[: self.documents].view(np.bool_)
         return np.packbits(alive, bitorder="little").view(np.uint64)
 
-    def _lists(self) -> match.Lists:
+    def _lists(self) -> lists.Lists:
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in match.Lists._fields[:8]}
+        columns = {name: postings[name] for name in lists.Lists._fields[:8]}
         static, highest = self._columns["static"], self._columns["block_static"]
-        return match.Lists(**columns, static=static, block_static=highest, live=self.live)
+        return lists.Lists(**columns, static=static, block_static=highest, live=self.live)
 
     def find(self, term: bytes) -> Term | None:
         """Look a term up in the lexicon."""
         if not term:
             return None
-        number = match.find_term(*self._terms, np.frombuffer(term, np.uint8))
+        number = lists.find_term(*self._terms, np.frombuffer(term, np.uint8))
         if number < 0:
             return None
         blocks = self._lexicon["term_block"]
@@ -71,7 +71,7 @@ class Segment:
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
-        found: tuple[npt.NDArray[np.int64], int, int] = match.positions_in(self.lists, term.begin, term.end, document)
+        found: tuple[npt.NDArray[np.int64], int, int] = lists.positions_in(self.lists, term.begin, term.end, document)
         return found
 
     def column(self, name: str) -> npt.NDArray[Any]:

@@ -159,7 +159,7 @@ def build_postings(
             mask = 0
             while at < end and tokens.documents[at] == document:
                 field = tokens.positions[at] >> np.uint32(FIELD_SHIFT)
-                weight += scale[document, field]
+                weight += np.float64(scale[document, field])
                 mask |= 1 << field
                 at += 1
             at_byte = _put(out.positions, at_byte, at - begin)

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.heap import push, sort_best_first
 from periplus.kernels.invert import BLOCK
+from periplus.kernels.lists import MOST_POSITIONS, Lists, make_tiny_lists, read_positions, seek_block
 
 __all__ = [
     "ALL",
@@ -24,38 +26,15 @@ __all__ = [
     "PHRASE",
     "WITHOUT",
     "Found",
-    "Lists",
     "Plan",
-    "find_term",
     "match",
-    "positions_in",
 ]
 
 LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 """Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
 MAX_LEAVES = 64
 _BUCKETS = 512
-_MOST_POSITIONS = 1 << 16
 _ONE = np.uint64(1)
-
-
-class Lists(NamedTuple):
-    """The arrays of a segment that matching reads; see `invert.Postings` for the first eight."""
-
-    block: npt.NDArray[np.uint32]
-    block_max: npt.NDArray[np.uint8]
-    block_posting: npt.NDArray[np.uint32]
-    block_position: npt.NDArray[np.uint32]
-    offset: npt.NDArray[np.uint8]
-    impact: npt.NDArray[np.uint8]
-    mask: npt.NDArray[np.uint8]
-    positions: npt.NDArray[np.uint8]
-    static: npt.NDArray[np.float32]
-    """Static rank by document."""
-    block_static: npt.NDArray[np.float32]
-    """The highest static rank in each block."""
-    live: npt.NDArray[np.uint64]
-    """The set of documents in each block that are not deleted."""
 
 
 class Plan(NamedTuple):
@@ -94,62 +73,15 @@ class Found(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _entry(lists: Lists, begin: int, end: int, block: int) -> int:  # pragma: no cover - compiled
-    """Find the entry of `block` among a leaf's entries, which are in order; -1 if it has none."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> 1
-        if lists.block[middle] < block:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and lists.block[low] == block else -1
-
-
-@njit(cache=True, nogil=True)
-def _positions(lists: Lists, entry: int, offset: int, out: Any) -> int:  # pragma: no cover - compiled
-    """Read the positions of the document at `offset` of an entry's block into `out`; give how many."""
-    at = lists.block_position[entry]
-    for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-        wanted = lists.offset[posting] == offset
-        count = np.int64(0)
-        shift = 0
-        while True:
-            byte = np.int64(lists.positions[at])
-            at += 1
-            count |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                break
-        value = np.int64(0)
-        for i in range(count):
-            step = np.int64(0)
-            shift = 0
-            while True:
-                byte = np.int64(lists.positions[at])
-                at += 1
-                step |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            value += step
-            if wanted and i < len(out):
-                out[i] = value
-        if wanted:
-            return int(count) if count < len(out) else len(out)
-    return 0
-
-
-@njit(cache=True, nogil=True)
 def _has_phrase(
     lists: Lists, plan: Plan, phrase: int, entries: Any, offset: int, first: Any, other: Any
 ) -> bool:  # pragma: no cover - compiled
     """Say whether the document at `offset` has the phrase's words at their places."""
     begin, end = plan.phrase_start[phrase], plan.phrase_start[phrase + 1]
-    count = _positions(lists, entries[plan.phrase_leaf[begin]], offset, first)
+    count = read_positions(lists, entries[plan.phrase_leaf[begin]], offset, first)
     for word in range(begin + 1, end):
         shift = plan.phrase_place[word] - plan.phrase_place[begin]
-        size = _positions(lists, entries[plan.phrase_leaf[word]], offset, other)
+        size = read_positions(lists, entries[plan.phrase_leaf[word]], offset, other)
         kept, j = 0, 0
         for i in range(count):
             wanted = first[i] + shift
@@ -245,7 +177,7 @@ def _open(
         entries[leaf] = -1
         if not (have >> np.uint64(leaf)) & _ONE:
             continue
-        entry = _entry(lists, plan.begin[leaf], plan.end[leaf], block)
+        entry = seek_block(lists, plan.begin[leaf], plan.end[leaf], block)
         entries[leaf] = entry
         weight, fields = plan.weight[leaf], plan.fields[leaf]
         found = np.uint64(0)
@@ -268,46 +200,6 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
                 either |= sets[leaf]
         result &= either
     return result
-
-
-@njit(cache=True, nogil=True)
-def _worse(scores: Any, documents: Any, a: int, b: int) -> bool:  # pragma: no cover - compiled
-    """Order of results: higher score first, then lower document number."""
-    return scores[a] < scores[b] or (scores[a] == scores[b] and documents[a] > documents[b])
-
-
-@njit(cache=True, nogil=True)
-def _sift(scores: Any, documents: Any, at: int, size: int) -> None:  # pragma: no cover - compiled
-    """Let the entry at `at` sink to its place in a heap whose top is the worst."""
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            return
-        if child + 1 < size and _worse(scores, documents, child + 1, child):
-            child += 1
-        if not _worse(scores, documents, child, at):
-            return
-        scores[at], scores[child] = scores[child], scores[at]
-        documents[at], documents[child] = documents[child], documents[at]
-        at = child
-
-
-@njit(cache=True, nogil=True)
-def _push(scores: Any, documents: Any, size: int, score: Any, document: int) -> int:  # pragma: no cover - compiled
-    """Offer a document to the heap of the best; give the heap's size."""
-    if size < len(scores):
-        at = size
-        scores[at], documents[at] = score, document
-        while at > 0 and _worse(scores, documents, at, (at - 1) >> 1):
-            up = (at - 1) >> 1
-            scores[at], scores[up] = scores[up], scores[at]
-            documents[at], documents[up] = documents[up], documents[at]
-            at = up
-        return size + 1
-    if score > scores[0] or (score == scores[0] and document < documents[0]):
-        scores[0], documents[0] = score, document
-        _sift(scores, documents, 0, size)
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -370,7 +262,7 @@ def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # prag
     bound, have = np.zeros(blocks, np.float32), np.zeros(blocks, np.uint64)
     stack = np.zeros(len(plan.operation) + 1, np.uint64)
     sets, entries = np.zeros(MAX_LEAVES, np.uint64), np.zeros(MAX_LEAVES, np.int64)
-    first, other = np.empty(_MOST_POSITIONS, np.int64), np.empty(_MOST_POSITIONS, np.int64)
+    first, other = np.empty(MOST_POSITIONS, np.int64), np.empty(MOST_POSITIONS, np.int64)
     block_scores = np.zeros(BLOCK, np.float32)
     scores, documents = np.empty(k, np.float32), np.empty(k, np.int32)
     _bounds(lists, plan, bound, have)
@@ -392,7 +284,7 @@ def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # prag
                 score = block_scores[offset] + np.float32(plan.static_weight) * lists.static[document]
                 if full & bit:
                     score += np.float32(plan.bonus)
-                size = _push(scores, documents, size, score, document)
+                size = push(scores, documents, size, score, document)
                 total += 1
     step = max(1, (skipped + count_blocks - 1) // max(1, count_blocks))
     counted, seen = 0, 0
@@ -405,76 +297,13 @@ def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # prag
             matched &= matched - _ONE
             counted += 1
     rest = counted * (skipped / seen) if seen > 0 else 0.0
-    for last in range(size - 1, 0, -1):
-        scores[0], scores[last] = scores[last], scores[0]
-        documents[0], documents[last] = documents[last], documents[0]
-        _sift(scores, documents, 0, last)
+    sort_best_first(scores, documents, size)
     return Found(documents[:size], scores[:size], total + rest, step == 1)
 
 
-@njit(cache=True, nogil=True)
-def positions_in(
-    lists: Lists, begin: int, end: int, document: int
-) -> tuple[npt.NDArray[np.int64], int, int]:  # pragma: no cover - compiled
-    """Give one term's positions in a document, its impact there (0 if it is not there) and its fields."""
-    empty = np.empty(0, np.int64)
-    entry = _entry(lists, begin, end, document // BLOCK)
-    if entry < 0:
-        return empty, 0, 0
-    for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-        if lists.offset[posting] == document % BLOCK:
-            out = np.empty(_MOST_POSITIONS, np.int64)
-            count = _positions(lists, entry, document % BLOCK, out)
-            return out[:count].copy(), int(lists.impact[posting]), int(lists.mask[posting])
-    return empty, 0, 0
-
-
-@njit(cache=True, nogil=True)
-def find_term(
-    blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], term: npt.NDArray[np.uint8]
-) -> int:  # pragma: no cover - compiled
-    """Find a term in a sorted lexicon by bisection; -1 if it is not there."""
-    low, high = 0, len(starts) - 1
-    while low < high:
-        middle = (low + high) >> 1
-        begin = starts[middle]
-        size = starts[middle + 1] - begin
-        order = 0
-        for i in range(min(size, len(term))):
-            if blob[begin + i] != term[i]:
-                order = -1 if blob[begin + i] < term[i] else 1
-                break
-        if order == 0:
-            if size == len(term):
-                return middle
-            order = -1 if size < len(term) else 1
-        if order < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return -1
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
 def warm() -> None:
-    """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
-    lists = Lists(
-        _read_only(np.zeros(1, np.uint32)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.array([0, 1], np.uint32)),
-        _read_only(np.array([0, 2], np.uint32)),
-        _read_only(np.zeros(1, np.uint8)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.array([1, 0], np.uint8)),
-        _read_only(np.zeros(1, np.float32)),
-        _read_only(np.zeros(1, np.float32)),
-        np.ones(1, np.uint64),
-    )
+    """Compile this module's kernels for the types that production uses."""
+    lists = make_tiny_lists()
     plan = Plan(
         np.zeros(1, np.int64),
         np.ones(1, np.int64),
@@ -492,6 +321,3 @@ def warm() -> None:
         0.5,
     )
     match(lists, plan, 10, 10)
-    positions_in(lists, 0, 1, 0)
-    blob, starts = _read_only(np.array([97], np.uint8)), _read_only(np.array([0, 1], np.int64))
-    find_term(blob, starts, np.frombuffer(b"a", np.uint8))

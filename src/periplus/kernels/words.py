@@ -63,18 +63,18 @@ class Words(NamedTuple):
 @njit(cache=True, nogil=True)
 def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Decode one code point of UTF-8 at `at`; give it and its length. Broken bytes are 0 (a separator)."""
-    first = data[at]
+    first = int(data[at])
     if first < 0xE0:
         if first >= 0xC2 and at + 1 < end:
-            return ((first & 0x1F) << 6) | (data[at + 1] & 0x3F), 2
+            return ((first & 0x1F) << 6) | (int(data[at + 1]) & 0x3F), 2
         return 0, 1
     if first < 0xF0:
         if at + 2 < end:
-            return ((first & 0x0F) << 12) | ((data[at + 1] & 0x3F) << 6) | (data[at + 2] & 0x3F), 3
+            return ((first & 0x0F) << 12) | ((int(data[at + 1]) & 0x3F) << 6) | (int(data[at + 2]) & 0x3F), 3
         return 0, 1
     if first < 0xF5 and at + 3 < end:
-        high = ((first & 0x07) << 18) | ((data[at + 1] & 0x3F) << 12)
-        return high | ((data[at + 2] & 0x3F) << 6) | (data[at + 3] & 0x3F), 4
+        high = ((first & 0x07) << 18) | ((int(data[at + 1]) & 0x3F) << 12)
+        return high | ((int(data[at + 2]) & 0x3F) << 6) | (int(data[at + 3]) & 0x3F), 4
     return 0, 1
 
 
@@ -167,13 +167,13 @@ def split(
             step = 1
             code = 0
             if at < end:
-                byte = data[at]
+                byte = int(data[at])
                 if byte < 0x80:
                     if (byte >= 97 and byte <= 122) or (byte >= 48 and byte <= 57):
                         kind = WORD
                     elif byte >= 65 and byte <= 90:
                         kind = WORD
-                        byte += np.uint8(32)
+                        byte += 32
                     elif byte == 39:
                         kind = APOSTROPHE
                 else:
@@ -184,7 +184,7 @@ def split(
                 at += step
                 continue
             if kind == APOSTROPHE:
-                following = data[at + step] if at + step < end else np.uint8(0)
+                following = int(data[at + step]) if at + step < end else 0
                 letter = (following | 32) >= 97 and (following | 32) <= 122
                 if size == 0 or not (letter or following >= 0xC3):
                     kind = SEPARATOR
@@ -211,7 +211,7 @@ def split(
                         size += 1
                 else:
                     place = fold.start[code]
-                    extra = step if place < 0 else fold.blob[place]
+                    extra = step if place < 0 else int(fold.blob[place])
                     if size + extra <= MAX_WORD:
                         for i in range(extra):
                             word[size + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
@@ -228,7 +228,7 @@ def split(
                 size = 0
             if kind == UNSPACED:
                 place = fold.start[code]
-                extra = step if place < 0 else fold.blob[place]
+                extra = step if place < 0 else int(fold.blob[place])
                 if previous + extra > MAX_WORD:
                     extra = 0
                 for i in range(extra):
