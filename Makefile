@@ -25,6 +25,7 @@ demo: $(RUN_READY) ## crawl a small made-up web, index it, search it (ARGS=--onc
 	@$(BIN)/periplus demo $(ARGS)
 
 test: setup ## run all tests (ARGS= goes to pytest)
+	@$(BIN)/python -c 'from periplus.cli.kernels import compile_kernels; compile_kernels()'
 	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
 
 lint: $(DEV_READY) ## check style and formatting

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from periplus.cli.console import Report, bytes_as_text, count, say
+from periplus.cli.console import bytes_as_text, count, progress, say
+from periplus.cli.kernels import compile_kernels
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder
 from periplus.settings import Settings
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["build", "say_built", "say_indexed"]
 
 
-def build(folder: Path, settings: Settings, report: Report) -> "IndexStatistics":
+def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatistics":
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
     from periplus.graph import Graph, build_graph
     from periplus.index import Index, build_index
@@ -26,9 +27,11 @@ def build(folder: Path, settings: Settings, report: Report) -> "IndexStatistics"
             f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
         )
     with lock_folder(folder, "index"), PageStore.open(folder / "store", settings.store) as store:
-        build_graph(store, folder / "graph", settings.graph, report)
-        graph = Graph.open(folder / "graph")
-        build_index(store.visits(), folder / "index", settings.index, graph, report)
+        compile_kernels(quiet)
+        with progress(quiet) as report:
+            build_graph(store, folder / "graph", settings.graph, report)
+            graph = Graph.open(folder / "graph")
+            build_index(store.visits(), folder / "index", settings.index, graph, report)
     return Index.open(folder / "index", verify=False).statistics()
 
 

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from periplus.cli.building import build, say_indexed
-from periplus.cli.console import clean, note, progress, say
+from periplus.cli.console import clean, note, say
 from periplus.cli.crawling import run_crawl, say_summary
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
@@ -52,9 +52,7 @@ def demo(
         say_summary(crawled)
         if crawled.interrupted:
             raise KeyboardInterrupt
-        with progress() as report:
-            made = build(folder, wired, report)
-        say_indexed(made)
+        say_indexed(build(folder, wired))
         say()
         searcher = Searcher.open(folder, wired)
         _ask(searcher, FakeWeb(plan).truth())

@@ -7,7 +7,6 @@ import typer
 
 from periplus.cli.building import build, say_built
 from periplus.cli.console import count, progress, say
-from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
 from periplus.errors import BadFile
 from periplus.files import open_data_folder
@@ -34,10 +33,7 @@ def import_pages(
     if not with_index:
         say("Next: periplus index build")
         return
-    compile_kernels()
-    with progress() as report:
-        made = build(folder, settings, report)
-    say_built(made)
+    say_built(build(folder, settings))
 
 
 def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:

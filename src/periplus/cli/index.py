@@ -8,7 +8,6 @@ import typer
 from periplus.cli.building import build as build_all
 from periplus.cli.building import say_built
 from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
-from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import CorruptFile
 from periplus.files import open_data_folder
@@ -25,9 +24,7 @@ index: Final = typer.Typer(
 @with_settings(memory_mb="index.memory_mb")
 def build(settings: Settings, as_json: AsJson = False) -> None:
     """Build link graph and index from all pages in the data folder."""
-    compile_kernels(as_json)
-    with progress(as_json) as report:
-        made = build_all(Path(settings.folder), settings, report)
+    made = build_all(Path(settings.folder), settings, as_json)
     say_json(made) if as_json else say_built(made)
 
 

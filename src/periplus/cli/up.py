@@ -113,7 +113,7 @@ def _index(folder: Path, settings: Settings, every: float) -> None:
         try:
             visits = _count(folder, settings)
             if visits != indexed:
-                build(folder, settings, lambda stage, done, total: None)
+                build(folder, settings, quiet=True)
                 indexed, pause = visits, every
         except NothingHere:
             continue
