@@ -233,6 +233,20 @@ def test_robots_that_moved_are_followed_five_times():
     assert robots.target(HOME).path == "/robots.txt"
 
 
+def test_robots_of_one_origin_serve_another_that_points_to_them():
+    robots, bare = book(), address("http://here.test/")
+    moved = fetched("http://here.test/robots.txt", Outcome.REDIRECT, location="http://www.here.test/robots.txt")
+    assert robots.learn(bare.origin, moved, 0.0) is Outcome.REDIRECT
+    assert robots.learn(bare.origin, fetched("http://www.here.test/robots.txt", body=NO), 0.0) is Outcome.OK
+    for origin in (bare.origin, ORIGIN):
+        rules = robots.rules(origin, 0.0)
+        assert rules is not None
+        assert not rules.allows("/secret")
+    other = address("http://m.here.test/")
+    assert robots.learn(other.origin, moved, 0.0) is Outcome.OK
+    assert robots.rules(other.origin, 0.0) is not None
+
+
 def test_the_meter_forgets_old_pages():
     meter = Meter()
     for second in range(100):

@@ -125,3 +125,21 @@ def test_retry_after_survives_a_kill(tmp_path, make_settings):
     due = again.frontier.next(1120.5)
     assert due is not None
     assert due.attempt == 1
+
+
+def test_a_fault_within_a_turn_loses_nothing(server, fast, fake_web, tmp_path, monkeypatch, read_stored, urls_of):
+    data, settings = tmp_path / "data", fast()
+    crawler = Crawler(data, settings, fake_web.seeds)
+    harvest, left = crawler._memory.harvester.harvest, [25]
+
+    def failing(visit):
+        left[0] -= 1
+        if left[0] == 0:
+            raise RuntimeError("a fault of ours")
+        return harvest(visit)
+
+    monkeypatch.setattr(crawler._memory.harvester, "harvest", failing)
+    with pytest.raises(RuntimeError, match="ours"):
+        crawler.run()
+    Crawler(data, settings).run()
+    assert {page.url for page in fake_web.truth().pages} <= urls_of(read_stored(data, settings))

@@ -111,6 +111,26 @@ def test_limits_count_what_is_already_there(server, fast, fake_web, tmp_path, re
     assert max(pages_asked(server).values()) == 1
 
 
+def test_time_is_a_limit_too(server, fast, fake_web, tmp_path):
+    first = Crawler(tmp_path / "data", fast(minutes=0.001), fake_web.seeds).run()
+    assert first.waiting > 0
+    assert Crawler(tmp_path / "data", fast(pages=first.pages + 5)).run().pages == first.pages + 5
+
+
+def test_ctrl_c_leaves_a_usable_folder(server, fast, fake_web, tmp_path, read_stored, urls_of):
+    data, settings = tmp_path / "data", fast()
+
+    def interrupt(found: CrawlStatistics) -> None:
+        if found.pages > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Crawler(data, settings, fake_web.seeds) as crawler:
+        crawler.run(interrupt)
+    Crawler(data, settings).run()
+    assert {page.url for page in fake_web.truth().pages} <= urls_of(read_stored(data, settings))
+    assert sum(count - 1 for count in pages_asked(server).values()) <= settings.fetch.connections
+
+
 def test_depth_and_scope_are_kept(server, fast, fake_web, tmp_path, read_stored):
     settings = fast(depth=1, scope="host", sitemaps=False, feeds=False)
     Crawler(tmp_path / "data", settings, fake_web.seeds[:1]).run()

@@ -48,6 +48,9 @@ class Peer:
             if not part:
                 return False
             request += part
+            if not request.startswith(b"GET "):
+                connection.sendall(b"this is no TLS")
+                return False
         self.requests.append(request.decode("latin-1"))
         answer = self.answers.get(request.split(b" ")[1].decode(), b"")
         if answer is None:
@@ -56,8 +59,9 @@ class Peer:
         if isinstance(answer, list):
             while not self._stop.is_set():
                 connection.sendall(answer[0])
-        connection.sendall(answer)  # type: ignore[arg-type]
-        return b"content-length" in answer.lower()  # type: ignore[union-attr]
+            return False
+        connection.sendall(answer)
+        return b"content-length" in answer.lower()
 
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"

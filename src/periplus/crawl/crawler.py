@@ -41,6 +41,8 @@ class Crawler:
         self._held = contextlib.ExitStack()
         self._held.callback(self._fetcher.close)
         self._closed = False
+        self._whole = True
+        """Whether memory reflects exactly the visits in the store; within a turn it does not."""
         self._stops = 0
         self._stopped_at = 0.0
         self._asking: dict[int, Due] = {}
@@ -90,7 +92,7 @@ class Crawler:
             self._complain()
             return self.statistics()
         except (DiskFailed, KeyboardInterrupt):
-            # What was flushed is safe, and the first fault is the one to report.
+            # What was flushed is safe and can be replayed; the first fault is the one to report.
             with contextlib.suppress(DiskFailed):
                 self._let_go()
             raise
@@ -100,11 +102,13 @@ class Crawler:
     def step(self) -> bool:
         """Do one turn: start what is due, take what has come, keep it. False when there is no more to do."""
         now = self._now()
+        self._whole = False
         self._start(now)
         found: list[Due] = []
         for fetched in self._fetcher.poll(self._patience(now)):
             found += self._receive(fetched)
         self._memory.frontier.add(found)
+        self._whole = True
         self._keep()
         return not self._over()
 
@@ -115,11 +119,11 @@ class Crawler:
 
     def close(self) -> None:
         """Write the snapshot and let go of folder and network. A crawler can be closed twice."""
-        if not self._closed:
-            try:
+        try:
+            if self._whole:
                 self.checkpoint()
-            finally:
-                self._let_go()
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         if not self._closed:

@@ -50,25 +50,35 @@ class RobotsBook:
     def learn(self, origin: str, fetched: Fetched, now: float) -> Outcome:
         """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
         outcome = fetched.outcome
-        if outcome is Outcome.REDIRECT and self._follow(origin, fetched.location):
-            return Outcome.REDIRECT
+        if outcome is Outcome.REDIRECT and self._follow(origin, fetched.location, now):
+            return Outcome.OK if self.rules(origin, now) is not None else Outcome.REDIRECT
         self._moved.pop(origin, None)
         if outcome in (Outcome.OK, Outcome.TOO_LARGE):
             self._note(origin, fetched.body[:_MAX_BODY], now)
+            place = fetched.due.address
+            if place.path == "/robots.txt":
+                self._note(place.origin, fetched.body[:_MAX_BODY], now)
         elif outcome in _NO_RULES or outcome is Outcome.REDIRECT:
             self._note(origin, b"", now)
         else:
             return outcome
         return Outcome.OK
 
-    def _follow(self, origin: str, location: str) -> bool:
+    def _follow(self, origin: str, location: str, now: float) -> bool:
+        """Go where robots.txt has moved; another host's that is known already need not be asked for again."""
         hops = self._moved[origin][1] if origin in self._moved else 0
         if hops >= _MAX_HOPS:
             return False
         try:
-            self._moved[origin] = (address(location), hops + 1)
+            place = address(location)
         except BadUrl:
             return False
+        known = self._known.get(place.origin)
+        if place.path == "/robots.txt" and known is not None and known.until > now:
+            self._moved.pop(origin, None)
+            self._note(origin, known.body, now)
+        else:
+            self._moved[origin] = (place, hops + 1)
         return True
 
     def _note(self, origin: str, body: bytes, now: float) -> None:

@@ -38,6 +38,7 @@ class Fetcher:
         self._hosts = HostsFile.read(Path(settings.hosts)) if settings.hosts else HostsFile()
         self._selector = selectors.DefaultSelector()
         self._deadline: float | None = None
+        self._interrupted = False
         self._idle: list[Transfer] = []
         self._under_way: dict[pycurl.Curl, Transfer] = {}
         self._multi = pycurl.CurlMulti()
@@ -62,6 +63,9 @@ class Fetcher:
         while True:
             self._turn(end)
             ended = self._collect()
+            if self._interrupted:
+                self._interrupted = False
+                raise KeyboardInterrupt
             if ended or not self._under_way or time.monotonic() >= end:
                 return ended
 
@@ -104,9 +108,8 @@ class Fetcher:
         self._multi.remove_handle(curl)
         fetched = transfer.finish(code, message)
         self._idle.append(transfer)
-        if transfer.interrupted:
-            transfer.interrupted = False
-            raise KeyboardInterrupt
+        self._interrupted |= transfer.interrupted
+        transfer.interrupted = False
         return fetched
 
     def _on_timer(self, milliseconds: int) -> None:
@@ -114,11 +117,15 @@ class Fetcher:
 
     def _on_socket(self, event: int, descriptor: int, multi: pycurl.CurlMulti, data: object) -> None:
         """Follow libcurl's wishes; a descriptor may be closed and used again between two of them."""
-        with contextlib.suppress(KeyError, ValueError, OSError):
-            self._selector.unregister(descriptor)
-        wanted = _EVENTS.get(event)
-        if wanted is not None:
-            self._selector.register(descriptor, wanted)
+        try:
+            with contextlib.suppress(KeyError, ValueError, OSError):
+                self._selector.unregister(descriptor)
+            wanted = _EVENTS.get(event)
+            if wanted is not None:
+                self._selector.register(descriptor, wanted)
+        except KeyboardInterrupt:
+            # An exception cannot pass through libcurl; it is raised again by `poll`.
+            self._interrupted = True
 
 
 def _action(events: int) -> int:

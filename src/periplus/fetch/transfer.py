@@ -91,7 +91,7 @@ class Transfer:
             self.curl.setopt(pycurl.CONNECT_TO, [route] if route else [])
         if headers != self._sent:
             self._sent = headers
-            self.curl.setopt(pycurl.HTTPHEADER, [_ACCEPT, *(f"{name}: {value}" for name, value in headers)])
+            self.curl.setopt(pycurl.HTTPHEADER, [_ACCEPT, *(_line(name, value) for name, value in headers)])
 
     def _on_open(self, purpose: int, wanted: Any) -> Any:
         """Check the address at the very moment of connecting; names may change their address between two looks."""
@@ -207,6 +207,11 @@ def _milliseconds(seconds: float) -> int:
 def _status_of(line: bytes) -> int:
     words = line.split(None, 2)
     return int(words[1]) if len(words) > 1 and words[1].isdigit() and len(words[1]) == 3 else 0
+
+
+def _line(name: str, value: str) -> bytes:
+    """Write one header; what a peer sent us must not become two of them."""
+    return f"{name}: {''.join(char for char in value if char.isprintable())}".encode()
 
 
 def _decode(raw: bytes) -> str:
