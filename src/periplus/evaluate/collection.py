@@ -19,14 +19,14 @@ _ENDINGS: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 
 class _Document(msgspec.Struct):
-    id: str
+    id: str | int
     title: str = ""
     text: str = ""
     url: str = ""
 
 
 class _Question(msgspec.Struct):
-    id: str
+    id: str | int
     text: str
 
 
@@ -42,7 +42,7 @@ def read_collection(folder: Path) -> Collection:
     """Read queries and judgements of a collection folder; `BadFile` says what is missing."""
     documents = _find(folder, "docs")
     questions = [_decode(line, _Question, folder / "queries", n) for n, line in _lines(_find(folder, "queries"))]
-    return Collection(documents, {q.id: q.text for q in questions}, read_qrels(folder / "qrels.tsv"))
+    return Collection(documents, {str(q.id): q.text for q in questions}, read_qrels(folder / "qrels.tsv"))
 
 
 def read_visits(documents: Path, ids: list[str]) -> Iterator[Visit]:
@@ -52,7 +52,7 @@ def read_visits(documents: Path, ids: list[str]) -> Iterator[Visit]:
         # A made-up address must not carry words of the collection's own ids into the index.
         url = document.url or f"https://collection.invalid/{len(ids)}"
         page = Page(url=url, title=document.title, text=document.text, kind="text/plain")
-        ids.append(document.id)
+        ids.append(str(document.id))
         yield Visit(url, fingerprint_text(f"{len(ids) - 1}"), Outcome.OK, 0.0, 200, page=page)
 
 
@@ -71,6 +71,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _decode(line: bytes, kind: type[_T], path: Path, number: int) -> _T:
     try:
-        return msgspec.json.decode(line, type=kind, strict=False)
+        return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadFile(f"{path} line {number} is not what it should be: {error}.") from None

@@ -1,0 +1,64 @@
+"""Judged collections through the whole pipeline."""
+
+from pathlib import Path
+
+import pytest
+
+from periplus.errors import BadFile
+from periplus.evaluate import evaluate
+from periplus.settings import Settings
+
+
+def write(folder: Path, docs: str, queries: str, qrels: str) -> Path:
+    (folder / "docs.jsonl").write_text(docs)
+    (folder / "queries.jsonl").write_text(queries)
+    (folder / "qrels.tsv").write_text(qrels)
+    return folder
+
+
+DOCS = """{"id": "a b", "title": "Tides", "text": "The tide comes in."}
+{"id": "c", "text": "Bread and salt."}
+{"id": 7, "title": "Fog", "text": "Fog on the tide."}
+"""
+
+
+def test_a_small_collection_is_scored(tmp_path: Path) -> None:
+    queries = '{"id": 1, "text": "tides"}\n\n{"id": "2", "text": "bread"}\n{"id": "3", "text": "?"}\n'
+    folder = write(tmp_path, DOCS, queries, "1\ta b\t2\n1\tc\t0\n2\tc\t1\n3\tc\t0\n")
+    run = tmp_path / "run.txt"
+    quality = evaluate(folder, Settings(), run=run)
+    assert (quality.documents, quality.queries) == (3, 2)
+    assert quality.ndcg == quality.mrr == quality.recall == 1.0
+    assert [line.split()[0] for line in run.read_text().splitlines()].count("1") == 2
+
+
+def test_words_of_ids_are_not_searched(tmp_path: Path) -> None:
+    docs = '{"id": "treasure", "text": "nothing here"}\n{"id": "x", "text": "a treasure"}\n'
+    folder = write(tmp_path, docs, '{"id": "1", "text": "treasure"}\n', "1\tx\t1\n")
+    run = tmp_path / "run.txt"
+    evaluate(folder, Settings(), run=run)
+    assert len(run.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("missing", ["docs.jsonl", "queries.jsonl", "qrels.tsv"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    folder = write(tmp_path, DOCS, '{"id": "1", "text": "tide"}\n', "1\tc\t1\n")
+    (folder / missing).unlink()
+    with pytest.raises(BadFile, match=missing.partition(".")[0]):
+        evaluate(folder, Settings())
+
+
+def test_a_bad_line_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path, DOCS + "{broken\n", '{"id": "1", "text": "tide"}\n', "1\tc\t1\n")
+    with pytest.raises(BadFile, match=r"docs\.jsonl line 4"):
+        evaluate(folder, Settings())
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "ndcg", "reciprocal"), [("cranfield", 0.40, 0.75), ("squad11_dev", 0.85, 0.82), ("xquad_zh", 0.92, 0.90)]
+)
+def test_judged_collections_reach_their_bars(shared_data: Path, name: str, ndcg: float, reciprocal: float) -> None:
+    quality = evaluate(shared_data / "ir" / name, Settings())
+    assert quality.ndcg >= ndcg
+    assert quality.mrr >= reciprocal
