@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -11,6 +12,7 @@ import pytest
 
 from periplus.cli import main
 from periplus.cli.console import bar, bytes_as_text, clean
+from periplus.fakeweb import FakeWeb, FakeWebPlan, running
 
 
 @pytest.fixture(autouse=True)
@@ -177,6 +179,28 @@ def test_demo_serves_on_the_next_free_port(tmp_path: Path) -> None:
             child.terminate()
             _, errors = child.communicate(timeout=20)
     assert f"Port {port} is in use" in errors
+
+
+@pytest.mark.slow
+def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
+    web = FakeWeb(FakeWebPlan(seed=5, hosts=4, pages=40))
+    with running(web) as server:
+        server.write_hosts_file(tmp_path / "hosts")
+        command = [sys.executable, "-m", "periplus.cli", "up", *web.seeds, "--scope", "web", "--delay", "0"]
+        command += ["--allow", "127.0.0.0/8", "--hosts-file", "hosts", "--port", "0", "--every", "1"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        ) as child:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            url = next(line for line in child.stdout if "Searching at" in line).split()[2].rstrip(",")
+            assert any("can be found now" in line for line in child.stderr)
+            with urllib.request.urlopen(url + "api/search?q=the+light", timeout=20) as answer:
+                assert json.load(answer)["documents"] > 0
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=30)
+    assert child.returncode == 0, errors
+    assert "Traceback" not in errors
 
 
 def test_small_things_for_people() -> None:

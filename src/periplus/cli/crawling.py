@@ -34,7 +34,7 @@ def run_crawl(folder: Path, settings: Settings, seeds: list[str], quiet: bool = 
 
     with (
         Crawler(folder, settings, seeds) as crawler,
-        asked_to_stop(crawler.stop, "finishing what is under way") as signals,
+        asked_to_stop(crawler.stop, "" if quiet else "finishing what is under way") as signals,
         _watched(quiet) as show,
     ):
         before = crawler.statistics().pages

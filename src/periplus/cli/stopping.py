@@ -11,18 +11,23 @@ __all__ = ["asked_to_stop"]
 
 
 @contextlib.contextmanager
-def asked_to_stop(stop: Callable[[], None], doing: str) -> Iterator[list[int]]:
-    """While inside, the first SIGINT or SIGTERM calls `stop`; a second interrupts. Gives the signals seen so far."""
+def asked_to_stop(stop: Callable[[], None], doing: str = "") -> Iterator[list[int]]:
+    """While inside, the first SIGINT or SIGTERM calls `stop`; a second interrupts. Gives the signals seen so far.
+
+    A signal that is ignored on entering stays ignored: then somebody else has it in hand.
+    """
     seen: list[int] = []
 
     def handle(number: int, frame: types.FrameType | None) -> None:
         seen.append(number)
         if len(seen) > 1:
             raise KeyboardInterrupt
-        note(f"Stopping: {doing}. Once more stops at once.")
+        if doing:
+            note(f"Stopping: {doing}. Once more stops at once.")
         stop()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    heeded = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heeded}
     try:
         yield seen
     finally:

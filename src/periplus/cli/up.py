@@ -51,10 +51,16 @@ def up(
     from periplus.serve import run
 
     searcher = Searcher.open(folder, settings, may_be_empty=True)
-    with _beside(_crawl, folder, settings, seeds or []), _beside(_index, folder, settings, every), _fresh(searcher):
-        run(
-            searcher, settings.serve, lambda url: say(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
-        )
+    with contextlib.ExitStack() as beside:
+
+        def ready(url: str) -> None:
+            """Begin the rest only now: a port that is taken should not start a crawl."""
+            beside.enter_context(_beside(_crawl, folder, settings, seeds or []))
+            beside.enter_context(_beside(_index, folder, settings, every))
+            beside.enter_context(_fresh(searcher))
+            say(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
+
+        run(searcher, settings.serve, ready)
 
 
 @contextlib.contextmanager
@@ -92,7 +98,8 @@ def _fresh(searcher: Any) -> Iterator[None]:
 
 
 def _crawl(folder: Path, settings: Settings, seeds: list[str]) -> None:
-    """Crawl in a child process; the first signal, from whichever side, ends it in good order."""
+    """Crawl in a child process; Ctrl-C is the parent's, which ends this one in good order."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         crawled = run_crawl(folder, settings, seeds, quiet=True)
     except PeriplusError as error:
