@@ -106,7 +106,7 @@ class Harvester:
             (link.url for link in page.links if self._fresh(link.url, link.nofollow)), visit.url
         ):
             if self._wanted(place):
-                if place.host != here:
+                if here not in (place.host, f"{place.host}:{place.port}"):
                     self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
                 found.append(Due(place, depth, self.rank(place, depth)))
         return found
