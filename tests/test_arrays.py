@@ -66,10 +66,10 @@ def test_every_flipped_bit_is_noticed(sample: Path) -> None:
     whole = sample.read_bytes()
     rng = np.random.default_rng(1)
     used = _used(whole)
-    for position in {*range(24), *rng.choice(used, 300).tolist()}:
-        sample.write_bytes(
-            whole[:position] + bytes([whole[position] ^ (1 << int(rng.integers(8)))]) + whole[position + 1 :]
-        )
+    flips = [(position, bit) for position in range(24) for bit in range(8)]
+    flips += [(position, int(rng.integers(8))) for position in rng.choice(used, 300).tolist()]
+    for position, bit in flips:
+        sample.write_bytes(whole[:position] + bytes([whole[position] ^ (1 << bit)]) + whole[position + 1 :])
         with pytest.raises((CorruptFile, NewerFormat), match=r"sample\.arrays"):
             ArrayFile(sample, "test").check()
 

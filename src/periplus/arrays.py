@@ -104,7 +104,7 @@ class ArrayFile:
         if len(raw) < _PREFIX.size:
             raise CorruptFile(f"{self.path} is cut off: {len(raw)} bytes.")
         magic, version, length = _PREFIX.unpack(raw[: _PREFIX.size].tobytes())
-        if magic != _MAGIC:
+        if magic != _MAGIC or version < 1:
             raise CorruptFile(f"{self.path} is not a Periplus file.")
         if version > _VERSION:
             raise NewerFormat(f"{self.path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")

@@ -74,9 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _not_understood(error)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("stopped.", debug=False, code=INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return FAILED
     except PeriplusError as error:
         return _fail(str(error), debug)
     except OSError as error:
