@@ -13,13 +13,14 @@ ResultPage  all of the answer
 """
 
 import enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "LIST_KIND",
     "Address",
     "Candidates",
     "Due",
@@ -32,6 +33,10 @@ __all__ = [
     "ResultPage",
     "Visit",
 ]
+
+
+LIST_KIND: Final = "application/x-periplus-list"
+"""The kind of a `Page` that is a sitemap or a feed: links to follow, nothing to read or to rank."""
 
 
 class Address(msgspec.Struct, frozen=True):

@@ -159,6 +159,10 @@ class RankSettings(_Room, frozen=True):
     ] = 0.3
     short_query: Annotated[int, Meta(description="Queries of up to this many words are short", ge=0)] = 5
     rerank: Annotated[int, Meta(description="How many candidates the second look takes", ge=10)] = 100
+    title_words_bonus: Annotated[
+        float,
+        Meta(description="What a title that has the query's words adds, as a share of the query's best score", ge=0),
+    ] = 0.2
     title_bonus: Annotated[
         float,
         Meta(description="What a title that is exactly the query adds, as a share of the query's best score", ge=0),

@@ -67,6 +67,9 @@ class Ranks:
     def anchors(self, key: int) -> str:
         return ""
 
+    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        return keys
+
 
 def random_ranks(seed: int, visits: Sequence[Visit]) -> dict[int, float]:
     chance = random.Random(seed)

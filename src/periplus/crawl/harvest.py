@@ -6,14 +6,11 @@ from typing import Final
 
 from periplus.errors import BadUrl
 from periplus.parse import readable
-from periplus.records import Address, Due, Outcome, Page, Visit
+from periplus.records import LIST_KIND, Address, Due, Outcome, Page, Visit
 from periplus.settings import CrawlSettings
 from periplus.url import address, in_scope
 
-__all__ = ["LIST_KIND", "Harvester"]
-
-LIST_KIND: Final = "application/x-periplus-list"
-"""The kind of a `Page` that was read from a sitemap or a feed: only its links matter."""
+__all__ = ["Harvester"]
 
 _MAX_HOPS: Final = 5
 _MAX_LISTS: Final = 100

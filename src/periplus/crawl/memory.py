@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from periplus.crawl.harvest import LIST_KIND, Harvester
+from periplus.crawl.harvest import Harvester
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
 from periplus.crawl.visits import Originals
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
 from periplus.frontier import Frontier
-from periplus.records import Address, Due, Outcome, Visit
+from periplus.records import LIST_KIND, Address, Due, Outcome, Visit
 from periplus.settings import Settings
 from periplus.store import PageStore
 from periplus.url import address

@@ -5,11 +5,10 @@ import time
 from datetime import UTC
 from typing import Final
 
-from periplus.crawl.harvest import LIST_KIND
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint
 from periplus.parse import parse
-from periplus.records import Due, Fetched, Link, Outcome, Page, Visit
+from periplus.records import LIST_KIND, Due, Fetched, Link, Outcome, Page, Visit
 from periplus.robots import read_feed, read_sitemap
 from periplus.settings import ParseSettings
 from periplus.url import address

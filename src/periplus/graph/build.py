@@ -123,6 +123,7 @@ def _write(
     arrays: dict[str, npt.NDArray[Any]] = {
         "keys": nodes.names,
         "rows": nodes.rows,
+        "page_keys": nodes.keys,
         "pagerank": pages.ranks,
         "hostrank": host_ranks,
         "in_links": np.bincount(pairs.targets, minlength=count).astype(np.int32),

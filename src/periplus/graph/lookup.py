@@ -16,6 +16,7 @@ KIND: Final = "graph"
 _TYPES: Final = {
     "keys": np.uint64,
     "rows": np.int32,
+    "page_keys": np.uint64,
     "pagerank": np.float64,
     "hostrank": np.float64,
     "in_links": np.int32,
@@ -36,7 +37,9 @@ class Graph:
         self._keys, self._rows = file["keys"], file["rows"]
         self._starts, self._blob = file["anchor_starts"], file["anchors"]
         self._pages = len(file["static"])
-        sizes = [len(file[name]) for name in ("pagerank", "hostrank", "in_links")] + [len(self._starts) - 1]
+        sizes = [len(file[name]) for name in ("page_keys", "pagerank", "hostrank", "in_links")] + [
+            len(self._starts) - 1
+        ]
         rows_fit = not len(self._rows) or (self._rows.min() >= 0 and self._rows.max() < self._pages)
         if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit:
             raise CorruptFile(f"{file.path} has arrays that do not fit together.")
@@ -55,6 +58,11 @@ class Graph:
     def notes(self) -> dict[str, Any]:
         """Numbers of pages, hosts and links, and the rounds it took."""
         return self._file.notes
+
+    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Give the key of the page that each key leads to, by redirect, copy or canonical link; unknown ones stay."""
+        rows = self._find(keys)
+        return np.where(rows >= 0, self._file["page_keys"][np.maximum(rows, 0)], keys) if self._pages else keys
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         """Give the static rank of each key, 0..1."""

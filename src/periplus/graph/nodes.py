@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint_text
-from periplus.records import Outcome, Visit
+from periplus.records import LIST_KIND, Outcome, Visit
 from periplus.url import address
 
 __all__ = ["Keys", "Nodes", "find_nodes", "key_of"]
@@ -26,6 +26,8 @@ _TELLING: Final = {Outcome.OK: _PAGE, Outcome.REDIRECT: _MOVED, Outcome.GONE: _G
 class Nodes(NamedTuple):
     """Pages of the graph. A name is the key of a page, or of a redirect, copy or variant of it."""
 
+    keys: Keys
+    """For each node, its own key."""
     names: Keys
     """Sorted."""
     rows: npt.NDArray[np.int32]
@@ -77,7 +79,7 @@ class _Table:
             lead = key_of(visit.location)
         elif kind == _PAGE and visit.copy_of:
             kind, lead = _MOVED, key_of(visit.copy_of)
-        elif kind == _PAGE and visit.page is None:
+        elif kind == _PAGE and (visit.page is None or visit.page.kind == LIST_KIND):
             kind = 255
         elif kind == _PAGE and visit.page is not None and visit.page.canonical:
             canonical = key_of(visit.page.canonical)
@@ -102,7 +104,7 @@ class _Table:
         host_keys, hosts = np.unique(_array(self.hosts)[node_visits], return_inverse=True)
         current = np.zeros(len(keys), np.bool_)
         current[pages] = True
-        return Nodes(names, rows, hosts.astype(np.int32).reshape(-1), host_keys, current)
+        return Nodes(node_keys, names, rows, hosts.astype(np.int32).reshape(-1), host_keys, current)
 
 
 def _host(url: str) -> str:

@@ -40,6 +40,10 @@ class Signals(Protocol):
         """Give the text of links to a page."""
         ...
 
+    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Give, for each page, the page that stands for it: itself, or the one its canonical link names."""
+        ...
+
 
 class IndexCount(NamedTuple):
     """What a build did."""
@@ -57,6 +61,9 @@ class _Silence:
 
     def anchors(self, key: int) -> str:
         return ""
+
+    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        return keys
 
 
 def build_index(
@@ -154,7 +161,9 @@ def _write_segments(
     done = 0
     for batch in _batches(_documents(visits, signals), most, progress):
         name = f"seg-{generation:06}-{len(entries):04}"
-        keys = np.array([document.key for document in batch], np.uint64)
+        every = np.array([document.key for document in batch], np.uint64)
+        keys = every[signals.representatives(every) == every]
+        batch = [document for document in batch if document.key in set(keys.tolist())]
         write_segment(folder / name, batch, signals.static_ranks(keys), settings)
         entries.append(SegmentEntry(name, len(batch)))
         done += len(batch)

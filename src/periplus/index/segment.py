@@ -1,5 +1,6 @@
 """One segment, opened for reading: lexicon, postings, columns and stored text, all memory-mapped."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -73,6 +74,13 @@ class Segment:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
         found: tuple[npt.NDArray[np.int64], int, int] = lists.positions_in(self.lists, term.begin, term.end, document)
         return found
+
+    def fields(self, terms: Sequence[Term | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+        """Give the fields in which `documents` have `terms`, as masks by document and term."""
+        begin = np.array([term.begin if term else 0 for term in terms], np.int64)
+        end = np.array([term.end if term else 0 for term in terms], np.int64)
+        masks: npt.NDArray[np.uint8] = lists.fields_of(self.lists, begin, end, documents)
+        return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Give a column: key, static, host, kind, language, fetched or title_key."""

@@ -8,7 +8,16 @@ from numba import njit
 
 from periplus.kernels.invert import BLOCK
 
-__all__ = ["MOST_POSITIONS", "Lists", "find_term", "make_tiny_lists", "positions_in", "read_positions", "seek_block"]
+__all__ = [
+    "MOST_POSITIONS",
+    "Lists",
+    "fields_of",
+    "find_term",
+    "make_tiny_lists",
+    "positions_in",
+    "read_positions",
+    "seek_block",
+]
 
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
@@ -91,10 +100,28 @@ def positions_in(
         return empty, 0, 0
     for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
         if lists.offset[posting] == document % BLOCK:
-            out = np.empty(MOST_POSITIONS, np.int64)
+            most = int(lists.block_position[entry + 1]) - int(lists.block_position[entry])
+            out = np.empty(min(MOST_POSITIONS, most), np.int64)
             count = read_positions(lists, entry, document % BLOCK, out)
-            return out[:count].copy(), int(lists.impact[posting]), int(lists.mask[posting])
+            return out[:count], int(lists.impact[posting]), int(lists.mask[posting])
     return empty, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def fields_of(
+    lists: Lists, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64], documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
+    """Give the fields in which each of some documents has each of some terms, as masks by document and term."""
+    masks = np.zeros((len(documents), len(begin)), np.uint8)
+    for row in range(len(documents)):
+        for term in range(len(begin)):
+            entry = seek_block(lists, begin[term], end[term], documents[row] // BLOCK)
+            if entry < 0:
+                continue
+            for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
+                if lists.offset[posting] == documents[row] % BLOCK:
+                    masks[row, term] = lists.mask[posting]
+    return masks
 
 
 @njit(cache=True, nogil=True)
@@ -148,5 +175,6 @@ def make_tiny_lists() -> Lists:
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     positions_in(make_tiny_lists(), 0, 1, 0)
+    fields_of(make_tiny_lists(), np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1, np.int32))
     blob, starts = _read_only(np.array([97], np.uint8)), _read_only(np.array([0, 1], np.int64))
     find_term(blob, starts, np.frombuffer(b"a", np.uint8))

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index
+from periplus.index import Field, Index, Segment
 from periplus.kernels import invert
 from periplus.query import Node, Prepared, Scoring, prepare, run
 from periplus.records import Candidates
@@ -31,17 +31,29 @@ class Ranker:
         order = np.lexsort((np.arange(len(scores)), -scores))[:k]
         return found._replace(segments=found.segments[order], documents=found.documents[order], scores=scores[order])
 
-    def _best(self, prepared: Prepared) -> float:
-        return sum(word.weight for word in prepared.words)
-
     def _title_bonus(self, prepared: Prepared, found: Candidates) -> npt.NDArray[np.float32]:
-        """Reward titles that are the query: the same words, stop words aside."""
-        keys = np.zeros(len(found.documents), np.uint64)
+        """Reward titles that have the query's words, and most of all those that have nothing else."""
+        bonus = np.zeros(len(found.documents), np.float32)
         for number, segment in enumerate(self._index.segments):
             rows = found.segments == number
-            keys[rows] = segment.column("title_key")[found.documents[rows]]
-        same = (keys == prepared.title) & (prepared.title != 0)
-        bonus: npt.NDArray[np.float32] = np.where(same, self._settings.title_bonus * self._best(prepared), 0)
+            if prepared.words and rows.any():
+                bonus[rows] = self._title_bonuses(prepared, segment, found.documents[rows])
+        return bonus
+
+    def _title_bonuses(
+        self, prepared: Prepared, segment: Segment, documents: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float32]:
+        """Give the title bonus of some documents of one segment."""
+        masks = segment.fields([segment.find(term) for word in prepared.words for term in word.terms], documents)
+        in_title = (masks & (1 << Field.TITLE)) != 0
+        ends = np.cumsum([len(word.terms) for word in prepared.words])
+        has = np.logical_or.reduceat(in_title, np.concatenate([[0], ends[:-1]]), axis=1)
+        weights = np.array([word.weight for word in prepared.words])
+        best = float(weights.sum())
+        share = (has @ weights) / best if best else np.zeros(len(documents))
+        same = segment.column("title_key")[documents] == prepared.title
+        factor = self._settings.title_bonus * same + self._settings.title_words_bonus * share**2
+        bonus: npt.NDArray[np.float64] = best * factor
         return bonus.astype(np.float32)
 
     def explain(self, prepared: Prepared, segment_number: int, document: int) -> tuple[tuple[str, float], ...]:
@@ -63,6 +75,7 @@ class Ranker:
             reasons["links and host"] = static
         if prepared.groups and present >= set(range(prepared.groups)):
             reasons["all words"] = prepared.bonus
-        if prepared.title and int(segment.column("title_key")[document]) == prepared.title:
-            reasons["title is the query"] = self._settings.title_bonus * self._best(prepared)
+        title = float(self._title_bonuses(prepared, segment, np.array([document], np.int32))[0]) if words else 0.0
+        if title:
+            reasons["title"] = title
         return tuple(reasons.items())

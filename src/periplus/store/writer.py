@@ -9,7 +9,7 @@ import msgspec
 
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors, lock_folder
-from periplus.records import Fetched, Outcome, Visit
+from periplus.records import LIST_KIND, Fetched, Outcome, Visit
 from periplus.settings import StoreSettings
 from periplus.store.appendfile import AppendFile
 from periplus.store.frames import FILE_HEADER, MAX_PAYLOAD, encode_visit, pack_frame
@@ -114,9 +114,9 @@ class Writer:
             encoded = encode_visit(visit)
         self._batch.append(encoded)
         self._batch_bytes += len(encoded)
-        self._batch_pages += visit.page is not None
+        self._batch_pages += _is_page(visit)
         self._visits += 1
-        self._pages += visit.page is not None
+        self._pages += _is_page(visit)
         self._changed = True
         return visit
 
@@ -193,3 +193,8 @@ class Writer:
             self.commit()
         finally:
             self._held.close()
+
+
+def _is_page(visit: Visit) -> bool:
+    """Say whether a visit brought something to read: a sitemap or a feed is only a list of links."""
+    return visit.page is not None and visit.page.kind != LIST_KIND
