@@ -100,7 +100,7 @@ def positions_in(
         return empty, 0, 0
     for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
         if lists.offset[posting] == document % BLOCK:
-            most = int(lists.block_position[entry + 1]) - int(lists.block_position[entry])
+            most: Any = np.int64(lists.block_position[entry + 1]) - np.int64(lists.block_position[entry])
             out = np.empty(min(MOST_POSITIONS, most), np.int64)
             count = read_positions(lists, entry, document % BLOCK, out)
             return out[:count], int(lists.impact[posting]), int(lists.mask[posting])
