@@ -26,6 +26,9 @@ FAILED: Final = 1
 NOT_UNDERSTOOD: Final = 2
 INTERRUPTED: Final = 130
 
+_LONGEST: Final = 300
+"""Most characters of an unexpected error that are shown without --debug."""
+
 app: Final = typer.Typer(
     name="periplus",
     help="A complete web search engine: crawl, index, search, serve.",
@@ -79,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(_describe(error), debug)
     except Exception as error:
-        return _fail(f"unexpected {type(error).__name__}: {error}. Report it with what `--debug` adds.", debug)
+        said = " ".join(str(error).split())[:_LONGEST]
+        return _fail(f"unexpected {type(error).__name__}: {said}. Report it with what `--debug` adds.", debug)
     if code == INTERRUPTED:
         return _fail("stopped.", debug=False, code=INTERRUPTED)
     return code if isinstance(code, int) else 0
