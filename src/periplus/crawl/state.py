@@ -66,7 +66,7 @@ def read_state(path: Path) -> CrawlState | None:
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
-    if magic != _MAGIC:
+    if magic != _MAGIC or version < 1:
         raise CorruptFile(f"{path} is no crawl snapshot.")
     if version > _VERSION:
         raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")

@@ -88,7 +88,7 @@ def unpack(data: bytes) -> Snapshot:
     if len(data) < _PREFIX.size:
         raise CorruptFile(f"The frontier's snapshot is cut off: {len(data)} bytes.")
     magic, version, checksum = _PREFIX.unpack_from(data)
-    if magic != _MAGIC:
+    if magic != _MAGIC or version < 1:
         raise CorruptFile("This is no snapshot of a frontier.")
     if version > _VERSION:
         raise NewerFormat(f"The frontier's snapshot has format {version}; this Periplus knows {_VERSION}.")

@@ -1,5 +1,6 @@
 """Visits to segments, in bounded memory."""
 
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -162,8 +163,8 @@ def _write_segments(
     for batch in _batches(_documents(visits, signals), most, progress):
         name = f"seg-{generation:06}-{len(entries):04}"
         every = np.array([document.key for document in batch], np.uint64)
-        keys = every[signals.representatives(every) == every]
-        batch = [document for document in batch if document.key in set(keys.tolist())]
+        stands = signals.representatives(every) == every
+        batch, keys = list(itertools.compress(batch, stands)), every[stands]
         write_segment(folder / name, batch, signals.static_ranks(keys), settings)
         entries.append(SegmentEntry(name, len(batch)))
         done += len(batch)

@@ -93,7 +93,7 @@ def check_file_header(descriptor: int, path: Path) -> bool:
     if len(raw) < _FILE.size:
         return False
     magic, version, _ = _FILE.unpack(raw)
-    if magic != _MAGIC:
+    if magic != _MAGIC or version < 1:
         raise CorruptFile(f"{path} is damaged at byte 0: it is no visit log.")
     if version > _VERSION:
         raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
