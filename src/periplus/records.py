@@ -4,7 +4,9 @@ Address   a URL in canonical form, taken apart once
 Due       an address whose turn it is
 Fetched   what one GET brought back
 Link      one reference from a page, with its text
+Media     one image, sound or film of a page, with the words around it
 Page      what was read out of the bytes
+Flag      what a careful reader of a page would warn of
 Visit     one fetch and all that came of it: the line the crawl log keeps, and the index reads
 Query     what a person asked
 Candidates  documents that match, best first, as arrays
@@ -25,8 +27,10 @@ __all__ = [
     "Candidates",
     "Due",
     "Fetched",
+    "Flag",
     "Hit",
     "Link",
+    "Media",
     "Outcome",
     "Page",
     "Query",
@@ -140,6 +144,30 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
     nofollow: bool = False
 
 
+class Media(msgspec.Struct, frozen=True, array_like=True):
+    """One image, sound, film or text track that a page shows, with the words that tell what is in it."""
+
+    url: str
+    kind: str
+    """'image', 'audio', 'video' or 'track'."""
+    text: str = ""
+    """Alternative text, caption, title, or what stands beside it."""
+
+
+class Flag(enum.IntFlag):
+    """What a careful reader would warn of. The numbers are written to disk: never change one, only add."""
+
+    ADULT = 1
+    STUFFED = 2
+    """The same words over and over, for search engines."""
+    HIDDEN = 4
+    """Text that people do not see."""
+    LINK_FARM = 8
+    PAYWALL = 16
+    SCRIPT_ONLY = 32
+    """Nothing to read without running scripts."""
+
+
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was read out of the bytes."""
 
@@ -164,6 +192,20 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     feeds: tuple[str, ...] = ()
     images: tuple[Link, ...] = ()
     """Address and alternative text."""
+    author: str = ""
+    main: tuple[int, ...] = ()
+    """The main content: begin and end of each stretch of `text` that belongs to it, one after the other."""
+    preview: str = ""
+    """The first sentences of the main content."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Keys and values that the page states: OpenGraph, JSON-LD, microdata, infobox tables, document properties."""
+    media: tuple[Media, ...] = ()
+    service: str = ""
+    """'openapi', 'swagger', 'wsdl', 'api-reference', 'portal' (links to one of them), or ''."""
+    flags: int = 0
+    """Of `Flag`."""
+    reasons: tuple[str, ...] = ()
+    """One line for each flag, for people."""
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):

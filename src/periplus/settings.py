@@ -88,6 +88,10 @@ class ParseSettings(_Room, frozen=True):
         int, Meta(description="Pages with more tags than this are read as plain text, in bounded time", ge=100)
     ] = 60_000
     max_depth: Annotated[int, Meta(description="Deepest nesting of elements that is followed", ge=10)] = 512
+    max_document_pages: Annotated[
+        int, Meta(description="Most pages, slides, sheets or chapters read of one document", ge=1)
+    ] = 200
+    max_document_seconds: Annotated[float, Meta(description="Longest time spent on one PDF", gt=0)] = 2.0
 
 
 class StoreSettings(_Room, frozen=True):

@@ -36,6 +36,8 @@ class Document(NamedTuple):
     kind: str
     fields: tuple[bytes, ...]
     """UTF-8 text, by `Field`."""
+    flags: int = 0
+    """Of `records.Flag`."""
 
 
 def read_document(visit: Visit, language: str, anchors: str) -> Document:
@@ -54,7 +56,7 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     )
     fields = tuple(text.encode("utf-8", "replace") for text in texts)
     title = page.title or next(iter(page.headings), "") or visit.url
-    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields)
+    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags)
 
 
 def weights(settings: IndexSettings) -> tuple[tuple[float, ...], tuple[float, ...]]:

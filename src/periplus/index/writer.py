@@ -101,6 +101,7 @@ def _write_columns(
         "host": np.array([host_number[d.host] for d in documents], np.uint32),
         "kind": np.array([kind_number[d.kind] for d in documents], np.uint16),
         "language": np.array([language_number(d.language) for d in documents], np.uint8),
+        "flags": np.array([d.flags & 0xFFFF for d in documents], np.uint16),
         "fetched": np.array([d.fetched for d in documents], np.float64),
         "title_key": titles,
         "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
