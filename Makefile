@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check docs lock clean
+.PHONY: help setup demo test lint types check bench-quality docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -40,6 +40,10 @@ check: ## all of it: lint, types, test
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory test
+
+bench-quality: $(DEV_READY) ## search quality on judged collections beside BM25 (FOLDERS=...)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/quality.py $(FOLDERS)
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py

@@ -22,13 +22,15 @@ from record import save
 STEMMERS = {"en": "english", "de": "german", "es": "spanish", "ar": "arabic"}
 
 
-def peer(folder: Path) -> dict[str, float]:
+def peer(folder: Path) -> dict[str, float] | None:
     """BM25, Lucene's variant, k1 1.2, b 0.75, Snowball stems and bm25s's English stop words."""
     collection = read_collection(folder)
     ids: list[str] = []
     texts = [f"{v.page.title} {v.page.text}" for v in read_visits(collection.documents, ids) if v.page]
     language = detect_language(" ".join(texts[:20]))
-    stemmer = Stemmer.Stemmer(STEMMERS[language]) if language in STEMMERS else None
+    if language not in STEMMERS:
+        return None  # it splits at spaces only, so that a comparison would say nothing
+    stemmer = Stemmer.Stemmer(STEMMERS[language])
     stops = "en" if language == "en" else None
     model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
     model.index(bm25s.tokenize(texts, stopwords=stops, stemmer=stemmer, show_progress=False), show_progress=False)
@@ -63,12 +65,14 @@ def main(folders: list[Path]) -> None:
                 "bm25s": theirs,
             }
         )
+        shown = [f"{theirs[name]:>8.4f}" if theirs else f"{'-':>8}" for name in ("ndcg", "recall", "mrr")]
         print(
-            f"{folder.name:<20}{ours.documents:>10,}{ours.queries:>9,}{ours.ndcg:>9.4f}{theirs['ndcg']:>8.4f}"
-            f"{ours.recall:>8.4f}{theirs['recall']:>8.4f}{ours.mrr:>8.4f}{theirs['mrr']:>8.4f}",
+            f"{folder.name:<20}{ours.documents:>10,}{ours.queries:>9,}{ours.ndcg:>9.4f}{shown[0]}"
+            f"{ours.recall:>8.4f}{shown[1]}{ours.mrr:>8.4f}{shown[2]}",
             flush=True,
         )
-    gain = sum(r["periplus"]["ndcg"] / r["bm25s"]["ndcg"] - 1 for r in rows) / len(rows)
+    both = [row for row in rows if row["bm25s"]]
+    gain = sum(row["periplus"]["ndcg"] / row["bm25s"]["ndcg"] - 1 for row in both) / max(1, len(both))
     print(f"nDCG@10 against BM25, mean over collections: {gain:+.1%}   ({save('quality', rows).name})")
 
 

@@ -1,5 +1,7 @@
 """What all tests share: where the project is, and the shared data beside it."""
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,13 @@ def shared_data() -> Path:
 # Machines differ in speed and the first call may compile a kernel: no test here is about time.
 settings.register_profile("plain", deadline=None)
 settings.load_profile("plain")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Let child processes be interrupted, also when the tests run in the background, where SIGINT is ignored."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -67,8 +67,8 @@ _SUSPECT: Final = _TRACKING | _SESSION_IF_LONG
 
 _LONG_TOKEN: Final = re.compile(r"(?=[^=]*[0-9])[0-9A-Za-z,_-]{20,}\Z")
 
-# Not after a dot: what is left must not become a '.' or '..' segment.
-_PATH_SESSION: Final = re.compile(r"(?<!\.)(?<!%2[eE]);(?:jsessionid|phpsessid)=[^/;]*", re.IGNORECASE)
+_PATH_SESSION: Final = ("jsessionid=", "phpsessid=")
+_DOTS: Final = frozenset([".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"])
 
 
 def drop_noise(query: str) -> str:
@@ -91,4 +91,13 @@ def _is_noise(piece: str) -> bool:
 
 def drop_path_session(path: str) -> str:
     """Leave ';jsessionid=...' out of a path."""
-    return _PATH_SESSION.sub("", path) if ";" in path else path
+    if ";" not in path:
+        return path
+    return "/".join(_without_session(segment) if ";" in segment else segment for segment in path.split("/"))
+
+
+def _without_session(segment: str) -> str:
+    """Drop session parameters of one segment, unless that would make it a '.' or '..'."""
+    head, *parameters = segment.split(";")
+    kept = [parameter for parameter in parameters if not parameter.lower().startswith(_PATH_SESSION)]
+    return segment if not kept and head.lower() in _DOTS else ";".join([head, *kept])
