@@ -126,7 +126,13 @@ class CrawlSettings(_Room, frozen=True):
 class IndexSettings(_Room, frozen=True):
     """How segments are built."""
 
-    memory_mb: Annotated[int, Meta(description="Memory a build may take for one segment, in MB", ge=64)] = 512
+    memory_mb: Annotated[int, Meta(description="Memory a build may take, over all its workers, in MB", ge=64)] = 512
+    workers: Annotated[
+        int, Meta(description="Processes that write segments during a build; 0 is one for each core", ge=0, le=256)
+    ] = 1
+    publish_seconds: Annotated[
+        float, Meta(description="A live index makes what it was given searchable this often", gt=0)
+    ] = 0.2
     k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.2
     title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5

@@ -7,9 +7,10 @@ memory-mapped segments under one manifest, and `Index`, which reads them.
 manifest makes it visible. Readers keep the generation they opened. See docs/formats/segment.md.
 """
 
-from periplus.index.build import IndexCount, Signals, build_index
+from periplus.index.build import IndexCount, build_index
 from periplus.index.check import check_index
 from periplus.index.fields import FIELD_NAMES, Field
+from periplus.index.gather import Signals
 from periplus.index.reader import Index, IndexStatistics
 from periplus.index.segment import Segment
 from periplus.index.titles import title_key

@@ -1,49 +1,34 @@
-"""Visits to segments, in bounded memory."""
+"""Visits to segments, in bounded memory, on one core or several."""
 
 import itertools
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
-from periplus.errors import NothingHere
+from periplus.errors import CorruptFile, NothingHere, PeriplusError
 from periplus.files import lock_folder
-from periplus.index.fields import Document, read_document
-from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, read_manifest, write_manifest
+from periplus.index.fields import Document
+from periplus.index.gather import Gathering, Progress, Signals, Silence
+from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.writer import write_segment
-from periplus.records import Outcome, Visit
+from periplus.records import Visit
 from periplus.settings import IndexSettings
-from periplus.text import detect_language
 
-__all__ = ["IndexCount", "Signals", "build_index"]
+__all__ = ["IndexCount", "build_index", "bury", "read_keys", "segment_bytes", "sweep", "write_segments"]
 
 _BYTES_PER_TEXT_BYTE: Final = 10
 """Memory that a build takes for each byte of text in its batch: measured at 7 to 9."""
-_REPORT_EVERY: Final = 500
-_SAMPLE: Final = 600
 
-Progress = Callable[[str, int, int], None]
-
-
-class Signals(Protocol):
-    """What is known of pages from outside them."""
-
-    def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give the static rank, 0 to 1, of each page."""
-        ...
-
-    def anchors(self, key: int) -> str:
-        """Give the text of links to a page."""
-        ...
-
-    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Give, for each page, the page that stands for it: itself, or the one its canonical link names."""
-        ...
+Numbers = npt.NDArray[np.int64]
 
 
 class IndexCount(NamedTuple):
@@ -54,19 +39,6 @@ class IndexCount(NamedTuple):
     seconds: float
 
 
-class _Silence:
-    """No signals: every page ranks alike, and no link says anything."""
-
-    def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        return np.zeros(len(keys), np.float32)
-
-    def anchors(self, key: int) -> str:
-        return ""
-
-    def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        return keys
-
-
 def build_index(
     visits: Iterable[Visit],
     folder: Path,
@@ -75,119 +47,149 @@ def build_index(
     progress: Progress = lambda stage, done, total: None,
     *,
     extend: bool = False,
+    workers: int | None = None,
 ) -> IndexCount:
     """Index all `visits` as a new generation; with `extend`, add them to the old one. The last visit of a URL wins."""
     began = time.monotonic()
     with lock_folder(folder, "index"):
-        old = _existing(folder) if extend else None
-        generation = _next_generation(folder)
-        counted = _Counter(visits)
-        new = _write_segments(counted, folder, generation, settings, signals or _Silence(), progress)
-        kept = (old.segments if old else ()) + tuple(new)
-        entries = _bury(folder, kept)
-        seen = (old.visits if old else 0) + counted.seen
-        write_manifest(folder, Manifest(FORMAT, generation, entries, seen, time.time()))
-        _sweep(folder, {entry.name for entry in entries})
-    documents = sum(entry.documents - len(entry.dead) for entry in entries)
-    return IndexCount(documents, len(entries), time.monotonic() - began)
+        before = _existing(folder, extend)
+        old = before if extend else None
+        number = next_number(folder, before)
+        gathering = Gathering(signals or Silence(), segment_bytes(settings, workers), progress)
+        new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
+        entries = (old.segments if old else ()) + tuple(new)
+        known = read_dead(folder, old) if old else []
+        dead = bury(folder, entries, known, gathering.withdrawn)
+        # What a live index has taken and not published yet stays waiting when we extend; a new index does without.
+        journal = before.journal + (not extend) if before else 0
+        seen = (old.visits if old else 0) + gathering.seen
+        done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal), dead)
+        sweep(folder, done)
+    return IndexCount(done.live, len(entries), time.monotonic() - began)
 
 
-class _Counter:
-    """Visits, counted as they pass."""
-
-    def __init__(self, visits: Iterable[Visit]) -> None:
-        self._visits = visits
-        self.seen = 0
-
-    def __iter__(self) -> Iterator[Visit]:
-        for visit in self._visits:
-            self.seen += 1
-            yield visit
+def segment_bytes(settings: IndexSettings, workers: int | None = None) -> int:
+    """Say how many bytes of text one segment may be made of, so that all workers stay within the memory allowed."""
+    return settings.memory_mb * 1_000_000 // _BYTES_PER_TEXT_BYTE // _workers(settings, workers)
 
 
-def _existing(folder: Path) -> Manifest | None:
+def _workers(settings: IndexSettings, workers: int | None) -> int:
+    wanted = settings.workers if workers is None else workers
+    return wanted or os.cpu_count() or 1
+
+
+def _existing(folder: Path, extend: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
     except NothingHere:
         return None
+    except CorruptFile:
+        if extend:
+            raise
+        return None  # A whole build needs nothing of what it replaces.
 
 
-def _next_generation(folder: Path) -> int:
-    """Number this build after anything an earlier one, finished or not, has left behind."""
-    numbers = [int(path.name.split("-")[1]) for path in folder.glob("seg-*-*")]
-    return max(numbers, default=0) + 1
+class _Bench:
+    """Where segments are written: here, or in processes beside us, with no more batches in hand than workers."""
+
+    def __init__(self, workers: int) -> None:
+        import multiprocessing
+
+        spawn = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(workers, mp_context=spawn) if workers > 1 else None
+        self._workers = workers
+        self._busy: set[Future[None]] = set()
+
+    def __enter__(self) -> "_Bench":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=True, cancel_futures=kind is not None)
+
+    def write(
+        self, folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
+    ) -> None:
+        """Write a segment, or begin to and wait until there is room for another."""
+        if self._pool is None:
+            write_segment(folder, batch, static, settings)
+            return
+        self._busy.add(self._pool.submit(write_segment, folder, batch, static, settings))
+        self.finish(self._workers - 1)
+
+    def finish(self, most: int = 0) -> None:
+        """Wait until no more than `most` segments are under way."""
+        while len(self._busy) > most:
+            self._take()
+
+    def _take(self) -> None:
+        done, self._busy = wait(self._busy, return_when=FIRST_COMPLETED)
+        for future in done:
+            try:
+                future.result()
+            except BrokenProcessPool:
+                raise PeriplusError(
+                    "A process that was writing a segment has died.", "Try fewer: --set index.workers=1."
+                ) from None
 
 
-def _indexable(visits: Iterable[Visit]) -> Iterator[Visit]:
-    """Pass on the pages that may be found: read, not refused by the page itself, not a copy of another."""
-    for visit in visits:
-        if visit.outcome is Outcome.OK and visit.page is not None and not visit.page.noindex and not visit.copy_of:
-            yield visit
-
-
-def _documents(visits: Iterable[Visit], signals: Signals) -> Iterator[Document]:
-    for visit in _indexable(visits):
-        page = visit.page
-        assert page is not None
-        language = page.language or detect_language(page.text[:_SAMPLE] or page.title)
-        yield read_document(visit, language, signals.anchors(visit.key))
-
-
-def _batches(documents: Iterable[Document], most: int, progress: Progress) -> Iterator[list[Document]]:
-    """Gather documents until their text would take too much memory; of two with one URL, keep the later."""
-    batch: dict[int, Document] = {}
-    size = 0
-    for number, document in enumerate(documents, 1):
-        batch[document.key] = document
-        size += sum(map(len, document.fields))
-        if number % _REPORT_EVERY == 0:
-            progress("indexing pages", number, 0)
-        if size >= most:
-            yield list(batch.values())
-            batch, size = {}, 0
-    if batch:
-        yield list(batch.values())
-
-
-def _write_segments(
+def write_segments(
     visits: Iterable[Visit],
+    gathering: Gathering,
     folder: Path,
-    generation: int,
+    number: int,
     settings: IndexSettings,
     signals: Signals,
-    progress: Progress,
+    workers: int | None = None,
 ) -> list[SegmentEntry]:
+    """Write all visits as segments `number`-0000 and on; nothing is committed yet."""
     entries: list[SegmentEntry] = []
-    most = settings.memory_mb * 1_000_000 // _BYTES_PER_TEXT_BYTE
-    done = 0
-    for batch in _batches(_documents(visits, signals), most, progress):
-        name = f"seg-{generation:06}-{len(entries):04}"
-        every = np.array([document.key for document in batch], np.uint64)
-        stands = signals.representatives(every) == every
-        batch, keys = list(itertools.compress(batch, stands)), every[stands]
-        write_segment(folder / name, batch, signals.static_ranks(keys), settings)
-        entries.append(SegmentEntry(name, len(batch)))
-        done += len(batch)
-        progress("indexing pages", done, 0)
+    with _Bench(_workers(settings, workers)) as bench:
+        for batch in gathering.batches(visits):
+            every = np.array([document.key for document in batch], np.uint64)
+            stands = signals.representatives(every) == every
+            documents, keys = list(itertools.compress(batch, stands)), every[stands]
+            name = f"seg-{number:06}-{len(entries):04}"
+            bench.write(folder / name, documents, signals.static_ranks(keys), settings)
+            entries.append(SegmentEntry(name, len(documents)))
+        bench.finish()
     return entries
 
 
-def _bury(folder: Path, entries: tuple[SegmentEntry, ...]) -> tuple[SegmentEntry, ...]:
-    """Mark documents that a later segment has again as dead."""
-    keys = [ArrayFile(folder / entry.name / "documents.arrays", "documents")["key"] for entry in entries]
-    if len(keys) < 2:
-        return entries
+def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:
+    """Give the key of each document of a segment."""
+    keys: npt.NDArray[np.uint64] = ArrayFile(folder / name / "documents.arrays", "documents")["key"]
+    return keys
+
+
+def bury(
+    folder: Path, entries: Sequence[SegmentEntry], known: Sequence[Numbers], withdrawn: Iterable[int] = ()
+) -> list[Numbers]:
+    """Give the dead of each segment: those known, those that a later segment has again, and those withdrawn."""
+    keys = [read_keys(folder, entry.name) for entry in entries]
+    dead = [*known, *(np.zeros(0, np.int64) for _ in range(len(entries) - len(known)))]
+    if not keys:
+        return dead
+    gone = np.array(sorted(withdrawn), np.uint64)
     owner = np.repeat(np.arange(len(keys)), [len(k) for k in keys])
-    place = np.concatenate([np.arange(len(k)) for k in keys])
+    place = np.concatenate([np.arange(len(k), dtype=np.int64) for k in keys])
     flat = np.concatenate(keys)
     order = np.lexsort((owner, flat))
-    replaced = order[:-1][flat[order[:-1]] == flat[order[1:]]]
-    dead = [tuple(sorted(place[replaced[owner[replaced] == number]].tolist())) for number in range(len(keys))]
-    return tuple(SegmentEntry(e.name, e.documents, d) for e, d in zip(entries, dead, strict=True))
+    replaced = np.zeros(len(flat), np.bool_)
+    replaced[order[:-1]] = flat[order[:-1]] == flat[order[1:]]
+    replaced |= np.isin(flat, gone)
+    return [np.union1d(d, place[replaced & (owner == number)]) for number, d in enumerate(dead)]
 
 
-def _sweep(folder: Path, keep: set[str]) -> None:
-    """Remove segments that the manifest does not name; readers that have them open keep their data."""
+def sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove what the manifest does not name; readers that have it open keep their data."""
+    keep = {entry.name for entry in manifest.segments}
     for path in folder.glob("seg-*-*"):
         if path.name not in keep:
             shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob("dead-*.arrays"):
+        if path.name != manifest.dead_file:
+            path.unlink(missing_ok=True)
+    for path in folder.glob("journal-*.log"):
+        if path.name != f"journal-{manifest.journal:06}.log":
+            path.unlink(missing_ok=True)

@@ -1,16 +1,22 @@
 """The whole index, as one generation of it stands on disk."""
 
+import copy
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from periplus.errors import CorruptFile
-from periplus.index.manifest import Manifest, read_manifest
+from periplus.index.manifest import Manifest, SegmentEntry, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.text import LANGUAGES
 
 __all__ = ["Index", "IndexStatistics"]
+
+_ATTEMPTS: Final = 20
+"""How often a generation may be replaced while we open it."""
 
 
 class IndexStatistics(msgspec.Struct, frozen=True):
@@ -31,34 +37,68 @@ class IndexStatistics(msgspec.Struct, frozen=True):
     """Documents by language; '' is unknown."""
 
 
+class _Held:
+    """A segment that is open, and what was counted in it once."""
+
+    def __init__(self, segment: Segment, dead: npt.NDArray[np.int64]) -> None:
+        self.segment = segment
+        self.dead = dead
+        self.hosts = frozenset(segment.strings("hosts"))
+        self.newest = float(segment.column("fetched").max(initial=0.0))
+        self.languages = np.bincount(segment.column("language"), minlength=256)
+
+    def with_dead(self, dead: npt.NDArray[np.int64]) -> "_Held":
+        """Give the same segment with other dead documents; files stay open and are not read again."""
+        if np.array_equal(dead, self.dead):
+            return self
+        segment = copy.copy(self.segment)
+        segment.live = segment._live_sets(dead)
+        segment.lists = segment._lists()
+        twin = copy.copy(self)
+        twin.segment, twin.dead = segment, dead
+        return twin
+
+
 class Index:
     """A snapshot of the index: immutable, so any number of threads may read it."""
 
-    def __init__(self, folder: Path, manifest: Manifest, *, verify: bool = True) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, *, verify: bool = True, before: "Index | None" = None) -> None:
         self.folder = folder
         self.manifest = manifest
-        self.segments: list[Segment] = []
-        for entry in manifest.segments:
-            dead = np.array(entry.dead, np.int64) if entry.dead else None
-            segment = Segment(folder / entry.name, dead, verify=verify)
-            if segment.documents != entry.documents:
-                raise CorruptFile(f"{folder / entry.name} has {segment.documents} documents, not {entry.documents}.")
-            self.segments.append(segment)
-        self.documents = sum(entry.documents - len(entry.dead) for entry in manifest.segments)
+        known = before._held if before else {}
+        dead = read_dead(folder, manifest)
+        self._held: dict[str, _Held] = {}
+        for entry, numbers in zip(manifest.segments, dead, strict=True):
+            held = known.get(entry.name)
+            same = held.with_dead(numbers) if held else None
+            self._held[entry.name] = same or self._open(entry, numbers, verify)
+        self.segments: list[Segment] = [held.segment for held in self._held.values()]
+        self.documents = manifest.live
         self.languages = self._count_languages()
 
+    def _open(self, entry: SegmentEntry, dead: npt.NDArray[np.int64], verify: bool) -> _Held:
+        path = self.folder / entry.name
+        segment = Segment(path, dead if len(dead) else None, verify=verify)
+        if segment.documents != entry.documents:
+            raise CorruptFile(f"{path} has {segment.documents} documents, not {entry.documents}.")
+        return _Held(segment, dead)
+
     @classmethod
-    def open(cls, folder: Path, *, verify: bool = True) -> "Index":
-        """Open the newest generation, checking every byte of it unless told not to."""
-        for attempt in range(3):
+    def open(cls, folder: Path, *, verify: bool = True, before: "Index | None" = None) -> "Index":
+        """Open the newest generation, checking every byte of it unless told not to. Share the segments of `before`."""
+        for attempt in range(_ATTEMPTS):
             manifest = read_manifest(folder)
             try:
-                return cls(folder, manifest, verify=verify)
+                return cls(folder, manifest, verify=verify, before=before)
             except CorruptFile:
-                # A build may have replaced the generation between reading the manifest and opening its files.
-                if attempt == 2 or read_manifest(folder).generation == manifest.generation:
+                # A writer may have replaced the generation between reading the manifest and opening its files.
+                if attempt + 1 == _ATTEMPTS or read_manifest(folder).generation == manifest.generation:
                     raise
         raise AssertionError("unreachable")
+
+    def renewed(self, *, verify: bool = True) -> "Index":
+        """Open the newest generation; segments that this one has too are neither opened nor verified again."""
+        return Index.open(self.folder, verify=verify, before=self)
 
     def changed(self) -> bool:
         """Say whether there is a newer generation on disk."""
@@ -70,23 +110,21 @@ class Index:
 
     def _count_languages(self) -> dict[str, int]:
         counts = np.zeros(256, np.int64)
-        for segment in self.segments:
-            counts += np.bincount(segment.column("language"), minlength=256)
+        for held in self._held.values():
+            counts += held.languages
         return {LANGUAGES[n]: int(counts[n]) for n in np.flatnonzero(counts) if n < len(LANGUAGES)}
 
     def statistics(self) -> IndexStatistics:
         """Say how large the index is."""
         parts: dict[str, int] = {}
-        hosts: set[str] = set()
-        newest, terms = 0.0, 0
         for segment in self.segments:
             for name, size in segment.sizes().items():
                 parts[name] = parts.get(name, 0) + size
-            hosts.update(segment.strings("hosts"))
-            newest = max(newest, float(segment.column("fetched").max(initial=0.0)))
-            terms += len(segment.files["lexicon"]["frequency"])
-        dead = sum(len(entry.dead) for entry in self.manifest.segments)
-        size = sum(f.stat().st_size for s in self.segments for f in (self.folder / s.name).iterdir())
+        hosts = frozenset().union(*(held.hosts for held in self._held.values()))
+        newest = max((held.newest for held in self._held.values()), default=0.0)
+        terms = sum(len(segment.files["lexicon"]["frequency"]) for segment in self.segments)
+        dead = sum(len(held.dead) for held in self._held.values())
+        size = sum(parts.values())
         return IndexStatistics(
             self.documents, dead, len(self.segments), terms, len(hosts), newest, size, parts, self.languages
         )
