@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench-quality docs lock clean
+.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-query bench-index docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -44,6 +44,22 @@ check: ## all of it: lint, types, test
 bench-quality: $(DEV_READY) ## search quality on judged collections beside BM25 (FOLDERS=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/quality.py $(FOLDERS)
+
+bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=300,1000,3000 ROUNDS=2 SEEN=1000000,10000000)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),300,1000,3000) --rounds $(or $(ROUNDS),2) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+
+BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
+	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
+
+bench-query: $(DEV_READY) ## query speed beside peers (CORPUS= QUERIES= PEERS=tantivy,lucene,pisa,bm25s SIZES= K= KEEP=)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/query.py $(BENCH_OPTIONS) $(if $(QUERIES),--queries $(QUERIES)) $(if $(K),--k $(K)) \
+		$(if $(KEEP),--keep $(KEEP)) $(ARGS)
+
+bench-index: $(DEV_READY) ## building speed and index size beside peers (CORPUS= PEERS= SIZES=)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py

@@ -1,0 +1,69 @@
+"""Figures from times: summaries, agreement, growth, and what the process takes."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Summary(NamedTuple):
+    """Times of many queries, in microseconds."""
+
+    mean: float
+    p50: float
+    p99: float
+
+
+def summarise(nanoseconds: Sequence[int]) -> Summary:
+    """Give mean, median and 99th percentile."""
+    times = np.asarray(nanoseconds, np.float64) / 1000
+    return Summary(float(times.mean()), float(np.percentile(times, 50)), float(np.percentile(times, 99)))
+
+
+def overlap(ours: Sequence[Sequence[int]], theirs: Sequence[Sequence[int]]) -> float:
+    """Give the mean share of hits that two engines have in common; two empty answers agree."""
+    shares = [len(set(a) & set(b)) / max(len(a), len(b)) if a or b else 1.0 for a, b in zip(ours, theirs, strict=True)]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Give e of value = c * size^e, by least squares; nan where there is only one size."""
+    if len(sizes) < 2 or min(values) <= 0:
+        return math.nan
+    slope, _ = np.polyfit(np.log(sizes), np.log(values), 1)
+    return float(slope)
+
+
+def use_one_core(core: int | None = None) -> int:
+    """Keep this process, and those it starts, on one core; give its number."""
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen = allowed[-1] if core is None else core
+    os.sched_setaffinity(0, {chosen})
+    return chosen
+
+
+def folder_bytes(folder: Path, without: tuple[str, ...] = ()) -> int:
+    """Give the size of the files below a folder, but for those whose name ends in one of `without`."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(without))
+    return sum(path.stat().st_size for path in files)
+
+
+def memory_mb(process: int) -> float:
+    """Give the memory of a process and its children in MB: resident, what they share counted once."""
+    total = 0.0
+    for child in [process, *_children(process)]:
+        for line in Path(f"/proc/{child}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                total += int(line.split()[1]) / 1024
+    return total
+
+
+def _children(process: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *_children(int(child))]
+    return found

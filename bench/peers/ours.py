@@ -1,0 +1,119 @@
+"""Our own engine: the only file of the benchmarks that knows our inner doors.
+
+`kernel` times the match calls over all segments with plans made beforehand, count off: what a peer's search call does.
+`run` times all of it from the prepared query: plans, matching, merging.
+"""
+
+import importlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from corpus import Asked, Passage
+from figures import folder_bytes
+from peers import Built, Engine
+from periplus.fingerprint import fingerprint
+from periplus.index import Index, build_index
+from periplus.kernels import match
+from periplus.query import All, Bag, Node, Phrase, Prepared, Scoring, Word, prepare, run
+from periplus.records import Outcome, Page, Visit
+from periplus.settings import IndexSettings
+
+PLAIN_BM25 = IndexSettings(
+    title_weight=0,
+    heading_weight=0,
+    url_weight=0,
+    anchor_weight=0,
+    emphasis_weight=0,
+    body_weight=1,
+    k1=1.2,
+    body_b=0.75,
+)
+"""Body only, as the peers score."""
+_NO_LANGUAGE = "xx"
+"""The texts are stems already: no stemming, no stop words."""
+_STORED = ("text.arrays",)
+_make_plan = importlib.import_module("periplus.query.run")._plan
+
+
+def token_visits(texts: Iterable[str]) -> Iterator[Visit]:
+    """Make pages whose key is their number and whose body is the text; all else is the least that a page can have."""
+    for number, text in enumerate(texts):
+        page = Page("https://tokenbench/", text=text, language=_NO_LANGUAGE)
+        yield Visit("https://tokenbench/", number + 1, Outcome.OK, 0.0, status=200, page=page)
+
+
+def page_visits(passages: Iterable[Passage]) -> Iterator[Visit]:
+    """Make pages as a crawl would, with title, URL and language."""
+    for url, title, text in passages:
+        page = Page(url, title=title, text=text, language="en")
+        yield Visit(url, fingerprint(url.encode()), Outcome.OK, 1.0, status=200, page=page)
+
+
+def build(visits: Iterable[Visit], folder: Path, settings: IndexSettings) -> Built:
+    """Build an index and say what it took."""
+    began = time.perf_counter()
+    build_index(visits, folder, settings)
+    seconds = time.perf_counter() - began
+    whole, plain = folder_bytes(folder), folder_bytes(folder, _STORED)
+    return Built(seconds, plain, whole - plain)
+
+
+class Ours(Engine):
+    """Our index, searched by plans made beforehand."""
+
+    name = "periplus"
+
+    def __init__(self, memory_mb: int = 1 << 14) -> None:
+        self._settings = msgspec.structs.replace(PLAIN_BM25, memory_mb=memory_mb)
+
+    def build(self, texts: Sequence[str], folder: Path) -> Built:
+        return build(token_visits(texts), folder, self._settings)
+
+    def open(self, folder: Path) -> None:
+        self.index = Index.open(folder)
+
+    def prepare(self, asked: Asked, k: int) -> Any:
+        self.k = k
+        prepared = prepare(self.index, tree(asked), Scoring())
+        return [(segment.lists, _make_plan(segment, prepared), k) for segment in self.index.segments]
+
+    def search(self, prepared: Any) -> Any:
+        return [match.match(lists, plan, k, 0) for lists, plan, k in prepared]
+
+    def hits(self, answer: Any) -> list[int]:
+        best = sorted(
+            (-float(score), int(self.index.segments[number].column("key")[document]) - 1)
+            for number, found in enumerate(answer)
+            for score, document in zip(found.scores, found.documents, strict=True)
+        )
+        return [document for _, document in best[: self.k]]
+
+
+class OursWhole(Ours):
+    """The same index, searched through `run`."""
+
+    name = "periplus run"
+
+    def prepare(self, asked: Asked, k: int) -> tuple[Prepared, int]:
+        return prepare(self.index, tree(asked), Scoring()), k
+
+    def search(self, prepared: tuple[Prepared, int]) -> Any:
+        return run(self.index, *prepared)
+
+    def hits(self, answer: Any) -> list[int]:
+        keys = [self.index.segments[s].column("key")[d] for s, d in zip(answer.segments, answer.documents, strict=True)]
+        return (np.array(keys, np.int64) - 1).tolist()
+
+
+def tree(asked: Asked) -> Node:
+    """Give the query's tree; the words are terms already."""
+    if asked.kind == "intersection":
+        return All(tuple(Word(term) for term in asked.terms))
+    if asked.kind == "phrase":
+        return Phrase(asked.terms)
+    return Bag(asked.terms)
