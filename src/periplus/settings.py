@@ -98,7 +98,7 @@ class StoreSettings(_Room, frozen=True):
     """How pages are kept."""
 
     compression: Annotated[str, Meta(description="WARC compression: zstd or gzip", pattern="^(zstd|gzip)$")] = "zstd"
-    level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 3
+    level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 1
     rotate_bytes: Annotated[int, Meta(description="Begin a new WARC file after this many bytes", ge=65_536)] = (
         1_073_741_824
     )

@@ -207,3 +207,33 @@ def test_the_short_way_agrees_with_the_parser(text: str, base: str | None) -> No
             address(text, base)
         return
     assert address(text, base) == expected
+
+
+BASES = (
+    "http://a.test/x/y",
+    "http://a.tes/x/y",
+    "http://a.test",
+    "https://a.test/x",
+    "http:////b.test/c/d",
+    "http:/c.test/d/e",
+    "http:///d.test/x",
+    "http://a.test:81/x",
+    "HTTP://A.test/x",
+    "http://user@a.test/x",
+    "http://a.test?x/y",
+    "http://a.test\\x",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["/p", "//q.test/p", "p", "httpfoo", "/\t/z", "?a", "http://e.test/f"]),
+            st.sampled_from(BASES),
+        ),
+        max_size=30,
+    )
+)
+def test_what_was_made_before_is_right_for_another_page_too(asked):
+    for text, base in asked:
+        assert address(text, base) == canonical_address(text, base)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 __all__ = ["SeenSet"]
 
-_NEWEST: Final = 65_536
+_NEWEST: Final = 8_192
 
 Keys = npt.NDArray[np.uint64]
 

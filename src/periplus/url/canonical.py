@@ -2,6 +2,7 @@
 
 A page has 150 links and most of them are canonical already, so two patterns recognise a text that the URL standard
 would leave as it is; only the rest pays for the parser. Both ways give the same answer, which a test holds.
+Most links of a page are on every page of its host, too: addresses made a short while ago are given out again.
 """
 
 import re
@@ -34,21 +35,52 @@ _PLAIN_RELATIVE: Final = re.compile(
 _HREF: Final = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]+)(?::([0-9]+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?\Z", re.DOTALL
 )
+_ORIGIN: Final = re.compile(r"https?://[^/\\?#]+")
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PLAIN: Final = {f"%{ord(sign):02X}": sign for sign in _UNRESERVED}
 
 _LONGEST_PLAIN: Final = 2_048
+_MOST_RECENT: Final = 32_768
+
+_recent: dict[str | tuple[str, str], Address] = {}
+"""Addresses made a short while ago: of whole URLs by their text, of paths by their origin too."""
 
 
 def address(text: str, base: str | None = None) -> Address:
     """Make the canonical address of `text`, found in the page at `base`; BadUrl if it is none, or not for us."""
-    if len(text) < _LONGEST_PLAIN:
-        plain = _plain_address(text, base)
-        if plain is not None:
-            return plain
-    return canonical_address(text, base)
+    if len(text) >= _LONGEST_PLAIN:
+        return canonical_address(text, base)
+    known = _recent.get(text)
+    if known is not None:
+        return known
+    if base is not None and text[:1] == "/":
+        # A path means the same on every page of its origin.
+        return _address_of_path(text, base)
+    made = _plain_address(text, base)
+    if made is None:
+        return canonical_address(text, base)
+    if text.startswith(("http://", "https://")):
+        _remember(text, made)
+    return made
+
+
+def _address_of_path(text: str, base: str) -> Address:
+    found = _ORIGIN.match(base)
+    key = (found[0] if found else base, text)
+    known = _recent.get(key)
+    if known is None:
+        known = _plain_address(text, base) or canonical_address(text, base)
+        _remember(key, known)
+    return known
+
+
+def _remember(key: str | tuple[str, str], made: Address) -> None:
+    # Another thread may do the same at the same time, to the same end.
+    if len(_recent) >= _MOST_RECENT:
+        _recent.clear()
+    _recent[key] = made
 
 
 def canonical_address(text: str, base: str | None = None) -> Address:

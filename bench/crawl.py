@@ -1,0 +1,185 @@
+"""Crawl speed: Periplus beside Scrapy on one loopback web of real-sized pages, one core each, and bare fetching.
+
+.venv/bin/python bench/crawl.py [--pages 300,1000,3000] [--rounds 2] [--seen 1000000]
+
+Each runs in a process of its own on one core; the web is rendered and compressed before, and served by the other core.
+Both obey robots.txt, hold the same number of requests under way, follow every link they find and keep the HTML on disk.
+Ours also writes WARC and digests, drops copies, syncs to disk every second and writes checkpoints. Scrapy runs without
+AutoThrottle, cookies, retries and statistics that nobody reads. Bare fetch is our own client given the list of all
+URLs: no reading, no storing. Of `--rounds` runs of each the fastest counts, as the machine may be busy with other work.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from crawlweb import BenchWeb
+from record import save
+
+CONNECTIONS = 64
+
+
+def ours(web: BenchWeb, port: int, folder: Path) -> int:
+    """Crawl with everything on; give the number of pages."""
+    from periplus.crawl import Crawler
+    from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
+
+    settings = Settings(
+        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=_hosts_file(web, port, folder), connections=CONNECTIONS),
+        frontier=FrontierSettings(delay=0, max_delay=0),
+        crawl=CrawlSettings(scope="web"),
+    )
+    return Crawler(folder / "data", settings, [web.urls()[0]]).run().pages
+
+
+def bare(web: BenchWeb, port: int, folder: Path) -> int:
+    """Fetch all pages and nothing else."""
+    from periplus.fetch import Fetcher
+    from periplus.records import Due, Outcome
+    from periplus.settings import FetchSettings
+    from periplus.url import address
+
+    hosts = _hosts_file(web, port, folder)
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=hosts, connections=CONNECTIONS))
+    urls = web.urls()
+    # Hosts in turn, as a polite crawl would ask them.
+    waiting = [Due(address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]
+    pages = 0
+    while waiting or fetcher.busy():
+        while waiting and fetcher.busy() < CONNECTIONS:
+            fetcher.start(waiting.pop())
+        pages += sum(fetched.outcome is Outcome.OK for fetched in fetcher.poll(0.2))
+    fetcher.close()
+    return pages
+
+
+def scrapy(web: BenchWeb, port: int, folder: Path) -> int:
+    """Crawl with Scrapy: follow all links, append every page to a file."""
+    from scrapy_peer import run
+
+    return run(web, port, folder / "pages.html", CONNECTIONS)
+
+
+def _hosts_file(web: BenchWeb, port: int, folder: Path) -> str:
+    path = folder / "hosts"
+    path.write_text("".join(f"127.0.0.1:{port} {web.name(host)}\n" for host in range(web.hosts)))
+    return str(path)
+
+
+def child(what: str, pages: int, port: int) -> None:
+    """Run one crawler in this process, on one core, and print what came of it."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-crawl-"))
+    try:
+        web = BenchWeb(pages)
+        began, used = time.monotonic(), time.process_time()
+        found = {"ours": ours, "bare": bare, "scrapy": scrapy}[what](web, port, folder)
+        result = {"pages": found, "seconds": time.monotonic() - began, "cpu": time.process_time() - used}
+        result["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(result))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def measure(what: str, pages: int, port: int, core: int) -> dict[str, float]:
+    """Run one crawler in a process of its own."""
+    command = [sys.executable, __file__, "--child", what, "--pages", str(pages), "--port", str(port)]
+    ran = subprocess.run(
+        command, stdout=subprocess.PIPE, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core})
+    )
+    result: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    return result
+
+
+def compare(pages: int, rounds: int, cores: list[int]) -> dict[str, Any]:
+    """Measure all three on one web of so many pages."""
+    server = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("crawlweb.py")), str(pages)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setaffinity(0, {cores[-1]}),
+    )
+    assert server.stdout is not None
+    assert server.stdin is not None
+    try:
+        ready = json.loads(server.stdout.readline())
+        row: dict[str, Any] = {"pages": BenchWeb(pages).pages}
+        row["page_bytes"] = ready["bytes"] // row["pages"]
+        for what in ("scrapy", "ours", "bare"):
+            runs = [measure(what, pages, ready["port"], cores[0]) for _ in range(rounds)]
+            best = min(runs, key=lambda run: run["cpu"])
+            best["pages_per_second"] = max(run["pages"] / run["seconds"] for run in runs)
+            best["pages_per_cpu_second"] = best["pages"] / best["cpu"]
+            row[what] = {name: round(value, 3) for name, value in best.items()}
+            if best["pages"] != row["pages"]:
+                print(f"{what} found {best['pages']:.0f} pages of {row['pages']}", file=sys.stderr)
+    finally:
+        server.stdin.close()
+        server.wait()
+    return row
+
+
+def seen_bytes(count: int) -> dict[str, float]:
+    """Measure the memory of the set of URLs seen, by the process's own size, and the time to ask it."""
+    program = (
+        "import sys,time,resource\nimport numpy as np\nfrom periplus.frontier import SeenSet\n"
+        "def rss(): return int(open('/proc/self/statm').read().split()[1])*4096\n"
+        "rng=np.random.default_rng(1)\n"
+        "def fill(seen, n):\n"
+        "    for at in range(0,n,150):\n"
+        "        keys=rng.integers(0,2**63,min(150,n-at),dtype=np.uint64).tolist()\n"
+        "        seen.update([keys[p] for p in seen.unseen(keys)])\n"
+        "fill(SeenSet(),50_000)\n"  # what Python and NumPy take once is no URL's
+        "seen=SeenSet(); before=rss(); began=time.monotonic()\n"
+        "fill(seen,int(sys.argv[1]))\n"
+        "took=time.monotonic()-began\n"
+        "peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*1024\n"
+        "print(len(seen),(rss()-before)/len(seen),(peak-before)/len(seen),took/len(seen)*1e6)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, str(count)], stdout=subprocess.PIPE, check=True, text=True)
+    urls, held, peak, took = map(float, ran.stdout.split())
+    return {"urls": urls, "bytes": round(held, 2), "peak_bytes": round(peak, 2), "microseconds": round(took, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", default="300,1000,3000", help="sizes of the web, parted by commas")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seen", default="1000000,10000000", help="URLs seen to measure the memory of, or nothing")
+    parser.add_argument("--child", choices=("ours", "bare", "scrapy"), help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        child(asked.child, int(asked.pages), asked.port)
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    seen = [seen_bytes(int(count)) for count in asked.seen.split(",") if count]
+    for one in seen:
+        print(
+            f"{one['urls']:>12,.0f} URLs seen: {one['bytes']:.1f} B each, {one['microseconds']:.2f} us to ask and add"
+        )
+    print(f"{'pages':>7}{'':>10}{'pages/s':>10}{'per cpu s':>11}{'MB':>8}")
+    rows = []
+    for size in asked.pages.split(","):
+        row = compare(int(size), asked.rounds, cores)
+        rows.append(row)
+        for what in ("scrapy", "ours", "bare"):
+            one = row[what]
+            speeds = f"{one['pages_per_second']:>10,.1f}{one['pages_per_cpu_second']:>11,.1f}"
+            print(f"{row['pages']:>7,}{what:>10}{speeds}{one['memory_mb']:>8,.0f}", flush=True)
+    save("crawl", {"web": rows, "seen": seen, "connections": CONNECTIONS})
+    last = {what: rows[-1][what]["pages_per_second"] for what in ("scrapy", "ours", "bare")}
+    print(f"{last['ours'] / last['scrapy']:.1f}x Scrapy pages/s, {last['ours'] / last['bare']:.0%} of bare fetch")
+
+
+if __name__ == "__main__":
+    main()
