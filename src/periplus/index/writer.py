@@ -11,7 +11,7 @@ from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
 from periplus.index.fields import Document, Field, weights
 from periplus.index.titles import title_keys
-from periplus.kernels import invert
+from periplus.kernels import invert, lexicon, lists
 from periplus.settings import IndexSettings
 from periplus.store import compress
 from periplus.text import WordTable, language_number
@@ -55,20 +55,45 @@ def _write_postings(
     table = WordTable()
     tokens = table.split(b"".join(texts), bounds, languages)
     terms = table.terms()
-    lexicon = sorted(set(terms))
-    numbers = {term: number for number, term in enumerate(lexicon)}
+    terms_in_order = sorted(set(terms))
+    numbers = {term: number for number, term in enumerate(terms_in_order)}
     term_of_word = np.fromiter((numbers[term] for term in terms), np.int32, len(terms))
     stream = term_of_word[tokens.words] if len(terms) else tokens.words
-    by_term = invert.sort_tokens(stream, tokens.lengths, len(lexicon))
+    by_term = invert.sort_tokens(stream, tokens.lengths, len(terms_in_order))
     del stream
     lengths = tokens.lengths.reshape(len(documents), len(Field))
-    postings = invert.room(len(lexicon), *invert.count_postings(by_term))
-    invert.build_postings(by_term, _scale(lengths, settings), settings.k1, postings)
-    arrays: dict[str, npt.NDArray[Any]] = postings._asdict()
-    by_name = {name: arrays.pop(name) for name in ("frequency", "term_block", "term_max")}
-    write_arrays(folder / "postings.arrays", "postings", arrays)
-    write_arrays(folder / "lexicon.arrays", "lexicon", _strings("term", lexicon) | by_name)
+    counts = invert.count_postings(by_term, len(documents))
+    postings = invert.room(len(terms_in_order), len(tokens.words), len(documents), *counts)
+    used = invert.build_postings(by_term, _scale(lengths, settings), settings.k1, postings)
+    _write_lists(folder, postings, used)
+    _write_lexicon(folder, terms_in_order, postings)
     return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
+
+
+def _write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
+    """Write the packed postings, cut to what was used."""
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in lists.Lists._fields[:7]}
+    for name, size in zip(("stream", "sizes", "positions"), used, strict=True):
+        arrays[name] = arrays[name][:size]
+    write_arrays(folder / "postings.arrays", "postings", arrays)
+
+
+def _write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postings) -> None:
+    """Pack and write the terms with where their parts end."""
+    blob = _strings("term", terms)
+    unpacked = lexicon.Terms(
+        blob["term_blob"],
+        blob["term_start"],
+        postings.frequency,
+        postings.stream_end,
+        postings.size_end,
+        postings.position_end,
+        postings.row,
+    )
+    packed = lexicon.room(unpacked)
+    size = lexicon.pack_terms(unpacked, packed)
+    arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(terms)], np.int64)}
+    write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
 
 
 def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
