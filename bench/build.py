@@ -120,7 +120,7 @@ def main() -> None:
     print(COLUMNS)
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as scratch:
         for size in sizes_of(options, len(material.tokens)):
-            names = [name.strip() for name in options.peers.split(",") if name.strip()]
+            names = [] if options.peers == "none" else [name.strip() for name in options.peers.split(",")]
             new = measure(names, material, size, options.rounds, Path(scratch))
             print("\n".join(map(show, new)), flush=True)
             rows += new

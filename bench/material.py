@@ -25,15 +25,15 @@ class Material(NamedTuple):
 def add_options(parser: argparse.ArgumentParser, peers: str) -> None:
     """Add the options that say what is indexed and by whom."""
     parser.add_argument("--corpus", default="", help="JSONL of {id, url, title, text}, plain, .gz or .zst")
-    parser.add_argument("--peers", default=peers, help="engines to compare with")
+    parser.add_argument("--peers", default=peers, help="engines to compare with, or none")
     parser.add_argument(
         "--sizes", default="", help="passages, as numbers parted by commas; a hundredth, a tenth and all"
     )
     parser.add_argument("--words", type=int, default=200, help="words of a passage")
 
 
-def gather(options: argparse.Namespace) -> Material:
-    """Read or make the passages and tokenise them."""
+def gather(options: argparse.Namespace, most_tokens: int | None = None) -> Material:
+    """Read or make the passages and tokenise them, or only the first of them."""
     began = time.perf_counter()
     wanted = max(map(int, options.sizes.split(","))) if options.sizes else 0
     if options.corpus:
@@ -43,9 +43,11 @@ def gather(options: argparse.Namespace) -> Material:
     else:
         name = f"made-{options.words}"
         passages = list(islice(make_passages(options.words), wanted or MADE))
-    tokens = list(tokenise(passage.text for passage in passages))
+    tokens = list(tokenise(passage.text for passage in passages[:most_tokens]))
     count, seconds = sum(text.count(" ") + 1 for text in tokens), time.perf_counter() - began
-    print(f"{name}: {len(tokens):,} passages, {count:,} tokens, ready in {seconds:.0f} s", file=sys.stderr, flush=True)
+    print(
+        f"{name}: {len(passages):,} passages, {count:,} tokens, ready in {seconds:.0f} s", file=sys.stderr, flush=True
+    )
     return Material(name, passages, tokens)
 
 

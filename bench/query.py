@@ -137,7 +137,7 @@ def measure(
 def engines_of(names: str) -> list[Engine]:
     """Give ours and the peers that can be had; say what is missing."""
     engines: list[Engine] = [Ours(), OursWhole()]
-    for name in filter(None, names.split(",")):
+    for name in () if names == "none" else names.split(","):
         try:
             engines.append(load(name.strip()))
         except Absent as error:
@@ -153,14 +153,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of two calls each; the best counts")
     parser.add_argument("--keep", default="", help="folder in which peers' indexes are kept between runs")
     parser.add_argument("--no-whole", action="store_true", help="leave out the whole path, start and memory")
+    parser.add_argument("--only-whole", action="store_true", help="leave out the race of kernels")
     options = parser.parse_args()
     use_one_core()
     ready()
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as scratch:
-        material = gather(options)
+        material = gather(options, most_tokens=20_000 if options.only_whole else None)
         engines, rows = engines_of(options.peers), list[Row]()
         print(COLUMNS)
-        for size in sizes_of(options, len(material.tokens)):
+        for size in [] if options.only_whole else sizes_of(options, len(material.tokens)):
             new = measure(size, material, options, engines, Path(scratch))
             print("\n".join(map(show, new)), flush=True)
             rows += new

@@ -144,4 +144,4 @@ def test_readable() -> None:
     assert readable("text/html; charset=x")
     assert readable("")
     assert not readable("image/png")
-    assert not readable("application/pdf")
+    assert not readable("application/zip")

@@ -29,7 +29,7 @@ _TYPES: Final = {
     "text/javascript": ("js", "mjs"),
     "application/zip": ("zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "tar", "jar", "apk", "dmg", "iso"),
     "application/octet-stream": ("exe", "msi", "bin", "deb", "rpm", "dll", "swf", "torrent"),
-    "application/msword": ("doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "epub"),
+    "application/msword": ("doc", "xls", "ppt"),
 }
 _UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not readable(kind) for name in names)
 

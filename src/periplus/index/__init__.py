@@ -3,14 +3,16 @@
 In: visits (pages with their text) and signals (static ranks, anchor text). Out: a folder of immutable, checksummed,
 memory-mapped segments under one manifest, and `Index`, which reads them.
 
-`build_index` makes a whole new generation or, with `extend`, adds segments for new pages; one atomic rename of the
-manifest makes it visible. Readers keep the generation they opened. See docs/formats/segment.md.
+`build_index` makes a whole new generation or, with `extend`, adds segments for new pages; `LiveIndex` takes pages one
+by one and makes them searchable within a second. One atomic rename of the manifest makes a generation visible; readers
+keep the one they opened. See docs/formats/segment.md and docs/live-index.md.
 """
 
 from periplus.index.build import IndexCount, build_index
 from periplus.index.check import check_index
 from periplus.index.fields import FIELD_NAMES, Field
 from periplus.index.gather import Signals
+from periplus.index.live import LiveIndex
 from periplus.index.reader import Index, IndexStatistics
 from periplus.index.segment import Segment
 from periplus.index.titles import title_key
@@ -21,6 +23,7 @@ __all__ = [
     "Index",
     "IndexCount",
     "IndexStatistics",
+    "LiveIndex",
     "Segment",
     "Signals",
     "build_index",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import PeriplusError
-from periplus.index.manifest import read_manifest
+from periplus.index.manifest import Manifest, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.kernels import verify
 
@@ -19,7 +19,7 @@ __all__ = ["check_index"]
 def check_index(folder: Path, progress: Callable[[str, int, int], None] = lambda stage, done, total: None) -> list[str]:
     """Read all of an index; give a line for each fault found, none if it is sound."""
     manifest = read_manifest(folder)
-    faults: list[str] = []
+    faults = _dead_faults(folder, manifest)
     for number, entry in enumerate(manifest.segments):
         progress("checking segments", number, len(manifest.segments))
         try:
@@ -30,10 +30,16 @@ def check_index(folder: Path, progress: Callable[[str, int, int], None] = lambda
         faults += [f"{folder / entry.name}: {fault}" for fault in _faults(segment)]
         if segment.documents != entry.documents:
             faults.append(f"{folder / entry.name}: {segment.documents} documents, the manifest says {entry.documents}")
-        if any(not 0 <= number < segment.documents for number in entry.dead):
-            faults.append(f"{folder / entry.name}: a dead document that does not exist")
     progress("checking segments", len(manifest.segments), len(manifest.segments))
     return faults
+
+
+def _dead_faults(folder: Path, manifest: Manifest) -> list[str]:
+    try:
+        read_dead(folder, manifest)
+        return []
+    except PeriplusError as error:
+        return [str(error)]
 
 
 def _faults(segment: Segment) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
-from periplus.errors import CorruptFile, NewerFormat, NothingHere
+from periplus.errors import CorruptFile, DataError, DiskFailed, NewerFormat, NothingHere
 from periplus.files import write_atomically
 
 __all__ = ["FORMAT", "Manifest", "SegmentEntry", "commit", "next_number", "read_dead", "read_manifest"]
@@ -118,8 +118,20 @@ def commit(folder: Path, manifest: Manifest, dead: Sequence[Numbers]) -> Manifes
         listed = zip(manifest.segments, dead, strict=True)
         entries = tuple(SegmentEntry(e.name, e.documents, tuple(numbers.tolist())) for e, numbers in listed)
     done = msgspec.structs.replace(manifest, segments=entries, dead_file=name)
-    write_atomically(folder / _NAME, msgspec.json.encode(done))
+    try:
+        write_atomically(folder / _NAME, msgspec.json.encode(done))
+    except DiskFailed:
+        # Once the new name stands, readers see the commit: a disk that then fails to sync does not undo it.
+        if not _stands(folder, done):
+            raise
     return done
+
+
+def _stands(folder: Path, manifest: Manifest) -> bool:
+    try:
+        return read_manifest(folder).generation == manifest.generation
+    except DataError:
+        return False
 
 
 def _bitmap(numbers: Numbers, documents: int) -> npt.NDArray[np.uint8]:

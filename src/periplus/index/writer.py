@@ -16,7 +16,15 @@ from periplus.settings import IndexSettings
 from periplus.store import compress
 from periplus.text import WordTable, language_number
 
-__all__ = ["write_segment"]
+__all__ = [
+    "order_documents",
+    "scale_fields",
+    "write_columns",
+    "write_lexicon",
+    "write_lists",
+    "write_segment",
+    "write_text",
+]
 
 _TIERS: Final = 4
 _TEXT_BLOCK: Final = 32_768
@@ -26,18 +34,18 @@ def write_segment(
     folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
 ) -> None:
     """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
-    order = _order(batch, static)
+    order = order_documents(batch, static)
     documents = [batch[i] for i in order]
     with disk_errors(folder):
         folder.mkdir(parents=True)
     lengths, titles = _write_postings(folder, documents, settings)
-    _write_columns(folder, documents, static[order], lengths, titles)
-    _write_text(folder, documents)
+    write_columns(folder, documents, static[order], lengths, titles)
+    write_text(folder, documents)
     with disk_errors(folder):
         sync_folder(folder.parent)
 
 
-def _order(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def order_documents(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """Number documents so that pruning works: tiers of static rank, best first, then neighbours on the web."""
     ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
     tiers = (ranks * _TIERS // max(1, len(batch))).tolist() if static.any() else [0] * len(batch)
@@ -64,13 +72,13 @@ def _write_postings(
     lengths = tokens.lengths.reshape(len(documents), len(Field))
     counts = invert.count_postings(by_term, len(documents))
     postings = invert.room(len(terms_in_order), len(tokens.words), len(documents), *counts)
-    used = invert.build_postings(by_term, _scale(lengths, settings), settings.k1, postings)
-    _write_lists(folder, postings, used)
-    _write_lexicon(folder, terms_in_order, postings)
+    used = invert.build_postings(by_term, scale_fields(lengths, settings), settings.k1, postings)
+    write_lists(folder, postings, used)
+    write_lexicon(folder, terms_in_order, postings)
     return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
 
 
-def _write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
+def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
     """Write the packed postings, cut to what was used."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in lists.Lists._fields[:7]}
     for name, size in zip(("stream", "sizes", "positions"), used, strict=True):
@@ -78,9 +86,9 @@ def _write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, 
     write_arrays(folder / "postings.arrays", "postings", arrays)
 
 
-def _write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postings) -> None:
+def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postings) -> None:
     """Pack and write the terms with where their parts end."""
-    blob = _strings("term", terms)
+    blob = lay_strings("term", terms)
     unpacked = lexicon.Terms(
         blob["term_blob"],
         blob["term_start"],
@@ -96,7 +104,7 @@ def _write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postin
     write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
 
 
-def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
+def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
     """BM25F: what one occurrence in each field of each document counts."""
     weight, b = (np.array(values, np.float64) for values in weights(settings))
     mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
@@ -104,7 +112,7 @@ def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArr
     return scale
 
 
-def _write_columns(
+def write_columns(
     folder: Path,
     documents: Sequence[Document],
     static: npt.NDArray[np.float32],
@@ -132,15 +140,15 @@ def _write_columns(
         "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
     }
     strings: dict[str, npt.NDArray[Any]] = (
-        _strings("url", [d.url.encode() for d in documents])
-        | _strings("title", [d.title.encode("utf-8", "replace") for d in documents])
-        | _strings("hosts", [host.encode() for host in hosts])
-        | _strings("kinds", [kind.encode() for kind in kinds])
+        lay_strings("url", [d.url.encode() for d in documents])
+        | lay_strings("title", [d.title.encode("utf-8", "replace") for d in documents])
+        | lay_strings("hosts", [host.encode() for host in hosts])
+        | lay_strings("kinds", [kind.encode() for kind in kinds])
     )
     write_arrays(folder / "documents.arrays", "documents", {**columns, **strings})
 
 
-def _write_text(folder: Path, documents: Sequence[Document]) -> None:
+def write_text(folder: Path, documents: Sequence[Document]) -> None:
     """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place."""
     first, starts, packed, waiting, ends = [0], [0], bytearray(), bytearray(), []
     for number, document in enumerate(documents):
@@ -160,7 +168,7 @@ def _write_text(folder: Path, documents: Sequence[Document]) -> None:
     write_arrays(folder / "text.arrays", "text", arrays)
 
 
-def _strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
+def lay_strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
     """Lay strings out as one blob and where each begins."""
     starts = np.zeros(len(values) + 1, np.int64)
     np.cumsum([len(value) for value in values], out=starts[1:])

@@ -4,79 +4,73 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
+from periplus.parse.epub import read_epub
+from periplus.parse.feeds import read_feed_page
 from periplus.parse.html import read_html
+from periplus.parse.markdown import read_markdown
+from periplus.parse.office import read_docx, read_open_document, read_pptx, read_xlsx
+from periplus.parse.pdf import read_pdf
 from periplus.parse.plain import read_plain
+from periplus.parse.services import read_json, read_wsdl, read_yaml
+from periplus.parse.sniff import UNTYPED, declared, kind_of
+from periplus.parse.xml import read_xml
 from periplus.records import Fetched, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["READERS", "parse", "readable"]
 
-Reader = Callable[[Fetched, ParseSettings], Page]
+Reader = Callable[[Fetched, ParseSettings], Page | None]
+
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+_OPEN: Final = "application/vnd.oasis.opendocument."
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "text/html": read_html,
         "application/xhtml+xml": read_html,
         "text/plain": read_plain,
+        "text/markdown": read_markdown,
+        "text/x-markdown": read_markdown,
+        "application/pdf": read_pdf,
+        "application/rss+xml": read_feed_page,
+        "application/atom+xml": read_feed_page,
+        "application/rdf+xml": read_feed_page,
+        "application/xml": read_xml,
+        "text/xml": read_xml,
+        "application/wsdl+xml": read_wsdl,
+        "application/json": read_json,
+        "application/vnd.oai.openapi+json": read_json,
+        "application/yaml": read_yaml,
+        "application/x-yaml": read_yaml,
+        "text/yaml": read_yaml,
+        "application/vnd.oai.openapi": read_yaml,
+        _OFFICE + "wordprocessingml.document": read_docx,
+        _OFFICE + "spreadsheetml.sheet": read_xlsx,
+        _OFFICE + "presentationml.presentation": read_pptx,
+        _OPEN + "text": read_open_document,
+        _OPEN + "spreadsheet": read_open_document,
+        _OPEN + "presentation": read_open_document,
+        "application/epub+zip": read_epub,
     }
 )
-
-_BINARY: Final = (
-    b"%PDF-",
-    b"PK\x03\x04",
-    b"\x1f\x8b",
-    b"\x89PNG",
-    b"\xff\xd8\xff",
-    b"GIF8",
-    b"RIFF",
-    b"\x7fELF",
-)
-_MARKUP: Final = (
-    b"<!doctype html",
-    b"<html",
-    b"<head",
-    b"<body",
-    b"<title",
-    b"<meta",
-    b"<script",
-    b"<h1",
-    b"<div",
-    b"<p>",
-)
-_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
-_LOOK: Final = 1_024
-_UNTYPED: Final = frozenset({"", "*/*", "application/octet-stream", "application/x-unknown", "unknown/unknown"})
+"""By content type; `sniff` decides on the type. An image, sound or film is read where a page shows it."""
 
 
 def readable(content_type: str) -> bool:
     """Tell whether some reader takes this content type, or might, as it says nothing."""
-    kind = _kind(content_type)
-    return kind in READERS or kind in _UNTYPED
+    kind = declared(content_type)
+    return kind in READERS or kind in UNTYPED
 
 
 def parse(fetched: Fetched, settings: ParseSettings) -> Page | None:
     """Read what was fetched into a Page; None when there is nothing in it that a reader takes. Never raises."""
-    start = fetched.body[:_LOOK]
-    kind = _kind(fetched.header("content-type"))
-    if not fetched.body or _is_binary(start):
+    if not fetched.body:
         return None
-    if kind in _UNTYPED:
-        kind = "text/html" if _looks_like_markup(start) else "text/plain"
+    kind = kind_of(fetched.body, fetched.header("content-type"), fetched.due.address.path)
     reader = READERS.get(kind)
-    return reader(fetched, settings) if reader else None
-
-
-def _kind(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-def _is_binary(start: bytes) -> bool:
-    """Tell bytes of a binary format from text, whatever the header says."""
-    if start.startswith(_BINARY):
-        return True
-    return not start.startswith(_WIDE) and start.count(b"\0") > len(start) // 16
-
-
-def _looks_like_markup(start: bytes) -> bool:
-    bare = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    return bare.startswith(_MARKUP) or (bare.startswith((b"<!--", b"<?xml")) and b"<html" in bare)
+    page = reader(fetched, settings) if reader else None
+    if page is not None and page.kind == "text/html" and reader is not read_html:
+        page = msgspec.structs.replace(page, kind=kind)
+    return page

@@ -1,0 +1,163 @@
+"""Services for programs: OpenAPI, Swagger and WSDL documents, API reference pages, portals that link to them."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from periplus.parse.charsets import decode
+from periplus.parse.head import Head
+from periplus.parse.links import Links
+from periplus.parse.tidy import one_line, paragraphs
+from periplus.parse.xmlwalk import walk
+from periplus.records import Fetched, Link, Page
+from periplus.settings import ParseSettings
+
+__all__ = ["read_json", "read_wsdl", "read_yaml", "service_of"]
+
+_MOST_BYTES: Final = 4 << 20
+_MOST_OPERATIONS: Final = 2_000
+_METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+_YAML_START: Final = re.compile(r"^(openapi|swagger)\s*:\s*['\"]?(\d+(?:\.\d+){0,2})", re.MULTILINE)
+_YAML_TITLE: Final = re.compile(r"^\s{1,8}title\s*:\s*['\"]?([^'\"\n]{1,300})", re.MULTILINE)
+_YAML_TEXT: Final = re.compile(
+    r"^\s{1,40}(?:summary|description)\s*:\s*['\"]?([^'\"\n|>][^'\"\n]{1,500})", re.MULTILINE
+)
+_YAML_PATH: Final = re.compile(r"^ {1,4}['\"]?(/[^\s:'\"]{0,300})['\"]?\s*:", re.MULTILINE)
+_DESCRIPTION_LINK: Final = re.compile(
+    r"(?:[/._-](?:openapi|swagger)(?:[._-]?v?\d)?\.(?:json|ya?ml)|/v[23]/api-docs|[?&]wsdl|\.wsdl|/swagger-ui(?:/|\b)|"
+    r"/redoc/?|/api-docs/?)(?:[?#].*)?$",
+    re.IGNORECASE,
+)
+_ENDPOINT: Final = re.compile(
+    r"(?:^|\s)(GET|POST|PUT|PATCH|DELETE)\s+(?:https?://[^\s/]+)?/[\w{}:./?=&-]*", re.MULTILINE
+)
+_REFERENCE_WORDS: Final = re.compile(
+    r"\b(?:api reference|rest api|api documentation|endpoints?|query parameters?|request body|status codes?|"
+    r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
+    re.IGNORECASE,
+)
+_LOOK: Final = 60_000
+
+
+def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
+    """Say what a web page is to somebody who looks for a service: 'api-reference', 'portal', or ''."""
+    start = text[:_LOOK]
+    endpoints = len(_ENDPOINT.findall(start))
+    words = len({found.lower() for found in _REFERENCE_WORDS.findall(start)})
+    titled = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
+    if endpoints >= 3 and (words >= 2 or titled):
+        return "api-reference"
+    if endpoints >= 1 and words >= 4 and titled:
+        return "api-reference"
+    if any(_DESCRIPTION_LINK.search(link.url) for link in links):
+        return "portal"
+    return ""
+
+
+def read_json(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Read an OpenAPI or Swagger description; any other JSON is for programs, and None."""
+    if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
+        return None
+    try:
+        document = msgspec.json.decode(fetched.body.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+    if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
+        return None
+    service = "openapi" if "openapi" in document else "swagger"
+    about = document.get("info") if isinstance(document.get("info"), dict) else {}
+    lines = [_said(about, "title"), _said(about, "description"), *_operations(document["paths"])]
+    return _page(fetched, settings, service, _said(about, "title"), lines, _servers(document), "application/json")
+
+
+def _said(where: Any, key: str) -> str:
+    value = where.get(key) if isinstance(where, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _operations(paths: dict[str, Any]) -> list[str]:
+    """Give a line for each operation: method, path, summary, description, parameters."""
+    lines: list[str] = []
+    for path, item in paths.items():
+        if not isinstance(item, dict):
+            continue
+        for method, operation in item.items():
+            if method not in _METHODS or not isinstance(operation, dict):
+                continue
+            named = operation.get("parameters")
+            names = [_said(one, "name") for one in named[:50]] if isinstance(named, list) else []
+            told = (_said(operation, key) for key in ("summary", "description", "operationId"))
+            lines.append(" ".join(filter(None, (method.upper(), str(path)[:300], *told, *names)))[:2_000])
+            if len(lines) >= _MOST_OPERATIONS:
+                return lines
+    return lines
+
+
+def _servers(document: dict[str, Any]) -> list[str]:
+    servers = document.get("servers")
+    found = [_said(server, "url") for server in servers[:20]] if isinstance(servers, list) else []
+    outside = document.get("externalDocs")
+    return [*found, _said(outside, "url")]
+
+
+def read_yaml(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Read an OpenAPI or Swagger description in YAML by its lines; any other YAML is None."""
+    text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
+    found = _YAML_START.search(text[:4_096])
+    if not found or not re.search(r"^paths\s*:", text, re.MULTILINE):
+        return None
+    title = _YAML_TITLE.search(text)
+    lines = [*_YAML_TEXT.findall(text)[:_MOST_OPERATIONS], *_YAML_PATH.findall(text)[:_MOST_OPERATIONS]]
+    return _page(fetched, settings, found[1], title[1] if title else "", lines, [], "application/yaml")
+
+
+def read_wsdl(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Read a WSDL description: services, ports, operations and what is documented; None when it is another file."""
+    lines: list[str] = []
+    places: list[str] = []
+    current: list[str] = []
+    seen = {"wsdl": False, "title": ""}
+
+    def start(name: str, attributes: dict[str, str]) -> bool:
+        current.clear()
+        if name == "definitions":
+            seen["wsdl"] = "wsdl" in " ".join(attributes.values())
+            seen["title"] = attributes.get("name", "")
+        elif name in {"service", "portType", "operation", "port"}:
+            lines.append(f"{name} {attributes.get('name', '')}")
+            seen["title"] = seen["title"] or attributes.get("name", "")
+        elif name == "address":
+            places.append(attributes.get("location", ""))
+        return bool(seen["wsdl"]) and len(lines) < _MOST_OPERATIONS
+
+    def end(name: str) -> None:
+        if name == "documentation":
+            lines.append("".join(current)[:2_000])
+        current.clear()
+
+    walk(fetched.body[:_MOST_BYTES], start, end, current.append)
+    if not seen["wsdl"]:
+        return None
+    return _page(
+        fetched, settings, "wsdl", str(seen["title"]), list(dict.fromkeys(lines)), places, "application/wsdl+xml"
+    )
+
+
+def _page(
+    fetched: Fetched, settings: ParseSettings, service: str, title: str, lines: list[str], places: list[str], kind: str
+) -> Page:
+    head = Head(fetched, fetched.due.address.url)
+    links = Links(fetched.due.address.url, settings.max_links)
+    for place in places:
+        links.add(place)
+    return Page(
+        url=fetched.due.address.url,
+        title=one_line(title, 300),
+        text=paragraphs("\n".join(lines), settings.max_text),
+        links=links.taken(head.nofollow),
+        kind=kind,
+        noindex=head.noindex,
+        nofollow=head.nofollow,
+        service=service,
+    )

@@ -1,0 +1,108 @@
+"""Merging: a merged segment is the one that a build of its live documents makes, byte for byte."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.made_pages import Ranks, random_visits
+from naive.merge import naive_tokens
+from periplus.index import Segment, build_index
+from periplus.index.merge import Size, choose_merge, merge_segments
+from periplus.kernels import merge
+from periplus.settings import IndexSettings
+
+SETTINGS = IndexSettings()
+
+
+@pytest.mark.parametrize(("parts", "dying"), [(1, 0.0), (1, 0.5), (2, 0.0), (3, 0.3), (5, 0.9), (4, 1.0)])
+def test_merged_is_as_if_built_at_once(tmp_path: Path, parts: int, dying: float) -> None:
+    visits = random_visits(parts, 130)
+    chance = random.Random(parts)
+    # Ranks differ, for pages of equal rank may go into either of two tiers.
+    ranks = Ranks({v.key: n / 200 for n, v in enumerate(chance.sample(visits, len(visits)))})
+    dead = {number for number in range(len(visits)) if chance.random() < dying}
+    folder, segments = tmp_path, []
+    for part in range(parts):
+        own = visits[part::parts]
+        build_index(own, folder / f"{part}", SETTINGS, ranks)
+        path = next((folder / f"{part}").glob("seg-*"))
+        gone = {visits[number].key for number in dead}
+        marked = np.array([n for n, key in enumerate(Segment(path).column("key")) if int(key) in gone], np.int64)
+        segments.append(Segment(path, marked))
+    maps = merge_segments(folder / "merged", segments, SETTINGS)
+    kept = [v for number, v in enumerate(visits) if number not in dead]
+    build_index(kept, folder / "whole", SETTINGS, ranks)
+    whole = next((folder / "whole").glob("seg-*"), None)
+    if whole is None:
+        assert Segment(folder / "merged").documents == 0
+        return
+    for part in ("lexicon", "postings", "documents", "text"):
+        one = (folder / "merged" / f"{part}.arrays").read_bytes()
+        assert one == (whole / f"{part}.arrays").read_bytes(), part
+    keys = Segment(whole).column("key")
+    for segment, numbers in zip(segments, maps, strict=True):
+        for document in range(segment.documents):
+            new = int(numbers[document])
+            assert segment.alive[document] == (new >= 0)
+            assert new < 0 or keys[new] == segment.column("key")[document]
+
+
+def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> None:
+    build_index(random_visits(7, 100), tmp_path, SETTINGS)
+    segment = Segment(next(tmp_path.glob("seg-*")))
+    numbers = np.full(segment.documents + 64, -1, np.int64)
+    numbers[: segment.documents] = np.arange(segment.documents)[::-1]
+    numbers[3] = -1
+    counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
+    held = segment.terms()
+    every = np.arange(len(held.frequency))
+    merge.take_tokens(segment.lists, held, every, numbers, counts, lengths, np.empty(0, np.int32), np.empty(0, np.uint32))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    terms, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
+    merge.take_tokens(segment.lists, held, every, numbers, starts[:-1].copy(), lengths, terms, positions)
+    found = merge.sort_by_term(starts, terms, positions, len(every))
+    expected = naive_tokens(segment, numbers)
+    owner = np.repeat(every, np.diff(found.starts))
+    assert list(zip(owner.tolist(), found.documents.tolist(), found.positions.tolist(), strict=True)) == expected
+    for document in range(100):
+        places = [p for _, d, p in expected if d == document]
+        for field in range(6):
+            last = max((p & (1 << 29) - 1 for p in places if p >> 29 == field), default=-1)
+            assert lengths[document, field] == last + 1
+
+
+def sizes(*live: int, tokens: int = 1000) -> dict[str, Size]:
+    return {f"s{n}": Size(count, count, tokens) for n, count in enumerate(live)}
+
+
+def test_segments_of_one_size_are_merged_when_there_are_enough() -> None:
+    assert choose_merge(sizes(*[5] * 7), SETTINGS) == []
+    assert len(choose_merge(sizes(*[5] * 8), SETTINGS)) == 8
+    assert len(choose_merge(sizes(*[5] * 8, 100_000), SETTINGS)) == 8
+    assert choose_merge(sizes(*[4**n * 300 for n in range(8)]), SETTINGS) == []
+
+
+def test_a_merge_stays_within_memory() -> None:
+    assert choose_merge(sizes(*[5] * 9, tokens=10_000_000), SETTINGS) == []
+    assert len(choose_merge(sizes(*[5] * 40, tokens=1_000_000), SETTINGS)) == 16
+
+
+@pytest.mark.parametrize(("dead", "chosen"), [(10, []), (50, ["s"])])
+def test_a_segment_with_many_dead_is_written_anew(dead: int, chosen: list[str]) -> None:
+    assert choose_merge({"s": Size(100, 100 - dead, 500)}, SETTINGS) == chosen
+
+
+def test_merging_goes_on_until_sizes_differ() -> None:
+    """Adding one document at a time leaves few segments, and each document is written a few times only."""
+    segments: dict[str, Size] = {}
+    written = 0
+    for number in range(20_000):
+        segments[f"n{number}"] = Size(1, 1, 10)
+        while names := choose_merge(segments, SETTINGS):
+            total = sum(segments.pop(name).live for name in names)
+            segments[f"m{number}"] = Size(total, total, total * 10)
+            written += total
+    assert len(segments) < 40
+    assert written < 20 * 20_000

@@ -1,0 +1,22 @@
+"""The tokens of a segment, read by its ordinary look-up, one document and term at a time."""
+
+import itertools
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Segment
+
+
+def naive_tokens(segment: Segment, numbers: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """Give (term, new document, position) of every token, in order; documents numbered below 0 are left out."""
+    lexicon = segment.files["lexicon"]
+    raw, bounds = lexicon["term_blob"].tobytes(), lexicon["term_start"].tolist()
+    found = []
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
+        term = segment.find(raw[begin:end])
+        assert term is not None
+        for document in range(segment.documents):
+            new, places = int(numbers[document]), segment.positions(term, document)[0].tolist()
+            found += [(number, new, position) for position in places if new >= 0]
+    return sorted(found)

@@ -1,0 +1,211 @@
+"""Formats made of text: feeds, Markdown, XML, and descriptions of services."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parse_pages import fetched
+
+from periplus.parse import READERS, parse
+from periplus.records import LIST_KIND, Link, Media
+from periplus.settings import ParseSettings
+
+RSS = """<?xml version="1.0"?>
+<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:media="http://search.yahoo.com/mrss/">
+<channel><title>Tides &amp; lights</title><link>https://pod.example/</link>
+<description>A &lt;b&gt;sea&lt;/b&gt; podcast</description>
+<language>en-gb</language><pubDate>Thu, 04 Mar 2021 10:00:00 GMT</pubDate>
+<image><title>Logo</title><url>https://pod.example/logo.png</url></image>
+<item><title>First &amp; last</title><link>/e/1</link><description><![CDATA[<p>How it <i>began</i>.</p>]]></description>
+<enclosure url="/a/1.mp3" length="1" type="audio/mpeg"/></item>
+<item><title>Second</title><guid>https://pod.example/e/2</guid><media:content url="https://pod.example/v/2.mp4"/></item>
+</channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title><updated>2022-05-06T00:00:00Z</updated>
+<author><name>Ada Keeper</name></author><link href="https://a.example/" /><link rel="self" href="/feed"/>
+<entry><title>One</title><link href="/one"/><link rel="enclosure" type="video/mp4" href="/one.mp4"/>
+<content type="xhtml"><div>Words <b>in</b> markup</div></content></entry></feed>"""
+
+
+@pytest.mark.parametrize("kind", ["application/rss+xml", "text/xml", "application/xml", "text/html", "text/plain", ""])
+def test_rss_by_any_name(read, kind: str) -> None:
+    page = read(RSS, kind)
+    assert page.kind == LIST_KIND
+    assert page.noindex
+    assert (page.title, page.description, page.language) == ("Tides & lights", "A sea podcast", "en")
+    assert page.published == "2021-03-04"
+    assert page.links == (Link("http://h.example/e/1", "First & last"), Link("https://pod.example/e/2", "Second"))
+    assert page.text.splitlines() == ["First & last: How it began .", "Second"]
+    assert page.media == (
+        Media("http://h.example/a/1.mp3", "audio", "First & last"),
+        Media("https://pod.example/v/2.mp4", "video", "Second"),
+    )
+
+
+def test_atom(read) -> None:
+    page = read(ATOM, "application/atom+xml")
+    assert (page.title, page.author, page.published) == ("Log", "Ada Keeper", "2022-05-06")
+    assert page.links == (Link("http://h.example/one", "One"),)
+    assert page.media == (Media("http://h.example/one.mp4", "video", "One"),)
+    assert page.text == "One: Words in markup"
+
+
+def test_a_feed_that_breaks_off_keeps_what_it_had(read) -> None:
+    assert len(read(RSS[: RSS.index("Second")], "application/rss+xml").links) == 1
+
+
+MARKDOWN = """---
+title: The keeper's book
+date: 2020-02-03
+author: Ada
+---
+Setext heading
+==============
+
+# Lights #
+
+Some **bold words** and a [link](./a.md "why"), an ![image of a lamp](/lamp.png), [by name][two] and <https://bare.example/>.
+
+- item *one*
+1. item two
+
+[two]: https://two.example/x
+
+```
+# not a heading [no](link)
+```
+<div>inline markup</div>
+"""
+
+
+def test_markdown(read) -> None:
+    page = read(MARKDOWN, "text/markdown")
+    assert (page.title, page.published, page.author) == ("The keeper's book", "2020-02-03", "Ada")
+    assert page.headings == ("Setext heading", "Lights")
+    assert page.emphasis == ("bold words",)
+    assert page.links == (
+        Link("http://h.example/d/a.md", "link"),
+        Link("https://two.example/x", "by name"),
+        Link("https://bare.example/", ""),
+    )
+    assert page.media == (Media("http://h.example/lamp.png", "image", "image of a lamp"),)
+    assert page.text.splitlines()[3:] == ["item one", "item two", "# not a heading [no](link)", "inline markup"]
+
+
+def test_markdown_by_its_name() -> None:
+    page = parse(fetched(b"# Title\n\nwords", "text/plain", "http://h.example/README.md"), ParseSettings())
+    assert page is not None
+    assert (page.kind, page.title) == ("text/markdown", "Title")
+
+
+def test_xml(read) -> None:
+    page = read("<?xml version='1.0'?><book><title>Deep</title><p href='/x'>One <b>two</b></p></book>", "text/xml")
+    assert (page.kind, page.title, page.text) == ("application/xml", "Deep", "Deep\nOne\ntwo")
+    assert page.links == (Link("http://h.example/x", ""),)
+    sitemap = read("<urlset><url><loc>http://h.example/1</loc></url></urlset>", "application/xml")
+    assert (sitemap.kind, sitemap.text, len(sitemap.links)) == (LIST_KIND, "", 1)
+
+
+def test_xhtml_sent_as_xml(read) -> None:
+    page = read("<?xml version='1.0'?><!DOCTYPE html><html><title>T</title><p>words</p></html>", "application/xml")
+    assert (page.kind, page.title) == ("text/html", "T")
+
+
+def test_entities_of_strangers_end_the_reading(try_read) -> None:
+    laughs = b'<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]><d>&b;</d>'
+    assert try_read(laughs, "text/xml") is None
+
+
+OPENAPI = {
+    "openapi": "3.0.0",
+    "info": {"title": "Tide tables", "description": "Tides for any harbour."},
+    "servers": [{"url": "https://api.tides.example/v1"}],
+    "paths": {"/tides/{harbour}": {"get": {"summary": "Tides of a day", "parameters": [{"name": "harbour"}]}}},
+}
+
+
+def test_openapi(read, try_read) -> None:
+    page = read(json.dumps(OPENAPI), "application/json")
+    assert (page.service, page.title) == ("openapi", "Tide tables")
+    assert page.text.splitlines()[-1] == "GET /tides/{harbour} Tides of a day harbour"
+    assert [link.url for link in page.links] == ["https://api.tides.example/v1"]
+    assert try_read(b'{"openapi": 1, "paths": []}', "application/json") is None
+    assert try_read(b'{"a": 1}', "application/json") is None
+    assert try_read(b'{"openapi":' + b"[" * 100_000, "application/json") is None
+
+
+def test_swagger_in_yaml(read, try_read) -> None:
+    body = 'swagger: "2.0"\ninfo:\n  title: Tide tables\npaths:\n  /tides:\n    get:\n      summary: Tides of a day\n'
+    page = read(body, "application/yaml")
+    assert (page.service, page.title, page.text) == ("swagger", "Tide tables", "Tides of a day\n/tides")
+    assert try_read(b"a: b\n", "text/yaml") is None
+
+
+def test_wsdl(read) -> None:
+    body = """<wsdl:definitions name="Tides" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/">
+    <wsdl:documentation>Tides for any harbour.</wsdl:documentation><wsdl:portType name="TidePort">
+    <wsdl:operation name="GetTide"/></wsdl:portType><wsdl:service name="TideService"><wsdl:port name="P">
+    <soap:address location="https://tides.example/soap"/></wsdl:port></wsdl:service></wsdl:definitions>"""
+    page = read(body, "text/xml")
+    assert (page.service, page.title) == ("wsdl", "Tides")
+    assert "operation GetTide" in page.text
+    assert page.links == (Link("https://tides.example/soap", ""),)
+
+
+HOSTILE = {
+    "brackets": b"[" * 200_000,
+    "images": b"![" * 100_000 + b"](" * 100_000,
+    "stars": b"**a" * 100_000,
+    "hashes": b"# " + b"#" * 200_000 + b"x",
+    "deep": b"<a>" * 300_000,
+    "attributes": b"<a " + b" ".join(b"a%d='x'" % n for n in range(100_000)) + b">",
+    "prologue": b"<?xml ?>" + b"<!-- -" * 100_000,
+    "one line": b"openapi: 3.0\n" + b"  /a" * 200_000 + b"\npaths:",
+    "spaces": b" " * 500_000 + b"<rss>",
+    "angles": b"<rss><item><title>" + b"&lt;" * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", sorted(set(READERS) - {"text/html", "application/xhtml+xml"}))
+def test_long_bodies_are_read_or_left(try_read, name: str, kind: str) -> None:
+    page = try_read(HOSTILE[name], kind)
+    assert page is None or len(page.text) <= ParseSettings().max_text
+
+
+PIECES = st.sampled_from(
+    [
+        "<rss>",
+        "<item>",
+        "</item>",
+        "<title>",
+        "</title>",
+        "<link href='x'>",
+        "# a",
+        "[a](b)",
+        "![",
+        "\n",
+        "openapi: 3.0\n",
+        "paths:\n",
+        "&amp;",
+        "<![CDATA[",
+        "]]>",
+        "<!DOCTYPE",
+        "<?xml version='1.0'?>",
+        "\x00",
+        "\ud7ff",
+        "{",
+        '"swagger"',
+        "---\n",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(sorted(READERS)),
+    st.one_of(st.binary(max_size=400), st.lists(PIECES, max_size=40).map(lambda parts: "".join(parts).encode())),
+)
+def test_nothing_raises(kind: str, body: bytes) -> None:
+    page = parse(fetched(body, kind), ParseSettings())
+    assert page is None or all(link.url.startswith("http") for link in page.links)
