@@ -36,7 +36,7 @@ def ours(web: BenchWeb, port: int, folder: Path) -> int:
 
     settings = Settings(
         fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=_hosts_file(web, port, folder), connections=CONNECTIONS),
-        frontier=FrontierSettings(delay=0, max_delay=0),
+        frontier=FrontierSettings(delay=0, max_delay=0, per_address=0),
         crawl=CrawlSettings(scope="web"),
     )
     return Crawler(folder / "data", settings, [web.urls()[0]]).run().pages

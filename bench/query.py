@@ -171,7 +171,7 @@ def main() -> None:
             print(f"  {kind:<13}" + "  ".join(f"{s['engine']} {s['exponent']}" for s in slopes if s["kind"] == kind))
         whole = {} if options.no_whole else measure_whole_path(material, options, Path(scratch))
         figures = {"corpus": material.name, "k": options.k, "rows": [r._asdict() for r in rows], "growth": slopes}
-        save("query", figures | {"whole": whole})
+        save("whole_path" if options.only_whole else "query", figures | {"whole": whole})
     print(last_line(rows))
 
 

@@ -57,7 +57,7 @@ def page_visits(passages: Iterable[Passage]) -> Iterator[Visit]:
 def build(visits: Iterable[Visit], folder: Path, settings: IndexSettings) -> Built:
     """Build an index and say what it took."""
     began = time.perf_counter()
-    build_index(visits, folder, settings)
+    build_index(visits, folder, settings, workers=1)
     seconds = time.perf_counter() - began
     whole, plain = folder_bytes(folder), folder_bytes(folder, _STORED)
     return Built(seconds, plain, whole - plain)

@@ -69,7 +69,24 @@ class FrontierSettings(_Room, frozen=True):
     max_delay: Annotated[
         float, Meta(description="Never wait longer than this many seconds between two requests to one host", ge=0)
     ] = 60.0
-    per_host: Annotated[int, Meta(description="Most URLs kept waiting for one host", ge=1)] = 100_000
+    per_host: Annotated[
+        int, Meta(description="Most URLs kept waiting in memory for one host; more of them wait on disk", ge=1)
+    ] = 100_000
+    per_domain: Annotated[
+        int, Meta(description="Hosts of one registered domain that are asked at once; 0 is no limit", ge=0)
+    ] = 4
+    per_address: Annotated[
+        int, Meta(description="Hosts behind one network address that are asked at once; 0 is no limit", ge=0)
+    ] = 16
+    host_budget: Annotated[
+        int,
+        Meta(
+            description="Requests of the last million after which a host waits behind others; grows with its fame", ge=1
+        ),
+    ] = 2_000
+    memory_mb: Annotated[
+        int, Meta(description="Memory for URLs that wait, in MB; beyond it the least promising wait on disk", ge=1)
+    ] = 256
     max_failures: Annotated[int, Meta(description="Give a host up after this many failures in a row", ge=1)] = 8
     retries: Annotated[
         int, Meta(description="How often a page that failed for a passing reason is tried again", ge=0)

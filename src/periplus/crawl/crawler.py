@@ -61,7 +61,9 @@ class Crawler:
         self._held.enter_context(lock_folder(folder / "crawl", "crawl"))
         self._store = PageStore.open(folder / "store", self._settings.store, write=True)
         self._held.callback(self._store.close)
-        self._memory = Memory.recover(folder / "crawl" / "frontier.bin", self._settings, self._store, seeds)
+        path = folder / "crawl" / "frontier.bin"
+        self._memory = Memory.recover(path, self._settings, self._store, seeds, self._now())
+        self._held.callback(self._memory.frontier.close)
         if not self._memory.harvester.seeds:
             raise BadInput(f"There is no crawl in {folder} to go on with.", "Give at least one URL to begin at.")
         self._memory.save(self._store.commit(), self._now())
@@ -179,13 +181,23 @@ class Crawler:
             return
         rules = self._memory.robots.rules(due.address.origin, now)
         if rules is None:
-            asking = Due(self._memory.robots.target(due.address))
-            self._asking[id(asking)] = due
-            self._fetcher.start(asking, any_type=True)
+            self._ask_robots(due, now)
         elif not rules.allows(due.address.path):
             self._end(due, plain_visit(due, Outcome.ROBOTS, when=now), None)
         else:
             self._fetcher.start(due, any_type=due.address.key in self._memory.harvester.lists)
+
+    def _ask_robots(self, due: Due, now: float) -> None:
+        """Ask for robots.txt; where it has moved to another host, that host's pauses hold too."""
+        target = self._memory.robots.target(due.address)
+        if target.host != due.address.host:
+            wait = self._memory.frontier.hold(target.host, now)
+            if wait > 0:
+                self._memory.frontier.postpone(due, now, wait)
+                return
+        asking = Due(target)
+        self._asking[id(asking)] = due
+        self._fetcher.start(asking, any_type=True)
 
     def _enough(self, busy: int) -> bool:
         limits, totals = self._settings.crawl, self._memory.totals
@@ -209,16 +221,19 @@ class Crawler:
         if waiting is not None:
             return self._learn_robots(waiting, fetched)
         if fetched.outcome is not Outcome.OK:
-            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), None)
+            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), None, fetched.ip)
         memory = self._memory
         as_list = fetched.due.address.key in memory.harvester.lists
         visit = page_visit(fetched, self._settings.parse, memory.originals, as_list)
         keep = fetched if visit.page is not None and not as_list else None
-        return self._end(fetched.due, visit, keep)
+        return self._end(fetched.due, visit, keep, fetched.ip)
 
     def _learn_robots(self, due: Due, fetched: Fetched) -> list[Due]:
         """Take robots.txt; the page that asked for it waits another turn, or fails as its robots.txt did."""
         now, memory = self._now(), self._memory
+        asked = fetched.due.address.host
+        if asked != due.address.host:
+            memory.frontier.release(asked, fetched.outcome, now, fetched.elapsed)
         outcome = memory.robots.learn(due.address.origin, fetched, now)
         if outcome not in (Outcome.OK, Outcome.REDIRECT):
             return self._end(due, plain_visit(due, outcome, fetched), None)
@@ -228,11 +243,11 @@ class Crawler:
             return []
         return memory.harvester.listed(rules.sitemaps, due.address.url)
 
-    def _end(self, due: Due, visit: Visit, fetched: Fetched | None) -> list[Due]:
+    def _end(self, due: Due, visit: Visit, fetched: Fetched | None, ip: str = "") -> list[Due]:
         """Write a visit down first, and only then let frontier and harvest know of it."""
         memory, now = self._memory, self._now()
         visit = self._store.append(visit, fetched)
-        memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None)
+        memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None, ip=ip)
         if memory.count(visit, due.address.host):
             self._meter.count(visit.url, now)
         return memory.harvester.harvest(visit)

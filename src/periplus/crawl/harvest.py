@@ -17,6 +17,7 @@ _MAX_LISTS: Final = 100
 """Sitemaps and feeds of one host."""
 _MAX_REPEATS: Final = 4
 """A path that names the same part this often goes round in circles."""
+_CHANCE: Final = 0.2
 _KNOWN_LINKS: Final = 200_000
 
 _TYPES: Final = {
@@ -75,10 +76,14 @@ class Harvester:
         return found
 
     def rank(self, place: Address, depth: int) -> float:
-        """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first."""
+        """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first.
+
+        A little chance, the same for the same URL, keeps equal ones from coming in the order of the page.
+        """
         parameters = place.path.count("=") if "?" in place.path else 0
         fame = math.log2(1 + self.links_to_host.get(place.host, 0))
-        return round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4, 4)
+        chance = (place.key & 0xFFFF) / 0x10000 * _CHANCE
+        return round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4 + chance, 4)
 
     def _redirect(self, visit: Visit) -> list[Due]:
         if visit.hops >= _MAX_HOPS or not visit.location:

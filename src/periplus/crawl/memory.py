@@ -26,16 +26,20 @@ class Memory:
         self._seeds_file = path.with_name("seeds.txt")
         self._noted = 0
         self.settings = settings
-        self.frontier = Frontier(settings.frontier)
+        self._spill = path.with_name("spill")
+        self.frontier = Frontier(settings.frontier, self._spill)
         self.robots = RobotsBook(settings.fetch.user_agent)
         self.harvester = Harvester(settings.crawl, ())
+        self._introduce()
         self.originals = Originals()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
         self.notes: list[str] = []
 
     @classmethod
-    def recover(cls, path: Path, settings: Settings, store: PageStore, seeds: Sequence[Address]) -> "Memory":
+    def recover(
+        cls, path: Path, settings: Settings, store: PageStore, seeds: Sequence[Address], now: float = 0.0
+    ) -> "Memory":
         """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
         memory = cls(path, settings)
         start: int | None = None
@@ -51,7 +55,7 @@ class Memory:
         if start is not None:
             for visit in store.visits(start):
                 memory._replay(visit)
-        memory.frontier.forget_busy()
+        memory.frontier.forget_busy(now if start is not None else 0.0)
         memory.frontier.revive()
         return memory
 
@@ -70,7 +74,8 @@ class Memory:
         if not state.totals.answered and state.totals.outcomes:
             self.frontier.add(self._seed_dues(self.harvester.seeds))
             return state.visits
-        self.frontier = Frontier.load(state.frontier, self.settings.frontier)
+        self.frontier.close()
+        self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
         self.harvester.lists.update(state.lists)
         self.harvester.lists_of_host.update(state.lists_of_host)
@@ -78,7 +83,13 @@ class Memory:
         self.originals = Originals(state.originals)
         self.totals = state.totals
         self.pages_of_host = state.pages_of_host
+        self._introduce()
         return state.visits
+
+    def _introduce(self) -> None:
+        """Let the frontier know of the fame of hosts, by which their budgets grow."""
+        known = self.harvester.links_to_host
+        self.frontier.reputation = lambda name: known.get(name, 0)
 
     def _replay(self, visit: Visit) -> None:
         """Do with a visit from the log what was done with it when it was live."""

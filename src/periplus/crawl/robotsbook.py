@@ -10,6 +10,9 @@ from periplus.url import address
 __all__ = ["KnownRobots", "RobotsBook"]
 
 _DAY: Final = 86_400.0
+_STALE: Final = 29 * _DAY
+"""So long after its day an old copy still speaks for a site whose robots.txt cannot be had."""
+_ASK_AGAIN: Final = 3_600.0
 _MAX_HOPS: Final = 5
 _MAX_BODY: Final = 512_000
 _NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
@@ -21,6 +24,8 @@ class KnownRobots(NamedTuple):
     origin: str
     until: float
     body: bytes
+    first: float = 0.0
+    """When it was fetched."""
 
 
 class RobotsBook:
@@ -60,9 +65,17 @@ class RobotsBook:
                 self._note(place.origin, fetched.body[:_MAX_BODY], now)
         elif outcome in _NO_RULES or outcome is Outcome.REDIRECT:
             self._note(origin, b"", now)
-        else:
+        elif not self._prolong(origin, now):
             return outcome
         return Outcome.OK
+
+    def _prolong(self, origin: str, now: float) -> bool:
+        """Go by the old copy for another while; False when there is none, or none that is young enough."""
+        known = self._known.get(origin)
+        if known is None or now > known.first + _DAY + _STALE:
+            return False
+        self._known[origin] = known._replace(until=max(known.until, now + _ASK_AGAIN))
+        return True
 
     def _follow(self, origin: str, location: str, now: float) -> bool:
         """Go where robots.txt has moved; another host's that is known already need not be asked for again."""
@@ -82,9 +95,9 @@ class RobotsBook:
         return True
 
     def _note(self, origin: str, body: bytes, now: float) -> None:
-        self._known[origin] = KnownRobots(origin, now + _DAY, body)
+        self._known[origin] = KnownRobots(origin, now + _DAY, body, now)
         self._rules.pop(origin, None)
 
     def known(self, now: float) -> tuple[KnownRobots, ...]:
         """List what is still worth knowing, for the snapshot."""
-        return tuple(robots for robots in self._known.values() if robots.until > now)
+        return tuple(robots for robots in self._known.values() if robots.first + _DAY + _STALE > now)

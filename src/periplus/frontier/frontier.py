@@ -1,27 +1,48 @@
 """The frontier: per-host queues, a heap of hosts by the time they may be asked, and the set of all URLs seen."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush, nlargest
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
+from periplus.frontier.groups import Groups
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
-from periplus.frontier.records import Entry, FrontierStatistics, Host, Snapshot, pack, unpack
+from periplus.frontier.records import Entry, FrontierStatistics, Host, Place, Snapshot, pack, unpack
 from periplus.frontier.seen import SeenSet
+from periplus.frontier.sharing import count_request, is_deferred, unknown_to_all
+from periplus.frontier.spill import SpillFolder
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
 __all__ = ["Frontier"]
 
+_ENTRY_BYTES: Final = 350
+"""What a waiting URL takes in memory, about."""
+_TURN_OF_DEFERRED: Final = 20
+_SPILL_SHARE: Final = 0.25
+"""How much of the memory is freed at once."""
+
 
 class Frontier:
     """What to fetch next. Pure state: the caller tells the time, in seconds that only grow."""
 
-    def __init__(self, settings: FrontierSettings) -> None:
+    def __init__(self, settings: FrontierSettings, spill: Path | None = None) -> None:
         self._settings = settings
+        self.reputation: Callable[[str], float] = unknown_to_all
+        """How many links from elsewhere lead to a host; its budget grows with it."""
         self._hosts: dict[str, Host] = {}
-        self._ready: list[tuple[float, float, int, str]] = []
+        self._ready: list[Place] = []
+        self._deferred: list[Place] = []
+        self._groups = Groups(settings)
+        self._spill = SpillFolder(spill) if spill is not None else None
+        self._most = settings.memory_mb * 1_000_000 // _ENTRY_BYTES
+        self._here = 0
+        """URLs that wait in memory, and on disk."""
+        self._there = 0
+        self._requests = 0
         self._seen = SeenSet()
         self._now = 0.0
         self._order = 0
@@ -40,7 +61,7 @@ class Frontier:
         for place in self._seen.unseen([due.address.key for due in batch]):
             due = batch[place]
             host = self._host(due.address.host)
-            if len(host) >= self._settings.per_host:
+            if self._spill is None and len(host) >= self._settings.per_host:
                 self._dropped += 1
                 continue
             self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, due.attempt, due.hops))
@@ -48,7 +69,11 @@ class Frontier:
             touched[host.name] = host
         self._seen.update(keys)
         for host in touched.values():
+            if len(host.queue) > self._settings.per_host:
+                self._spill_some(host, len(host.queue) // 2)
             self._schedule(host)
+        if self._here > self._most:
+            self._spill_most()
         return len(keys)
 
     def seen(self, key: int) -> bool:
@@ -58,21 +83,29 @@ class Frontier:
     def next(self, now: float) -> Due | None:
         """Give the next URL that may be fetched now, and mark its host busy; None when there is none yet."""
         self._now = max(self._now, now)
-        while self._ready and self._ready[0][0] <= now:
-            place = heappop(self._ready)
-            host = self._hosts[place[3]]
-            if host.ready != place:
-                continue
-            host.ready = None
-            self._ripen(host, now)
-            return self._take(host)
+        # Those who wait behind others have every so many turns to themselves, and never starve.
+        behind = self._requests % _TURN_OF_DEFERRED == _TURN_OF_DEFERRED - 1
+        for heap in (self._deferred, self._ready) if behind else (self._ready, self._deferred):
+            while heap and heap[0][0] <= now:
+                place = heappop(heap)
+                host = self._hosts[place[3]]
+                if host.ready != place:
+                    continue
+                host.ready = None
+                if self._groups.enter(host):
+                    self._ripen(host, now)
+                    return self._take(host)
         return None
 
     def wait(self, now: float) -> float | None:
         """Give the seconds until something may be fetched; None when nothing waits but what is under way."""
-        while self._ready and self._hosts[self._ready[0][3]].ready != self._ready[0]:
-            heappop(self._ready)
-        return max(0.0, self._ready[0][0] - now) if self._ready else None
+        soonest: float | None = None
+        for heap in (self._ready, self._deferred):
+            while heap and self._hosts[heap[0][3]].ready != heap[0]:
+                heappop(heap)
+            if heap and (soonest is None or heap[0][0] < soonest):
+                soonest = heap[0][0]
+        return None if soonest is None else max(0.0, soonest - now)
 
     def done(
         self,
@@ -82,37 +115,59 @@ class Frontier:
         elapsed: float,
         retry_after: float | None = None,
         delay: float | None = None,
+        ip: str = "",
     ) -> None:
         """Free the host of `due`, say when it may be asked again, and queue the URL again if the failure may pass."""
-        host = self._free(due, now)
-        entry = host.busy
-        assert entry is not None
-        host.busy = None
+        host, entry = self._return(due, now)
+        host.ip = ip or host.ip
         pause = self._account(host, outcome, now, elapsed, retry_after, delay)
         if outcome in RETRYABLE and entry.attempt < self._settings.retries:
             self._retries += 1
             self._waiting += not host.given_up
+            self._here += 1
             heappush(host.later, (now + pause, entry._replace(attempt=entry.attempt + 1)))
         self._schedule(host)
 
     def defer(self, due: Due, now: float, elapsed: float, delay: float | None = None) -> None:
         """Give `due` back unfetched after another request to its host (for robots.txt) that took `elapsed`."""
-        host = self._free(due, now)
-        entry = host.busy
-        assert entry is not None
-        host.busy = None
+        host, entry = self._return(due, now)
         self._account(host, Outcome.OK, now, elapsed, None, delay)
         self._push(host, entry)
         self._schedule(host)
 
     def park(self, due: Due, now: float) -> None:
         """Give `due` back and leave its host alone for the rest of this run: it has had its share."""
-        host = self._free(due, now)
-        entry = host.busy
-        assert entry is not None
-        host.busy = None
+        host, entry = self._return(due, now)
         self._push(host, entry)
         self._give_up(host)
+        self._schedule(host)
+
+    def postpone(self, due: Due, now: float, seconds: float) -> None:
+        """Give `due` back unfetched, and leave its host alone for so long."""
+        host, entry = self._return(due, now)
+        host.next_time = max(host.next_time, now + seconds)
+        self._push(host, entry)
+        self._schedule(host)
+
+    def hold(self, name: str, now: float) -> float:
+        """Ask for one turn at a host that is not in its own turn; 0.0 when it is granted, else seconds to wait.
+
+        `release` ends what was granted.
+        """
+        host = self._host(name)
+        if host.busy is not None or host.held:
+            return max(self._settings.delay, host.elapsed, 0.05)
+        if host.next_time > now:
+            return host.next_time - now
+        host.held = True
+        self._schedule(host)
+        return 0.0
+
+    def release(self, name: str, outcome: Outcome, now: float, elapsed: float) -> None:
+        """End a turn that `hold` granted: the host is left alone for as long as after any other request."""
+        host = self._hosts[name]
+        host.held = False
+        self._account(host, outcome, now, elapsed, None, None)
         self._schedule(host)
 
     def replay(self, due: Due, outcome: Outcome, now: float, elapsed: float, retry_after: float | None = None) -> None:
@@ -129,9 +184,16 @@ class Frontier:
         if again:
             self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
 
-    def forget_busy(self) -> None:
-        """After recovery: put what was under way back into its queue, less what `replay` has shown to be done."""
+    def forget_busy(self, now: float = 0.0) -> None:
+        """After recovery: put what was under way back into its queue, less what `replay` has shown to be done.
+
+        A request may have gone out at the last moment and left no trace, so every host has its full pause from `now`.
+        """
+        self._groups.clear()
         for host in self._hosts.values():
+            host.held, host.groups = False, []
+            host.next_time = max(host.next_time, now + gap(host, self._settings) if now else 0.0)
+            host.ready = None
             if host.busy is not None:
                 self._busy -= 1
                 self._push(host, host.busy)
@@ -166,31 +228,49 @@ class Frontier:
             retries=self._retries,
             given_up=self._given_up,
             dropped=self._dropped,
+            deferred=len(self._deferred),
+            spilled=self._there,
         )
 
     def dump(self) -> bytes:
         """Write everything down, politeness and what is under way included."""
+        if self._spill is not None:
+            self._spill.sync()
         seen = self._seen.keys().astype("<u8").tobytes()
         hosts = list(self._hosts.values())
-        return pack(Snapshot(self._now, self._order, self._retries, self._dropped, hosts, seen))
+        return pack(Snapshot(self._now, self._order, self._retries, self._dropped, hosts, seen, self._requests))
 
     @classmethod
-    def load(cls, data: bytes, settings: FrontierSettings) -> "Frontier":
+    def load(cls, data: bytes, settings: FrontierSettings, spill: Path | None = None) -> "Frontier":
         """Read what `dump` wrote; raise `CorruptFile` for anything else."""
         snapshot = unpack(data)
-        frontier = cls(settings)
+        frontier = cls(settings, spill)
+        if frontier._spill is not None:
+            frontier._spill.check(snapshot.hosts)
         frontier._now, frontier._order = snapshot.now, snapshot.order
         frontier._retries, frontier._dropped = snapshot.retries, snapshot.dropped
+        frontier._requests = snapshot.requests
         frontier._seen = SeenSet(np.frombuffer(snapshot.seen, "<u8"))
         frontier._hosts = {host.name: host for host in snapshot.hosts}
         for host in snapshot.hosts:
             frontier._busy += host.busy is not None
             frontier._given_up += host.given_up
             frontier._waiting += 0 if host.given_up else len(host)
+            frontier._there += sum(chunk.urls for chunk in host.spilled)
+            frontier._here += len(host.queue) + len(host.later)
+            frontier._groups.restore(host)
             if host.ready is not None:
-                frontier._ready.append(host.ready)
+                (frontier._deferred if host.deferred else frontier._ready).append(host.ready)
+            else:
+                frontier._schedule(host)
         heapify(frontier._ready)
+        heapify(frontier._deferred)
         return frontier
+
+    def close(self) -> None:
+        """Let go of the spill file, where there is one."""
+        if self._spill is not None:
+            self._spill.close()
 
     def _host(self, name: str) -> Host:
         host = self._hosts.get(name)
@@ -204,6 +284,7 @@ class Frontier:
 
     def _push(self, host: Host, entry: Entry) -> None:
         heappush(host.queue, entry)
+        self._here += 1
         self._waiting += not host.given_up
 
     def _ripen(self, host: Host, now: float) -> None:
@@ -211,8 +292,11 @@ class Frontier:
             heappush(host.queue, heappop(host.later)[1])
 
     def _take(self, host: Host) -> Due:
+        while host.spilled and (not host.queue or host.spilled[0].falling < host.queue[0].falling):
+            self._read_back(host)
         entry = heappop(host.queue)
         host.busy = entry
+        self._here -= 1
         self._waiting -= 1
         self._busy += 1
         return Due(address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
@@ -223,7 +307,16 @@ class Frontier:
         if host is None or host.busy is None or host.busy.url != due.address.url:
             raise ValueError(f"{due.address.url} is not under way")
         self._busy -= 1
+        for name in self._groups.leave(host):
+            self._schedule(self._hosts[name])
         return host
+
+    def _return(self, due: Due, now: float) -> tuple[Host, Entry]:
+        """Free the host of `due`; give both."""
+        host = self._free(due, now)
+        entry, host.busy = host.busy, None
+        assert entry is not None
+        return host, entry
 
     def _account(
         self, host: Host, outcome: Outcome, now: float, elapsed: float, retry_after: float | None, delay: float | None
@@ -231,6 +324,8 @@ class Frontier:
         """Set the host's next time and its failures; give the pause before the same URL may be tried again."""
         if outcome is Outcome.ROBOTS:
             return 0.0
+        self._requests += 1
+        count_request(host, self._requests)
         host.elapsed = elapsed
         host.crawl_delay = host.crawl_delay if delay is None else delay
         host.failures = host.failures + 1 if outcome in FAILURES else 0
@@ -250,20 +345,44 @@ class Frontier:
 
     def _schedule(self, host: Host) -> None:
         """Give a host its place among those that may be asked, or none."""
-        if host.busy is not None or host.given_up or not len(host):
+        if host.busy is not None or host.held or host.given_up or not (host.queue or host.later or host.spilled):
             host.ready = None
             return
-        soonest = host.next_time if host.queue else max(host.next_time, host.later[0][0])
+        now = bool(host.queue or host.spilled)
+        soonest = host.next_time if now else max(host.next_time, host.later[0][0])
         soonest = max(soonest, self._now)
         if host.ready is not None and host.ready[0] <= soonest:
             return
-        best = host.queue[0] if host.queue else host.later[0][1]
-        host.ready = (soonest, best.falling, self._count(), host.name)
-        heappush(self._ready, host.ready)
+        best = host.queue[0].falling if host.queue else host.spilled[0].falling if now else host.later[0][1].falling
+        host.ready = (soonest, best, self._count(), host.name)
+        host.deferred = is_deferred(host, self._requests, self.reputation(host.name), self._settings)
+        heappush(self._deferred if host.deferred else self._ready, host.ready)
+
+    def _spill_most(self) -> None:
+        """Send the least promising URLs of the longest queues to disk, until a good part of the memory is free."""
+        goal = int(self._most * (1 - _SPILL_SHARE))
+        for host in nlargest(1_000, self._hosts.values(), key=lambda host: len(host.queue)):
+            if self._spill is None or self._here <= goal or len(host.queue) < 2:
+                return
+            self._spill_some(host, max(1, len(host.queue) // 4))
+
+    def _spill_some(self, host: Host, kept: int) -> None:
+        if self._spill is not None:
+            moved = self._spill.spill(host, kept)
+            self._here -= moved
+            self._there += moved
+
+    def _read_back(self, host: Host) -> None:
+        assert self._spill is not None
+        moved = self._spill.read_back(host)
+        self._here += moved
+        self._there -= moved
 
     def _settle(self, host: Host, tries: dict[str, int]) -> None:
         """Drop from a host's queue what was done, and count the tries of the rest."""
         before = len(host)
+        while host.spilled:
+            self._read_back(host)
         limit = self._settings.retries
         kept = [
             entry._replace(attempt=entry.attempt + tries.get(entry.url, 0))
@@ -272,6 +391,7 @@ class Frontier:
         host.queue = [entry for entry in kept if entry.attempt <= limit]
         heapify(host.queue)
         host.later = []
+        self._here -= before - len(host)
         if not host.given_up:
             self._waiting -= before - len(host)
         host.ready = None

@@ -8,11 +8,15 @@ import msgspec
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.fingerprint import fingerprint
 
-__all__ = ["Entry", "FrontierStatistics", "Host", "Snapshot", "pack", "unpack"]
+__all__ = ["Chunk", "Entry", "FrontierStatistics", "Host", "Place", "Snapshot", "pack", "unpack"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIFRON"
 _VERSION: Final = 1
+
+
+Place = tuple[float, float, int, str]
+"""A host among those that wait: earliest time, best rank negated, order, name."""
 
 
 class Entry(NamedTuple):
@@ -27,6 +31,18 @@ class Entry(NamedTuple):
     hops: int = 0
 
 
+class Chunk(NamedTuple):
+    """Entries that wait on disk."""
+
+    file: int
+    offset: int
+    length: int
+    checksum: int
+    urls: int
+    falling: float
+    """The best crawl rank among them, negated."""
+
+
 class Host(msgspec.Struct, array_like=True):
     """One host: its queue, and when it may be asked again."""
 
@@ -37,7 +53,7 @@ class Host(msgspec.Struct, array_like=True):
     later: list[tuple[float, Entry]] = []
     """A heap of those to be tried again, by time."""
     busy: Entry | None = None
-    ready: tuple[float, float, int, str] | None = None
+    ready: Place | None = None
     """Its one valid place in the heap of all hosts."""
     failures: int = 0
     """In a row."""
@@ -45,9 +61,23 @@ class Host(msgspec.Struct, array_like=True):
     crawl_delay: float = 0.0
     elapsed: float = 0.0
     """Of the last request."""
+    recent: float = 0.0
+    """Requests in the window of the share penalty, faded."""
+    counted: int = 0
+    """The number of the request at which `recent` was counted."""
+    deferred: bool = False
+    """Whether its place is among the hosts that wait behind others."""
+    ip: str = ""
+    """The address that answered last."""
+    groups: list[str] = []
+    """What the request under way counts for."""
+    spilled: list[Chunk] = []
+    """What waits on disk."""
+    held: bool = False
+    """Whether another host's robots.txt is being asked for here."""
 
     def __len__(self) -> int:
-        return len(self.queue) + len(self.later)
+        return len(self.queue) + len(self.later) + sum(chunk.urls for chunk in self.spilled)
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -64,6 +94,10 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     """Hosts left alone for now: they do not answer, or have had their share."""
     dropped: int = 0
     """URLs refused because their host's queue was full."""
+    deferred: int = 0
+    """Hosts that wait behind others: over their budget or their share."""
+    spilled: int = 0
+    """URLs that wait on disk."""
 
 
 class Snapshot(msgspec.Struct, array_like=True):
@@ -75,6 +109,7 @@ class Snapshot(msgspec.Struct, array_like=True):
     dropped: int
     hosts: list[Host]
     seen: bytes
+    requests: int = 0
 
 
 def pack(snapshot: Snapshot) -> bytes:
