@@ -58,7 +58,9 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
     held = segment.terms()
     every = np.arange(len(held.frequency))
-    merge.take_tokens(segment.lists, held, every, numbers, counts, lengths, np.empty(0, np.int32), np.empty(0, np.uint32))
+    merge.take_tokens(
+        segment.lists, held, every, numbers, counts, lengths, np.empty(0, np.int32), np.empty(0, np.uint32)
+    )
     starts = np.concatenate([[0], np.cumsum(counts)])
     terms, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
     merge.take_tokens(segment.lists, held, every, numbers, starts[:-1].copy(), lengths, terms, positions)
