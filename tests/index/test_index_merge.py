@@ -56,12 +56,14 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     numbers[: segment.documents] = np.arange(segment.documents)[::-1]
     numbers[3] = -1
     counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
-    merge.count_tokens(segment.lists, numbers, counts, lengths)
+    held = segment.terms()
+    every = np.arange(len(held.frequency))
+    merge.take_tokens(
+        segment.lists, held, every, numbers, counts, lengths, np.empty(0, np.int32), np.empty(0, np.uint32)
+    )
     starts = np.concatenate([[0], np.cumsum(counts)])
     terms, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
-    blocks = segment.files["lexicon"]["term_block"]
-    every = np.arange(len(blocks) - 1)
-    merge.place_tokens(segment.lists, blocks, every, numbers, starts[:-1].copy(), terms, positions)
+    merge.take_tokens(segment.lists, held, every, numbers, starts[:-1].copy(), lengths, terms, positions)
     found = merge.sort_by_term(starts, terms, positions, len(every))
     expected = naive_tokens(segment, numbers)
     owner = np.repeat(every, np.diff(found.starts))

@@ -10,8 +10,8 @@ from periplus.index import Segment
 
 def naive_tokens(segment: Segment, numbers: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
     """Give (term, new document, position) of every token, in order; documents numbered below 0 are left out."""
-    lexicon = segment.files["lexicon"]
-    raw, bounds = lexicon["term_blob"].tobytes(), lexicon["term_start"].tolist()
+    terms = segment.terms()
+    raw, bounds = terms.blob.tobytes(), terms.start.tolist()
     found = []
     for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
         term = segment.find(raw[begin:end])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from periplus.errors import PeriplusError
 from periplus.index.manifest import Manifest, read_dead, read_manifest
 from periplus.index.segment import Segment
-from periplus.kernels import invert
+from periplus.kernels import verify
 
 __all__ = ["check_index"]
 
@@ -43,59 +43,25 @@ def _dead_faults(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _faults(segment: Segment) -> list[str]:
-    lexicon, postings = segment.files["lexicon"], segment.files["postings"]
-    entry_owner = np.repeat(np.arange(len(postings["block"])), _steps(postings["block_posting"]))
+    terms, lists = segment.terms(), segment.lists
+    ends = [(terms.stream_end, lists.stream), (terms.size_end, lists.sizes), (terms.position_end, lists.positions)]
     rules = {
-        "terms are in order": _sorted_terms(lexicon["term_blob"], lexicon["term_start"]),
-        "term entries join": _joins(lexicon["term_block"], len(postings["block"])),
-        "postings join": _joins(postings["block_posting"], len(postings["offset"])),
-        "positions join": _joins(postings["block_position"], len(postings["positions"])),
-        "blocks exist": bool((postings["block"] < len(segment.live)).all()),
-        "blocks of a term ascend": _ascend_within(postings["block"], lexicon["term_block"]),
-        "offsets fit": bool((postings["offset"] < invert.BLOCK).all()),
-        "impacts are positive": bool((postings["impact"] > 0).all()),
-        "documents exist": bool(
-            (
-                postings["block"][entry_owner].astype(np.int64) * invert.BLOCK + postings["offset"] < segment.documents
-            ).all()
-        ),
-        "block maxima are maxima": _maxima(postings["impact"], postings["block_posting"], postings["block_max"]),
-        "frequencies agree": _frequencies(lexicon, postings),
+        "terms are in order": _sorted_terms(terms.blob, terms.start),
+        "parts of terms join": all(_ends_with(end, part) for end, part in ends),
         "static ranks are bounded": bool(((segment.column("static") >= 0) & (segment.column("static") <= 1)).all()),
         "keys are distinct": len(np.unique(segment.column("key"))) == segment.documents,
     }
-    return [f"broken: {rule}" for rule, holds in rules.items() if not holds]
+    broken = [rule for rule, holds in rules.items() if not holds]
+    fault = 0 if broken else verify.verify(lists, terms, segment.documents)
+    return [f"broken: {rule}" for rule in [*broken, *([verify.FAULTS[fault]] if fault else [])]]
 
 
-def _steps(starts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    wide = starts.astype(np.int64)
-    return wide[1:] - wide[:-1]
-
-
-def _joins(starts: npt.NDArray[Any], end: int) -> bool:
-    """Runs begin at 0, never go back, and end where the data does."""
-    return len(starts) > 0 and int(starts[0]) == 0 and int(starts[-1]) == end and bool((_steps(starts) >= 0).all())
+def _ends_with(ends: npt.NDArray[np.int64], part: npt.NDArray[Any]) -> bool:
+    """Say whether ends never go back, and the last is where the data ends."""
+    return int(ends[-1] if len(ends) else 0) == len(part) and bool((ends[1:] >= ends[:-1]).all())
 
 
 def _sorted_terms(blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> bool:
     raw, bounds = blob.tobytes(), starts.tolist()
     terms = [raw[a:b] for a, b in itertools.pairwise(bounds)]
     return all(a < b for a, b in itertools.pairwise(terms))
-
-
-def _ascend_within(values: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> bool:
-    rising = _steps(values) > 0
-    first = np.zeros(len(values), np.bool_)
-    first[starts[:-1][starts[:-1] < len(values)]] = True
-    return bool((rising | first[1:]).all())
-
-
-def _maxima(impact: npt.NDArray[np.uint8], starts: npt.NDArray[Any], maxima: npt.NDArray[np.uint8]) -> bool:
-    if len(maxima) == 0:
-        return True
-    return bool((np.maximum.reduceat(impact, starts[:-1].astype(np.int64)) == maxima).all())
-
-
-def _frequencies(lexicon: Any, postings: Any) -> bool:
-    starts = postings["block_posting"].astype(np.int64)[lexicon["term_block"]]
-    return bool((np.diff(starts) == lexicon["frequency"]).all())

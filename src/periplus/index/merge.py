@@ -7,17 +7,16 @@ the mean lengths of the merged segment, and documents its order for pruning; not
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
 from periplus.index import writer
 from periplus.index.fields import Document, Field
 from periplus.index.segment import Segment
-from periplus.kernels import invert, merge
+from periplus.kernels import invert, lexicon, merge
 from periplus.settings import IndexSettings
 from periplus.text import LANGUAGES
 
@@ -65,14 +64,14 @@ def choose_merge(sizes: Mapping[str, Size], settings: IndexSettings) -> list[str
 def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSettings) -> list[Numbers]:
     """Write the live documents of `segments` as one; give for each segment where its documents went (-1: nowhere)."""
     documents, static, titles, owners = _gather(segments)
-    order = writer._order(documents, static)
+    order = writer.order_documents(documents, static)
     maps = _new_numbers(segments, owners, order)
     documents, static, titles = [documents[i] for i in order], static[order], titles[order]
     with disk_errors(folder):
         folder.mkdir(parents=True)
     lengths = _write_postings(folder, segments, maps, len(documents), settings)
-    writer._write_columns(folder, documents, static, lengths, titles)
-    writer._write_text(folder, documents)
+    writer.write_columns(folder, documents, static, lengths, titles)
+    writer.write_text(folder, documents)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return maps
@@ -125,38 +124,52 @@ def _write_postings(
 ) -> npt.NDArray[np.int32]:
     """Write lexicon and postings; give the number of tokens by document and field."""
     counts, lengths = np.zeros(documents, np.int64), np.zeros((documents, len(Field)), np.int32)
-    for segment, numbers in zip(segments, maps, strict=True):
-        merge.count_tokens(segment.lists, numbers, counts, lengths)
+    held = [segment.terms() for segment in segments]
+    for segment, terms, numbers in zip(segments, held, maps, strict=True):
+        merge.take_tokens(
+            segment.lists,
+            terms,
+            np.zeros(len(terms.frequency), np.int64),
+            numbers,
+            counts,
+            lengths,
+            np.empty(0, np.int32),
+            np.empty(0, np.uint32),
+        )
     starts = np.zeros(documents + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
-    lexicon, tokens = _tokens(segments, maps, starts)
-    postings = invert.room(len(lexicon), *invert.count_postings(tokens))
-    invert.build_postings(tokens, writer._scale(lengths, settings), settings.k1, postings)
-    arrays: dict[str, npt.NDArray[Any]] = postings._asdict()
-    by_name = {name: arrays.pop(name) for name in ("frequency", "term_block", "term_max")}
-    write_arrays(folder / "postings.arrays", "postings", arrays)
-    write_arrays(folder / "lexicon.arrays", "lexicon", writer._strings("term", lexicon) | by_name)
+    words, tokens = _tokens(segments, held, maps, starts, lengths)
+    counted = invert.count_postings(tokens, documents)
+    postings = invert.room(len(words), int(starts[-1]), documents, *counted)
+    used = invert.build_postings(tokens, writer.scale_fields(lengths, settings), settings.k1, postings)
+    writer.write_lists(folder, postings, used)
+    writer.write_lexicon(folder, words, postings)
     return lengths
 
 
-def _tokens(segments: Sequence[Segment], maps: Sequence[Numbers], starts: Numbers) -> tuple[list[bytes], invert.Sorted]:
+def _tokens(
+    segments: Sequence[Segment],
+    held: Sequence[lexicon.Terms],
+    maps: Sequence[Numbers],
+    starts: Numbers,
+    lengths: npt.NDArray[np.int32],
+) -> tuple[list[bytes], invert.Sorted]:
     """Give the terms that live documents have, in order, and all tokens by term."""
-    words = [_terms(segment) for segment in segments]
+    words = [_words(terms) for terms in held]
     every = sorted(set().union(*words))
     numbers = {term: number for number, term in enumerate(every)}
     terms, positions = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
     place = starts[:-1].copy()
-    for segment, own, documents in zip(segments, words, maps, strict=True):
-        new = np.fromiter((numbers[term] for term in own), np.int64, len(own))
-        blocks = segment.files["lexicon"]["term_block"]
-        merge.place_tokens(segment.lists, blocks, new, documents, place, terms, positions)
+    if len(terms):
+        for segment, packed, own, documents in zip(segments, held, words, maps, strict=True):
+            new = np.fromiter((numbers[term] for term in own), np.int64, len(own))
+            merge.take_tokens(segment.lists, packed, new, documents, place, lengths, terms, positions)
     used = np.bincount(terms, minlength=len(every)) > 0
     renumbered = (np.cumsum(used) - 1).astype(np.int32)
     tokens = merge.sort_by_term(starts, renumbered[terms] if len(terms) else terms, positions, int(used.sum()))
     return list(itertools.compress(every, used)), tokens
 
 
-def _terms(segment: Segment) -> list[bytes]:
-    lexicon = segment.files["lexicon"]
-    raw, bounds = lexicon["term_blob"].tobytes(), lexicon["term_start"].tolist()
+def _words(terms: lexicon.Terms) -> list[bytes]:
+    raw, bounds = terms.blob.tobytes(), terms.start.tolist()
     return [raw[a:b] for a, b in itertools.pairwise(bounds)]

@@ -122,7 +122,7 @@ class Index:
                 parts[name] = parts.get(name, 0) + size
         hosts = frozenset().union(*(held.hosts for held in self._held.values()))
         newest = max((held.newest for held in self._held.values()), default=0.0)
-        terms = sum(len(segment.files["lexicon"]["frequency"]) for segment in self.segments)
+        terms = sum(segment.term_count for segment in self.segments)
         dead = sum(len(held.dead) for held in self._held.values())
         size = sum(parts.values())
         return IndexStatistics(

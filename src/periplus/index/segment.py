@@ -9,23 +9,29 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import invert, lists
+from periplus.kernels import invert, lexicon, lists
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
 _MOST_TEXT: Final = 1 << 28
+_MOST_POSITIONS: Final = 1 << 14
+"""More positions of one term in one document than this are not given."""
 
 
 class Term(NamedTuple):
-    """A term's place in a segment."""
+    """A term's place in a segment, as `kernels.lexicon.find_term` gives it."""
 
-    begin: int
-    """Its first block entry."""
-    end: int
     frequency: int
     """Documents that have it."""
+    begin: int
+    """Where its entries begin."""
+    end: int
+    sizes: int
+    positions: int
+    row: int
+    """Its row among the dense terms, or -1."""
 
 
 class Segment:
@@ -39,7 +45,8 @@ class Segment:
                 file.check()
         self._lexicon, self._columns, self._text = (self.files[part] for part in ("lexicon", "documents", "text"))
         self.documents = len(self._columns["key"])
-        self._terms = (self._lexicon["term_blob"], self._lexicon["term_start"])
+        self.lexicon = lexicon.Lexicon(*(self._lexicon[name] for name in lexicon.Lexicon._fields))
+        self.term_count = int(self._lexicon["terms"][0])
         self.live = self._live_sets(dead)
         self.lists = self._lists()
         self._held: tuple[int, bytes] = (-1, b"")
@@ -56,7 +63,7 @@ class Segment:
 
     def _lists(self) -> lists.Lists:
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in lists.Lists._fields[:8]}
+        columns = {name: postings[name] for name in lists.Lists._fields[:7]}
         static, highest = self._columns["static"], self._columns["block_static"]
         return lists.Lists(**columns, static=static, block_static=highest, live=self.live)
 
@@ -64,22 +71,31 @@ class Segment:
         """Look a term up in the lexicon."""
         if not term:
             return None
-        number = lists.find_term(*self._terms, np.frombuffer(term, np.uint8))
-        if number < 0:
-            return None
-        blocks = self._lexicon["term_block"]
-        return Term(int(blocks[number]), int(blocks[number + 1]), int(self._lexicon["frequency"][number]))
+        found = Term(*lexicon.find_term(self.lexicon, np.frombuffer(term, np.uint8)))
+        return found if found.frequency else None
+
+    def terms(self) -> lexicon.Terms:
+        """Unpack the whole lexicon."""
+        unpacked: lexicon.Terms = lexicon.unpack_terms(self.lexicon, self.term_count)
+        return unpacked
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
-        found: tuple[npt.NDArray[np.int64], int, int] = lists.positions_in(self.lists, term.begin, term.end, document)
-        return found
+        mask, impact, code, place = lists.look_up(self.lists, term, np.array([document], np.int32))[0].tolist()
+        if not mask:
+            return np.zeros(0, np.int64), 0, 0
+        out = np.empty(_MOST_POSITIONS, np.int64)
+        count = lists.read_positions(self.lists.positions, place, code, mask, out)
+        return out[:count].copy(), impact, mask
 
     def fields(self, terms: Sequence[Term | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         """Give the fields in which `documents` have `terms`, as masks by document and term."""
-        begin = np.array([term.begin if term else 0 for term in terms], np.int64)
-        end = np.array([term.end if term else 0 for term in terms], np.int64)
-        masks: npt.NDArray[np.uint8] = lists.fields_of(self.lists, begin, end, documents)
+        masks = np.zeros((len(documents), len(terms)), np.uint8)
+        order = np.argsort(documents)
+        ascending = documents[order]
+        for number, term in enumerate(terms):
+            if term:
+                masks[order, number] = lists.look_up(self.lists, term, ascending)[:, 0]
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:

@@ -11,12 +11,20 @@ from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
 from periplus.index.fields import Document, Field, weights
 from periplus.index.titles import title_keys
-from periplus.kernels import invert
+from periplus.kernels import invert, lexicon, lists
 from periplus.settings import IndexSettings
 from periplus.store import compress
 from periplus.text import WordTable, language_number
 
-__all__ = ["write_segment"]
+__all__ = [
+    "order_documents",
+    "scale_fields",
+    "write_columns",
+    "write_lexicon",
+    "write_lists",
+    "write_segment",
+    "write_text",
+]
 
 _TIERS: Final = 4
 _TEXT_BLOCK: Final = 32_768
@@ -26,18 +34,18 @@ def write_segment(
     folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
 ) -> None:
     """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
-    order = _order(batch, static)
+    order = order_documents(batch, static)
     documents = [batch[i] for i in order]
     with disk_errors(folder):
         folder.mkdir(parents=True)
     lengths, titles = _write_postings(folder, documents, settings)
-    _write_columns(folder, documents, static[order], lengths, titles)
-    _write_text(folder, documents)
+    write_columns(folder, documents, static[order], lengths, titles)
+    write_text(folder, documents)
     with disk_errors(folder):
         sync_folder(folder.parent)
 
 
-def _order(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def order_documents(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """Number documents so that pruning works: tiers of static rank, best first, then neighbours on the web."""
     ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
     tiers = (ranks * _TIERS // max(1, len(batch))).tolist() if static.any() else [0] * len(batch)
@@ -55,23 +63,48 @@ def _write_postings(
     table = WordTable()
     tokens = table.split(b"".join(texts), bounds, languages)
     terms = table.terms()
-    lexicon = sorted(set(terms))
-    numbers = {term: number for number, term in enumerate(lexicon)}
+    terms_in_order = sorted(set(terms))
+    numbers = {term: number for number, term in enumerate(terms_in_order)}
     term_of_word = np.fromiter((numbers[term] for term in terms), np.int32, len(terms))
     stream = term_of_word[tokens.words] if len(terms) else tokens.words
-    by_term = invert.sort_tokens(stream, tokens.lengths, len(lexicon))
+    by_term = invert.sort_tokens(stream, tokens.lengths, len(terms_in_order))
     del stream
     lengths = tokens.lengths.reshape(len(documents), len(Field))
-    postings = invert.room(len(lexicon), *invert.count_postings(by_term))
-    invert.build_postings(by_term, _scale(lengths, settings), settings.k1, postings)
-    arrays: dict[str, npt.NDArray[Any]] = postings._asdict()
-    by_name = {name: arrays.pop(name) for name in ("frequency", "term_block", "term_max")}
-    write_arrays(folder / "postings.arrays", "postings", arrays)
-    write_arrays(folder / "lexicon.arrays", "lexicon", _strings("term", lexicon) | by_name)
+    counts = invert.count_postings(by_term, len(documents))
+    postings = invert.room(len(terms_in_order), len(tokens.words), len(documents), *counts)
+    used = invert.build_postings(by_term, scale_fields(lengths, settings), settings.k1, postings)
+    write_lists(folder, postings, used)
+    write_lexicon(folder, terms_in_order, postings)
     return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
 
 
-def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
+def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
+    """Write the packed postings, cut to what was used."""
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in lists.Lists._fields[:7]}
+    for name, size in zip(("stream", "sizes", "positions"), used, strict=True):
+        arrays[name] = arrays[name][:size]
+    write_arrays(folder / "postings.arrays", "postings", arrays)
+
+
+def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postings) -> None:
+    """Pack and write the terms with where their parts end."""
+    blob = lay_strings("term", terms)
+    unpacked = lexicon.Terms(
+        blob["term_blob"],
+        blob["term_start"],
+        postings.frequency,
+        postings.stream_end,
+        postings.size_end,
+        postings.position_end,
+        postings.row,
+    )
+    packed = lexicon.room(unpacked)
+    size = lexicon.pack_terms(unpacked, packed)
+    arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(terms)], np.int64)}
+    write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
+
+
+def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
     """BM25F: what one occurrence in each field of each document counts."""
     weight, b = (np.array(values, np.float64) for values in weights(settings))
     mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
@@ -79,7 +112,7 @@ def _scale(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArr
     return scale
 
 
-def _write_columns(
+def write_columns(
     folder: Path,
     documents: Sequence[Document],
     static: npt.NDArray[np.float32],
@@ -107,15 +140,15 @@ def _write_columns(
         "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
     }
     strings: dict[str, npt.NDArray[Any]] = (
-        _strings("url", [d.url.encode() for d in documents])
-        | _strings("title", [d.title.encode("utf-8", "replace") for d in documents])
-        | _strings("hosts", [host.encode() for host in hosts])
-        | _strings("kinds", [kind.encode() for kind in kinds])
+        lay_strings("url", [d.url.encode() for d in documents])
+        | lay_strings("title", [d.title.encode("utf-8", "replace") for d in documents])
+        | lay_strings("hosts", [host.encode() for host in hosts])
+        | lay_strings("kinds", [kind.encode() for kind in kinds])
     )
     write_arrays(folder / "documents.arrays", "documents", {**columns, **strings})
 
 
-def _write_text(folder: Path, documents: Sequence[Document]) -> None:
+def write_text(folder: Path, documents: Sequence[Document]) -> None:
     """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place."""
     first, starts, packed, waiting, ends = [0], [0], bytearray(), bytearray(), []
     for number, document in enumerate(documents):
@@ -135,7 +168,7 @@ def _write_text(folder: Path, documents: Sequence[Document]) -> None:
     write_arrays(folder / "text.arrays", "text", arrays)
 
 
-def _strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
+def lay_strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
     """Lay strings out as one blob and where each begins."""
     starts = np.zeros(len(values) + 1, np.int64)
     np.cumsum([len(value) for value in values], out=starts[1:])

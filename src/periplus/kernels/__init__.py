@@ -17,9 +17,21 @@ from typing import Final
 
 import numba
 
-__all__ = ["cache_folder", "compiled", "invert", "lists", "match", "merge", "pagerank", "ready", "words"]
+__all__ = [
+    "cache_folder",
+    "compiled",
+    "invert",
+    "lexicon",
+    "lists",
+    "match",
+    "merge",
+    "pagerank",
+    "ready",
+    "verify",
+    "words",
+]
 
-_MODULES: Final = ("words", "invert", "lists", "match", "merge", "pagerank")
+_MODULES: Final = ("words", "invert", "lexicon", "lists", "match", "merge", "verify", "pagerank")
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""
 
 

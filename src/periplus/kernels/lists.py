@@ -1,4 +1,4 @@
-"""Looking things up in a segment: a term in the lexicon, a block among a term's, a document's positions in a block."""
+"""Reading a segment's packed postings: entries of a term, postings of an entry, positions of a posting."""
 
 from typing import Any, NamedTuple
 
@@ -6,34 +6,36 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.invert import BLOCK
+from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, PLAIN, SHORT
+from periplus.kernels.lexicon import get_number
 
 __all__ = [
-    "MOST_POSITIONS",
+    "BODY",
     "Lists",
-    "fields_of",
-    "find_term",
+    "get_entry",
+    "look_up",
     "make_tiny_lists",
-    "positions_in",
     "read_positions",
-    "seek_block",
+    "read_term",
+    "seek_posting",
+    "skip_entry",
+    "skip_positions",
 ]
 
-MOST_POSITIONS = 1 << 16
-"""More positions of one term in one document than this are not read."""
+BODY = 1 << (FIELDS - 1)
+"""The mask of a plain posting."""
 
 
 class Lists(NamedTuple):
-    """The arrays of a segment that matching reads; see `invert.Postings` for the first eight."""
+    """The arrays of a segment that matching reads; see `invert.Postings` for the first seven."""
 
-    block: npt.NDArray[np.uint32]
-    block_max: npt.NDArray[np.uint8]
-    block_posting: npt.NDArray[np.uint32]
-    block_position: npt.NDArray[np.uint32]
-    offset: npt.NDArray[np.uint8]
-    impact: npt.NDArray[np.uint8]
-    mask: npt.NDArray[np.uint8]
+    stream: npt.NDArray[np.uint8]
+    sizes: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
+    dense_max: npt.NDArray[np.uint8]
+    dense_start: npt.NDArray[np.uint32]
+    dense_position: npt.NDArray[np.uint32]
+    plain_impact: npt.NDArray[np.uint8]
     static: npt.NDArray[np.float32]
     """Static rank by document."""
     block_static: npt.NDArray[np.float32]
@@ -43,111 +45,174 @@ class Lists(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def seek_block(lists: Lists, begin: int, end: int, block: int) -> int:  # pragma: no cover - compiled
-    """Find the entry of `block` among a leaf's entries, which are in order; -1 if it has none."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> 1
-        if lists.block[middle] < block:
-            low = middle + 1
+def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read a number of a position; give it and the place after it."""
+    value = np.int64(data[at])
+    if value < SHORT:
+        return value, at + 1
+    if value < 255:
+        return SHORT + ((value - SHORT) << 8) + np.int64(data[at + 1]), at + 2
+    value, at = get_number(data, at + 1)
+    return value + SHORT, at
+
+
+@njit(cache=True, nogil=True)
+def get_entry(stream: Any, at: int) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
+    """Read the head of an entry; give blocks since the last, kind, and where its postings begin and end."""
+    head, at = get_number(stream, at)
+    kind = head & 3
+    if kind == 0:
+        return head >> 2, 0, at + 2, at + 2 + np.int64(stream[at])
+    if kind == 1 and stream[at] >> 6 == PLAIN:
+        return head >> 2, 1, at, at + 3
+    return head >> 2, kind, at, at + kind
+
+
+@njit(cache=True, nogil=True)
+def skip_entry(lists: Any, kind: int, at: int, stop: int, size_at: int, position: int) -> tuple[int, int]:
+    """Pass over an entry's positions; give the place of the next size and of the next positions."""
+    if kind == 0:
+        size, size_at = get_number(lists.sizes, size_at)
+        return size_at, position + size
+    while at < stop:
+        code = np.int64(lists.stream[at]) >> 6
+        mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
+        position = skip_positions(lists.positions, position, code, mask)
+        at += 3 if code == PLAIN else 1
+    return size_at, position
+
+
+@njit(cache=True, nogil=True)
+def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Pass over one posting's positions."""
+    if code < PLAIN:
+        for _ in range(code + 1):
+            _, at = get_place(data, at)
+        return at
+    while mask:
+        mask &= mask - 1
+        count, at = get_place(data, at)
+        for _ in range(count):
+            _, at = get_place(data, at)
+    return at
+
+
+@njit(cache=True, nogil=True)
+def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
+    """Read one posting's positions, each with its field, into `out`; give how many. Those beyond its room are left."""
+    used = 0
+    for field in range(FIELDS):
+        if not (mask >> field) & 1:
+            continue
+        count = code + 1
+        if code == PLAIN:
+            count, at = get_place(data, at)
+        place = np.int64(0)
+        for _ in range(count):
+            step, at = get_place(data, at)
+            place += step
+            if used < len(out):
+                out[used] = (field << FIELD_SHIFT) | place
+                used += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def seek_posting(
+    lists: Lists, at: int, stop: int, position: int, offset: int
+) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
+    """Find the posting at `offset` within an entry; give its place (-1 if none), code, fields and positions' place."""
+    while at < stop:
+        byte = np.int64(lists.stream[at])
+        code = byte >> 6
+        mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
+        if byte & 63 == offset:
+            return at, code, mask, position
+        if position >= 0:
+            position = skip_positions(lists.positions, position, code, mask)
+        at += 3 if code == PLAIN else 1
+    return -1, 0, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def look_up(
+    lists: Lists, place: tuple[int, int, int, int, int, int], documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Find one term in some documents, given in ascending order.
+
+    Gives for each: its fields (0 if it is not there), its impact, the posting's code and where its positions are.
+    """
+    _, at, end, size_at, position, row = place
+    found = np.zeros((len(documents), 4), np.int64)
+    i = 0
+    block = np.int64(-1)
+    while i < len(documents):
+        if row >= 0:
+            block = documents[i] // BLOCK
+            at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
+            position = np.int64(lists.dense_position[row, block])
+            following = position
         else:
-            high = middle
-    return low if low < end and lists.block[low] == block else -1
-
-
-@njit(cache=True, nogil=True)
-def read_positions(lists: Lists, entry: int, offset: int, out: Any) -> int:  # pragma: no cover - compiled
-    """Read the positions of the document at `offset` of an entry's block into `out`; give how many."""
-    at = lists.block_position[entry]
-    for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-        wanted = lists.offset[posting] == offset
-        count = np.int64(0)
-        shift = 0
-        while True:
-            byte = np.int64(lists.positions[at])
-            at += 1
-            count |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
+            if at >= end:
                 break
-        value = np.int64(0)
-        for i in range(count):
-            step = np.int64(0)
-            shift = 0
-            while True:
-                byte = np.int64(lists.positions[at])
-                at += 1
-                step |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            value += step
-            if wanted and i < len(out):
-                out[i] = value
-        if wanted:
-            return int(count) if count < len(out) else len(out)
-    return 0
+            step, kind, at, stop = get_entry(lists.stream, at)
+            block += step
+            size_at, following = skip_entry(lists, kind, at, stop, size_at, position)
+        while i < len(documents) and documents[i] // BLOCK < block:
+            i += 1
+        while i < len(documents) and documents[i] // BLOCK == block:
+            offset = documents[i] % BLOCK
+            posting, code, mask, there = seek_posting(lists, at, stop, position, offset)
+            if posting >= 0:
+                plain = (block * PLAIN + code) * BLOCK + offset
+                impact = lists.stream[posting + 2] if code == PLAIN else lists.plain_impact[plain]
+                found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, there
+            i += 1
+        at = stop
+        position = following
+    return found
 
 
 @njit(cache=True, nogil=True)
-def positions_in(
-    lists: Lists, begin: int, end: int, document: int
-) -> tuple[npt.NDArray[np.int64], int, int]:  # pragma: no cover - compiled
-    """Give one term's positions in a document, its impact there (0 if it is not there) and its fields."""
-    empty = np.empty(0, np.int64)
-    entry = seek_block(lists, begin, end, document // BLOCK)
-    if entry < 0:
-        return empty, 0, 0
-    for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-        if lists.offset[posting] == document % BLOCK:
-            most: Any = np.int64(lists.block_position[entry + 1]) - np.int64(lists.block_position[entry])
-            out = np.empty(min(MOST_POSITIONS, most), np.int64)
-            count = read_positions(lists, entry, document % BLOCK, out)
-            return out[:count], int(lists.impact[posting]), int(lists.mask[posting])
-    return empty, 0, 0
+def read_term(
+    lists: Lists, place: tuple[int, int, int, int, int, int], tokens: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int32], Any]:
+    """Read all of a term: documents, impacts, fields, how many positions each has, and all positions.
 
-
-@njit(cache=True, nogil=True)
-def fields_of(
-    lists: Lists, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64], documents: npt.NDArray[np.int32]
-) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
-    """Give the fields in which each of some documents has each of some terms, as masks by document and term."""
-    masks = np.zeros((len(documents), len(begin)), np.uint8)
-    for row in range(len(documents)):
-        for term in range(len(begin)):
-            entry = seek_block(lists, begin[term], end[term], documents[row] // BLOCK)
-            if entry < 0:
-                continue
-            for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-                if lists.offset[posting] == documents[row] % BLOCK:
-                    masks[row, term] = lists.mask[posting]
-    return masks
-
-
-@njit(cache=True, nogil=True)
-def find_term(
-    blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], term: npt.NDArray[np.uint8]
-) -> int:  # pragma: no cover - compiled
-    """Find a term in a sorted lexicon by bisection; -1 if it is not there."""
-    low, high = 0, len(starts) - 1
-    while low < high:
-        middle = (low + high) >> 1
-        begin = starts[middle]
-        size = starts[middle + 1] - begin
-        order = 0
-        for i in range(min(size, len(term))):
-            if blob[begin + i] != term[i]:
-                order = -1 if blob[begin + i] < term[i] else 1
-                break
-        if order == 0:
-            if size == len(term):
-                return middle
-            order = -1 if size < len(term) else 1
-        if order < 0:
-            low = middle + 1
+    tokens: room for positions; a term has no more than it has bytes of them.
+    """
+    frequency, at, _, _, position, row = place
+    documents, counts = np.zeros(frequency, np.int32), np.zeros(frequency, np.int32)
+    impacts, masks = np.zeros(frequency, np.uint8), np.zeros(frequency, np.uint8)
+    positions = np.zeros(tokens, np.uint32)
+    one = np.empty(tokens, np.int64)
+    n, used = 0, 0
+    block = np.int64(-1)
+    while n < frequency:
+        if row >= 0:
+            block += 1
+            at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
+            position = np.int64(lists.dense_position[row, block])
         else:
-            high = middle
-    return -1
+            step, _, at, stop = get_entry(lists.stream, at)
+            block += step
+        while at < stop and n < frequency:
+            byte = np.int64(lists.stream[at])
+            code, offset = byte >> 6, byte & 63
+            mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
+            documents[n] = block * BLOCK + offset
+            masks[n] = mask
+            plain = (block * PLAIN + code) * BLOCK + offset
+            impacts[n] = lists.stream[at + 2] if code == PLAIN else lists.plain_impact[plain]
+            counts[n] = read_positions(lists.positions, position, code, mask, one)
+            for i in range(counts[n]):
+                positions[used + i] = one[i]
+            used += counts[n]
+            position = skip_positions(lists.positions, position, code, mask)
+            at += 3 if code == PLAIN else 1
+            n += 1
+        at = stop
+    return documents, impacts, masks, counts, positions[:used]
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -158,14 +223,13 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def make_tiny_lists() -> Lists:
     """Make a segment of one document with one term, with the types of production: segments are mapped read-only."""
     return Lists(
-        _read_only(np.zeros(1, np.uint32)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.array([0, 1], np.uint32)),
-        _read_only(np.array([0, 2], np.uint32)),
-        _read_only(np.zeros(1, np.uint8)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.ones(1, np.uint8)),
-        _read_only(np.array([1, 0], np.uint8)),
+        _read_only(np.array([5, 0], np.uint8)),
+        _read_only(np.array([0], np.uint8)),
+        _read_only(np.array([0], np.uint8)),
+        _read_only(np.zeros((1, 1), np.uint8)),
+        _read_only(np.zeros((1, 2), np.uint32)),
+        _read_only(np.zeros((1, 2), np.uint32)),
+        _read_only(np.ones(PLAIN * BLOCK, np.uint8)),
         _read_only(np.zeros(1, np.float32)),
         _read_only(np.zeros(1, np.float32)),
         np.ones(1, np.uint64),
@@ -174,7 +238,7 @@ def make_tiny_lists() -> Lists:
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    positions_in(make_tiny_lists(), 0, 1, 0)
-    fields_of(make_tiny_lists(), np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1, np.int32))
-    blob, starts = _read_only(np.array([97], np.uint8)), _read_only(np.array([0, 1], np.int64))
-    find_term(blob, starts, np.frombuffer(b"a", np.uint8))
+    lists, place = make_tiny_lists(), (1, 0, 2, 0, 0, -1)
+    look_up(lists, place, np.zeros(1, np.int32))
+    read_term(lists, place, 1)
+    read_positions(lists.positions, 0, 0, BODY, np.empty(1, np.int64))

@@ -13,8 +13,29 @@ import numpy.typing as npt
 from numba import njit
 
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.invert import BLOCK
-from periplus.kernels.lists import MOST_POSITIONS, Lists, make_tiny_lists, read_positions, seek_block
+from periplus.kernels.invert import BLOCK, PLAIN
+from periplus.kernels.lists import (
+    BODY,
+    Lists,
+    get_entry,
+    make_tiny_lists,
+    read_positions,
+    seek_posting,
+    skip_entry,
+)
+from periplus.kernels.plan import (
+    ALL,
+    AND,
+    GIVEN,
+    LEAF,
+    MAX_LEAVES,
+    OR,
+    PHRASE,
+    WITHOUT,
+    Desk,
+    Plan,
+    make_desk,
+)
 
 __all__ = [
     "ALL",
@@ -30,37 +51,8 @@ __all__ = [
     "match",
 ]
 
-LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
-"""Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
-MAX_LEAVES = 64
 _BUCKETS = 512
 _ONE = np.uint64(1)
-
-
-class Plan(NamedTuple):
-    """A query, ready to run on one segment. A leaf is one term."""
-
-    begin: npt.NDArray[np.int64]
-    """Where each leaf's block entries begin."""
-    end: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float32]
-    """What one step of impact adds to the score; 0 for leaves that only exclude."""
-    fields: npt.NDArray[np.uint8]
-    """Fields in which a posting of the leaf counts, as a mask."""
-    group: npt.NDArray[np.int32]
-    """Which word of the query a leaf stands for, or -1: a document with all words gets the bonus."""
-    groups: int
-    operation: npt.NDArray[np.int32]
-    """The program, in postfix order."""
-    argument: npt.NDArray[np.int32]
-    phrase_start: npt.NDArray[np.int32]
-    """Where each phrase's words begin in the two arrays below; one more than there are phrases."""
-    phrase_leaf: npt.NDArray[np.int32]
-    phrase_place: npt.NDArray[np.int32]
-    given: npt.NDArray[np.uint64]
-    """Sets made beforehand (a site, a language), by set and block."""
-    static_weight: float
-    bonus: float
 
 
 class Found(NamedTuple):
@@ -73,15 +65,24 @@ class Found(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def _read(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any) -> int:
+    """Read the positions of a leaf in one document of the open block; give how many."""
+    at, stop = desk.entry[leaf, 2 * block], desk.entry[leaf, 2 * block + 1]
+    _, code, mask, there = seek_posting(lists, at, stop, desk.spot[leaf, block], offset)
+    return read_positions(lists.positions, there, code, mask, out)
+
+
+@njit(cache=True, nogil=True)
 def _has_phrase(
-    lists: Lists, plan: Plan, phrase: int, entries: Any, offset: int, first: Any, other: Any
+    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
 ) -> bool:  # pragma: no cover - compiled
-    """Say whether the document at `offset` has the phrase's words at their places."""
+    """Say whether a document of the open block has the phrase's words at their places."""
     begin, end = plan.phrase_start[phrase], plan.phrase_start[phrase + 1]
-    count = read_positions(lists, entries[plan.phrase_leaf[begin]], offset, first)
+    first, other = desk.first, desk.other
+    count = _read(lists, plan, desk, plan.phrase_leaf[begin], block, offset, first)
     for word in range(begin + 1, end):
         shift = plan.phrase_place[word] - plan.phrase_place[begin]
-        size = read_positions(lists, entries[plan.phrase_leaf[word]], offset, other)
+        size = _read(lists, plan, desk, plan.phrase_leaf[word], block, offset, other)
         kept, j = 0, 0
         for i in range(count):
             wanted = first[i] + shift
@@ -127,25 +128,23 @@ def _may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma
 
 
 @njit(cache=True, nogil=True)
-def _run(
-    lists: Lists, plan: Plan, block: int, sets: Any, entries: Any, stack: Any, first: Any, other: Any
-) -> Any:  # pragma: no cover - compiled
-    """Run the program on one open block; give the set of documents that match."""
-    allowed = lists.live[block]
+def _run(lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any) -> Any:  # pragma: no cover - compiled
+    """Run the program on one open block; give the set of documents that match, within `allowed`."""
+    stack = desk.stack
     top = 0
     for step in range(len(plan.operation)):
         operation, argument = plan.operation[step], plan.argument[step]
         if operation == LEAF:
-            stack[top] = sets[argument]
+            stack[top] = desk.sets[argument]
             top += 1
         elif operation == PHRASE:
             both = allowed
             for word in range(plan.phrase_start[argument], plan.phrase_start[argument + 1]):
-                both &= sets[plan.phrase_leaf[word]]
+                both &= desk.sets[plan.phrase_leaf[word]]
             result = np.uint64(0)
             for offset in range(BLOCK):
                 bit = _ONE << np.uint64(offset)
-                if both & bit and _has_phrase(lists, plan, argument, entries, offset, first, other):
+                if both & bit and _has_phrase(lists, plan, desk, argument, block, offset):
                     result |= bit
             stack[top] = result
             top += 1
@@ -167,26 +166,33 @@ def _run(
 
 
 @njit(cache=True, nogil=True)
-def _open(
-    lists: Lists, plan: Plan, block: int, have: Any, sets: Any, entries: Any, scores: Any
-) -> None:  # pragma: no cover - compiled
+def _open(lists: Lists, plan: Plan, desk: Desk, block: int) -> None:  # pragma: no cover - compiled
     """Read a block's postings: the set of documents of each leaf, and the scores."""
-    scores[:] = 0
-    for leaf in range(len(plan.begin)):
-        sets[leaf] = 0
-        entries[leaf] = -1
+    desk.scores[:] = 0
+    have = desk.have[block]
+    base = block * PLAIN * BLOCK
+    for leaf in range(len(plan.place)):
         if not (have >> np.uint64(leaf)) & _ONE:
+            desk.sets[leaf] = 0
             continue
-        entry = seek_block(lists, plan.begin[leaf], plan.end[leaf], block)
-        entries[leaf] = entry
+        at, stop = desk.entry[leaf, 2 * block], desk.entry[leaf, 2 * block + 1]
         weight, fields = plan.weight[leaf], plan.fields[leaf]
         found = np.uint64(0)
-        for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-            if lists.mask[posting] & fields:
-                offset = lists.offset[posting]
+        while at < stop:
+            byte = np.int64(lists.stream[at])
+            offset, code = byte & 63, byte >> 6
+            if code < PLAIN:
+                impact = lists.plain_impact[base + (code << 6) + offset]
+                counts = fields & BODY
+                at += 1
+            else:
+                impact = lists.stream[at + 2]
+                counts = fields & lists.stream[at + 1]
+                at += 3
+            if counts:
                 found |= _ONE << np.uint64(offset)
-                scores[offset] += weight * np.float32(lists.impact[posting])
-        sets[leaf] = found
+                desk.scores[offset] += weight * np.float32(impact)
+        desk.sets[leaf] = found
 
 
 @njit(cache=True, nogil=True)
@@ -203,22 +209,54 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _bounds(lists: Lists, plan: Plan, bound: Any, have: Any) -> None:  # pragma: no cover - compiled
-    """Sum the weighted block maxima, and note which leaves each block has."""
-    for leaf in range(len(plan.begin)):
+def _bounds(lists: Lists, plan: Plan, desk: Desk) -> None:  # pragma: no cover - compiled
+    """Sum the weighted block maxima; note which leaves each block has, and where their postings are."""
+    phrases = len(plan.phrase_start) > 1
+    for leaf in range(len(plan.place)):
         weight = plan.weight[leaf]
         bit = _ONE << np.uint64(leaf)
-        for entry in range(plan.begin[leaf], plan.end[leaf]):
-            block = lists.block[entry]
-            bound[block] += weight * np.float32(lists.block_max[entry])
-            have[block] |= bit
+        row = plan.place[leaf, 5]
+        if row >= 0:
+            for block in range(len(desk.bound)):
+                highest = lists.dense_max[row, block]
+                if highest:
+                    desk.bound[block] += weight * np.float32(highest)
+                    desk.have[block] |= bit
+                    desk.entry[leaf, 2 * block] = lists.dense_start[row, block]
+                    desk.entry[leaf, 2 * block + 1] = lists.dense_start[row, block + 1]
+                    if phrases:
+                        desk.spot[leaf, block] = lists.dense_position[row, block]
+            continue
+        at, end = plan.place[leaf, 1], plan.place[leaf, 2]
+        size_at, spot = plan.place[leaf, 3], plan.place[leaf, 4]
+        block = np.int64(-1)
+        while at < end:
+            step, kind, at, stop = get_entry(lists.stream, at)
+            block += step
+            if kind == 0:
+                highest = lists.stream[at - 1]
+            elif stop - at == PLAIN and kind == 1:
+                highest = lists.stream[at + 2]
+            else:
+                highest = np.uint8(0)
+                for i in range(at, stop):
+                    byte = np.int64(lists.stream[i])
+                    impact = lists.plain_impact[(block * PLAIN + (byte >> 6)) * BLOCK + (byte & 63)]
+                    highest = max(highest, impact)
+            desk.bound[block] += weight * np.float32(highest)
+            desk.have[block] |= bit
+            desk.entry[leaf, 2 * block] = at
+            desk.entry[leaf, 2 * block + 1] = stop
+            if phrases:
+                desk.spot[leaf, block] = spot
+                size_at, spot = skip_entry(lists, kind, at, stop, size_at, spot)
+            at = stop
 
 
 @njit(cache=True, nogil=True)
-def _candidates(
-    lists: Lists, plan: Plan, bound: Any, have: Any, stack: Any
-) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+def _candidates(lists: Lists, plan: Plan, desk: Desk) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
     """Give the blocks that can hold a match, those with the highest bounds first (in buckets)."""
+    bound, have, stack = desk.bound, desk.have, desk.stack
     everything = False
     for operation in plan.operation:
         everything |= operation in (ALL, GIVEN)
@@ -256,57 +294,81 @@ def _candidates(
 
 
 @njit(cache=True, nogil=True)
+def _viable(lists: Lists, plan: Plan, desk: Desk, block: int, least: float) -> Any:  # pragma: no cover - compiled
+    """Give the documents of the open block whose score can still reach `least`."""
+    result = np.uint64(0)
+    for offset in range(min(BLOCK, len(lists.static) - block * BLOCK)):
+        static = np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
+        if desk.scores[offset] + static + np.float32(plan.bonus) >= least:
+            result |= _ONE << np.uint64(offset)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _count(lists: Lists, plan: Plan, desk: Desk, block: int) -> int:  # pragma: no cover - compiled
+    """Give how many documents of a block match."""
+    _open(lists, plan, desk, block)
+    matched = _run(lists, plan, desk, block, lists.live[block])
+    count = 0
+    while matched:
+        matched &= matched - _ONE
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
 def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # pragma: no cover - compiled
-    """Give the `k` best documents; of the blocks never opened for scoring, count up to `count_blocks` exactly."""
-    blocks = len(lists.live)
-    bound, have = np.zeros(blocks, np.float32), np.zeros(blocks, np.uint64)
-    stack = np.zeros(len(plan.operation) + 1, np.uint64)
-    sets, entries = np.zeros(MAX_LEAVES, np.uint64), np.zeros(MAX_LEAVES, np.int64)
-    first, other = np.empty(MOST_POSITIONS, np.int64), np.empty(MOST_POSITIONS, np.int64)
-    block_scores = np.zeros(BLOCK, np.float32)
+    """Give the `k` best documents; of the blocks never opened for scoring, count up to `count_blocks` exactly.
+
+    With `count_blocks` 0 nothing is counted that need not be looked at for the best: `total` is then a lower bound.
+    """
+    desk = make_desk(lists, plan)
     scores, documents = np.empty(k, np.float32), np.empty(k, np.int32)
-    _bounds(lists, plan, bound, have)
-    ordered = _candidates(lists, plan, bound, have, stack)
+    _bounds(lists, plan, desk)
+    ordered = _candidates(lists, plan, desk)
+    choosy = count_blocks == 0 and len(plan.phrase_start) > 1
     size, total, skipped = 0, 0, 0
     for i in range(len(ordered)):
         block = ordered[i]
-        if size == k and bound[block] < scores[0]:
+        if size == k and desk.bound[block] < scores[0]:
             ordered[skipped] = block
             skipped += 1
             continue
-        _open(lists, plan, block, have[block], sets, entries, block_scores)
-        matched = _run(lists, plan, block, sets, entries, stack, first, other)
-        full = _all_words(plan, sets) if plan.groups > 0 else np.uint64(0)
+        _open(lists, plan, desk, block)
+        allowed = lists.live[block]
+        if choosy and size == k:
+            allowed &= _viable(lists, plan, desk, block, scores[0])
+        matched = _run(lists, plan, desk, block, allowed)
+        full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
         for offset in range(BLOCK):
+            if not matched >> np.uint64(offset):
+                break
             bit = _ONE << np.uint64(offset)
             if matched & bit:
                 document = block * BLOCK + offset
-                score = block_scores[offset] + np.float32(plan.static_weight) * lists.static[document]
+                score = desk.scores[offset] + np.float32(plan.static_weight) * lists.static[document]
                 if full & bit:
                     score += np.float32(plan.bonus)
                 size = push(scores, documents, size, score, document)
                 total += 1
+    rest = 0.0
     step = max(1, (skipped + count_blocks - 1) // max(1, count_blocks))
-    counted, seen = 0, 0
-    for i in range(0, skipped, step):
-        block = ordered[i]
-        _open(lists, plan, block, have[block], sets, entries, block_scores)
-        matched = _run(lists, plan, block, sets, entries, stack, first, other)
-        seen += 1
-        while matched:
-            matched &= matched - _ONE
-            counted += 1
-    rest = counted * (skipped / seen) if seen > 0 else 0.0
+    if count_blocks > 0:
+        counted, seen = 0, 0
+        for i in range(0, skipped, step):
+            counted += _count(lists, plan, desk, ordered[i])
+            seen += 1
+        rest = counted * (skipped / seen) if seen > 0 else 0.0
     sort_best_first(scores, documents, size)
-    return Found(documents[:size], scores[:size], total + rest, step == 1)
+    exact = step == 1 if count_blocks > 0 else skipped == 0 and not choosy
+    return Found(documents[:size], scores[:size], total + rest, exact)
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists = make_tiny_lists()
     plan = Plan(
-        np.zeros(1, np.int64),
-        np.ones(1, np.int64),
+        np.array([[1, 0, 2, 0, 0, -1]], np.int64),
         np.ones(1, np.float32),
         np.full(1, 255, np.uint8),
         np.zeros(1, np.int32),

@@ -8,78 +8,87 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, Sorted
-from periplus.kernels.lists import Lists, make_tiny_lists
+from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, PLAIN, Sorted
+from periplus.kernels.lexicon import Terms
+from periplus.kernels.lists import BODY, Lists, get_entry, get_place, make_tiny_lists
 
-__all__ = ["count_tokens", "place_tokens", "sort_by_term"]
-
-
-@njit(cache=True, nogil=True)
-def _number(data: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Read a variable-length number; give it and where the next begins."""
-    value = np.int64(0)
-    shift = 0
-    while True:
-        byte = np.int64(data[at])
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return int(value), at
+__all__ = ["sort_by_term", "take_tokens"]
 
 
 @njit(cache=True, nogil=True)
-def count_tokens(
+def _entry_tokens(
     lists: Lists,
+    at: int,
+    stop: int,
+    position: int,
+    first: int,
     documents: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
+    place: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int32],
-) -> None:  # pragma: no cover - compiled
-    """Add the tokens of each document, by its new number in `documents` (-1: left out), and note field lengths."""
-    for entry in range(len(lists.block)):
-        at = np.int64(lists.block_position[entry])
-        first = np.int64(lists.block[entry]) * BLOCK
-        for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-            document = documents[first + lists.offset[posting]]
-            count, at = _number(lists.positions, at)
-            position = np.int64(0)
+    number: int,
+    terms: npt.NDArray[np.int32],
+    positions: npt.NDArray[np.uint32],
+) -> int:  # pragma: no cover - compiled
+    """Take one entry's tokens; give where its positions end. See `take_tokens`."""
+    while at < stop:
+        byte = np.int64(lists.stream[at])
+        code = byte >> 6
+        mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
+        document = documents[first + (byte & 63)]
+        for field in range(FIELDS):
+            if not (mask >> field) & 1:
+                continue
+            count = code + 1
+            if code == PLAIN:
+                count, position = get_place(lists.positions, position)
+            where = np.int64(0)
             for _ in range(count):
-                step, at = _number(lists.positions, at)
-                position += step
-                if document >= 0:
-                    field, place = position >> FIELD_SHIFT, position & ((1 << FIELD_SHIFT) - 1)
-                    lengths[document, field] = max(lengths[document, field], place + 1)
-            if document >= 0:
-                counts[document] += count
+                step, position = get_place(lists.positions, position)
+                where += step
+                if document < 0:
+                    continue
+                if len(terms):
+                    terms[place[document]] = number
+                    positions[place[document]] = (field << FIELD_SHIFT) | where
+                else:
+                    lengths[document, field] = max(lengths[document, field], where + 1)
+                place[document] += 1
+        at += 3 if code == PLAIN else 1
+    return position
 
 
 @njit(cache=True, nogil=True)
-def place_tokens(
+def take_tokens(
     lists: Lists,
-    term_block: npt.NDArray[np.int64],
+    held: Terms,
     numbers: npt.NDArray[np.int64],
     documents: npt.NDArray[np.int64],
     place: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
     terms: npt.NDArray[np.int32],
     positions: npt.NDArray[np.uint32],
 ) -> None:  # pragma: no cover - compiled
-    """Put each token, with its new term from `numbers`, where `place` says that its document goes on."""
-    for term in range(len(term_block) - 1):
-        for entry in range(term_block[term], term_block[term + 1]):
-            at = np.int64(lists.block_position[entry])
-            first = np.int64(lists.block[entry]) * BLOCK
-            for posting in range(lists.block_posting[entry], lists.block_posting[entry + 1]):
-                document = documents[first + lists.offset[posting]]
-                count, at = _number(lists.positions, at)
-                position = np.int64(0)
-                for _ in range(count):
-                    step, at = _number(lists.positions, at)
-                    position += step
-                    if document >= 0:
-                        to = place[document]
-                        place[document] = to + 1
-                        terms[to] = numbers[term]
-                        positions[to] = position
+    """Go over all tokens of a segment, with the new number of each document in `documents` (-1: left out).
+
+    Without room in `terms`, count them in `place` by new document, and note field lengths. With it, put each token,
+    with its new term from `numbers`, where `place` says that its document goes on.
+    """
+    position = np.int64(0)
+    for term in range(len(held.frequency)):
+        at = held.stream_end[term - 1] if term else np.int64(0)
+        end, row = held.stream_end[term], held.row[term]
+        block = np.int64(-1)
+        while at < end:
+            if row >= 0:
+                block += 1
+                stop = np.int64(lists.dense_start[row, block + 1])
+            else:
+                step, _, at, stop = get_entry(lists.stream, at)
+                block += step
+            position = _entry_tokens(
+                lists, at, stop, position, block * BLOCK, documents, place, lengths, numbers[term], terms, positions
+            )
+            at = stop
 
 
 @njit(cache=True, nogil=True)
@@ -107,8 +116,8 @@ def sort_by_term(
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists, documents, place = make_tiny_lists(), np.zeros(64, np.int64), np.zeros(1, np.int64)
-    count_tokens(lists, documents, place.copy(), np.zeros((1, FIELDS), np.int32))
-    terms, positions, blocks = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.array([0, 1], np.int64)
-    blocks.flags.writeable = False
-    place_tokens(lists, blocks, np.zeros(1, np.int64), documents, place, terms, positions)
+    one = np.ones(1, np.int64)
+    held = Terms(np.zeros(1, np.uint8), one, np.ones(1, np.int32), 2 * one, 0 * one, one, np.full(1, -1, np.int32))
+    terms, positions, lengths = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros((1, FIELDS), np.int32)
+    take_tokens(lists, held, np.zeros(1, np.int64), documents, place, lengths, terms, positions)
     sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)

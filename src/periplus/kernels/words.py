@@ -35,6 +35,7 @@ TABLE_SIZE = 0x30000
 _SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint64(1)
 
 
 class Fold(NamedTuple):
@@ -50,14 +51,27 @@ class Fold(NamedTuple):
 class Words(NamedTuple):
     """An open-addressing table of words, each with the number of its language."""
 
-    slots: npt.NDArray[np.int32]
-    """Word number in each slot, or -1; the length is a power of two."""
+    slots: npt.NDArray[np.uint64]
+    """Two for each place: the word's hash, and its number plus one (0 where the place is free)."""
     hashes: npt.NDArray[np.uint64]
     """By word."""
     starts: npt.NDArray[np.int64]
     """Where each word begins in `blob`; one more than there are words."""
     languages: npt.NDArray[np.uint8]
     blob: npt.NDArray[np.uint8]
+
+
+def _lower_table() -> npt.NDArray[np.uint8]:
+    table = np.zeros(256, np.uint8)
+    for byte in b"abcdefghijklmnopqrstuvwxyz0123456789":
+        table[byte] = byte
+    for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        table[byte] = byte + 32
+    return table
+
+
+_LOWER = _lower_table()
+"""For each byte, the letter or digit it stands for, in lower case; 0 for all others."""
 
 
 @njit(cache=True, nogil=True)
@@ -79,31 +93,26 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
 
 
 @njit(cache=True, nogil=True)
-def _number(word: Any, length: int, language: int, words: Words, count: int) -> int:  # pragma: no cover - compiled
-    """Find the number of a word; `count` (the next free number) means that it is new and has been entered."""
-    hashed = _SEED
-    for i in range(length):
-        hashed = (hashed ^ np.uint64(word[i])) * _PRIME
-    hashed = (hashed ^ np.uint64(language)) * _SPREAD
+def _number(
+    hashed: Any, word: Any, length: int, language: int, words: Words, count: int
+) -> int:  # pragma: no cover - compiled
+    """Find the number of a word by its hash; `count` (the next free number) means that it is new and was entered.
+
+    Two words are taken for one if all 64 bits of their hashes agree.
+    """
+    hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
     hashed ^= hashed >> np.uint64(29)
-    mask = np.uint64(len(words.slots) - 1)
+    mask = np.uint64(len(words.slots) // 2 - 1)
     slot = hashed & mask
     while True:
-        number = words.slots[slot]
-        if number < 0:
+        number = words.slots[2 * slot + _ONE]
+        if number == 0:
             break
-        if words.hashes[number] == hashed and words.languages[number] == language:
-            start = words.starts[number]
-            if words.starts[number + 1] - start == length:
-                same = True
-                for i in range(length):
-                    if words.blob[start + i] != word[i]:
-                        same = False
-                        break
-                if same:
-                    return int(number)
-        slot = (slot + np.uint64(1)) & mask
-    words.slots[slot] = count
+        if words.slots[2 * slot] == hashed:
+            return np.int64(number) - 1
+        slot = (slot + _ONE) & mask
+    words.slots[2 * slot] = hashed
+    words.slots[2 * slot + _ONE] = np.uint64(count + 1)
     words.hashes[count] = hashed
     words.languages[count] = language
     start = words.starts[count]
@@ -114,14 +123,23 @@ def _number(word: Any, length: int, language: int, words: Words, count: int) -> 
 
 
 @njit(cache=True, nogil=True)
+def _hash(word: Any, length: int) -> Any:  # pragma: no cover - compiled
+    hashed = _SEED
+    for i in range(length):
+        hashed = (hashed ^ np.uint64(word[i])) * _PRIME
+    return hashed
+
+
+@njit(cache=True, nogil=True)
 def rehash(words: Words, count: int) -> None:  # pragma: no cover - compiled
     """Enter the first `count` words into empty slots again, after the table has grown."""
-    mask = np.uint64(len(words.slots) - 1)
+    mask = np.uint64(len(words.slots) // 2 - 1)
     for number in range(count):
         slot = words.hashes[number] & mask
-        while words.slots[slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        words.slots[slot] = number
+        while words.slots[2 * slot + _ONE] != 0:
+            slot = (slot + _ONE) & mask
+        words.slots[2 * slot] = words.hashes[number]
+        words.slots[2 * slot + _ONE] = np.uint64(number + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -162,21 +180,31 @@ def split(
         opened_pair = begin
         run = 0  # unspaced characters in a row
         at = begin
+        hashed = _SEED
         while at <= end:
             kind = SEPARATOR
             step = 1
             code = 0
             if at < end:
+                letter = _LOWER[data[at]]
+                if letter and run == 0:  # the common case: a run of ASCII letters and digits
+                    if size == 0:
+                        opened = at
+                    while letter:
+                        if size < MAX_WORD:
+                            word[size] = letter
+                            size += 1
+                            hashed = (hashed ^ np.uint64(letter)) * _PRIME
+                        at += 1
+                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
+                    continue
                 byte = int(data[at])
-                if byte < 0x80:
-                    if (byte >= 97 and byte <= 122) or (byte >= 48 and byte <= 57):
-                        kind = WORD
-                    elif byte >= 65 and byte <= 90:
-                        kind = WORD
-                        byte += 32
-                    elif byte == 39:
-                        kind = APOSTROPHE
-                else:
+                if letter:
+                    kind = WORD
+                    byte = int(letter)
+                elif byte == 39:
+                    kind = APOSTROPHE
+                elif byte >= 0x80:
                     code, step = _code_point(data, at, end)
                     if code < TABLE_SIZE:
                         kind = fold.kind[code]
@@ -185,12 +213,12 @@ def split(
                 continue
             if kind == APOSTROPHE:
                 following = int(data[at + step]) if at + step < end else 0
-                letter = (following | 32) >= 97 and (following | 32) <= 122
-                if size == 0 or not (letter or following >= 0xC3):
+                lettered = (following | 32) >= 97 and (following | 32) <= 122
+                if size == 0 or not (lettered or following >= 0xC3):
                     kind = SEPARATOR
             if kind != UNSPACED and run > 0:
                 if run == 1:  # a character alone is a word of its own
-                    number = _number(pair, previous, language, words, count)
+                    number = _number(_hash(pair, previous), pair, previous, language, words, count)
                     count += number == count
                     tokens[used] = number
                     if keep:
@@ -205,27 +233,31 @@ def split(
                     if size < MAX_WORD:
                         word[size] = byte
                         size += 1
+                        hashed = (hashed ^ np.uint64(byte)) * _PRIME
                 elif kind == APOSTROPHE:
                     if size < MAX_WORD:
                         word[size] = 39
                         size += 1
+                        hashed = (hashed ^ np.uint64(39)) * _PRIME
                 else:
                     place = fold.start[code]
                     extra = step if place < 0 else int(fold.blob[place])
                     if size + extra <= MAX_WORD:
                         for i in range(extra):
                             word[size + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
+                            hashed = (hashed ^ np.uint64(word[size + i])) * _PRIME
                         size += extra
                 at += step
                 continue
             if size > 0:
-                number = _number(word, size, language, words, count)
+                number = _number(hashed, word, size, language, words, count)
                 count += number == count
                 tokens[used] = number
                 if keep:
                     spans[used, 0], spans[used, 1] = opened - begin, at - begin
                 used += 1
                 size = 0
+                hashed = _SEED
             if kind == UNSPACED:
                 place = fold.start[code]
                 extra = step if place < 0 else int(fold.blob[place])
@@ -234,7 +266,7 @@ def split(
                 for i in range(extra):
                     pair[previous + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
                 if run > 0:
-                    number = _number(pair, previous + extra, language, words, count)
+                    number = _number(_hash(pair, previous + extra), pair, previous + extra, language, words, count)
                     count += number == count
                     tokens[used] = number
                     if keep:
@@ -254,7 +286,7 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     fold = Fold(np.zeros(TABLE_SIZE, np.uint8), np.full(TABLE_SIZE, -1, np.int32), np.zeros(1, np.uint8))
     words = Words(
-        np.full(64, -1, np.int32),
+        np.zeros(128, np.uint64),
         np.zeros(32, np.uint64),
         np.zeros(33, np.int64),
         np.zeros(32, np.uint8),

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index, Segment
-from periplus.kernels import invert, match
+from periplus.kernels import invert, lexicon, match
 from periplus.query.prepare import Prepared
 from periplus.query.tree import Site
 from periplus.records import Candidates
@@ -49,8 +49,7 @@ def _plan(segment: Segment, prepared: Prepared) -> match.Plan:
     starts = np.cumsum([0, *(len(phrase) for phrase in prepared.phrases)])
     steps = np.array(prepared.program, np.int32).reshape(-1, 2)
     return match.Plan(
-        begin=np.array([place.begin if place else 0 for place in places], np.int64),
-        end=np.array([place.end if place else 0 for place in places], np.int64),
+        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 6),
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
         fields=np.full(len(places), _EVERY_FIELD, np.uint8),
         group=np.array([leaf.group for leaf in prepared.leaves], np.int32),

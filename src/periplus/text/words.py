@@ -36,7 +36,7 @@ class WordTable:
     def _room(words: int, size: int) -> kernel.Words:
         slots = 1 << (2 * words - 1).bit_length()
         return kernel.Words(
-            np.full(slots, -1, np.int32),
+            np.zeros(2 * slots, np.uint64),
             np.zeros(words, np.uint64),
             np.zeros(words + 1, np.int64),
             np.zeros(words, np.uint8),

@@ -1,0 +1,215 @@
+"""The lexicon: terms in byte order, in pages of PAGE, each term written as what differs from the one before.
+
+A page is one run of bytes: for each term the bytes shared with the one before (0 for the first), the bytes that
+follow, then how many documents have it and how long its parts are. See docs/formats/segment.md.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["MAX_TERM", "NOWHERE", "PAGE", "Lexicon", "Terms", "find_term", "get_number", "pack_terms", "unpack_terms"]
+
+PAGE = 16
+MAX_TERM = 255
+"""Longest term, in bytes."""
+NOWHERE = (0, 0, 0, 0, 0, -1)
+
+
+class Lexicon(NamedTuple):
+    """A packed lexicon."""
+
+    pages: npt.NDArray[np.uint8]
+    page_start: npt.NDArray[np.int64]
+    """Where each page begins; one more than there are pages."""
+    page_stream: npt.NDArray[np.int64]
+    """Where the parts of each page's first term begin: entries, sizes, positions."""
+    page_size: npt.NDArray[np.int64]
+    page_position: npt.NDArray[np.int64]
+
+
+class Terms(NamedTuple):
+    """An unpacked lexicon: the terms, and where the parts of each begin and end."""
+
+    blob: npt.NDArray[np.uint8]
+    start: npt.NDArray[np.int64]
+    frequency: npt.NDArray[np.int32]
+    stream_end: npt.NDArray[np.int64]
+    size_end: npt.NDArray[np.int64]
+    position_end: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True)
+def get_number(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read a variable-length number; give it and the place after it."""
+    value = np.int64(data[at])
+    at += 1
+    if value < 128:
+        return value, at
+    value &= 127
+    shift = 7
+    while True:
+        byte = np.int64(data[at])
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+@njit(cache=True, nogil=True)
+def _put(out: Any, at: int, value: int) -> int:  # pragma: no cover - compiled
+    while value >= 128:
+        out[at] = np.uint8((value & 127) | 128)
+        value >>= 7
+        at += 1
+    out[at] = np.uint8(value)
+    return at + 1
+
+
+@njit(cache=True, nogil=True)
+def pack_terms(terms: Terms, out: Lexicon) -> int:  # pragma: no cover - compiled
+    """Fill `out`; give how many bytes of pages were used."""
+    at = 0
+    for term in range(len(terms.frequency)):
+        begin, length = terms.start[term], terms.start[term + 1] - terms.start[term]
+        stream = terms.stream_end[term - 1] if term else 0
+        size = terms.size_end[term - 1] if term else 0
+        position = terms.position_end[term - 1] if term else 0
+        shared = 0
+        if term % PAGE == 0:
+            page = term // PAGE
+            out.page_start[page] = at
+            out.page_stream[page], out.page_size[page], out.page_position[page] = stream, size, position
+        else:
+            before = terms.start[term - 1]
+            most = min(length, begin - before)
+            while shared < most and terms.blob[before + shared] == terms.blob[begin + shared]:
+                shared += 1
+        at = _put(out.pages, at, shared)
+        at = _put(out.pages, at, length - shared)
+        for i in range(shared, length):
+            out.pages[at] = terms.blob[begin + i]
+            at += 1
+        at = _put(out.pages, at, terms.frequency[term])
+        dense = terms.row[term] >= 0
+        at = _put(out.pages, at, (terms.stream_end[term] - stream) * 2 + dense)
+        if dense:
+            at = _put(out.pages, at, terms.row[term])
+        at = _put(out.pages, at, terms.size_end[term] - size)
+        at = _put(out.pages, at, terms.position_end[term] - position)
+    out.page_start[len(out.page_start) - 1] = at
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _order_of_first(lexicon: Lexicon, page: int, term: Any) -> int:  # pragma: no cover - compiled
+    """Compare a page's first term with `term`: -1 if it comes before, 0 if it is the same, 1 if it comes after."""
+    _, at = get_number(lexicon.pages, lexicon.page_start[page])
+    length, at = get_number(lexicon.pages, at)
+    for i in range(min(length, len(term))):
+        if lexicon.pages[at + i] != term[i]:
+            return -1 if lexicon.pages[at + i] < term[i] else 1
+    return 0 if length == len(term) else (-1 if length < len(term) else 1)
+
+
+@njit(cache=True, nogil=True)
+def find_term(
+    lexicon: Lexicon, term: npt.NDArray[np.uint8]
+) -> tuple[int, int, int, int, int, int]:  # pragma: no cover - compiled
+    """Find a term; give frequency (0 if it is not there), begin and end of its entries, sizes, positions, dense row."""
+    low, high = 0, len(lexicon.page_start) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if _order_of_first(lexicon, middle, term) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return NOWHERE
+    page = low - 1
+    at, end = lexicon.page_start[page], lexicon.page_start[page + 1]
+    stream, size, position = lexicon.page_stream[page], lexicon.page_size[page], lexicon.page_position[page]
+    same = 0  # how many bytes of the wanted term the current one begins with
+    while at < end:
+        shared, at = get_number(lexicon.pages, at)
+        added, at = get_number(lexicon.pages, at)
+        if shared <= same:
+            same = shared
+            while same < len(term) and same - shared < added and lexicon.pages[at + same - shared] == term[same]:
+                same += 1
+        found = same == len(term) and shared + added == len(term)
+        at += added
+        frequency, at = get_number(lexicon.pages, at)
+        coded, at = get_number(lexicon.pages, at)
+        row = np.int64(-1)
+        if coded & 1:
+            row, at = get_number(lexicon.pages, at)
+        sizes, at = get_number(lexicon.pages, at)
+        places, at = get_number(lexicon.pages, at)
+        if found:
+            return frequency, stream, stream + (coded >> 1), size, position, row
+        stream += coded >> 1
+        size += sizes
+        position += places
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def unpack_terms(lexicon: Lexicon, count: int) -> Terms:  # pragma: no cover - compiled
+    """Unpack the whole lexicon of `count` terms."""
+    blob = np.empty(count * MAX_TERM, np.uint8)
+    start = np.zeros(count + 1, np.int64)
+    frequency, row = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    stream_end, size_end, position_end = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    at = np.int64(0)
+    stream, size, position = np.int64(0), np.int64(0), np.int64(0)
+    for term in range(count):
+        shared, at = get_number(lexicon.pages, at)
+        added, at = get_number(lexicon.pages, at)
+        begin = start[term]
+        for i in range(shared):
+            blob[begin + i] = blob[start[term - 1] + i]
+        for i in range(added):
+            blob[begin + shared + i] = lexicon.pages[at + i]
+        at += added
+        start[term + 1] = begin + shared + added
+        number, at = get_number(lexicon.pages, at)
+        frequency[term] = number
+        coded, at = get_number(lexicon.pages, at)
+        row[term] = -1
+        if coded & 1:
+            number, at = get_number(lexicon.pages, at)
+            row[term] = number
+        sizes, at = get_number(lexicon.pages, at)
+        places, at = get_number(lexicon.pages, at)
+        stream += coded >> 1
+        size += sizes
+        position += places
+        stream_end[term], size_end[term], position_end[term] = stream, size, position
+    return Terms(blob[: start[count]].copy(), start, frequency, stream_end, size_end, position_end, row)
+
+
+def room(terms: Terms) -> Lexicon:
+    """Make arrays for `pack_terms`, as large as they can get."""
+    pages = -(-len(terms.frequency) // PAGE)
+    size = len(terms.blob) + 40 * len(terms.frequency)
+    starts = (np.zeros(pages + 1, np.int64), *(np.zeros(pages, np.int64) for _ in range(3)))
+    return Lexicon(np.empty(size, np.uint8), *starts)
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
+    one = np.ones(1, np.int64)
+    terms = Terms(
+        np.frombuffer(b"a", np.uint8), np.array([0, 1]), np.ones(1, np.int32), one, one, one, np.zeros(1, np.int32)
+    )
+    lexicon = room(terms)
+    pack_terms(terms, lexicon)
+    for array in lexicon:
+        array.flags.writeable = False
+    find_term(lexicon, np.frombuffer(b"a", np.uint8))
+    unpack_terms(lexicon, 1)
