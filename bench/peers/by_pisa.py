@@ -53,7 +53,8 @@ class Pisa(Engine):
         writer = threading.Thread(target=lambda: pipe.open("w").writelines(lines), daemon=True)
         writer.start()
         with _silence():
-            self._pisa.index(str(pipe), str(folder), "", 100_000, 1)
+            # One batch: with three of them it was seen to hang on a single core.
+            self._pisa.index(str(pipe), str(folder), "", len(texts) + 1, 1)
             writer.join()
             pipe.unlink()
             self._prepare_index(folder)
