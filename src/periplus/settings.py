@@ -138,6 +138,9 @@ class CrawlSettings(_Room, frozen=True):
     checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps that robots.txt names")] = True
     feeds: Annotated[bool, Meta(description="Read the feeds that pages name")] = True
+    probe: Annotated[
+        bool, Meta(description="Ask each larger host once for a page that does not exist, to know its soft 404s")
+    ] = True
 
 
 class IndexSettings(_Room, frozen=True):

@@ -225,6 +225,7 @@ class Crawler:
         memory = self._memory
         as_list = fetched.due.address.key in memory.harvester.lists
         visit = page_visit(fetched, self._settings.parse, memory.originals, as_list)
+        visit = memory.harvester.traps.judge(visit, fetched.due.address.host)
         keep = fetched if visit.page is not None and not as_list else None
         return self._end(fetched.due, visit, keep, fetched.ip)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from periplus.crawl.harvest import Harvester
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
+from periplus.crawl.traps import Traps
 from periplus.crawl.visits import Originals
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
@@ -77,6 +78,7 @@ class Memory:
         self.frontier.close()
         self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
+        self.harvester.traps = Traps(state.traps)
         self.harvester.lists.update(state.lists)
         self.harvester.lists_of_host.update(state.lists_of_host)
         self.harvester.links_to_host.update(state.links_to_host)
@@ -148,5 +150,6 @@ class Memory:
             links_to_host=self.harvester.links_to_host,
             pages_of_host=self.pages_of_host,
             totals=self.totals,
+            traps=self.harvester.traps.state,
         )
         write_state(self._path, state)
