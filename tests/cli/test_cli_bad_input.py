@@ -141,6 +141,12 @@ def test_no_network(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "Not one host could be reached" in line
 
 
+def test_a_private_address_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    line = fails(capsys, "crawl", "http://127.0.0.1:9/", "--delay", "0")
+    assert "--allow" in line
+    assert "--allow" in fails(capsys, "crawl", "--json"), "and the second time too"
+
+
 def test_a_full_disk_and_then_room_again(tmp_path: Path) -> None:
     documents(tmp_path / "docs.jsonl", 3000)
 

@@ -208,3 +208,25 @@ def test_small_things_for_people() -> None:
     assert bar(0.5, 4) == "██··"
     assert (bar(2.0, 2), bar(-1.0, 2)) == ("██", "··")
     assert clean("a\x1b[2Jb\u202ec") == "a [2Jb c"
+
+
+def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web = FakeWeb(FakeWebPlan(seed=5, hosts=3, pages=30))
+    with running(web) as server:
+        server.write_hosts_file(tmp_path / "hosts")
+        command = ["crawl", *web.seeds, "--scope", "web", "--allow", "127.0.0.0/8", "--hosts-file", "hosts"]
+        command += ["--delay", "0", "--set", "frontier.delay_factor=0"]
+        assert main([*command, "--pages", "10"]) == 0
+        said = capsys.readouterr().out
+        assert "all of --pages 10" in said
+        assert "in all" not in said
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "in all)" in said
+        assert "Go on" not in said
+        assert "0 URLs waiting" in said
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "Crawled 0 pages" in said
+        assert "0 bytes fetched, 0 copies" in said
+        assert "Without a page" not in said

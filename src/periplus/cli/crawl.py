@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from periplus.cli.console import say, say_json
-from periplus.cli.crawling import run_crawl, say_summary
+from periplus.cli.console import say_json
+from periplus.cli.crawling import run_crawl, say_next, say_summary
 from periplus.cli.options import AsJson, with_settings
 from periplus.files import open_data_folder
 from periplus.settings import Settings
@@ -41,7 +41,7 @@ def crawl(
         say_json(crawled.statistics)
     else:
         say_summary(crawled)
-        say("Go on: the same command. Next: periplus index build")
+        say_next(crawled, settings.crawl.pages)
     if crawled.interrupted:
         raise typer.Exit(INTERRUPTED)
 
