@@ -124,7 +124,9 @@ class StoreSettings(_Room, frozen=True):
 class CrawlSettings(_Room, frozen=True):
     """How far a crawl goes."""
 
-    pages: Annotated[int, Meta(description="Stop after this many pages", ge=1)] = 100_000
+    pages: Annotated[int, Meta(description="Stop at this many pages in the folder, earlier runs counted", ge=1)] = (
+        100_000
+    )
     host_pages: Annotated[
         int, Meta(description="Most pages taken from one host, against sites that never end", ge=1)
     ] = 20_000
