@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-query bench-index docs lock clean
+.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-kills bench-query bench-index docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -60,6 +60,9 @@ bench-query: $(DEV_READY) ## query speed beside peers (CORPUS= QUERIES= PEERS=ta
 bench-index: $(DEV_READY) ## building speed and index size beside peers (CORPUS= PEERS= SIZES=)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
+
+bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200)
+	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200)
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py
