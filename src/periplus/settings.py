@@ -154,7 +154,7 @@ class IndexSettings(_Room, frozen=True):
     ] = 1
     publish_seconds: Annotated[
         float, Meta(description="A live index makes what it was given searchable this often", gt=0)
-    ] = 0.2
+    ] = 0.1
     k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.2
     title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
