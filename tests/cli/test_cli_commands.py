@@ -45,7 +45,7 @@ def test_import_then_search(imported: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["search", "harbour", "lights"]) == 0
     said = capsys.readouterr().out
     assert said.index("Harbour lights") < said.index("Storm")
-    assert "a.example › lights" in said
+    assert "http://a.example/lights" in said
     assert "2 results" in said
 
 
@@ -59,8 +59,25 @@ def test_a_page_cannot_steer_the_terminal(imported: Path, capsys: pytest.Capture
 def test_search_for_programs(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "storm", "--json", "--explain", "-n", "1"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [hit["url"] for hit in told["hits"]] == ["http://b.example/storm"]
-    assert told["hits"][0]["reasons"]
+    assert told["query"] == "storm"
+    assert [hit["url"] for hit in told["results"]] == ["http://b.example/storm"]
+    assert told["results"][0]["reasons"][0].keys() == {"name", "value"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "urls"),
+    [
+        (["harbour", "-storm"], ["http://a.example/lights"]),
+        (["-harbour"], ["http://b.example/bread"]),
+        (["-n", "1", "lights", "-night", "-storm"], ["http://a.example/lights"]),
+        (["-n1", "lights", "--", "-storm"], ["http://a.example/lights"]),
+    ],
+)
+def test_words_to_leave_out_are_no_options(
+    imported: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], urls: list[str]
+) -> None:
+    assert main(["search", "--json", *arguments]) == 0
+    assert [hit["url"] for hit in json.loads(capsys.readouterr().out)["results"]] == urls
 
 
 def test_nothing_found_is_an_answer(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
