@@ -146,3 +146,29 @@ def test_exported_arrays_say_the_same(tmp_path: Path) -> None:
         line[0] for line in lines
     ]
     assert file.notes["documents"] == 50
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from periplus.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    pages = [{"url": f"http://a.example/{n}", "title": f"Page {n}", "text": "harbour lights"} for n in range(30)]
+    Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    assert main(["import", "pages.jsonl"]) == 0
+    assert main(["index", "repair"]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
+    damage(next(Path("periplus-data/index").glob("seg-*")) / "postings.arrays")
+    assert main(["index", "check"]) == 1
+    assert "periplus index repair" in capsys.readouterr().err
+    assert main(["index", "repair"]) == 0
+    assert "indexed 30 pages again" in capsys.readouterr().out
+    assert main(["index", "check"]) == 0
+    assert main(["index", "export", "bounds.jsonl.zst"]) == 0
+    assert "terms of 30 pages" in capsys.readouterr().out
+    assert len(list(open_text(Path("bounds.jsonl.zst")))) > 30
+    assert main(["index", "stats"]) == 0
+    assert "30 pages from 1 host" in capsys.readouterr().out
+    damage(next(Path("periplus-data/index").glob("seg-*")) / "postings.arrays")
+    Path("periplus-data/store").rename("elsewhere")
+    assert main(["index", "repair"]) == 1
+    assert "no page store" in capsys.readouterr().err
