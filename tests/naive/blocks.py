@@ -39,7 +39,7 @@ def blocks(markup, names):
         if does == 1:
             kind, in_link = 1, False
             if not tag[1]:
-                inherited = stack[-1][1]
+                inherited, region = stack[-1][1], region & ~512
                 if region & 8 and inherited & (16 | 32):
                     region &= ~8
                 stack.append((name, inherited | region, containers))

@@ -13,8 +13,9 @@ __all__ = ["Blocks", "Names", "scan_blocks"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """What a tag does. The kind of a block is one of the first seven."""
-NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT = (1 << bit for bit in range(9))
-"""What a block is inside of. NAMED and CONTENT: by the class, identifier or role of an element."""
+NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS = (1 << bit for bit in range(10))
+"""What a block is inside of. NAMED and CONTENT: by the class, identifier or role of an element; NAMELESS elements are
+the ones whose names are about the whole page."""
 
 _DEEPEST = 256
 _NEAR = 48
@@ -226,7 +227,10 @@ def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
         elif does == CONTAINER:
             kind = CONTAINER
             if not closing and depth + 1 < _DEEPEST:
-                region = names.region[tag] | _told_by_name(data, after, end, names)
+                region = names.region[tag]
+                if not region & NAMELESS:
+                    region |= _told_by_name(data, after, end, names)
+                region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & HEADER and inherited & (ARTICLE | MAIN):
                     region &= ~HEADER

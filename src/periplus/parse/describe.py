@@ -25,6 +25,9 @@ _MOST_BYTES: Final = 8 << 20
 _TAGS: Final = re.compile(r"<!--.*?-->|<[/a-zA-Z!?][^<>]*>", re.DOTALL)
 _LONGEST_PREVIEW: Final = 300
 _LONGEST_BLOCK: Final = 100_000
+_SHORT: Final = 20
+_NEAR: Final = 2_000
+_FAR: Final = 100_000
 
 
 def describe(page: Page, fetched: Fetched) -> Page:
@@ -70,29 +73,40 @@ def main_text(page: Page) -> str:
 
 
 def _main_spans(page: Page, markup: bytes, blocks: kernel.Blocks) -> tuple[tuple[int, ...], str]:
-    """Find the lines of the page's text that its main blocks are, as spans, and how the first of them read."""
-    places: dict[str, list[int]] = {}
-    begin = 0
-    for line in page.text.split("\n"):
-        places.setdefault(line, []).append(begin)
-        begin += len(line) + 1
+    """Find where in the page's text its main blocks are, as spans, and how the first of them read."""
+    flat = page.text.replace("\n", " ")
     spans: list[int] = []
     preview, length = [], 0
-    kinds, begins, ends = blocks.kind, blocks.begin, blocks.end
     for number in np.flatnonzero(find_main(blocks)).tolist():
-        line = _line(markup[begins[number] : min(ends[number], begins[number] + _LONGEST_BLOCK)])
-        if length < _LONGEST_PREVIEW and kinds[number] != kernel.HEADING:
+        begin = int(blocks.begin[number])
+        line = _line(markup[begin : min(int(blocks.end[number]), begin + _LONGEST_BLOCK)])
+        if length < _LONGEST_PREVIEW and blocks.kind[number] != kernel.HEADING:
             preview.append(line)
             length += len(line) + 1
         after = spans[-1] if spans else 0
-        known = next((place for place in places.get(line, ()) if place >= after), -1)
-        if known < 0:
+        place = _find(flat, line, after)
+        if place < 0:
             continue
-        if spans and known <= after + 1:
-            spans[-1] = known + len(line)
+        if spans and place <= after + 1:
+            spans[-1] = place + len(line)
         else:
-            spans += (known, known + len(line))
+            spans += (place, place + len(line))
     return tuple(spans), one_line(" ".join(preview), _LONGEST_PREVIEW)
+
+
+def _find(text: str, line: str, after: int) -> int:
+    """Find a line in the text from a place on; a short one must be whole words, and near."""
+    if not line:
+        return -1
+    short = len(line) < _SHORT
+    place = text.find(line, after, after + len(line) + (_NEAR if short and after else _FAR))
+    while short and place >= 0 and not _is_whole(text, place, place + len(line)):
+        place = text.find(line, place + 1, after + len(line) + _NEAR)
+    return place
+
+
+def _is_whole(text: str, begin: int, end: int) -> bool:
+    return (begin == 0 or text[begin - 1] == " ") and (end == len(text) or text[end] == " ")
 
 
 def _line(markup: bytes) -> str:

@@ -13,14 +13,14 @@ _TAGS: Final = {
     (
         kernel.CONTAINER,
         0,
-    ): "div section body center fieldset dl ul ol menu table tbody thead tfoot details dialog figure "
-    "address hgroup html head tr",
+    ): "div section center fieldset dl ul ol menu table tbody thead tfoot details dialog figure address hgroup tr",
+    (kernel.CONTAINER, kernel.NAMELESS): "html head body",
     (kernel.CONTAINER, kernel.NAV): "nav",
     (kernel.CONTAINER, kernel.ASIDE): "aside",
     (kernel.CONTAINER, kernel.FOOTER): "footer",
     (kernel.CONTAINER, kernel.HEADER): "header",
-    (kernel.CONTAINER, kernel.ARTICLE): "article",
-    (kernel.CONTAINER, kernel.MAIN): "main",
+    (kernel.CONTAINER, kernel.ARTICLE | kernel.NAMELESS): "article",
+    (kernel.CONTAINER, kernel.MAIN | kernel.NAMELESS): "main",
     (kernel.CONTAINER, kernel.FORM): "form",
     (kernel.PARAGRAPH, 0): "p blockquote pre dd summary",
     (kernel.HEADING, 0): "h1 h2 h3 h4 h5 h6",
@@ -52,10 +52,15 @@ _LONG: Final = 70
 _FEW_LINKS: Final = 0.35
 _SHARE: Final = 0.7
 """How much of the good text one container must hold to be the one."""
+_WORTH: Final = 0.5
+"""How much of what a container adds must be good text for it to be taken instead."""
 _REACH: Final = 3
-"""kernel.Blocks between two good ones over which a short one is held to belong to them."""
+"""Blocks between a heading and what it is for."""
+_FAR: Final = 12
+"""Blocks between two good ones over which short ones are held to belong to them."""
 
 Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int32]
 
 
 def _pack(name: str) -> int:
@@ -99,9 +104,9 @@ def find_main(blocks: kernel.Blocks) -> Mask:
         plain = ~outside & (density < _FEW_LINKS)
         # Where hardly anything is said outside of links, the page is a list, and the list is what it is about.
         return plain if int(blocks.chars[plain].sum()) >= 2 * _LONG else ~outside
-    within = _within(blocks, good)
-    good &= within
-    return _join(blocks, good, within & ~outside, density)
+    within = _within(blocks, good, outside)
+    kept = _join(blocks, good & within, within & ~outside, density)
+    return kept if blocks.kind[np.argmax(kept)] == kernel.HEADING else kept | _title(blocks, kept, outside)
 
 
 def _outside(blocks: kernel.Blocks, density: npt.NDArray[np.float64]) -> Mask:
@@ -116,50 +121,65 @@ def _outside(blocks: kernel.Blocks, density: npt.NDArray[np.float64]) -> Mask:
     return result
 
 
-def _within(blocks: kernel.Blocks, good: Mask) -> Mask:
+def _within(blocks: kernel.Blocks, good: Mask, outside: Mask) -> Mask:
     """Tell what is in the part of the page that holds the good text."""
     total = int(blocks.chars[good].sum())
     for bits in (kernel.CONTENT, kernel.ARTICLE, kernel.MAIN):
         marked = (blocks.inside & bits) != 0
         if int(blocks.chars[good & marked].sum()) >= 0.5 * total:
             return np.asarray(marked, np.bool_)
-    first, last = _smallest(blocks, good, _SHARE * total)
+    text = good | ((blocks.kind == kernel.HEADING) & ~outside)
+    first, last = _container(blocks, blocks.chars * text, blocks.chars * ~outside, _SHARE * total)
     inside: Mask = (blocks.container >= first) & (blocks.container <= last)
     return inside
 
 
-def _smallest(blocks: kernel.Blocks, good: Mask, enough: float) -> tuple[int, int]:
-    """Give the numbers of the smallest container with enough good text, and of the last one in it."""
+def _container(blocks: kernel.Blocks, text: Numbers, every: Numbers, enough: float) -> tuple[int, int]:
+    """Give the smallest container with enough text, or one around it that adds more text than anything else.
+
+    As its number and that of the last one in it: containers are numbered as they begin.
+    """
     count = len(blocks.parent)
-    held = np.bincount(blocks.container[good], weights=blocks.chars[good], minlength=count)
-    last = np.arange(count)
-    parents = blocks.parent.tolist()
+    held = np.bincount(blocks.container, weights=text, minlength=count).tolist()
+    whole = np.bincount(blocks.container, weights=every, minlength=count).tolist()
+    last, parents = list(range(count)), blocks.parent.tolist()
     for number in range(count - 1, 0, -1):
-        held[parents[number]] += held[number]
-        last[parents[number]] = max(last[parents[number]], last[number])
-    holders = np.flatnonzero(held >= enough)
-    best = int(holders[-1]) if len(holders) else 0
-    return best, int(last[best])
+        up = parents[number]
+        held[up] += held[number]
+        whole[up] += whole[number]
+        last[up] = max(last[up], last[number])
+    best = max((number for number in range(count) if held[number] >= enough), default=0)
+    number = best
+    while number > 0:
+        up = parents[number]
+        if held[up] > held[best] and held[up] - held[best] >= _WORTH * (whole[up] - whole[best]):
+            best = up
+        number = up
+    return best, last[best]
 
 
 def _join(blocks: kernel.Blocks, good: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
     """Add what belongs to good blocks: headings before them, short paragraphs, items, cells and captions among them."""
-    places = np.flatnonzero(good)
-    numbers = np.arange(len(good))
+    before, after = _gaps(good)
+    plain = allowed & (density < _FEW_LINKS)
+    told = (blocks.kind != kernel.CONTAINER) | (blocks.chars >= _LONG // 2)
+    among = plain & told & (before <= _FAR) & (after <= _FAR)
+    listed = plain & np.isin(blocks.kind, (kernel.ITEM, kernel.CELL)) & (before <= _FAR)
+    trailing = plain & (blocks.kind == kernel.PARAGRAPH) & (blocks.linked == 0) & (before <= _REACH + 1)
+    kept: Mask = good | among | listed | trailing
+    kept |= _headings(blocks, kept, allowed, density)
+    return kept
+
+
+def _gaps(good: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Give how many blocks further up, and further down, each block's nearest good one is."""
+    places, numbers = np.flatnonzero(good), np.arange(len(good))
     nearest = np.searchsorted(places, numbers)
     before = numbers - places[np.maximum(nearest - 1, 0)]
     before[nearest == 0] = len(good)
     after = places[np.minimum(nearest, len(places) - 1)] - numbers
     after[nearest == len(places)] = len(good)
-    plain = allowed & (density < _FEW_LINKS)
-    among = plain & (before <= 4 * _REACH) & (after <= 4 * _REACH)
-    listed = plain & np.isin(blocks.kind, (kernel.ITEM, kernel.CELL, kernel.PARAGRAPH)) & (before <= 4 * _REACH)
-    same = blocks.container == blocks.container[places[np.clip(nearest - 1, 0, None)]]
-    trailing = plain & (blocks.kind == kernel.PARAGRAPH) & same & (nearest > 0) & (before <= _REACH)
-    kept: Mask = good | among | (listed & (after < len(good))) | trailing
-    kept |= listed & (blocks.kind != kernel.PARAGRAPH)
-    kept |= _headings(blocks, kept, allowed, density)
-    return kept
+    return before, after
 
 
 def _headings(blocks: kernel.Blocks, kept: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
@@ -167,5 +187,15 @@ def _headings(blocks: kernel.Blocks, kept: Mask, allowed: Mask, density: npt.NDA
     follows = np.zeros(len(kept), np.bool_)
     for step in range(1, _REACH + 1):
         follows[:-step] |= kept[step:]
-    result: Mask = (blocks.kind == kernel.HEADING) & allowed & (density < 0.8) & follows
-    return result
+    headings: Mask = (blocks.kind == kernel.HEADING) & allowed & (density < _FEW_LINKS) & follows
+    return headings
+
+
+def _title(blocks: kernel.Blocks, kept: Mask, outside: Mask) -> Mask:
+    """Tell the heading of the whole: the last one before anything kept, if it is near."""
+    first = int(np.argmax(kept))
+    title = np.zeros(len(kept), np.bool_)
+    near = np.flatnonzero((blocks.kind == kernel.HEADING) & ~outside & (blocks.linked == 0))
+    near = near[(near < first) & (near >= first - _FAR)]
+    title[near[-1:]] = True
+    return title
