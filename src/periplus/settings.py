@@ -145,6 +145,12 @@ class CrawlSettings(_Room, frozen=True):
     checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps that robots.txt names")] = True
     feeds: Annotated[bool, Meta(description="Read the feeds that pages name")] = True
+    recrawl: Annotated[
+        bool, Meta(description="Look again at stored pages too, those first that are most likely to have changed")
+    ] = False
+    recrawl_per_day: Annotated[
+        int, Meta(description="How many second looks a day are shared out among all stored pages", ge=1)
+    ] = 10_000
     probe: Annotated[
         bool, Meta(description="Ask each larger host once for a page that does not exist, to know its soft 404s")
     ] = True

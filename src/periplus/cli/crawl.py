@@ -20,6 +20,7 @@ INTERRUPTED = 130
     pages="crawl.pages",
     depth="crawl.depth",
     minutes="crawl.minutes",
+    recrawl="crawl.recrawl",
     scope="crawl.scope",
     delay="frontier.delay",
     connections="fetch.connections",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from periplus.crawl.harvest import Harvester
+from periplus.crawl.history import History, read_history
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
 from periplus.crawl.traps import Traps
@@ -35,6 +36,8 @@ class Memory:
         self.originals = Originals()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
+        self.history = History()
+        """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
 
     @classmethod
@@ -58,6 +61,9 @@ class Memory:
                 memory._replay(visit)
         memory.frontier.forget_busy(now if start is not None else 0.0)
         memory.frontier.revive()
+        if settings.crawl.recrawl:
+            memory.history = read_history(store)
+            memory.frontier.add_again(memory.history.due(now, settings.crawl.recrawl_per_day))
         return memory
 
     def _noted_seeds(self) -> list[Address]:
@@ -125,6 +131,8 @@ class Memory:
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)
+        if visit.again:
+            return False
         totals.pages += 1
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
