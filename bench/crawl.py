@@ -1,6 +1,6 @@
 """Crawl speed: Periplus beside Scrapy on one loopback web of real-sized pages, one core each, and bare fetching.
 
-.venv/bin/python bench/crawl.py [--pages 300,1000,3000] [--rounds 2] [--seen 1000000]
+.venv/bin/python bench/crawl.py [--pages 200,600,2000] [--rounds 1] [--seen 1000000]
 
 Each runs in a process of its own on one core; the web is rendered and compressed before, and served by the other core.
 Both obey robots.txt, hold the same number of requests under way, follow every link they find and keep the HTML on disk.
@@ -152,8 +152,8 @@ def seen_bytes(count: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", default="300,1000,3000", help="sizes of the web, parted by commas")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--pages", default="200,600,2000", help="sizes of the web, parted by commas")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seen", default="1000000,10000000", help="URLs seen to measure the memory of, or nothing")
     parser.add_argument("--child", choices=("ours", "bare", "scrapy"), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
