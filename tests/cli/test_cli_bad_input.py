@@ -86,7 +86,8 @@ def test_no_index_yet(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["fly"], "No such command 'fly'"),
+        (["fly"], "No such command 'fly'. See"),
+        (["serch"], "'search', 'serve'? See"),
         (["crawl", "--pages", "many"], "--pages"),
         (["search"], "Missing argument"),
         (["search", "--wat"], "--wat"),
