@@ -7,8 +7,8 @@ import typer
 
 from periplus.cli.console import say, say_json
 from periplus.cli.crawling import run_crawl, say_next, say_summary
+from periplus.cli.folders import folder_to_fill
 from periplus.cli.options import AsJson, with_settings
-from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["crawl"]
@@ -48,8 +48,8 @@ def crawl(
         tell_crawl(Path(settings.folder), next(word for word, wanted in words.items() if wanted))
         return
     check_seeds(seeds or [])
-    folder = open_data_folder(Path(settings.folder), create=True)
-    crawled = run_crawl(folder, settings, seeds or [], quiet=as_json)
+    with folder_to_fill(settings) as folder:
+        crawled = run_crawl(folder, settings, seeds or [], quiet=as_json)
     if as_json:
         say_json(crawled.statistics)
     else:
