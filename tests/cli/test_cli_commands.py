@@ -148,6 +148,9 @@ def test_index_build_again(imported: Path, capsys: pytest.CaptureFixture[str]) -
 def test_import_adds_to_what_is_there(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (imported / "more.jsonl").write_text('{"url": "http://c.example/", "title": "Zeppelin", "text": "It flies."}\n')
     assert main(["import", "more.jsonl"]) == 0
+    assert "left out" not in capsys.readouterr().err
+    assert main(["import", "more.jsonl"]) == 0
+    assert "Left out 1 of 5 stored pages" in capsys.readouterr().err
     assert main(["search", "zeppelin", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["documents"] == 4
 
