@@ -45,9 +45,9 @@ bench-quality: $(DEV_READY) ## search quality on judged collections beside BM25 
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/quality.py $(FOLDERS)
 
-bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=200,600,2000 ROUNDS=1 SEEN=1000000,10000000)
+bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
-	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),200,600,2000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),100,300,1000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
