@@ -39,8 +39,7 @@ def ours(page: bytes) -> Found:
     flat = read_flat(page)
     title = "".join(flat.value(row, 0) for row in flat.rows(Kind.TITLE))
     headings = [flat.words(row, 1_000) for row in flat.rows(Kind.HEADING)]
-    links = [(flat.value(row, 0), flat.words(row, 1_000)) for row in flat.rows(Kind.LINK)]
-    return title, headings, links, flat.ordered.decode()
+    return title, headings, flat.pairs(Kind.LINK), flat.text
 
 
 def lexbor(page: bytes) -> Found:

@@ -34,7 +34,7 @@ def test_text_and_links_of_the_tree_builders_suite(shared_data: Path) -> None:
         flat = read_flat(case.data.encode("utf-8", "replace"), seen=EVERYTHING)
         if text or links:
             count += 1
-            if (flat.ordered.decode(), links_of(flat)) != (text, links):
+            if (flat.text, links_of(flat)) != (text, links):
                 wrong.append(case.where)
     assert count > 700
     assert len(wrong) <= count // 100, wrong
@@ -79,18 +79,19 @@ PAGES = st.lists(st.one_of(TREES, HEADINGS), max_size=6).map(lambda parts: "<tit
 def test_the_kernel_reads_what_a_tree_gives(page: str) -> None:
     flat = read_flat(page.encode())
     expected = naive.read(page)
-    assert flat.ordered.decode() == expected.text
+    assert flat.text == expected.text
     assert [" ".join(flat.words(row, 9_999).split()) for row in flat.rows(Kind.HEADING)] == expected.headings
     found = [(flat.value(row, 0), " ".join(flat.words(row, 9_999).split())) for row in flat.rows(Kind.LINK)]
     assert found == expected.links
+    assert [(target, " ".join(words.split())) for target, words in flat.pairs(Kind.LINK)] == expected.links
     assert [flat.value(row, 0) for row in flat.rows(Kind.TITLE)] == [expected.title]
 
 
 def test_text_right_in_a_table_goes_before_it() -> None:
     flat = read_flat(b"a<table>b<tr><td>c</td></tr>d<tr><td>e</table>f")
-    assert flat.ordered == b"abd\nc\ne\nf"
+    assert flat.text == "abd\nc\ne\nf"
 
 
 def test_depth_is_bounded_and_the_text_is_not_lost() -> None:
     flat = read_flat(b"<div>" * 5_000 + b"<p>deep</p>" + b"</div>" * 5_000 + b"<h1>end</h1>", deepest=100)
-    assert flat.ordered == b"deep\nend"
+    assert flat.text == "deep\nend"

@@ -44,36 +44,45 @@ class Kind:
 class Flat:
     """A page, read but not yet taken apart: strings are made of what is asked for only."""
 
-    def __init__(self, data: bytes, text: bytes, ordered: bytes, values: bytes, start: int, table: Table) -> None:
+    def __init__(self, data: bytes, text: bytes, ordered: bytes, values: bytes, table: Table) -> None:
         self.data = data
-        self.ordered = ordered
-        """The visible text, blocks parted by newlines, in the order of the document."""
-        # In ASCII places in bytes are places in a string, which then is made once.
-        self._text = text.decode() if text.isascii() else text
-        self._values = values.decode() if values.isascii() else values
-        self._start = start
-        self._table = table
         self._kinds = table[:, 0]
+        # Rows of data point into the page itself.
+        within = np.where(self._kinds[:, None] == Kind.DATA, 0, table[:, 2:4])
+        self._text, places = _to_characters(text, within)
+        self._values, parts = _to_characters(values, table[:, 4:])
+        self._table = np.hstack(
+            (table[:, :2], np.where(self._kinds[:, None] == Kind.DATA, table[:, 2:4], places), parts)
+        )
+        self.text = self._text if ordered is text else ordered.decode("utf-8", "replace").strip()
+        """The visible text, blocks parted by newlines, in the order of the document."""
 
     def rows(self, kind: int, most: int = _MOST_ROWS) -> list[list[int]]:
         """Give rows of one kind: kind, number, begin and end in the text, and three pairs for values."""
-        places = np.flatnonzero(self._kinds == kind)[:most]
-        found: list[list[int]] = self._table[places].tolist()
+        found: list[list[int]] = self._table[np.flatnonzero(self._kinds == kind)[:most]].tolist()
         return found
+
+    def pairs(self, kind: int, most: int = _MOST_ROWS) -> list[tuple[str, str]]:
+        """Give the first value and the text of all rows of one kind: targets of links, with their words."""
+        spans = self._table[np.flatnonzero(self._kinds == kind)[:most], 2:6].tolist()
+        values, text = self._values, self._text
+        return [(values[c:d], text[a:b].strip().replace("\n", " ")) for a, b, c, d in spans]
 
     def words(self, row: list[int], most: int) -> str:
         """Give the text of a row in one line, cut to about `most` characters."""
-        piece = self._text[row[2] : min(row[3], row[2] + 4 * most)]
-        text = piece if isinstance(piece, str) else piece.decode("utf-8", "ignore")
-        return text.replace("\n", " ").strip()
+        return self._text[row[2] : min(row[3], row[2] + 4 * most)].strip().replace("\n", " ")
 
     def value(self, row: list[int], number: int) -> str:
         """Give a value of a row."""
-        end = row[2 * number + 5]
-        if end == 0:
-            return ""
-        piece = self._values[row[2 * number + 4] - self._start : end - self._start]
-        return piece if isinstance(piece, str) else piece.decode("utf-8", "ignore")
+        return self._values[row[2 * number + 4] : row[2 * number + 5]]
+
+
+def _to_characters(raw: bytes, places: Table) -> tuple[str, Table]:
+    """Give bytes as a string, and places in the bytes as places in the string."""
+    if not raw.isascii():
+        inner = np.flatnonzero((np.frombuffer(raw, np.uint8) & 0xC0) == 0x80)
+        places = places - np.searchsorted(inner, places)
+    return raw.decode("utf-8", "replace"), places
 
 
 _book: Final = cache(html_book.make_book)
@@ -94,4 +103,6 @@ def read_flat(data: bytes, deepest: int = 512, seen: str = "") -> Flat:
         ordered = merged[: kernel.merge(now, out, merged)].tobytes()
     count = html_tree.COLUMNS * int(now[html_tree.ROWS])
     table = now[html_tree.ROW_TABLE : html_tree.ROW_TABLE + count].reshape(-1, html_tree.COLUMNS)
-    return Flat(data, text, ordered, out[room : now[html_tree.VALUES]].tobytes(), room, table)
+    # What a row has no value for is 0; all others begin behind the text's room.
+    table[:, 4:] = np.maximum(table[:, 4:] - room, 0)
+    return Flat(data, text, ordered, out[room : now[html_tree.VALUES]].tobytes(), table)

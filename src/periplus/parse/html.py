@@ -37,7 +37,7 @@ def read_html(fetched: Fetched, settings: ParseSettings) -> Page:
         title="".join(titles) or (headings[0] if headings else ""),
         headings=headings,
         emphasis=_read_emphasis(flat),
-        text=flat.ordered[: 4 * settings.max_text].decode("utf-8", "ignore")[: settings.max_text].strip(),
+        text=flat.text[: settings.max_text].strip(),
         links=_read_links(flat, head, settings.max_links),
         canonical=head.canonical,
         description=head.description,
