@@ -26,7 +26,10 @@ def import_pages(
     settings: Settings,
     with_index: Annotated[bool, typer.Option("--index/--no-index", help="Build the index afterwards.")] = True,
 ) -> None:
-    """Import pages from WARC or JSONL files, and build the index."""
+    """Import pages from WARC or JSONL files, and build the index.
+
+    A file that is imported again is stored again, at its full size; its pages are found once.
+    """
     warc, jsonl = _sort(paths)
     with folder_to_fill(settings) as folder:
         _read(warc, jsonl, folder, settings)
