@@ -31,7 +31,8 @@ _UNSEEN: Final = re.compile(
     r"display:\s?none|visibility:\s?hidden|font-size:\s?0(?:px|pt|em)?\s?(?:;|\Z)|text-indent:\s?-\d{3,6}|left:\s?-\d{3,6}|"
     r"opacity:\s?0\s?[;\"']"
 )
-_STYLED: Final = re.compile(r"<(\w{1,12})\s(?:[^<>]{0,600}?\s)?style=[\"']([^\"'<>]{0,500})")
+_STYLED: Final = re.compile(r"style=[\"']([^\"'<>]{0,500})")
+_OPENING: Final = re.compile(r"<(\w{1,12})\s[^<>]*\Z")
 _LOCKED: Final = (
     "subscribe to continue",
     "subscribe to keep reading",
@@ -58,6 +59,7 @@ _WORD: Final = re.compile(r"\w{3,30}")
 
 _MOST_STYLES: Final = 500
 _LITTLE_TEXT: Final = 250
+_SHORT_TEXT: Final = 4_000
 _MANY_WORDS: Final = 120
 _WORD_SHARE: Final = 0.12
 _PHRASE_SHARE: Final = 0.08
@@ -143,11 +145,13 @@ def _look_for_hidden(text: str, markup: str, warnings: Warnings) -> None:
     """Measure text in elements that a style keeps out of sight; a menu that opens is no offence."""
     hidden, links = 0, 0
     for found in islice(_STYLED.finditer(markup) if "style=" in markup else (), _MOST_STYLES):
-        trick = _UNSEEN.search(found[2])
-        if trick is None:
+        trick = _UNSEEN.search(found[1])
+        before = markup[max(0, found.start() - 600) : found.start()] if trick else ""
+        opening = _OPENING.search(before, max(0, before.rfind("<")))
+        if trick is None or opening is None:
             continue
         place = markup.find(">", found.end()) + 1
-        piece = markup[place : place + 20_000].partition(f"</{found[1]}")[0]
+        piece = markup[place : place + 20_000].partition(f"</{opening[1]}")[0]
         length = len(rough_text(piece, 20_000))
         sly = not trick[0].startswith(("display", "visibility"))
         hidden += length if sly else length // 3
@@ -159,13 +163,14 @@ def _look_for_hidden(text: str, markup: str, warnings: Warnings) -> None:
 
 
 def _look_for_wall(text: str, markup: str, free: bool, warnings: Warnings) -> None:
-    lowered = text.lower()
-    phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "")
+    is_short = len(text) < _SHORT_TEXT
+    lowered = text.lower() if is_short or "wall" in markup else ""
+    phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "") if lowered else ""
     if not free:
         warnings.warn(Flag.PAYWALL, "paywall: the page says it is not free")
-    elif phrase and (len(text) < 4_000 or _WALL.search(markup)):
+    elif phrase and (is_short or _WALL.search(markup)):
         warnings.warn(Flag.PAYWALL, f"paywall: '{phrase}'")
-    elif len(text) < 3_000 and "paywall" in markup and _WALL.search(markup):
+    elif is_short and "paywall" in markup and _WALL.search(markup):
         warnings.warn(Flag.PAYWALL, "paywall: an element is called so")
 
 

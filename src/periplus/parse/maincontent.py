@@ -164,7 +164,7 @@ def _join(blocks: kernel.Blocks, good: Mask, allowed: Mask, density: npt.NDArray
     plain = allowed & (density < _FEW_LINKS)
     told = (blocks.kind != kernel.CONTAINER) | (blocks.chars >= _LONG // 2)
     among = plain & told & (before <= _FAR) & (after <= _FAR)
-    listed = plain & np.isin(blocks.kind, (kernel.ITEM, kernel.CELL)) & (before <= _FAR)
+    listed = plain & ((blocks.kind == kernel.ITEM) | (blocks.kind == kernel.CELL)) & (before <= _FAR)
     trailing = plain & (blocks.kind == kernel.PARAGRAPH) & (blocks.linked == 0) & (before <= _REACH + 1)
     kept: Mask = good | among | listed | trailing
     kept |= _headings(blocks, kept, allowed, density)
