@@ -13,10 +13,11 @@ __all__ = [
     "BODY",
     "Lists",
     "get_entry",
+    "get_place",
     "look_up",
     "make_tiny_lists",
+    "read_documents",
     "read_positions",
-    "read_term",
     "seek_posting",
     "skip_entry",
     "skip_positions",
@@ -174,45 +175,28 @@ def look_up(
 
 
 @njit(cache=True, nogil=True)
-def read_term(
-    lists: Lists, place: tuple[int, int, int, int, int, int], tokens: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int32], Any]:
-    """Read all of a term: documents, impacts, fields, how many positions each has, and all positions.
-
-    tokens: room for positions; a term has no more than it has bytes of them.
-    """
-    frequency, at, _, _, position, row = place
-    documents, counts = np.zeros(frequency, np.int32), np.zeros(frequency, np.int32)
-    impacts, masks = np.zeros(frequency, np.uint8), np.zeros(frequency, np.uint8)
-    positions = np.zeros(tokens, np.uint32)
-    one = np.empty(tokens, np.int64)
-    n, used = 0, 0
+def read_documents(
+    lists: Lists, place: tuple[int, int, int, int, int, int]
+) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Give all documents of a term, in ascending order."""
+    frequency, at, _, _, _, row = place
+    documents = np.zeros(frequency, np.int32)
+    n = 0
     block = np.int64(-1)
     while n < frequency:
         if row >= 0:
             block += 1
             at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
-            position = np.int64(lists.dense_position[row, block])
         else:
             step, _, at, stop = get_entry(lists.stream, at)
             block += step
         while at < stop and n < frequency:
             byte = np.int64(lists.stream[at])
-            code, offset = byte >> 6, byte & 63
-            mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
-            documents[n] = block * BLOCK + offset
-            masks[n] = mask
-            plain = (block * PLAIN + code) * BLOCK + offset
-            impacts[n] = lists.stream[at + 2] if code == PLAIN else lists.plain_impact[plain]
-            counts[n] = read_positions(lists.positions, position, code, mask, one)
-            for i in range(counts[n]):
-                positions[used + i] = one[i]
-            used += counts[n]
-            position = skip_positions(lists.positions, position, code, mask)
-            at += 3 if code == PLAIN else 1
+            documents[n] = block * BLOCK + (byte & 63)
+            at += 3 if byte >> 6 == PLAIN else 1
             n += 1
         at = stop
-    return documents, impacts, masks, counts, positions[:used]
+    return documents
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -240,5 +224,5 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists, place = make_tiny_lists(), (1, 0, 2, 0, 0, -1)
     look_up(lists, place, np.zeros(1, np.int32))
-    read_term(lists, place, 1)
+    read_documents(lists, place)
     read_positions(lists.positions, 0, 0, BODY, np.empty(1, np.int64))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import njit
 
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.invert import BLOCK, PLAIN
+from periplus.kernels.invert import BLOCK, FIELD_SHIFT, PLAIN
 from periplus.kernels.lists import (
     BODY,
     Lists,
@@ -79,22 +79,54 @@ def _has_phrase(
     """Say whether a document of the open block has the phrase's words at their places."""
     begin, end = plan.phrase_start[phrase], plan.phrase_start[phrase + 1]
     first, other = desk.first, desk.other
-    count = _read(lists, plan, desk, plan.phrase_leaf[begin], block, offset, first)
+    fields, reach = np.int64(plan.phrase_fields[phrase]), plan.phrase_reach[phrase]
+    read = _read(lists, plan, desk, plan.phrase_leaf[begin], block, offset, first)
+    count = 0
+    for i in range(read):
+        if (fields >> (first[i] >> FIELD_SHIFT)) & 1:
+            first[count] = first[i]
+            count += 1
     for word in range(begin + 1, end):
         shift = plan.phrase_place[word] - plan.phrase_place[begin]
         size = _read(lists, plan, desk, plan.phrase_leaf[word], block, offset, other)
-        kept, j = 0, 0
-        for i in range(count):
-            wanted = first[i] + shift
-            while j < size and other[j] < wanted:
-                j += 1
-            if j < size and other[j] == wanted:
-                first[kept] = first[i]
-                kept += 1
-        count = kept
+        count = _follow(first, count, other, size, shift) if reach == 0 else _near(first, count, other, size, reach)
         if count == 0:
             return False
     return count > 0
+
+
+@njit(cache=True, nogil=True)
+def _follow(first: Any, count: int, other: Any, size: int, shift: int) -> int:  # pragma: no cover - compiled
+    """Keep the positions in `first` that have one in `other` exactly `shift` behind them; give how many."""
+    kept, j = 0, 0
+    for i in range(count):
+        wanted = first[i] + shift
+        while j < size and other[j] < wanted:
+            j += 1
+        if j < size and other[j] == wanted:
+            first[kept] = first[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _near(first: Any, count: int, other: Any, size: int, reach: int) -> int:  # pragma: no cover - compiled
+    """Put into `first` the positions of `other` that have one in `first` within `reach`; give how many."""
+    kept, j = 0, 0
+    for i in range(size):
+        while j < count and first[j] < other[i] - reach:
+            j += 1
+        at = j
+        while at < count and first[at] <= other[i] + reach:
+            if first[at] != other[i]:
+                break
+            at += 1
+        if at < count and first[at] <= other[i] + reach and first[at] != other[i]:
+            other[kept] = other[i]
+            kept += 1
+    for i in range(kept):
+        first[i] = other[i]
+    return kept
 
 
 @njit(cache=True, nogil=True)
@@ -378,6 +410,8 @@ def warm() -> None:
         np.array([0, 1], np.int32),
         np.zeros(1, np.int32),
         np.zeros(1, np.int32),
+        np.zeros(1, np.int32),
+        np.full(1, 255, np.uint8),
         np.zeros((0, 1), np.uint64),
         0.5,
         0.5,

@@ -50,6 +50,10 @@ class Plan(NamedTuple):
     """Where each phrase's words begin in the two arrays below; one more than there are phrases."""
     phrase_leaf: npt.NDArray[np.int32]
     phrase_place: npt.NDArray[np.int32]
+    phrase_reach: npt.NDArray[np.int32]
+    """For each phrase: 0 for words one after the other, else how far each may be from the next, in any order."""
+    phrase_fields: npt.NDArray[np.uint8]
+    """For each phrase, the fields it may be in, as a mask."""
     given: npt.NDArray[np.uint64]
     """Sets made beforehand (a site, a language), by set and block."""
     static_weight: float

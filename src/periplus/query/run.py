@@ -3,17 +3,15 @@
 import time
 
 import numpy as np
-import numpy.typing as npt
 
 from periplus.index import Index, Segment
 from periplus.kernels import invert, lexicon, match
+from periplus.query.filters import given_sets
 from periplus.query.prepare import Prepared
-from periplus.query.tree import Site
 from periplus.records import Candidates
 
 __all__ = ["run"]
 
-_EVERY_FIELD = 255
 _COUNT_BLOCKS = 4096
 """Blocks that are counted exactly beyond those opened for scoring: a quarter of a million documents."""
 
@@ -46,41 +44,22 @@ _NO_INTS = np.zeros(0, np.int32)
 def _plan(segment: Segment, prepared: Prepared) -> match.Plan:
     """Find the query's terms in one segment and lay the program out as arrays."""
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
-    starts = np.cumsum([0, *(len(phrase) for phrase in prepared.phrases)])
+    starts = np.cumsum([0, *(len(phrase.leaves) for phrase in prepared.phrases)])
     steps = np.array(prepared.program, np.int32).reshape(-1, 2)
     return match.Plan(
         place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 6),
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
-        fields=np.full(len(places), _EVERY_FIELD, np.uint8),
+        fields=np.array([leaf.fields for leaf in prepared.leaves], np.uint8),
         group=np.array([leaf.group for leaf in prepared.leaves], np.int32),
         groups=prepared.groups,
         operation=np.ascontiguousarray(steps[:, 0]),
         argument=np.ascontiguousarray(steps[:, 1]),
         phrase_start=starts.astype(np.int32),
-        phrase_leaf=np.array([leaf for phrase in prepared.phrases for leaf in phrase], np.int32),
-        phrase_place=np.array([n for phrase in prepared.phrases for n in range(len(phrase))], np.int32),
-        given=_given(segment, prepared.sites),
+        phrase_leaf=np.array([leaf for phrase in prepared.phrases for leaf in phrase.leaves], np.int32),
+        phrase_place=np.array([n for phrase in prepared.phrases for n in range(len(phrase.leaves))], np.int32),
+        phrase_reach=np.array([phrase.reach for phrase in prepared.phrases], np.int32),
+        phrase_fields=np.array([phrase.fields for phrase in prepared.phrases], np.uint8),
+        given=given_sets(segment, prepared.filters),
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
     )
-
-
-def _given(segment: Segment, sites: tuple[Site, ...]) -> npt.NDArray[np.uint64]:
-    """Make the set of documents of each site, by block."""
-    sets = np.zeros((len(sites), len(segment.live)), np.uint64)
-    for number, site in enumerate(sites):
-        chosen = np.zeros(len(segment.live) * invert.BLOCK, np.uint8)
-        chosen[: segment.documents] = _of_site(segment, site)
-        sets[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
-    return sets
-
-
-def _of_site(segment: Segment, site: Site) -> npt.NDArray[np.bool_]:
-    hosts = segment.strings("hosts")
-    wanted = [n for n, host in enumerate(hosts) if host == site.host or host.endswith("." + site.host)]
-    chosen: npt.NDArray[np.bool_] = np.isin(segment.column("host"), wanted)
-    if site.path.strip("/"):
-        for document in np.flatnonzero(chosen):
-            path = segment.string("url", int(document)).partition("://")[2].partition("/")[2]
-            chosen[document] = ("/" + path).startswith(site.path)
-    return chosen
