@@ -14,7 +14,7 @@ from periplus.index.fields import FIELD_NAMES, Field
 from periplus.index.gather import Signals
 from periplus.index.live import LiveIndex
 from periplus.index.reader import Index, IndexStatistics
-from periplus.index.segment import Segment
+from periplus.index.segment import Segment, Term
 from periplus.index.titles import title_key
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "LiveIndex",
     "Segment",
     "Signals",
+    "Term",
     "build_index",
     "check_index",
     "title_key",

@@ -220,8 +220,8 @@ def _special(text: str) -> Node | None:
     head, colon, rest = text.partition(":")
     if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
         return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
-    if text.endswith("*") and len(words := split_text(text)) == 1:
-        return Prefix(words[0])
+    if text.endswith("*") and len(parts := split_text(text)) == 1:
+        return Prefix(parts[0])
     return None
 
 

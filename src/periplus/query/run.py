@@ -1,16 +1,17 @@
 """A prepared query to candidates: plan for each segment, match, merge."""
 
+import threading
 import time
 
 import numpy as np
 
-from periplus.index import Index, Segment
+from periplus.index import Index, Segment, Term
 from periplus.kernels import invert, lexicon, match
 from periplus.query.filters import given_sets
 from periplus.query.prepare import Prepared
 from periplus.records import Candidates
 
-__all__ = ["run"]
+__all__ = ["Desks", "make_plan", "run"]
 
 _COUNT_BLOCKS = 4096
 """Blocks that are counted exactly beyond those opened for scoring: a quarter of a million documents."""
@@ -23,7 +24,9 @@ def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) 
     for segment in index.segments:
         if found and time.monotonic() > deadline:
             break
-        found.append(match.match(segment.lists, _plan(segment, prepared), max(1, k), _COUNT_BLOCKS))
+        plan = make_plan(segment, prepared)
+        desk = _DESKS.get(len(segment.live), plan)
+        found.append(match.match(segment.lists, plan, desk, max(1, k), _COUNT_BLOCKS))
     return _merge(found, k, partial=len(found) < len(index.segments))
 
 
@@ -41,8 +44,9 @@ def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def _plan(segment: Segment, prepared: Prepared) -> match.Plan:
+def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
     """Find the query's terms in one segment and lay the program out as arrays."""
+    required = _required(prepared)
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
     starts = np.cumsum([0, *(len(phrase.leaves) for phrase in prepared.phrases)])
     steps = np.array(prepared.program, np.int32).reshape(-1, 2)
@@ -62,4 +66,53 @@ def _plan(segment: Segment, prepared: Prepared) -> match.Plan:
         given=given_sets(segment, prepared.filters),
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
+        required=np.uint64(required),
+        simple=all(operation in (match.LEAF, match.OR) for operation, _ in prepared.program),
+        order=np.array(
+            sorted(range(len(places)), key=lambda n: (not required >> n & 1, _frequency(places[n]))), np.int32
+        ),
     )
+
+
+def _frequency(place: Term | None) -> int:
+    return place.frequency if place else 0
+
+
+def _required(prepared: Prepared) -> int:
+    """Give the leaves, as a mask, without which nothing can match: run the program on masks."""
+    stack: list[int] = []
+    for operation, argument in prepared.program:
+        if operation == match.LEAF:
+            stack.append(1 << argument)
+        elif operation == match.PHRASE:
+            stack.append(sum(1 << leaf for leaf in set(prepared.phrases[argument].leaves)))
+        elif operation in (match.ALL, match.GIVEN):
+            stack.append(0)
+        else:
+            right = stack.pop()
+            left = stack.pop()
+            stack.append(left | right if operation == match.AND else left & right if operation == match.OR else left)
+    return stack[0]
+
+
+class Desks(threading.local):
+    """A desk for each thread, as large as its queries have needed so far."""
+
+    def __init__(self) -> None:
+        self._desk = match.make_desk(1, 1, 1, False)
+
+    def get(self, blocks: int, plan: match.Plan) -> match.Desk:
+        """Give a desk that is large enough."""
+        desk = self._desk
+        leaves, steps, phrases = len(plan.place), len(plan.operation), len(plan.phrase_start) > 1
+        room = (len(desk.bound), len(desk.sets), len(desk.stack) - 1)
+        if blocks > room[0] or leaves > room[1] or steps > room[2] or (phrases and len(desk.first) == 1):
+            blocks, leaves, steps = (
+                max(have, 1 << (need - 1).bit_length())
+                for have, need in zip(room, (blocks, leaves, steps), strict=True)
+            )
+            self._desk = desk = match.make_desk(blocks, leaves, steps, phrases or len(desk.first) > 1)
+        return desk
+
+
+_DESKS = Desks()
