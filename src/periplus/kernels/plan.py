@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     required: np.uint64
     """Leaves without which nothing can match."""
     simple: bool
-    """Whether any leaf is enough: the program has only leaves and ORs."""
+    """Whether a block that has the required leaves, and any at all, can match: there is nothing more to look at."""
     order: npt.NDArray[np.int32]
     """Leaves in the order in which their bounds are added: required ones first, the rarest of them before others."""
 

@@ -67,11 +67,17 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
         required=np.uint64(required),
-        simple=all(operation in (match.LEAF, match.OR) for operation, _ in prepared.program),
+        simple=_is_simple(prepared),
         order=np.array(
             sorted(range(len(places)), key=lambda n: (not required >> n & 1, _frequency(places[n]))), np.int32
         ),
     )
+
+
+def _is_simple(prepared: Prepared) -> bool:
+    """Say whether `required`, or else any leaf, tells for a whole block if it can match."""
+    used = {operation for operation, _ in prepared.program}
+    return used <= {match.LEAF, match.OR} or used <= {match.LEAF, match.PHRASE, match.AND}
 
 
 def _frequency(place: Term | None) -> int:
