@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-query bench-index docs lock clean
+.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-kills bench-query bench-index bench-live bench-million docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -60,6 +60,15 @@ bench-query: $(DEV_READY) ## query speed beside peers (CORPUS= QUERIES= PEERS=ta
 bench-index: $(DEV_READY) ## building speed and index size beside peers (CORPUS= PEERS= SIZES=)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
+
+bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200)
+	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200)
+
+bench-live: $(DEV_READY) ## how soon a page is found after it was given to a live index (DOCUMENTS=20000)
+	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))
+
+bench-million: $(DEV_READY) ## a million made documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
+	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS))
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py

@@ -40,7 +40,8 @@ def test_a_flag_reaches_every_kind_of_value() -> None:
     [
         ("[fetch]\ntimout = 5\n", "Unknown setting 'fetch.timout' in"),
         ("[fetsh]\ntimeout = 5\n", "Unknown setting 'fetsh' in"),
-        ("[fetch]\ntimeout = 'soon'\n", "wrong value"),
+        ("[fetch]\ntimeout = 'soon'\n", "fetch.timeout has a wrong value, 'soon', in "),
+        ("[fetch]\nallow = [1]\n", "fetch.allow has a wrong value"),
         ("[fetch]\ntimeout = -1\n", "wrong value"),
         ("fetch = 3\n", "fetch"),
         ("[folder]\na = 1\n", "wrong value"),
@@ -62,7 +63,7 @@ def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, says: str) -> 
         ("fetch.timeout", "name=value"),
         ("zzz=1", "docs/settings.md"),
         ("serve.port=99999", "wrong value"),
-        ("crawl.scope=moon", "wrong value"),
+        ("crawl.scope=moon", "'moon', on the command line: give one of host, domain, web."),
         ("=", "Unknown setting"),
     ],
 )

@@ -36,7 +36,8 @@ PLAIN_BM25 = IndexSettings(
 """Body only, as the peers score."""
 _NO_LANGUAGE = "xx"
 """The texts are stems already: no stemming, no stop words."""
-_STORED = ("text.arrays",)
+_STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start")
+"""Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields."""
 _run = importlib.import_module("periplus.query.run")
 _DESKS = _run.Desks()
 
@@ -60,8 +61,9 @@ def build(visits: Iterable[Visit], folder: Path, settings: IndexSettings) -> Bui
     began = time.perf_counter()
     build_index(visits, folder, settings, workers=1)
     seconds = time.perf_counter() - began
-    whole, plain = folder_bytes(folder), folder_bytes(folder, _STORED)
-    return Built(seconds, plain, whole - plain)
+    parts = Index.open(folder).statistics().parts
+    stored = sum(size for name, size in parts.items() if name.startswith(_STORED))
+    return Built(seconds, folder_bytes(folder) - stored, stored)
 
 
 class Ours(Engine):

@@ -78,6 +78,9 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
 
 def open_data_folder(folder: Path, *, create: bool) -> Path:
     """Check (or, with `create`, make) a data folder and its stamp; give the folder back."""
+    for part in (folder, *folder.parents):
+        if part.is_file():
+            raise DiskFailed(f"{part} is a file, not a folder.", "Choose another folder with --folder.")
     stamp = folder / _STAMP
     if not stamp.exists():
         if create:

@@ -235,6 +235,8 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """Redirects followed to get here."""
     retry_after: float = 0.0
     """Seconds the host asked to be left alone."""
+    again: bool = False
+    """Whether the page was stored before, and this was another look at it."""
 
 
 class Query(msgspec.Struct, frozen=True):

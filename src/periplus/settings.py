@@ -5,10 +5,11 @@ Only `periplus.cli` calls `load`; every room is handed its own struct. `table` l
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +32,10 @@ __all__ = [
     "load",
     "table",
 ]
+
+
+_LONGEST: Final = 80
+"""Most characters of a wrong value that are shown."""
 
 
 class _Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +129,9 @@ class StoreSettings(_Room, frozen=True):
 class CrawlSettings(_Room, frozen=True):
     """How far a crawl goes."""
 
-    pages: Annotated[int, Meta(description="Stop after this many pages", ge=1)] = 100_000
+    pages: Annotated[int, Meta(description="Stop at this many pages in the folder, earlier runs counted", ge=1)] = (
+        100_000
+    )
     host_pages: Annotated[
         int, Meta(description="Most pages taken from one host, against sites that never end", ge=1)
     ] = 20_000
@@ -138,6 +145,15 @@ class CrawlSettings(_Room, frozen=True):
     checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps that robots.txt names")] = True
     feeds: Annotated[bool, Meta(description="Read the feeds that pages name")] = True
+    recrawl: Annotated[
+        bool, Meta(description="Look again at stored pages too, those first that are most likely to have changed")
+    ] = False
+    recrawl_per_day: Annotated[
+        int, Meta(description="How many second looks a day are shared out among all stored pages", ge=1)
+    ] = 10_000
+    probe: Annotated[
+        bool, Meta(description="Ask each larger host once for a page that does not exist, to know its soft 404s")
+    ] = True
 
 
 class IndexSettings(_Room, frozen=True):
@@ -149,7 +165,7 @@ class IndexSettings(_Room, frozen=True):
     ] = 1
     publish_seconds: Annotated[
         float, Meta(description="A live index makes what it was given searchable this often", gt=0)
-    ] = 0.2
+    ] = 0.1
     k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.2
     title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
@@ -266,10 +282,12 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Iterable[str]
     """Read settings: `file`, then PERIPLUS_ROOM_NAME of the environment, then 'room.name=value' flags. Last wins."""
     tree: dict[str, Any] = _read_file(file) if file else {}
     known = {row.name: row for row in table()}
+    sources: dict[str, str] = {}
     for name, row in known.items():
-        text = environment.get("PERIPLUS_" + name.replace(".", "_").upper())
-        if text is not None:
-            _put(tree, row, text)
+        variable = "PERIPLUS_" + name.replace(".", "_").upper()
+        if variable in environment:
+            _put(tree, row, environment[variable])
+            sources[name] = f"in the environment ({variable})"
     _refuse_unknown_variables(environment, known)
     for flag in flags:
         name, equals, text = flag.partition("=")
@@ -277,11 +295,30 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Iterable[str]
             raise SettingsError(f"'{flag}' is no setting.", "Write it as name=value, for example fetch.timeout=10.")
         row = known.get(name.strip()) or _unknown(name.strip(), "on the command line")
         _put(tree, row, text)
+        sources[row.name] = "on the command line"
     _refuse_unknown(tree, known, file)
     try:
         return msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"A setting has a wrong value: {error}.", "See docs/settings.md.") from None
+        raise _wrong(str(error), tree, sources, file) from None
+
+
+def _wrong(error: str, tree: Mapping[str, Any], sources: Mapping[str, str], file: Path | None) -> SettingsError:
+    """Say which value is wrong, where it comes from and what would be right, in place of the decoder's words."""
+    fault, _, path = error.partition(" - at `$.")
+    name = re.sub(r"\[[^]]*\]", "", path.rstrip("`"))
+    row = next((row for row in table() if row.name == name), None)
+    if row is None:
+        return SettingsError(f"A setting has a wrong value: {error}.", "See docs/settings.md.")
+    value: Any = tree
+    for part in name.split("."):
+        value = value[part]
+    where = sources.get(name, f"in {file}")
+    choices = re.search(r"regex '\^\((.*)\)\$'", fault)
+    fault = f"give one of {choices[1]}".replace("|", ", ") if choices else fault.replace("Exp", "exp").replace("`", "")
+    return SettingsError(
+        f"{name} has a wrong value, '{str(value)[:_LONGEST]}', {where}: {fault}.", f"It is: {row.help}."
+    )
 
 
 def _read_file(file: Path) -> dict[str, Any]:

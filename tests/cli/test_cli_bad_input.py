@@ -98,14 +98,27 @@ def test_what_is_not_understood(capsys: pytest.CaptureFixture[str], arguments: l
     assert "--help`" in line
 
 
+def test_a_file_where_the_folder_should_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    documents(tmp_path / "docs.jsonl")
+    (tmp_path / "afile").write_text("x")
+    for folder in ("afile", "afile/below"):
+        for command in (["import", "docs.jsonl"], ["crawl", "http://a.example/"], ["search", "x"], ["index", "build"]):
+            assert "afile is a file, not a folder." in fails(capsys, *command, "--folder", folder), command
+
+
 def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "There is no file nofile." in fails(capsys, "import", "nofile")
+    assert "is a folder" in fails(capsys, "import", str(tmp_path))
     (tmp_path / "a.txt").write_text("x")
     assert "neither WARC nor JSONL" in fails(capsys, "import", "a.txt")
     assert "There is no file" in fails(capsys, "import", "none.jsonl")
     assert not (tmp_path / "periplus-data").exists()
     (tmp_path / "bad.jsonl").write_text('{"id": 1, "text": "x"}\nnot json\n')
     assert main(["import", "bad.jsonl", "--no-index"]) == 1
-    assert "line 2" in capsys.readouterr().err.splitlines()[-1]
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "line 2" in last
+    assert "1 page is kept" in last
+    assert "periplus index build" in last
 
 
 def test_an_unexpected_error_is_one_line_too(
@@ -139,6 +152,12 @@ def test_no_network(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     quick = ["--set", "frontier.retries=0", "--delay", "0", "--allow", "127.0.0.0/8"]
     line = fails(capsys, "crawl", f"http://127.0.0.1:{port}/", *quick)
     assert "Not one host could be reached" in line
+
+
+def test_a_private_address_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    line = fails(capsys, "crawl", "http://127.0.0.1:9/", "--delay", "0")
+    assert "--allow" in line
+    assert "--allow" in fails(capsys, "crawl", "--json"), "and the second time too"
 
 
 def test_a_full_disk_and_then_room_again(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_import_then_search(imported: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["search", "harbour", "lights"]) == 0
     said = capsys.readouterr().out
     assert said.index("Harbour lights") < said.index("Storm")
-    assert "a.example › lights" in said
+    assert "http://a.example/lights" in said
     assert "2 results" in said
 
 
@@ -59,8 +59,25 @@ def test_a_page_cannot_steer_the_terminal(imported: Path, capsys: pytest.Capture
 def test_search_for_programs(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "storm", "--json", "--explain", "-n", "1"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [hit["url"] for hit in told["hits"]] == ["http://b.example/storm"]
-    assert told["hits"][0]["reasons"]
+    assert told["query"] == "storm"
+    assert [hit["url"] for hit in told["results"]] == ["http://b.example/storm"]
+    assert told["results"][0]["reasons"][0].keys() == {"name", "value"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "urls"),
+    [
+        (["harbour", "-storm"], ["http://a.example/lights"]),
+        (["-harbour"], ["http://b.example/bread"]),
+        (["-n", "1", "lights", "-night", "-storm"], ["http://a.example/lights"]),
+        (["-n1", "lights", "--", "-storm"], ["http://a.example/lights"]),
+    ],
+)
+def test_words_to_leave_out_are_no_options(
+    imported: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], urls: list[str]
+) -> None:
+    assert main(["search", "--json", *arguments]) == 0
+    assert [hit["url"] for hit in json.loads(capsys.readouterr().out)["results"]] == urls
 
 
 def test_nothing_found_is_an_answer(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,3 +225,25 @@ def test_small_things_for_people() -> None:
     assert bar(0.5, 4) == "██··"
     assert (bar(2.0, 2), bar(-1.0, 2)) == ("██", "··")
     assert clean("a\x1b[2Jb\u202ec") == "a [2Jb c"
+
+
+def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web = FakeWeb(FakeWebPlan(seed=5, hosts=3, pages=30))
+    with running(web) as server:
+        server.write_hosts_file(tmp_path / "hosts")
+        command = ["crawl", *web.seeds, "--scope", "web", "--allow", "127.0.0.0/8", "--hosts-file", "hosts"]
+        command += ["--delay", "0", "--set", "frontier.delay_factor=0"]
+        assert main([*command, "--pages", "10"]) == 0
+        said = capsys.readouterr().out
+        assert "all of --pages 10" in said
+        assert "in all" not in said
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "in all)" in said
+        assert "Go on" not in said
+        assert "0 URLs waiting" in said
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "Crawled 0 pages" in said
+        assert "0 bytes fetched, 0 copies" in said
+        assert "Without a page" not in said

@@ -154,6 +154,32 @@ def read_all(path):
     return pages, None
 
 
+@pytest.mark.parametrize("kind", ["plain", "gzip", "zstd"])
+def test_a_file_that_is_cut_off_says_so_after_the_readable_part(tmp_path, kind):
+    path = store_of(tmp_path / "store", "gzip" if kind == "gzip" else "zstd", count=4)
+    whole = plain(path) if kind == "plain" else path.read_bytes()
+    name = tmp_path / ("x.warc" if kind == "plain" else path.name)
+    last = whole.rindex({"plain": b"WARC/1.1", "gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}[kind])
+    end = len(whole) - 4 if kind == "plain" else len(whole)
+    for cut in (*range(last + 1, end, 5), end - 1):
+        name.write_bytes(whole[:cut])
+        pages, error = read_all(name)
+        # The zstd reader gives up up to 64 kB before the cut, which is all of this file.
+        kept = 0 if kind == "zstd" else 3
+        assert [page.body for page in pages[:kept]] == [b"<p>body %d</p>" % n for n in range(kept)]
+        assert "cut off" in str(error) or "damaged" in str(error), cut
+    name.write_bytes(whole)
+    pages, error = read_all(name)
+    assert (len(pages), error) == (4, None)
+
+
+def test_a_long_record_that_is_passed_over_and_cut_off(tmp_path):
+    path = tmp_path / "long.warc"
+    path.write_bytes(bomb_record(5000) + b"x" * 4000)
+    with pytest.raises(BadFile, match="cut off in record 1"):
+        list(read_warc(path, max_body=1000))
+
+
 @settings(max_examples=80, deadline=None)
 @given(cut=st.floats(0, 1), at=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255), kind=st.integers(0, 2))
 def test_damage_gives_the_readable_part_or_a_reason(tmp_path_factory, cut, at, value, kind):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from periplus.cli.console import say, say_json
-from periplus.cli.crawling import run_crawl, say_summary
+from periplus.cli.console import say_json
+from periplus.cli.crawling import run_crawl, say_next, say_summary
 from periplus.cli.options import AsJson, with_settings
 from periplus.files import open_data_folder
 from periplus.settings import Settings
@@ -20,6 +20,7 @@ INTERRUPTED = 130
     pages="crawl.pages",
     depth="crawl.depth",
     minutes="crawl.minutes",
+    recrawl="crawl.recrawl",
     scope="crawl.scope",
     delay="frontier.delay",
     connections="fetch.connections",
@@ -41,7 +42,7 @@ def crawl(
         say_json(crawled.statistics)
     else:
         say_summary(crawled)
-        say("Go on: the same command. Next: periplus index build")
+        say_next(crawled, settings.crawl.pages)
     if crawled.interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from periplus.cli.console import bytes_as_text, clean, count, is_terminal, note, say
 from periplus.cli.stopping import asked_to_stop
+from periplus.errors import BadInput
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.crawl import CrawlStatistics
 
-__all__ = ["Crawled", "run_crawl", "say_summary"]
+__all__ = ["Crawled", "run_crawl", "say_next", "say_summary"]
 
 _PLAIN_SECONDS: Final = 5.0
 _WIDTH: Final = 100
@@ -23,13 +24,29 @@ class Crawled(NamedTuple):
     """How a crawl ended."""
 
     statistics: "CrawlStatistics"
-    new: int
-    """Pages of this run."""
+    """Over all runs."""
+    before: "CrawlStatistics"
+    """What earlier runs had come to."""
     interrupted: bool
+
+    @property
+    def new(self) -> int:
+        """Pages of this run."""
+        return self.statistics.pages - self.before.pages
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Requests of this run that brought no page, by outcome."""
+        known = self.before.errors
+        every = {name: times - known.get(name, 0) for name, times in self.statistics.errors.items()}
+        return {name: times for name, times in every.items() if times > 0}
 
 
 def run_crawl(folder: Path, settings: Settings, seeds: list[str], quiet: bool = False) -> Crawled:
-    """Crawl until there is nothing left, a limit is reached or a person stops it."""
+    """Crawl until there is nothing left, a limit is reached or a person stops it.
+
+    Raise `BadInput` when all that there was to fetch lies on private addresses, which nobody allowed.
+    """
     from periplus.crawl import Crawler
 
     with (
@@ -37,27 +54,48 @@ def run_crawl(folder: Path, settings: Settings, seeds: list[str], quiet: bool = 
         asked_to_stop(crawler.stop, "" if quiet else "finishing what is under way") as signals,
         _watched(quiet) as show,
     ):
-        before = crawler.statistics().pages
-        after = crawler.run(show)
-        return Crawled(after, after.pages - before, bool(signals))
+        before = crawler.statistics()
+        crawled = Crawled(crawler.run(show), before, bool(signals))
+    _refuse_private(crawled.statistics)
+    return crawled
+
+
+def _refuse_private(found: "CrawlStatistics") -> None:
+    from periplus.records import Outcome
+
+    if not found.pages and not found.waiting and set(found.errors) == {Outcome.FORBIDDEN_ADDRESS.value}:
+        raise BadInput(
+            "All of it is on private or loopback addresses, which are not fetched unless allowed.",
+            "Name their range: --allow 127.0.0.0/8 (or fetch.allow in periplus.toml).",
+        )
 
 
 def say_summary(crawled: Crawled) -> None:
     """Say what a crawl came to."""
-    found = crawled.statistics
+    found, before = crawled.statistics, crawled.before
     rate = crawled.new / found.seconds if found.seconds else 0.0
-    whole = f" ({found.pages:,} in all)" if crawled.new != found.pages else ""
+    whole = f" ({found.pages:,} in all)" if before.pages else ""
     new, hosts = count(crawled.new, "page"), count(found.hosts, "host")
     say(f"Crawled {new}{whole} from {hosts} in {found.seconds:,.1f} s: {rate:,.0f} pages/s.")
-    say(f"{bytes_as_text(found.bytes)} fetched, {found.copies:,} copies, {found.waiting:,} URLs waiting.")
-    if found.errors:
-        say("Without a page: " + _errors(found) + ".")
+    fetched, copies = bytes_as_text(found.bytes - before.bytes), found.copies - before.copies
+    say(f"{fetched} fetched, {copies:,} copies, {found.waiting:,} URLs waiting.")
+    if crawled.errors:
+        say("Without a page: " + _errors(crawled.errors) + ".")
     for remark in found.notes:
         say(clean(remark))
 
 
-def _errors(found: "CrawlStatistics") -> str:
-    return ", ".join(f"{times:,} {name}" for name, times in sorted(found.errors.items(), key=lambda pair: -pair[1]))
+def say_next(crawled: Crawled, most: int) -> None:
+    """Say what to do after a crawl of at most `most` pages."""
+    if crawled.statistics.pages >= most:
+        say(f"That is all of --pages {most:,}, which counts earlier runs too; a higher number goes on.")
+    elif crawled.statistics.waiting:
+        say("Go on: the same command.")
+    say("Next: periplus index build")
+
+
+def _errors(errors: dict[str, int]) -> str:
+    return ", ".join(f"{times:,} {name}" for name, times in sorted(errors.items(), key=lambda pair: -pair[1]))
 
 
 @contextlib.contextmanager
@@ -89,7 +127,7 @@ def block(found: "CrawlStatistics") -> str:
     ]
     if found.errors or found.given_up:
         gone = f"   {found.given_up:,} hosts do not answer" if found.given_up else ""
-        lines.append(f"{sum(found.errors.values()):>9,} without a page: {_errors(found)}{gone}")
+        lines.append(f"{sum(found.errors.values()):>9,} without a page: {_errors(found.errors)}{gone}")
     lines += [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
     return "\n".join(lines)
 

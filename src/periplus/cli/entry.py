@@ -13,7 +13,7 @@ from periplus.cli.doctor import doctor
 from periplus.cli.evaluate import evaluate
 from periplus.cli.importing import import_pages
 from periplus.cli.index import index
-from periplus.cli.search import search
+from periplus.cli.search import MinusWords, search
 from periplus.cli.serve import serve
 from periplus.cli.up import up
 from periplus.cli.web import web
@@ -61,7 +61,7 @@ app.command("up")(up)
 app.command("crawl")(crawl)
 app.command("import")(import_pages)
 app.add_typer(index, name="index")
-app.command("search")(search)
+app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)
 app.command("evaluate")(evaluate)
 app.command("doctor")(doctor)

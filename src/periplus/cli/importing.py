@@ -39,10 +39,12 @@ def import_pages(
 def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:
     """Part WARC from JSONL by name, before anything is written."""
     for path in paths:
-        if not path.name.endswith(_WARC + _JSONL):
-            raise BadFile(f"{path} is neither WARC nor JSONL by its name.", f"Known: {' '.join(_WARC + _JSONL)}.")
+        if path.is_dir():
+            raise BadFile(f"{path} is a folder.", f"Name the files in it: {path}/*.")
         if not path.is_file():
             raise BadFile(f"There is no file {path}.")
+        if not path.name.endswith(_WARC + _JSONL):
+            raise BadFile(f"{path} is neither WARC nor JSONL by its name.", f"Known: {' '.join(_WARC + _JSONL)}.")
     return [p for p in paths if p.name.endswith(_WARC)], [p for p in paths if p.name.endswith(_JSONL)]
 
 

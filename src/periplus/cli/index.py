@@ -1,27 +1,32 @@
-"""`periplus index`: build, measure and verify the index of a data folder."""
+"""`periplus index`: build, measure, verify, repair and export the index of a data folder."""
 
+import contextlib
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from periplus.cli.building import build as build_all
 from periplus.cli.building import say_built
 from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
+from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
-from periplus.errors import CorruptFile
+from periplus.errors import CorruptFile, DataError, NothingHere
 from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["index"]
 
 index: Final = typer.Typer(
-    help="Build, measure and verify the index.", rich_markup_mode=None, no_args_is_help=True, add_completion=False
+    help="Build, measure, verify, repair and export the index.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
 @index.command("build")
-@with_settings(memory_mb="index.memory_mb")
+@with_settings(memory_mb="index.memory_mb", workers="index.workers")
 def build(settings: Settings, as_json: AsJson = False) -> None:
     """Build link graph and index from all pages in the data folder."""
     made = build_all(Path(settings.folder), settings, as_json)
@@ -41,6 +46,7 @@ def stats(settings: Settings, as_json: AsJson = False) -> None:
     say(
         f"{count(found.documents, 'page')} from {count(found.hosts, 'host')}, "
         f"{count(found.segments, 'segment')}, {count(found.terms, 'word')}"
+        + (f", {count(found.dead, 'dead page')}" if found.dead else "")
     )
     total = max(1, sum(found.parts.values()))
     parts = sorted(found.parts.items(), key=lambda part: -part[1])
@@ -61,8 +67,68 @@ def check(settings: Settings) -> None:
     for fault in faults:
         note(fault)
     if faults:
-        raise CorruptFile(f"The index in {folder} has {len(faults)} faults.", "Make it again: periplus index build.")
+        raise CorruptFile(
+            f"The index in {folder} has {count(len(faults), 'fault')}.", "Put it right: periplus index repair."
+        )
     say("The index is whole.")
+
+
+@index.command("repair")
+@with_settings(memory_mb="index.memory_mb")
+def repair(settings: Settings, as_json: AsJson = False) -> None:
+    """Find damaged segments and index their pages again from the page store; what is whole stays."""
+    from periplus.index import repair_index
+
+    folder = _folder(settings)
+    compile_kernels(as_json)
+    with contextlib.ExitStack() as stack:
+        report = stack.enter_context(progress(as_json))
+        visits, graph = _pages(folder.parent, settings, stack)
+        done = repair_index(visits, folder, settings.index, graph, report)
+    if as_json:
+        say_json(done)
+        return
+    for fault in done.faults:
+        note(fault)
+    if not done.faults:
+        say("The index is whole; nothing to repair.")
+        return
+    say(f"Kept {count(done.kept, 'segment')}, indexed {count(done.restored, 'page')} again.")
+    if done.missing:
+        say(f"{count(done.missing, 'page')} could not be restored: the page store does not have them.")
+
+
+def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[Any, Any]:
+    """Give all visits and the link graph of a data folder, None for what is not there."""
+    from periplus.graph import Graph
+    from periplus.store import PageStore
+
+    visits = graph = None
+    with contextlib.suppress(NothingHere):
+        visits = stack.enter_context(PageStore.open(folder / "store", settings.store)).visits()
+    with contextlib.suppress(DataError):
+        graph = Graph.open(folder / "graph")
+    return visits, graph
+
+
+@index.command("export")
+@with_settings()
+def export(
+    settings: Settings,
+    file: Annotated[
+        Path, typer.Argument(help="Where to: .jsonl for lines of JSON, .jsonl.zst compressed, .arrays for arrays.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Write each term with its frequency and highest impact, after a line of statistics."""
+    from periplus.index import Index, export_index
+
+    about = export_index(Index.open(_folder(settings), verify=False), file)
+    if as_json:
+        say_json(about)
+        return
+    size = bytes_as_text(file.stat().st_size)
+    say(f"Wrote {count(about.terms, 'term')} of {count(about.documents, 'page')} to {file}: {size}.")
 
 
 def _folder(settings: Settings) -> Path:

@@ -1,9 +1,11 @@
 """`periplus search`: ask the index from the terminal."""
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from periplus.cli.console import clean, count, say, say_json
 from periplus.cli.kernels import compile_kernels
@@ -15,7 +17,21 @@ from periplus.settings import Settings
 if TYPE_CHECKING:
     from periplus.records import Hit, ResultPage
 
-__all__ = ["print_results", "search"]
+__all__ = ["MinusWords", "print_results", "search"]
+
+_MINUS_WORD: Final = re.compile(r"-(?!-|n\d*$).")
+
+
+class MinusWords(TyperCommand):
+    """A command to which -land is a word to leave out, and not a row of one-letter options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put a space before such words, up to '--': it ends their being options, and means nothing in a query."""
+        valued = {name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)}
+        end = args.index("--") if "--" in args else len(args)
+        before = ["", *args]
+        words = [" " + arg if _MINUS_WORD.match(arg) and before[i] not in valued else arg for i, arg in enumerate(args)]
+        return super().parse_args(ctx, words[:end] + args[end:])
 
 
 @with_settings()
@@ -27,8 +43,8 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search the index and print the results."""
-    query = " ".join(words).strip()
+    """Search the index and print the results. Words with a minus before them, such as -land, are left out."""
+    query = " ".join(word.strip() for word in words).strip()
     if not query:
         raise BadInput("There are no words to look for.", "For example: periplus search lighthouse.")
     from periplus.records import Query
@@ -38,7 +54,9 @@ def search(
     compile_kernels(as_json)
     page = searcher.search(Query(query, start=start, size=size, explain=explain))
     if as_json:
-        say_json(page)
+        from periplus.serve import answer
+
+        say_json(answer(page))
     else:
         print_results(page)
 
@@ -56,8 +74,8 @@ def print_results(page: "ResultPage", most: int | None = None) -> None:
 
 
 def _print_hit(number: int, hit: "Hit") -> None:
-    say(f"{number:>3}. " + typer.style(clean(hit.title) or hit.url, bold=True))
-    say("     " + typer.style(clean(" › ".join(hit.trail)), fg="cyan"))
+    say(f"{number:>3}. " + typer.style(clean(hit.title or hit.url), bold=True))
+    say("     " + typer.style(clean(hit.url), fg="cyan"))
     snippet = "".join(typer.style(clean(text), bold=True) if marked else clean(text) for text, marked in hit.snippet)
     if snippet:
         say("     " + snippet)

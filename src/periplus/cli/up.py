@@ -10,20 +10,23 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from periplus.cli.building import build
 from periplus.cli.console import note, say
 from periplus.cli.crawl import check_seeds
 from periplus.cli.crawling import run_crawl
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
-from periplus.errors import NothingHere, PeriplusError
-from periplus.files import open_data_folder
+from periplus.errors import DataError, NothingHere, PeriplusError
+from periplus.files import lock_folder, open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["up"]
 
 _STOP_SECONDS: Final = 10.0
-_FIRST_LOOK: Final = 2.0
+_LOOK_SECONDS: Final = 0.2
+"""How often we look for new pages, and for a new generation of the index."""
+_SAY_SECONDS: Final = 5.0
+_REST: Final = 10
+"""After ranking all pages anew, wait this many times as long as it took."""
 
 
 @with_settings(
@@ -41,7 +44,9 @@ def up(
     seeds: Annotated[
         list[str] | None, typer.Argument(help="URLs to begin at; none to go on with the last crawl.")
     ] = None,
-    every: Annotated[float, typer.Option("--every", min=1, help="Seconds between two builds of the index.")] = 15.0,
+    every: Annotated[
+        float, typer.Option("--every", min=1, help="Seconds between two rankings of all pages, at least.")
+    ] = 15.0,
 ) -> None:
     """Crawl, index and serve at once, until stopped."""
     check_seeds(seeds or [])
@@ -81,14 +86,18 @@ def _beside(job: Any, *arguments: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _fresh(searcher: Any) -> Iterator[None]:
-    """Move the searcher to each new index within a second."""
+    """Move the searcher to each new generation of the index as it comes; say so from time to time."""
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(1.0):
+        said, told = -_SAY_SECONDS, 0
+        while not ended.wait(_LOOK_SECONDS):
             with contextlib.suppress(PeriplusError, OSError):
-                if searcher.refresh():
-                    note(f"{searcher.statistics().documents:,} pages can be found now")
+                searcher.refresh()
+                found = searcher.statistics().documents
+                if found != told and time.monotonic() - said >= _SAY_SECONDS:
+                    said, told = time.monotonic(), found
+                    note(f"{found:,} pages can be found now")
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -112,24 +121,72 @@ def _crawl(folder: Path, settings: Settings, seeds: list[str]) -> None:
 
 
 def _index(folder: Path, settings: Settings, every: float) -> None:
-    """Build the index again whenever there are new pages."""
+    """Feed new pages to a live index as they come, and rank all of them anew now and then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    indexed, pause = -1, _FIRST_LOOK
     while True:
-        time.sleep(pause)
         try:
-            visits = _count(folder, settings)
-            if visits != indexed:
-                build(folder, settings, quiet=True)
-                indexed, pause = visits, every
+            _feed_on(folder, settings, every)
         except NothingHere:
-            continue
+            time.sleep(_LOOK_SECONDS)
         except PeriplusError as error:
-            note(f"periplus: the index was not built. {error}")
+            note(f"periplus: new pages are not indexed. {error}")
+            time.sleep(_SAY_SECONDS)
 
 
-def _count(folder: Path, settings: Settings) -> int:
+def _feed_on(folder: Path, settings: Settings, every: float) -> None:
+    """Feed pages from the store to the index for as long as nothing fails."""
+    from periplus.graph import Graph
+    from periplus.index import LiveIndex
     from periplus.store import PageStore
 
-    with PageStore.open(folder / "store", settings.store) as store:
-        return store.statistics().visits
+    graph = None
+    with contextlib.suppress(DataError):
+        graph = Graph.open(folder / "graph")
+    with (
+        PageStore.open(folder / "store", settings.store) as store,
+        lock_folder(folder, "index"),
+        LiveIndex(folder / "index", settings.index, graph) as live,
+    ):
+        ranking = _Ranking(folder, settings, live, every)
+        failure = ""
+        while True:
+            start = live.visits
+            for number, visit in enumerate(store.visits(start), start + 1):
+                live.add(visit, number)
+            ranking.go_on()
+            if live.failure and live.failure != failure:
+                note(f"periplus: new pages wait. {live.failure}")
+            failure = live.failure
+            time.sleep(_LOOK_SECONDS)
+
+
+class _Ranking:
+    """Ranks all pages anew in a thread, when there are new ones and the last time is long enough ago."""
+
+    def __init__(self, folder: Path, settings: Settings, live: Any, every: float) -> None:
+        self._folder, self._settings, self._live, self._every = folder, settings, live, every
+        self._thread: threading.Thread | None = None
+        self._ranked = 0
+        self._next = time.monotonic() + every
+
+    def go_on(self) -> None:
+        """Begin to rank if it is time."""
+        busy = self._thread is not None and self._thread.is_alive()
+        if not busy and self._live.visits > self._ranked and time.monotonic() >= self._next:
+            self._thread = threading.Thread(target=self._rank, daemon=True)
+            self._thread.start()
+
+    def _rank(self) -> None:
+        from periplus.graph import Graph, build_graph
+        from periplus.store import PageStore
+
+        began = time.monotonic()
+        try:
+            with PageStore.open(self._folder / "store", self._settings.store) as store:
+                build_graph(store, self._folder / "graph", self._settings.graph)
+                self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
+            self._ranked = self._live.manifest.visits
+        except PeriplusError as error:
+            note(f"periplus: pages were not ranked anew. {error}")
+        ended = time.monotonic()
+        self._next = ended + max(self._every, _REST * (ended - began))

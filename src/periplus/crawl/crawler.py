@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import msgspec
+
 from periplus.crawl.memory import Memory
 from periplus.crawl.statistics import CrawlStatistics, Meter
 from periplus.crawl.visits import page_visit, plain_visit
@@ -46,6 +48,8 @@ class Crawler:
         self._stops = 0
         self._stopped_at = 0.0
         self._asking: dict[int, Due] = {}
+        self._asked = 0
+        """Pages asked for in this run."""
         self._meter = Meter()
         self._wall, self._tick = time.time(), time.monotonic()
         try:
@@ -185,7 +189,9 @@ class Crawler:
         elif not rules.allows(due.address.path):
             self._end(due, plain_visit(due, Outcome.ROBOTS, when=now), None)
         else:
-            self._fetcher.start(due, any_type=due.address.key in self._memory.harvester.lists)
+            known = self._memory.history.pages.get(due.address.key)
+            headers = known.headers if known is not None else ()
+            self._fetcher.start(due, headers, any_type=due.address.key in self._memory.harvester.lists)
 
     def _ask_robots(self, due: Due, now: float) -> None:
         """Ask for robots.txt; where it has moved to another host, that host's pauses hold too."""
@@ -202,7 +208,8 @@ class Crawler:
     def _enough(self, busy: int) -> bool:
         limits, totals = self._settings.crawl, self._memory.totals
         late = limits.minutes > 0 and self._now() - self._began > limits.minutes * 60
-        return self._stops > 0 or late or totals.pages + busy >= limits.pages
+        had = self._asked if limits.recrawl else totals.pages
+        return self._stops > 0 or late or had + busy >= limits.pages
 
     def _patience(self, now: float) -> float:
         """Say how long to wait for the network; when nothing is under way, wait for the next due here."""
@@ -220,11 +227,14 @@ class Crawler:
         self._memory.totals.answered += fetched.status > 0
         if waiting is not None:
             return self._learn_robots(waiting, fetched)
+        self._asked += 1
         if fetched.outcome is not Outcome.OK:
-            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), None, fetched.ip)
+            keep = fetched if fetched.outcome is Outcome.NOT_MODIFIED else None
+            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), keep, fetched.ip)
         memory = self._memory
         as_list = fetched.due.address.key in memory.harvester.lists
         visit = page_visit(fetched, self._settings.parse, memory.originals, as_list)
+        visit = memory.harvester.traps.judge(visit, fetched.due.address.host)
         keep = fetched if visit.page is not None and not as_list else None
         return self._end(fetched.due, visit, keep, fetched.ip)
 
@@ -246,6 +256,8 @@ class Crawler:
     def _end(self, due: Due, visit: Visit, fetched: Fetched | None, ip: str = "") -> list[Due]:
         """Write a visit down first, and only then let frontier and harvest know of it."""
         memory, now = self._memory, self._now()
+        if due.address.key in memory.history.pages:
+            visit = msgspec.structs.replace(visit, again=True)
         visit = self._store.append(visit, fetched)
         memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None, ip=ip)
         if memory.count(visit, due.address.host):

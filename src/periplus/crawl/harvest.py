@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from periplus.crawl.traps import Traps
 from periplus.errors import BadUrl
 from periplus.parse import readable
 from periplus.records import LIST_KIND, Address, Due, Outcome, Page, Visit
@@ -40,6 +41,7 @@ class Harvester:
 
     def __init__(self, settings: CrawlSettings, seeds: Iterable[Address]) -> None:
         self._settings = settings
+        self.traps = Traps()
         self.seeds = list(seeds)
         self.lists: set[int] = set()
         """Keys of the URLs that are sitemaps or feeds."""
@@ -60,9 +62,16 @@ class Harvester:
         """Give the dues that a visit leads to; many may be known already."""
         if visit.outcome is Outcome.REDIRECT:
             return self._redirect(visit)
+        probe = self.traps.learn(visit)
         if visit.page is None or visit.copy_of:
             return []
-        return [*self._links(visit, visit.page), *self._canonical(visit, visit.page), *self._lists(visit, visit.page)]
+        asked = [probe] if probe is not None and self._settings.probe else []
+        return [
+            *asked,
+            *self._links(visit, visit.page),
+            *self._canonical(visit, visit.page),
+            *self._lists(visit, visit.page),
+        ]
 
     def listed(self, urls: Iterable[str], base: str) -> list[Due]:
         """Give dues for sitemaps or feeds, and remember that these are lists."""
@@ -135,7 +144,7 @@ class Harvester:
     def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
         for url in urls:
             try:
-                yield address(url, base)
+                yield self.traps.rewrite(address(url, base))
             except BadUrl:
                 continue
 
@@ -143,7 +152,9 @@ class Harvester:
         if len(place.url) > self._settings.max_url or not self._in_scope(place):
             return False
         path = place.path.partition("?")[0]
-        return path != "/robots.txt" and (is_list or not _unreadable(path)) and not _circles(path)
+        return path != "/robots.txt" and (
+            is_list or not (_unreadable(path) or _circles(path) or self.traps.refuses(place))
+        )
 
     def _in_scope(self, place: Address) -> bool:
         known = self._scope.get(place.host)

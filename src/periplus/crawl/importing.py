@@ -86,10 +86,20 @@ def _take(store: PageStore, found: Iterator[tuple[Visit | None, Fetched | None]]
                 progress("import", done, 0)
             if done % _COMMIT == 0:
                 store.commit()
+    except BadFile as error:
+        raise BadFile(error.message, f"{error.hint} {_kept(pages)}".strip()) from error
     finally:
         store.commit()
     progress("import", pages + skipped, pages + skipped)
     return ImportCount(pages, skipped)
+
+
+def _kept(pages: int) -> str:
+    """Say what an import that ended early has come to."""
+    if not pages:
+        return ""
+    number = "1 page is" if pages == 1 else f"{pages:,} pages are"
+    return f"{number} kept; to search what is there: periplus index build."
 
 
 def _read_responses(

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from periplus.crawl.harvest import Harvester
+from periplus.crawl.history import History, read_history
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
+from periplus.crawl.traps import Traps
 from periplus.crawl.visits import Originals
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
@@ -34,6 +36,8 @@ class Memory:
         self.originals = Originals()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
+        self.history = History()
+        """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
 
     @classmethod
@@ -57,6 +61,9 @@ class Memory:
                 memory._replay(visit)
         memory.frontier.forget_busy(now if start is not None else 0.0)
         memory.frontier.revive()
+        if settings.crawl.recrawl:
+            memory.history = read_history(store)
+            memory.frontier.add_again(memory.history.due(now, settings.crawl.recrawl_per_day))
         return memory
 
     def _noted_seeds(self) -> list[Address]:
@@ -77,6 +84,7 @@ class Memory:
         self.frontier.close()
         self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
+        self.harvester.traps = Traps(state.traps)
         self.harvester.lists.update(state.lists)
         self.harvester.lists_of_host.update(state.lists_of_host)
         self.harvester.links_to_host.update(state.links_to_host)
@@ -123,6 +131,8 @@ class Memory:
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)
+        if visit.again:
+            return False
         totals.pages += 1
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
@@ -148,5 +158,6 @@ class Memory:
             links_to_host=self.harvester.links_to_host,
             pages_of_host=self.pages_of_host,
             totals=self.totals,
+            traps=self.harvester.traps.state,
         )
         write_state(self._path, state)

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from periplus.crawl.robotsbook import KnownRobots
+from periplus.crawl.traps import TrapsState
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import write_atomically
 from periplus.fingerprint import fingerprint
@@ -49,6 +50,7 @@ class CrawlState(msgspec.Struct, frozen=True):
     links_to_host: dict[str, int]
     pages_of_host: dict[str, int]
     totals: Totals
+    traps: TrapsState = msgspec.field(default_factory=TrapsState)
 
 
 def write_state(path: Path, state: CrawlState) -> None:

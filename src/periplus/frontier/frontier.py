@@ -76,6 +76,20 @@ class Frontier:
             self._spill_most()
         return len(keys)
 
+    def add_again(self, dues: Iterable[Due]) -> None:
+        """Queue URLs for another look, also when they were fetched before; those that wait already stay as they are."""
+        of_host: dict[str, list[Due]] = {}
+        for due in dues:
+            of_host.setdefault(due.address.host, []).append(due)
+        for name, batch in of_host.items():
+            host = self._host(name)
+            waiting = {entry.url for entry in host.queue}
+            for due in batch:
+                if due.address.url not in waiting:
+                    self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
+            self._seen.update([batch[at].address.key for at in self._seen.unseen([d.address.key for d in batch])])
+            self._schedule(host)
+
     def seen(self, key: int) -> bool:
         """Tell whether the URL with this fingerprint was ever added."""
         return key in self._seen
@@ -185,10 +199,8 @@ class Frontier:
             self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
 
     def forget_busy(self, now: float = 0.0) -> None:
-        """After recovery: put what was under way back into its queue, less what `replay` has shown to be done.
-
-        A request may have gone out at the last moment and left no trace, so every host has its full pause from `now`.
-        """
+        """After recovery: put what was under way back into its queue, less what `replay` has shown to be done."""
+        # A request may have gone out at the last moment and left no trace: every host has its full pause from `now`.
         self._groups.clear()
         for host in self._hosts.values():
             host.held, host.groups = False, []
@@ -215,8 +227,7 @@ class Frontier:
 
     def slowest(self, count: int) -> list[tuple[str, float]]:
         """List the hosts whose last answer took longest, with its seconds."""
-        slow = nlargest(count, self._hosts.values(), key=lambda host: host.elapsed)
-        return [(host.name, host.elapsed) for host in slow]
+        return nlargest(count, ((host.name, host.elapsed) for host in self._hosts.values()), key=lambda pair: pair[1])
 
     def statistics(self) -> FrontierStatistics:
         """Say how the frontier is."""
@@ -345,16 +356,13 @@ class Frontier:
 
     def _schedule(self, host: Host) -> None:
         """Give a host its place among those that may be asked, or none."""
-        if host.busy is not None or host.held or host.given_up or not (host.queue or host.later or host.spilled):
+        if not host.can_wait():
             host.ready = None
             return
-        now = bool(host.queue or host.spilled)
-        soonest = host.next_time if now else max(host.next_time, host.later[0][0])
-        soonest = max(soonest, self._now)
+        soonest = max(host.soonest(), self._now)
         if host.ready is not None and host.ready[0] <= soonest:
             return
-        best = host.queue[0].falling if host.queue else host.spilled[0].falling if now else host.later[0][1].falling
-        host.ready = (soonest, best, self._count(), host.name)
+        host.ready = (soonest, host.best(), self._count(), host.name)
         host.deferred = is_deferred(host, self._requests, self.reputation(host.name), self._settings)
         heappush(self._deferred if host.deferred else self._ready, host.ready)
 
@@ -383,12 +391,7 @@ class Frontier:
         before = len(host)
         while host.spilled:
             self._read_back(host)
-        limit = self._settings.retries
-        kept = [
-            entry._replace(attempt=entry.attempt + tries.get(entry.url, 0))
-            for entry in (*host.queue, *(entry for _, entry in host.later))
-        ]
-        host.queue = [entry for entry in kept if entry.attempt <= limit]
+        host.queue = [entry for entry in host.after(tries) if entry.attempt <= self._settings.retries]
         heapify(host.queue)
         host.later = []
         self._here -= before - len(host)

@@ -76,6 +76,26 @@ class Host(msgspec.Struct, array_like=True):
     held: bool = False
     """Whether another host's robots.txt is being asked for here."""
 
+    def can_wait(self) -> bool:
+        """Tell whether there is anything to ask this host for, and nothing against it but time."""
+        free = self.busy is None and not self.held and not self.given_up
+        return free and bool(self.queue or self.later or self.spilled)
+
+    def soonest(self) -> float:
+        """Give the earliest time at which one of its URLs may be fetched."""
+        return self.next_time if self.queue or self.spilled else max(self.next_time, self.later[0][0])
+
+    def best(self) -> float:
+        """Give the best crawl rank that waits, negated."""
+        if self.queue:
+            return self.queue[0].falling
+        return self.spilled[0].falling if self.spilled else self.later[0][1].falling
+
+    def after(self, tries: dict[str, int]) -> list[Entry]:
+        """Give all that waits in memory, with more tries counted."""
+        waiting = (*self.queue, *(entry for _, entry in self.later))
+        return [entry._replace(attempt=entry.attempt + tries.get(entry.url, 0)) for entry in waiting]
+
     def __len__(self) -> int:
         return len(self.queue) + len(self.later) + sum(chunk.urls for chunk in self.spilled)
 

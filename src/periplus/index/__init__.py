@@ -4,30 +4,38 @@ In: visits (pages with their text) and signals (static ranks, anchor text). Out:
 memory-mapped segments under one manifest, and `Index`, which reads them.
 
 `build_index` makes a whole new generation or, with `extend`, adds segments for new pages; `LiveIndex` takes pages one
-by one and makes them searchable within a second. One atomic rename of the manifest makes a generation visible; readers
-keep the one they opened. See docs/formats/segment.md and docs/live-index.md.
+by one and makes them searchable within a second. `check_index` verifies, `repair_index` restores from the page store,
+`export_index` writes terms and statistics for other sites. One atomic rename of the manifest makes a generation
+visible; readers keep the one they opened. See docs/formats/segment.md and docs/live-index.md.
 """
 
 from periplus.index.build import IndexCount, build_index
 from periplus.index.check import check_index
+from periplus.index.export import Collection, TermBound, export_index
 from periplus.index.fields import FIELD_NAMES, Field
 from periplus.index.gather import Signals
 from periplus.index.live import LiveIndex
 from periplus.index.reader import Index, IndexStatistics
+from periplus.index.repair import Repair, repair_index
 from periplus.index.segment import Segment, Term
 from periplus.index.titles import title_key
 
 __all__ = [
     "FIELD_NAMES",
+    "Collection",
     "Field",
     "Index",
     "IndexCount",
     "IndexStatistics",
     "LiveIndex",
+    "Repair",
     "Segment",
     "Signals",
     "Term",
+    "TermBound",
     "build_index",
     "check_index",
+    "export_index",
+    "repair_index",
     "title_key",
 ]

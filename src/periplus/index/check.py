@@ -1,4 +1,4 @@
-"""Verify an index: every checksum, then the invariants that matching relies on."""
+"""Verify an index: every checksum, then the invariants that matching relies on; the journal and the dead, too."""
 
 import itertools
 from collections.abc import Callable
@@ -9,28 +9,34 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import PeriplusError
-from periplus.index.manifest import Manifest, read_dead, read_manifest
+from periplus.index.journal import journal_path, read_journal
+from periplus.index.manifest import Manifest, SegmentEntry, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.kernels import verify
 
-__all__ = ["check_index"]
+__all__ = ["check_index", "segment_faults"]
 
 
 def check_index(folder: Path, progress: Callable[[str, int, int], None] = lambda stage, done, total: None) -> list[str]:
     """Read all of an index; give a line for each fault found, none if it is sound."""
     manifest = read_manifest(folder)
-    faults = _dead_faults(folder, manifest)
+    faults = _dead_faults(folder, manifest) + _journal_faults(folder, manifest)
     for number, entry in enumerate(manifest.segments):
         progress("checking segments", number, len(manifest.segments))
-        try:
-            segment = Segment(folder / entry.name)
-        except PeriplusError as error:
-            faults.append(str(error))
-            continue
-        faults += [f"{folder / entry.name}: {fault}" for fault in _faults(segment)]
-        if segment.documents != entry.documents:
-            faults.append(f"{folder / entry.name}: {segment.documents} documents, the manifest says {entry.documents}")
+        faults += segment_faults(folder, entry)
     progress("checking segments", len(manifest.segments), len(manifest.segments))
+    return faults
+
+
+def segment_faults(folder: Path, entry: SegmentEntry) -> list[str]:
+    """Read all of one segment; give a line for each fault."""
+    try:
+        segment = Segment(folder / entry.name)
+        faults = [f"{folder / entry.name}: {fault}" for fault in _faults(segment)]
+    except PeriplusError as error:
+        return [str(error)]
+    if segment.documents != entry.documents:
+        faults.append(f"{folder / entry.name}: {segment.documents} documents, the manifest says {entry.documents}")
     return faults
 
 
@@ -39,6 +45,18 @@ def _dead_faults(folder: Path, manifest: Manifest) -> list[str]:
         read_dead(folder, manifest)
         return []
     except PeriplusError as error:
+        return [str(error)]
+
+
+def _journal_faults(folder: Path, manifest: Manifest) -> list[str]:
+    """A torn tail is no fault: it was never acknowledged. A file that is no journal is one."""
+    path = journal_path(folder, manifest.journal)
+    try:
+        read_journal(path)
+        return []
+    except FileNotFoundError:
+        return []
+    except (PeriplusError, OSError) as error:
         return [str(error)]
 
 

@@ -17,7 +17,7 @@ from periplus.files import disk_errors, sync_folder
 from periplus.fingerprint import fingerprint
 from periplus.records import Visit
 
-__all__ = ["Change", "Journal", "journal_path"]
+__all__ = ["Change", "Journal", "journal_path", "read_journal"]
 
 _MAGIC: Final = b"PERIJRNL"
 _VERSION: Final = 1
@@ -37,17 +37,37 @@ def journal_path(folder: Path, number: int) -> Path:
     return folder / f"journal-{number:06}.log"
 
 
+def read_journal(path: Path) -> tuple[list[Change], int]:
+    """Read every whole change; give them and where the last one ends."""
+    raw = path.read_bytes()
+    if len(raw) < _FILE.size:
+        return [], 0
+    magic, version = _FILE.unpack_from(raw)
+    if magic != _MAGIC or version < 1:
+        raise CorruptFile(f"{path} is no journal.", "Move it away; the index without it is whole.")
+    if version > _VERSION:
+        raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
+    changes: list[Change] = []
+    at = _FILE.size
+    while at + _HEAD.size <= len(raw):
+        length, mark = _HEAD.unpack_from(raw, at)
+        frame = raw[at + _HEAD.size : at + _HEAD.size + length]
+        if len(frame) < length or fingerprint(frame) != mark:
+            break
+        changes.append(msgspec.msgpack.decode(frame, type=Change))
+        at += _HEAD.size + length
+    return changes, at
+
+
 class Journal:
     """One journal, opened for reading what is there and appending to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.changes: list[Change] = []
-        """What was there when it was opened."""
         with disk_errors(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._length = self._read()
+            self.changes, self._length = read_journal(path)
             with disk_errors(path):
                 os.ftruncate(self._file, self._length)
                 if not self._length:
@@ -57,27 +77,6 @@ class Journal:
         except BaseException:
             os.close(self._file)
             raise
-
-    def _read(self) -> int:
-        """Read every whole change; give where the last one ends."""
-        with disk_errors(self.path), open(self._file, "rb", closefd=False) as file:
-            raw = file.read()
-        if len(raw) < _FILE.size:
-            return 0
-        magic, version = _FILE.unpack_from(raw)
-        if magic != _MAGIC or version < 1:
-            raise CorruptFile(f"{self.path} is no journal.", "Move it away; the index without it is whole.")
-        if version > _VERSION:
-            raise NewerFormat(f"{self.path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
-        at = _FILE.size
-        while at + _HEAD.size <= len(raw):
-            length, mark = _HEAD.unpack_from(raw, at)
-            frame = raw[at + _HEAD.size : at + _HEAD.size + length]
-            if len(frame) < length or fingerprint(frame) != mark:
-                break
-            self.changes.append(msgspec.msgpack.decode(frame, type=Change))
-            at += _HEAD.size + length
-        return at
 
     def append(self, change: Change) -> None:
         """Hand a change to the operating system: from now on, it survives the end of this process."""

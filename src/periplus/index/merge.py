@@ -20,7 +20,7 @@ from periplus.kernels import invert, lexicon, merge
 from periplus.settings import IndexSettings
 from periplus.text import LANGUAGES
 
-__all__ = ["Size", "choose_merge", "merge_segments"]
+__all__ = ["Size", "choose_merge", "merge_segments", "read_terms"]
 
 _FAN: Final = 8
 """Merge when there are this many segments of about one size; the result is of the next size."""
@@ -156,7 +156,7 @@ def _tokens(
     lengths: npt.NDArray[np.int32],
 ) -> tuple[list[bytes], invert.Sorted]:
     """Give the terms that live documents have, in order, and all tokens by term."""
-    words = [_words(terms) for terms in held]
+    words = [read_terms(terms) for terms in held]
     every = sorted(set().union(*words))
     numbers = {term: number for number, term in enumerate(every)}
     terms, positions = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
@@ -171,6 +171,7 @@ def _tokens(
     return list(itertools.compress(every, used)), tokens
 
 
-def _words(terms: lexicon.Terms) -> list[bytes]:
+def read_terms(terms: lexicon.Terms) -> list[bytes]:
+    """Give all terms of an unpacked lexicon, in order."""
     raw, bounds = terms.blob.tobytes(), terms.start.tolist()
     return [raw[a:b] for a, b in itertools.pairwise(bounds)]

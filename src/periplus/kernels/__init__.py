@@ -18,6 +18,7 @@ from typing import Final
 import numba
 
 __all__ = [
+    "blocks",
     "cache_folder",
     "compiled",
     "invert",
@@ -27,11 +28,12 @@ __all__ = [
     "merge",
     "pagerank",
     "ready",
+    "simhash",
     "verify",
     "words",
 ]
 
-_MODULES: Final = ("words", "invert", "lexicon", "lists", "match", "merge", "verify", "pagerank")
+_MODULES: Final = ("words", "invert", "lexicon", "lists", "match", "merge", "verify", "pagerank", "blocks", "simhash")
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""
 
 

@@ -12,7 +12,7 @@ from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, PLAIN, Sorted
 from periplus.kernels.lexicon import Terms
 from periplus.kernels.lists import BODY, Lists, get_entry, get_place, make_tiny_lists
 
-__all__ = ["sort_by_term", "take_tokens"]
+__all__ = ["highest_impacts", "sort_by_term", "take_tokens"]
 
 
 @njit(cache=True, nogil=True)
@@ -113,6 +113,30 @@ def sort_by_term(
     return Sorted(begin, by_document, by_position)
 
 
+@njit(cache=True, nogil=True)
+def highest_impacts(lists: Lists, held: Terms) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
+    """Give the highest impact that each term has in any document."""
+    highest = np.zeros(len(held.frequency), np.uint8)
+    for term in range(len(held.frequency)):
+        at = held.stream_end[term - 1] if term else np.int64(0)
+        end, row = held.stream_end[term], held.row[term]
+        if row >= 0:
+            highest[term] = lists.dense_max[row].max()
+            continue
+        block = np.int64(-1)
+        while at < end:
+            step, _, at, stop = get_entry(lists.stream, at)
+            block += step
+            while at < stop:
+                byte = np.int64(lists.stream[at])
+                code = byte >> 6
+                plain = (block * PLAIN + code) * BLOCK + (byte & 63)
+                impact = lists.stream[at + 2] if code == PLAIN else lists.plain_impact[plain]
+                highest[term] = max(highest[term], impact)
+                at += 3 if code == PLAIN else 1
+    return highest
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists, documents, place = make_tiny_lists(), np.zeros(64, np.int64), np.zeros(1, np.int64)
@@ -121,3 +145,4 @@ def warm() -> None:
     terms, positions, lengths = np.zeros(1, np.int32), np.zeros(1, np.uint32), np.zeros((1, FIELDS), np.int32)
     take_tokens(lists, held, np.zeros(1, np.int64), documents, place, lengths, terms, positions)
     sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)
+    highest_impacts(lists, held)

@@ -5,12 +5,14 @@ Out: a `Page` (title, headings, emphasis, text, links, what the page says about 
 takes it. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
 
     parse      read a fetched body
+    main_text  the part of a page's text that is its main content
     readable   whether a content type is worth fetching
     READERS    the table from content type to reader; a new format adds a file and a line
 
 HTML goes through Lexbor's tree unless its tags could make that slow (see `cost`); then a linear reader takes it.
 """
 
+from periplus.parse.describe import main_text
 from periplus.parse.readers import READERS, parse, readable
 
-__all__ = ["READERS", "parse", "readable"]
+__all__ = ["READERS", "main_text", "parse", "readable"]

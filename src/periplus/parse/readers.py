@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from periplus.parse.describe import describe
 from periplus.parse.epub import read_epub
 from periplus.parse.feeds import read_feed_page
 from periplus.parse.html import read_html
@@ -73,4 +74,4 @@ def parse(fetched: Fetched, settings: ParseSettings) -> Page | None:
     page = reader(fetched, settings) if reader else None
     if page is not None and page.kind == "text/html" and reader is not read_html:
         page = msgspec.structs.replace(page, kind=kind)
-    return page
+    return describe(page, fetched) if page is not None else None

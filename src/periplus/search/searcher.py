@@ -78,7 +78,8 @@ class Searcher:
             try:
                 if self._open is not None and not self._open.index.changed():
                     return False
-                self._open = _Open(Index.open(self._folder), self._settings)
+                before = self._open.index if self._open else None
+                self._open = _Open(Index.open(self._folder, before=before), self._settings)
             except NothingHere:
                 return False
             return True

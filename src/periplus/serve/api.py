@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.records import Hit, ResultPage
-from periplus.serve.asked import Asked, ask_api, parameters
+from periplus.serve.asked import ask_api, parameters
 from periplus.serve.gate import Gate
 
-__all__ = ["Api", "failure"]
+__all__ = ["Api", "answer", "failure"]
 
 _PREFIX: Final = "/api/"
 
@@ -26,7 +26,7 @@ class Api:
     async def search(self, request: Request) -> Response:
         """Answer /api/search."""
         asked = ask_api(parameters(request.scope["query_string"]))
-        return _json(_answer(await self._gate.search(asked.query), asked))
+        return _json(answer(await self._gate.search(asked.query), asked.cut))
 
     async def statistics(self, _: Request) -> Response:
         """Answer /api/statistics."""
@@ -46,9 +46,10 @@ def failure(path: str, status: int, error: str, hint: str, headers: Mapping[str,
     return _json({"error": error, "hint": hint, **more}, status, headers)
 
 
-def _answer(page: ResultPage, asked: Asked) -> dict[str, Any]:
+def answer(page: ResultPage, cut: bool = False) -> dict[str, Any]:
+    """Give a result page as programs see it: plain values, as docs/api.md lists them."""
     query = page.query
-    notes = [*page.notes, "The query was too long and was cut."] if asked.cut else list(page.notes)
+    notes = [*page.notes, "The query was too long and was cut."] if cut else list(page.notes)
     return {
         "query": query.words,
         "start": query.start,

@@ -12,7 +12,7 @@ from typing import Final
 from periplus.records import Fetched
 from periplus.store.compression import compress, gzip_member
 
-__all__ = ["info_record", "pack_record", "response_record"]
+__all__ = ["info_record", "pack_record", "response_record", "revisit_record"]
 
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]+")
 _UNSAFE: Final = re.compile(r"[\r\n\x00]+")
@@ -58,6 +58,21 @@ def response_record(fetched: Fetched) -> bytes:
     if address := _ip(fetched.ip):
         fields.insert(4, ("WARC-IP-Address", address))
     return _record(fields, (head, fetched.body))
+
+
+def revisit_record(fetched: Fetched) -> bytes:
+    """Make the revisit record of a page that the server says has not changed: its headers, no body."""
+    fields = [
+        ("WARC-Type", "revisit"),
+        ("WARC-Record-ID", _identity()),
+        ("WARC-Date", _date(fetched.when)),
+        ("WARC-Target-URI", _CONTROL.sub("", fetched.due.address.url)),
+        ("WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/server-not-modified"),
+        ("Content-Type", "application/http; msgtype=response"),
+    ]
+    if address := _ip(fetched.ip):
+        fields.insert(4, ("WARC-IP-Address", address))
+    return _record(fields, (_http_head(fetched),))
 
 
 def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:

@@ -27,7 +27,7 @@ from periplus.store.manifest import (
 )
 from periplus.store.recovery import recover
 from periplus.store.warc_read import MAX_BODY
-from periplus.store.warc_write import info_record, pack_record, response_record
+from periplus.store.warc_write import info_record, pack_record, response_record, revisit_record
 
 __all__ = ["Writer"]
 
@@ -107,6 +107,9 @@ class Writer:
             packed = pack_record(response_record(fetched), self.settings.compression, self.settings.level)
             warc = self._warc or self._new_warc()
             visit = msgspec.structs.replace(visit, warc=warc.path.name, warc_offset=warc.add(packed))
+        elif fetched is not None and fetched.outcome is Outcome.NOT_MODIFIED:
+            packed = pack_record(revisit_record(fetched), self.settings.compression, self.settings.level)
+            (self._warc or self._new_warc()).add(packed)
         encoded = encode_visit(visit)
         if len(encoded) > _MAX_VISIT:
             # No reader makes such pages; an import may. The visit is kept, its text is not.

@@ -1,0 +1,132 @@
+"""Kill -9 at random moments: a crawl of a fake web is killed again and again, and has to come to the whole truth.
+
+.venv/bin/python bench/kills.py [--kills 200] [--hosts 60] [--pages 3000] [--delay 0.05] [--seed 1]
+
+Measured at the server's side: every good page is stored, none twice; nothing is asked for twice beyond what was under
+way at a kill; no host is ever asked again before its pause is over, also across restarts. Ends with 1 when one fails.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from periplus.crawl import Crawler
+from periplus.fakeweb import FakeWeb, FakeWebPlan, Requests, running_apart
+from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
+from periplus.store import PageStore
+from record import save
+
+CONNECTIONS = 16
+
+
+def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...]) -> int:
+    """Crawl in a child of this process, which has everything loaded already; give its number."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        Crawler(folder, settings, seeds).run()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def ended(child: int) -> int | None:
+    """Give the exit code of a child that has ended by itself."""
+    number, status = os.waitpid(child, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if number else None
+
+
+def kill_often(folder: Path, settings: Settings, seeds: tuple[str, ...], kills: int, chance: random.Random) -> int:
+    """Crawl, and kill the crawler at random moments; give how often it was killed before it was done."""
+    for number in range(kills):
+        child = crawl_apart(folder, settings, seeds)
+        # Half of the kills come early, while the crawl recovers; the others while it runs.
+        end = time.monotonic() + (chance.uniform(0.0, 0.15) if number % 2 else chance.uniform(0.1, 0.8))
+        while time.monotonic() < end:
+            if (code := ended(child)) is not None:
+                if code:
+                    sys.exit(f"The crawler failed by itself after {number} kills.")
+                return number
+            time.sleep(0.001)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return kills
+
+
+def shortest_pause(requests: Requests) -> float:
+    """Give the shortest time between two requests to one host, as the server saw them."""
+    last: dict[str, float] = {}
+    shortest = float("inf")
+    for request in requests.log:
+        shortest = min(shortest, request.time - last.get(request.host, -1e9))
+        last[request.host] = request.time
+    return shortest
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--hosts", type=int, default=60)
+    parser.add_argument("--pages", type=int, default=3000)
+    parser.add_argument("--delay", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    plan = FakeWebPlan(seed=asked.seed, hosts=asked.hosts, pages=asked.pages)
+    truth = FakeWeb(plan).truth()
+    folder = Path(tempfile.mkdtemp(prefix="bench-kills-"))
+    try:
+        with running_apart(plan, folder / "hosts", log=True) as server:
+            settings = Settings(
+                fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), connections=CONNECTIONS),
+                frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),
+                crawl=CrawlSettings(scope="web", commit_seconds=0.1, checkpoint_seconds=0.3),
+            )
+            kills = kill_often(folder / "data", settings, truth.seeds, asked.kills, random.Random(asked.seed))
+            began = time.monotonic()
+            Crawler(folder / "data", settings, truth.seeds).run()
+            print(f"killed {kills} times, then {time.monotonic() - began:.0f} s to the end")
+            requests = server.requests()
+        with PageStore.open(folder / "data" / "store", settings.store) as store:
+            visits = list(store.visits())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    stored = Counter(visit.url for visit in visits)
+    kept = {visit.url for visit in visits if visit.page is not None or visit.copy_of}
+    lost = sum(page.url not in kept for page in truth.pages)
+    twice = sum(times - 1 for times in stored.values())
+    again = sum(n - 1 for url, n in requests.counts.items() if not url.endswith("/robots.txt"))
+    pause = shortest_pause(requests)
+    figures = {
+        "kills": kills,
+        "good_pages": len(truth.pages),
+        "lost": lost,
+        "stored_twice": twice,
+        "asked_again": again,
+        "asked_again_allowed": kills * CONNECTIONS,
+        "shortest_pause": round(pause, 4),
+        "pause_wanted": asked.delay,
+    }
+    save("kills", figures)
+    for name, value in figures.items():
+        print(f"{name:>20}  {value}")
+    if lost or twice or again > kills * CONNECTIONS or pause < asked.delay:
+        sys.exit("FAILED")
+    print(f"{kills} kills: no page lost, none stored twice, no pause broken")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Main content: ours, resiliparse's and trafilatura's, on the hand-marked pages of bench/pages, in one run.
+
+.venv/bin/python bench/maincontent.py [FOLDER]
+
+What stands between <!--[--> and <!--]--> is the main content; the marks are taken out before anybody sees the page.
+The measure is F1 over words (as a bag) for each page, then the mean over pages.
+"""
+
+import html
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from periplus.parse import main_text, parse
+from periplus.records import Due, Fetched, Outcome
+from periplus.settings import ParseSettings
+from periplus.url import address
+from record import save
+
+MARKED = re.compile(r"<!--\[-->(.*?)<!--\]-->", re.DOTALL)
+WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]|\w+")
+Extract = Callable[[str], str]
+
+
+def truth_of(marked: str) -> str:
+    pieces = (re.sub(r"<[^>]+>", " ", piece) for piece in MARKED.findall(marked))
+    return html.unescape("\n".join(pieces))
+
+
+def words_of(text: str) -> Counter[str]:
+    return Counter(WORD.findall(text.lower()))
+
+
+def score(found: str, true: str) -> tuple[float, float, float]:
+    """Give precision, recall and F1 over words."""
+    mine, theirs = words_of(found), words_of(true)
+    both = sum((mine & theirs).values())
+    precision, recall = both / max(1, sum(mine.values())), both / max(1, sum(theirs.values()))
+    return precision, recall, 2 * precision * recall / max(1e-9, precision + recall)
+
+
+def ours(page: str) -> str:
+    due = Due(address("http://page.example/"))
+    headers = (("content-type", "text/html; charset=utf-8"),)
+    read = parse(Fetched(due, Outcome.OK, 0.0, 200, headers, page.encode()), ParseSettings())
+    return main_text(read) if read else ""
+
+
+def all_text(page: str) -> str:
+    return html.unescape(re.sub(r"(?is)<(script|style|title|button|select)\b.*?</\1>|<[^>]+>", " ", page))
+
+
+def peers() -> dict[str, Extract]:
+    found: dict[str, Extract] = {}
+    try:
+        from resiliparse.extract.html2text import extract_plain_text
+
+        found["resiliparse"] = lambda page: extract_plain_text(page, main_content=True, alt_texts=False)
+    except ImportError:
+        print("resiliparse is not installed: left out")
+    try:
+        import trafilatura
+
+        found["trafilatura"] = lambda page: trafilatura.extract(page, include_comments=False) or ""
+        found["trafilatura, recall"] = lambda page: (
+            trafilatura.extract(page, include_comments=False, favor_recall=True) or ""
+        )
+    except ImportError:
+        print("trafilatura is not installed: left out")
+    return found
+
+
+def main(folder: Path) -> None:
+    pages = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.html"))}
+    ways: dict[str, Extract] = {"periplus": ours, **peers(), "all text": all_text}
+    figures: dict[str, dict[str, object]] = {}
+    print(f"{'F1':<12}" + "".join(f"{name:>21}" for name in ways))
+    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ways}
+    seconds = dict.fromkeys(ways, 0.0)
+    bare = {name: re.sub(r"<!--\[-->|<!--\]-->", "", page) for name, page in pages.items()}
+    for way in ways.values():
+        way(next(iter(bare.values())))
+    for name, page in pages.items():
+        for way, extract in ways.items():
+            began = time.perf_counter()
+            found = extract(bare[name])
+            seconds[way] += time.perf_counter() - began
+            rows[way].append(score(found, truth_of(page)))
+        print(f"{name:<12}" + "".join(f"{rows[way][-1][2]:>21.3f}" for way in ways))
+    for way in ways:
+        mean = [sum(values) / len(pages) for values in zip(*rows[way], strict=True)]
+        figures[way] = dict(zip(("precision", "recall", "f1"), mean, strict=True))
+        figures[way]["milliseconds"] = seconds[way] / len(pages) * 1e3
+        figures[way]["pages"] = {name: row[2] for name, row in zip(pages, rows[way], strict=True)}
+    for key in ("f1", "precision", "recall", "milliseconds"):
+        print(f"{key:<12}" + "".join(f"{figures[way][key]:>21.3f}" for way in ways))
+    best = max((figures[way]["f1"], way) for way in ways if way not in ("periplus", "all text"))
+    print(f"F1 {figures['periplus']['f1']:.3f}, {best[1]} {best[0]:.3f}   ({save('maincontent', figures).name})")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pages")

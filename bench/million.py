@@ -1,0 +1,78 @@
+"""A million generated documents: build, check, search, serve; time and memory of each (T4, T12, T13).
+
+python bench/million.py [--documents N] [--words N] [--workers N] [--keep FOLDER]
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from corpus import make_passages, make_queries, tokenise
+from figures import folder_bytes
+from peers.ours import page_visits
+from periplus.index import Index, build_index, check_index
+from periplus.settings import IndexSettings, Settings
+from record import save
+from whole_path import _search_all, _serve
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--words", type=int, default=60, help="longest document, in words; the shortest is half of it")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--memory-mb", type=int, default=IndexSettings().memory_mb)
+    parser.add_argument("--keep", type=Path, help="use this folder, and leave it there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        figures = measure(options.keep or Path(name), options)
+    save("million", figures)
+
+
+def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    settings = Settings(folder=str(folder), index=IndexSettings(memory_mb=options.memory_mb, workers=options.workers))
+    visits = page_visits(islice(make_passages(options.words), options.documents))
+    began = time.perf_counter()
+    counted = build_index(visits, folder / "index", settings.index)
+    built = time.perf_counter() - began
+    figures: dict[str, Any] = {
+        "documents": counted.documents,
+        "words_most": options.words,
+        "workers": options.workers,
+        "build_seconds": round(built, 1),
+        "build_memory_mb": round(_peak_mb()),
+        "index_mb": round(folder_bytes(folder / "index") / 1e6),
+        "segments": len(Index.open(folder / "index", verify=False).segments),
+    }
+    print(
+        f"build: {counted.documents:,} documents in {built:.0f} s, making them included; "
+        f"{figures['segments']} segments, {figures['index_mb']} MB, peak memory {figures['build_memory_mb']} MB",
+        flush=True,
+    )
+    began = time.perf_counter()
+    faults = check_index(folder / "index")
+    figures |= {"check_seconds": round(time.perf_counter() - began, 1), "faults": len(faults)}
+    print(f"check: {figures['faults']} faults, {figures['check_seconds']} s", flush=True)
+    asked = make_queries(list(tokenise(p.text for p in islice(make_passages(options.words), 5_000))))
+    figures |= _search_all(folder, settings, asked, 2)
+    figures |= _serve(folder, asked)
+    print(
+        f"search: words to hits with titles and snippets, p50 {figures['p50_ms']} ms, p99 {figures['p99_ms']} ms\n"
+        f"serve: first answer after {figures['start_seconds']} s, {figures['memory_mb']} MB resident "
+        f"after {figures['served']:,} queries"
+    )
+    return figures
+
+
+def _peak_mb() -> float:
+    """Give the most memory that this process, or the largest of its children, has had."""
+    own, others = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return max(own, others) * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Recrawling a web that changes: what has changed is read again, what has not costs a 304, what is gone goes."""
+
+from pathlib import Path
+
+import pytest
+from fastwarc import ArchiveIterator, WarcRecordType
+
+from periplus.crawl import Crawler
+from periplus.crawl.history import History
+from periplus.records import Outcome, Page, Visit
+from periplus.url import address
+
+DAY = 86_400.0
+
+
+def test_a_second_look_reads_what_has_changed(server, fast, fake_web, tmp_path, read_stored):
+    data = tmp_path / "data"
+    first = Crawler(data, fast(), fake_web.seeds).run()
+    before = len(read_stored(data, fast()))
+    server.advance(40)
+    settings = fast(recrawl=True, recrawl_per_day=10**9)
+    try:
+        second = Crawler(data, settings).run()
+    finally:
+        fake_web.tick = 0
+    later = read_stored(data, settings)[before:]
+    assert second.pages == first.pages
+    outcomes = [visit.outcome for visit in later]
+    assert outcomes.count(Outcome.NOT_MODIFIED) > 50
+    changed = [visit for visit in later if visit.outcome is Outcome.OK and visit.page is not None]
+    assert changed
+    assert all(visit.again for visit in later)
+    assert len({visit.url for visit in later}) == len(later)
+    assert revisits(data / "store") == outcomes.count(Outcome.NOT_MODIFIED)
+    third = Crawler(data, fast(recrawl=True)).run()  # all was looked at a moment ago
+    assert third.fetched == second.fetched
+
+
+def revisits(store: Path) -> int:
+    found = 0
+    for path in store.glob("*.warc*"):
+        with path.open("rb") as file:
+            import io
+
+            import zstandard
+
+            plain = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
+        found += sum(1 for _ in ArchiveIterator(io.BytesIO(plain), record_types=WarcRecordType.revisit))
+    return found
+
+
+def look(history: History, url: str, day: float, content: int, outcome: Outcome = Outcome.OK) -> None:
+    page = Page(url) if outcome is Outcome.OK else None
+    history.learn(Visit(url, address(url).key, outcome, day * DAY, content=content, page=page))
+
+
+def test_what_changes_comes_sooner_and_what_is_gone_never():
+    history = History()
+    for day in range(0, 20, 2):
+        look(history, "http://a.test/news", day, content=day)
+        look(history, "http://a.test/old", day, 7, Outcome.NOT_MODIFIED if day else Outcome.OK)
+    look(history, "http://a.test/gone", 1, 1)
+    look(history, "http://a.test/gone", 2, 0, Outcome.GONE)
+    due = [due.address.path for due in history.due(20 * DAY, 1)]
+    assert due in ([], ["/news"])
+    due = [due.address.path for due in history.due(21 * DAY, 2)]
+    assert due[:1] == ["/news"]
+    assert "/gone" not in [due.address.path for due in history.due(900 * DAY, 10)]
+
+
+@pytest.mark.parametrize("per_day", [1, 3, 100])
+def test_no_more_is_due_than_the_budget_of_a_day(per_day):
+    history = History()
+    for number in range(50):
+        look(history, f"http://a.test/{number}", 0, number)
+    assert len(history.due(10_000 * DAY, per_day)) <= per_day
+    assert History().due(0.0, per_day) == []

@@ -1,0 +1,98 @@
+"""Traps: what is learnt about hosts, and that what is no trap stays."""
+
+from periplus.crawl.harvest import Harvester
+from periplus.crawl.traps import Traps, TrapsState, signature
+from periplus.records import Link, Outcome, Page, Visit
+from periplus.settings import CrawlSettings
+from periplus.url import address
+
+
+def visit(url: str, text: str = "words", **more) -> Visit:
+    page = None if more.get("copy_of") else Page(url, title="T", text=text)
+    return Visit(url, address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
+
+
+def rewritten(traps: Traps, url: str) -> str:
+    return traps.rewrite(address(url)).url
+
+
+def test_a_parameter_that_makes_no_difference_is_dropped():
+    traps = Traps()
+    for room in range(2):
+        for mark in ("0a1b2c3d", "ffee0011", "12345678"):
+            traps.learn(visit(f"http://maze.test/room/{room}?visit={mark}&a=1", f"room {room}"))
+    assert rewritten(traps, "http://maze.test/room/9?visit=deadbeef1&a=1") == "http://maze.test/room/9?a=1"
+    assert rewritten(traps, "http://other.test/room/9?visit=deadbeef1") == "http://other.test/room/9?visit=deadbeef1"
+    again = Traps(traps.state)
+    assert rewritten(again, "http://maze.test/x?visit=deadbeef1") == "http://maze.test/x"
+
+
+def test_a_parameter_that_makes_a_difference_stays():
+    traps = Traps()
+    for number in range(20):
+        traps.learn(visit(f"http://shop.test/item?id=0000{number:04d}", f"thing {number % 5}"))
+        traps.learn(visit(f"http://shop.test/list?page={number}", "the same beginning"))
+    for url in ("http://shop.test/item?id=00009999", "http://shop.test/list?page=99"):
+        assert rewritten(traps, url) == url
+
+
+def test_calendars_end_and_dated_articles_do_not():
+    traps = Traps()
+    assert not traps.refuses(address("http://a.test/2024/05/"))
+    for odd in ("/3024/05/", "/1850/1/", "/calendar?month=2999-01", "/99999/3/"):
+        assert traps.refuses(address("http://a.test" + odd)), odd
+    for fine in ("/2024/05/the-old-pier", "/1850/01/letters-home", "/article/123456", "/forum/1234/56", "/p/2020-12"):
+        assert not traps.refuses(address("http://a.test" + fine)), fine
+    for month in range(240):
+        traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/", f"month {month}"))
+        traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/story-of-{'x' * (month + 1)}", "s"))
+    assert traps.refuses(address("http://a.test/2021/1/"))
+    assert not traps.refuses(address("http://b.test/2021/1/"))
+    assert not traps.refuses(address("http://a.test/2021/1/another-story"))
+
+
+def test_twins_are_one_after_three_pages_agree():
+    traps = Traps()
+    for number in range(3):
+        assert rewritten(traps, "http://here.test/z") == "http://here.test/z"
+        traps.learn(visit(f"http://here.test/{number}", copy_of=f"https://www.here.test/{number}"))
+    assert rewritten(traps, "http://here.test/z?q=1") == "https://www.here.test/z?q=1"
+    for number in range(9):
+        traps.learn(visit(f"http://mirror.test/{number}", copy_of=f"https://www.here.test/{number}"))
+    assert rewritten(traps, "http://mirror.test/z") == "http://mirror.test/z"
+
+
+def test_a_host_that_never_says_no_is_found_out():
+    traps = Traps(TrapsState())
+    probes = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(12)]
+    (probe,) = [due for due in probes if due is not None]
+    assert probe.address.host == "yes.test"
+    answer = traps.judge(visit(probe.address.url, "Sorry, nothing here"), "yes.test")
+    assert (answer.outcome, answer.page) == (Outcome.GONE, None)
+    assert traps.learn(answer) is None
+    soft = traps.judge(visit("http://yes.test/offer/1", "Sorry, nothing here"), "yes.test")
+    assert (soft.outcome, soft.page) == (Outcome.GONE, None)
+    true = visit("http://yes.test/true", "Something")
+    assert traps.judge(true, "yes.test") is true
+    assert traps.judge(visit("http://no.test/", "Sorry, nothing here"), "no.test").page is not None
+    assert signature(Page("x", title="T", text="Sorry, nothing here")) == traps.state.soft["yes.test"]
+
+
+def test_an_honest_404_to_a_probe_teaches_nothing():
+    traps = Traps()
+    probe = [traps.learn(visit(f"http://no.test/{number}")) for number in range(5)][-1]
+    assert probe is not None
+    assert traps.learn(Visit(probe.address.url, probe.address.key, Outcome.GONE, 1.0, status=404)) is None
+    assert traps.state.soft == {}
+    assert traps.state.probes == {}
+
+
+def test_the_harvest_asks_by_what_was_learnt():
+    harvester = Harvester(CrawlSettings(scope="web"), [address("http://maze.test/")])
+    for mark in ("0a1b2c3d", "ffee0011", "12345678", "87654321"):
+        harvester.harvest(visit(f"http://maze.test/room?visit={mark}"))
+    links = tuple(Link(f"http://maze.test/hall?visit=aa{n}bb{n}cc{n}dd") for n in range(9))
+    found = harvester.harvest(
+        Visit("http://maze.test/", 1, Outcome.OK, 1.0, page=Page("http://maze.test/", links=links))
+    )
+    assert {due.address.path for due in found if "no-such-page" not in due.address.path} == {"/hall"}

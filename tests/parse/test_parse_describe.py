@@ -1,0 +1,160 @@
+"""Beyond the text: main content, preview, facts, media, services and flags."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parse_pages import fetched
+
+from periplus.parse import main_text, parse
+from periplus.records import Flag, Media
+from periplus.settings import ParseSettings
+
+SENTENCE = "The keeper of the northern light writes down every ship that passes the rock, by day and by night. "
+ARTICLE = f"""<!doctype html><html lang=en><head><title>Northern light</title>
+<meta property="og:type" content="article"><meta property="og:image" content="/cover.jpg">
+<meta name="author" content="Ada Keeper">
+<script type="application/ld+json">{{"@type": "NewsArticle", "headline": "Northern light",
+"author": [{{"name": "Ada Keeper"}}], "publisher": {{"name": "Sea News"}},
+"datePublished": "2021-03-04T10:00"}}</script>
+</head><body><header><a href="/">Sea News</a> <a href="/a">Ships</a></header>
+<nav><ul><li><a href="/1">Harbours</a><li><a href="/2">Tides</a></ul></nav>
+<div class="story"><h1>Northern light</h1><p>{SENTENCE * 3}</p><h2>By night</h2><p>{SENTENCE * 2}</p>
+<figure><img src="/lamp.jpg" alt="The lamp"><figcaption>Lit at dusk</figcaption></figure>
+<p>{SENTENCE * 2}</p></div>
+<div class="sidebar"><p>{SENTENCE} in the sidebar</p></div>
+<video src="/film.mp4" title="A film"><track src="/film.vtt" label="English"></video>
+<footer><p>All rights reserved, and so on, by the company that runs this site and its friends.</p></footer>"""
+
+
+def test_main_content(read) -> None:
+    page = read(ARTICLE)
+    main = main_text(page)
+    assert main.splitlines()[0] == "Northern light"
+    assert main.count("keeper of the northern light") == 7
+    for left_out in ("Harbours", "sidebar", "rights reserved", "Sea News"):
+        assert left_out in page.text
+        assert left_out not in main
+    assert page.preview.startswith("The keeper of the northern light")
+    assert all(0 <= place <= len(page.text) for place in page.main)
+
+
+def test_statements(read) -> None:
+    page = read(ARTICLE)
+    assert (page.author, page.published) == ("Ada Keeper", "2021-03-04")
+    assert {("og:type", "article"), ("headline", "Northern light"), ("publisher", "Sea News")} <= set(page.facts)
+
+
+def test_media(read) -> None:
+    assert set(read(ARTICLE).media) == {
+        Media("http://h.example/cover.jpg", "image", ""),
+        Media("http://h.example/lamp.jpg", "image", "The lamp. Lit at dusk"),
+        Media("http://h.example/film.mp4", "video", "A film"),
+        Media("http://h.example/film.vtt", "track", "English"),
+    }
+
+
+def test_infobox_and_microdata(read) -> None:
+    page = read(
+        '<table class="infobox vcard"><tr><th>Height:</th><td>47 <b>m</b></td></tr><tr><td>x</td></tr></table>'
+        '<div itemscope><span itemprop="name">Northern &amp; light</span><meta itemprop="sku" content="N1">'
+        '<time itemprop="datePublished" datetime="2020-01-02">then</time></div>'
+    )
+    assert page.facts == (
+        ("Height", "47 m"),
+        ("name", "Northern & light"),
+        ("sku", "N1"),
+        ("datePublished", "2020-01-02"),
+    )
+    assert page.published == "2020-01-02"
+
+
+def test_services(read) -> None:
+    portal = read('<title>Developers</title><p>See <a href="/v1/openapi.json">the description</a>')
+    assert portal.service == "portal"
+    reference = read(
+        "<title>Tide API reference</title><p>Send an API key.</p><pre>GET /tides/{id}</pre><pre>POST /tides</pre>"
+        "<pre>DELETE /tides/{id}</pre><p>Query parameters: none. The request body is JSON.</p>"
+    )
+    assert reference.service == "api-reference"
+    assert read(ARTICLE).service == ""
+
+
+def flags(page) -> Flag:
+    assert len(page.reasons) == page.flags.bit_count()
+    return Flag(page.flags)
+
+
+HONEST = f"<p>{SENTENCE * 20}"
+FLAGGED = {
+    Flag.ADULT: ["<meta name=rating content=adult><p>words", "<title>Free porn</title><p>porn xxx hentai porn"],
+    Flag.STUFFED: [
+        "<p>" + "cheap flights to rome, book cheap flights now, " * 40,
+        "<meta name=keywords content='" + "flights, " * 200 + "'><p>words",
+    ],
+    Flag.HIDDEN: [f"<p>{SENTENCE}</p><div style='position:absolute;left:-9999px'>{SENTENCE * 20}</div>"],
+    Flag.LINK_FARM: ["".join(f"<a href='http://site{n}.example{n}.com/'>Best casino {n}</a> " for n in range(80))],
+    Flag.PAYWALL: [
+        f"<p>{SENTENCE}<p>Subscribe to continue reading.",
+        '<script type="application/ld+json">{"isAccessibleForFree": false}</script><p>words',
+        f"<div class='article paywall'><p>{SENTENCE}</div>",
+    ],
+    Flag.SCRIPT_ONLY: [
+        "<div id='root'></div><script src=app.js></script>",
+        "<noscript>You need to enable JavaScript to run this.</noscript><script src=a.js></script>",
+    ],
+}
+
+
+@pytest.mark.parametrize(("flag", "body"), [(flag, body) for flag, bodies in FLAGGED.items() for body in bodies])
+def test_flags_are_raised_with_a_reason(read, flag: Flag, body: str) -> None:
+    assert flags(read(body)) & flag
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ARTICLE,
+        f"<title>Sex education in schools</title>{HONEST}",
+        f"<ul style='display:none'><li>Menu</ul>{HONEST}",
+        HONEST + "".join(f"<a href='http://s{n}.example/'>source</a>" for n in range(60)),
+        f"<script src=a.js></script><script src=b.js></script>{HONEST}",
+        f"<p>Our newsletter: subscribe now.{HONEST}",
+    ],
+)
+def test_ordinary_pages_have_none(read, body: str) -> None:
+    page = read(body.replace("keeper", "person"))
+    assert page.reasons == ()
+    assert page.flags == 0
+
+
+HOSTILE = [b"<figure>", b"<script type=ld+json>", b"<table class=infobox>", b"<p style='display:none'>", b"<meta "]
+HOSTILE += [b"<a itemprop=x>", b"<h1>", b"style='left:-9999px'", b"<img src=x alt=y>", b"<th>", b"<tr", b"GET /x\n"]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_long_pages_are_described(piece: bytes) -> None:
+    page = parse(fetched(piece * (400_000 // len(piece))), ParseSettings())
+    assert page is not None
+    assert len(page.facts) <= 60
+    assert len(page.media) <= 100
+
+
+PIECES = st.sampled_from(
+    [
+        *(piece.decode() for piece in HOSTILE),
+        SENTENCE,
+        "</figure>",
+        "<figcaption>",
+        "</script>",
+        "</table>",
+        "<p>",
+        "</p>",
+    ]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=30).map("".join))
+def test_any_page_is_described(text: str) -> None:
+    page = parse(fetched(text.encode("utf-8", "replace")), ParseSettings())
+    assert page is None or list(page.main) == sorted(page.main)
