@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench-quality bench-crawl bench-kills bench-query bench-index bench-live bench-million docs lock clean
+.PHONY: help setup demo test lint types check bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-million bench-maincontent bench-duplicates docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -45,9 +45,9 @@ bench-quality: $(DEV_READY) ## search quality on judged collections beside BM25 
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/quality.py $(FOLDERS)
 
-bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=300,1000,3000 ROUNDS=2 SEEN=1000000,10000000)
+bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
-	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),300,1000,3000) --rounds $(or $(ROUNDS),2) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
+	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),100,300,1000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
@@ -61,6 +61,10 @@ bench-index: $(DEV_READY) ## building speed and index size beside peers (CORPUS=
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
 
+bench-parse: $(DEV_READY) ## HTML reading beside Lexbor, resiliparse and lxml (CORPUS= a folder of HTML ROUNDS=3)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
+
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200)
 
@@ -69,6 +73,13 @@ bench-live: $(DEV_READY) ## how soon a page is found after it was given to a liv
 
 bench-million: $(DEV_READY) ## a million made documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
 	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS))
+
+bench-maincontent: $(DEV_READY) ## main content of hand-marked pages beside resiliparse and trafilatura (PAGES_FOLDER=...)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
+
+bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
+	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py

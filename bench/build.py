@@ -127,7 +127,8 @@ def main() -> None:
     slopes = {}
     for engine in dict.fromkeys(row.engine for row in rows):
         these = [row for row in rows if row.engine == engine]
-        slopes[engine] = round(exponent([row.passages for row in these], [row.seconds for row in these]), 2)
+        if len(these) > 1:
+            slopes[engine] = round(exponent([row.passages for row in these], [row.seconds for row in these]), 2)
     print("growth of the time with passages, as an exponent: " + "  ".join(f"{e} {s}" for e, s in slopes.items()))
     save("index", {"corpus": material.name, "rows": [row._asdict() for row in rows], "growth": slopes})
     print(last_line(rows))

@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -37,12 +38,20 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return float(slope)
 
 
-def use_one_core(core: int | None = None) -> int:
-    """Keep this process, and those it starts, on one core; give its number."""
+def use_one_core() -> int:
+    """Keep this process, and those it starts, on one core, the idlest at the moment; give its number."""
+    before = _idle_ticks()
+    time.sleep(0.5)
+    after = _idle_ticks()
     allowed = sorted(os.sched_getaffinity(0))
-    chosen = allowed[-1] if core is None else core
+    chosen = max(allowed, key=lambda core: after.get(core, 0) - before.get(core, 0))
     os.sched_setaffinity(0, {chosen})
     return chosen
+
+
+def _idle_ticks() -> dict[int, int]:
+    rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    return {int(row[0][3:]): int(row[4]) for row in rows if row and row[0][:3] == "cpu" and row[0] != "cpu"}
 
 
 def folder_bytes(folder: Path, without: tuple[str, ...] = ()) -> int:

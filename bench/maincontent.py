@@ -75,7 +75,8 @@ def peers() -> dict[str, Extract]:
     return found
 
 
-def main(folder: Path) -> None:
+def measure(folder: Path) -> dict[str, dict[str, object]]:
+    """Measure one folder of pages, and show it."""
     pages = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.html"))}
     ways: dict[str, Extract] = {"periplus": ours, **peers(), "all text": all_text}
     figures: dict[str, dict[str, object]] = {}
@@ -99,8 +100,19 @@ def main(folder: Path) -> None:
         figures[way]["pages"] = {name: row[2] for name, row in zip(pages, rows[way], strict=True)}
     for key in ("f1", "precision", "recall", "milliseconds"):
         print(f"{key:<12}" + "".join(f"{figures[way][key]:>21.3f}" for way in ways))
-    best = max((figures[way]["f1"], way) for way in ways if way not in ("periplus", "all text"))
-    print(f"F1 {figures['periplus']['f1']:.3f}, {best[1]} {best[0]:.3f}   ({save('maincontent', figures).name})")
+    return figures
+
+
+def main(folder: Path) -> None:
+    """Measure pages that the rules were made with, then pages that nobody looked at before the rules were done."""
+    figures = {"seen": measure(folder)}
+    if (folder / "unseen").is_dir():
+        print("\nunseen")
+        figures["unseen"] = measure(folder / "unseen")
+    saved = save("maincontent", figures).name
+    for part, found in figures.items():
+        best = max((found[way]["f1"], way) for way in found if way not in ("periplus", "all text"))
+        print(f"{part} pages: F1 {found['periplus']['f1']:.3f}, {best[1]} {best[0]:.3f}   ({saved})")
 
 
 if __name__ == "__main__":

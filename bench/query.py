@@ -98,8 +98,9 @@ def growth(rows: list[Row]) -> list[dict[str, Any]]:
     found = []
     for kind, engine in dict.fromkeys((row.kind, row.engine) for row in rows):
         these = [row for row in rows if (row.kind, row.engine) == (kind, engine)]
-        slope = exponent([row.passages for row in these], [row.mean for row in these])
-        found.append({"kind": kind, "engine": engine, "exponent": round(slope, 2)})
+        if len(these) > 1:
+            slope = exponent([row.passages for row in these], [row.mean for row in these])
+            found.append({"kind": kind, "engine": engine, "exponent": round(slope, 2)})
     return found
 
 
@@ -166,8 +167,9 @@ def main() -> None:
             print("\n".join(map(show, new)), flush=True)
             rows += new
         slopes = growth(rows)
-        print("growth of the mean with passages, as an exponent:")
-        for kind in KINDS:
+        if slopes:
+            print("growth of the mean with passages, as an exponent:")
+        for kind in KINDS if slopes else ():
             print(f"  {kind:<13}" + "  ".join(f"{s['engine']} {s['exponent']}" for s in slopes if s["kind"] == kind))
         whole = {} if options.no_whole else measure_whole_path(material, options, Path(scratch))
         figures = {"corpus": material.name, "k": options.k, "rows": [r._asdict() for r in rows], "growth": slopes}

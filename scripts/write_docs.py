@@ -23,7 +23,8 @@ Every setting has a name, `room.name`. Later places win over earlier ones:
 4. Options of a command that stand for a setting, such as `--pages`.
 
 Lists are written with commas (`--set fetch.allow=127.0.0.0/8,10.0.0.0/8`), in the file as a list. An unknown name or a
-value out of range is an error, never ignored. This page is made by `make docs`.
+value out of range is an error that says where it stands. Only variables that do not begin with `PERIPLUS_` and a room's
+name, such as `PERIPLUS_HOME`, are left alone: they may be somebody else's. This page is made by `make docs`.
 """
 
 COMMANDS_HEAD = """\

@@ -74,7 +74,7 @@ public class Lucene {
     /** Ask until it gets no faster: the compiler of the virtual machine shares the one core. */
     static void warmUp(IndexSearcher searcher, List<Query> queries, int k) throws Exception {
         long began = System.nanoTime(), best = Long.MAX_VALUE, improved = began;
-        for (long now = began; now < began + 20 * SECOND && now < Math.max(began, improved) + 2 * SECOND; ) {
+        for (long now = began; now < began + 10 * SECOND && now < improved + 2 * SECOND; ) {
             for (Query query : queries) run(searcher, query, k);
             long pass = System.nanoTime() - now;
             now += pass;

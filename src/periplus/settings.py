@@ -106,9 +106,6 @@ class ParseSettings(_Room, frozen=True):
 
     max_text: Annotated[int, Meta(description="Most characters of text kept of one page", ge=1000)] = 500_000
     max_links: Annotated[int, Meta(description="Most links taken from one page", ge=1)] = 5_000
-    max_elements: Annotated[
-        int, Meta(description="Pages with more tags than this are read as plain text, in bounded time", ge=100)
-    ] = 60_000
     max_depth: Annotated[int, Meta(description="Deepest nesting of elements that is followed", ge=10)] = 512
     max_document_pages: Annotated[
         int, Meta(description="Most pages, slides, sheets or chapters read of one document", ge=1)
@@ -140,6 +137,16 @@ class CrawlSettings(_Room, frozen=True):
     scope: Annotated[
         str, Meta(description="How far links are followed: host, domain or web", pattern="^(host|domain|web)$")
     ] = "domain"
+    hosts: Annotated[
+        tuple[str, ...], Meta(description="Only these hosts and what is below them; none is no limit")
+    ] = ()
+    paths: Annotated[tuple[str, ...], Meta(description="Only paths that begin so, e.g. /docs/; none is no limit")] = ()
+    include: Annotated[
+        tuple[str, ...], Meta(description="Only URLs that one of these patterns fits; * stands for anything")
+    ] = ()
+    exclude: Annotated[tuple[str, ...], Meta(description="No URL that one of these patterns fits")] = ()
+    countries: Annotated[tuple[str, ...], Meta(description="Only hosts that end so, e.g. ch,de; none is no limit")] = ()
+    block: Annotated[str, Meta(description="File of hosts and domains, one on a line, that are never fetched")] = ""
     max_url: Annotated[int, Meta(description="Longest URL that is followed, in characters", ge=32)] = 1_024
     commit_seconds: Annotated[float, Meta(description="Make pages durable (fsync) this often", gt=0)] = 1.0
     checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0

@@ -65,8 +65,20 @@ def test_a_seed_that_is_no_url(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert os.listdir(tmp_path) == []
 
 
-def test_no_seed_and_nothing_to_go_on_with(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_seed_and_nothing_to_go_on_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "Give at least one URL" in fails(capsys, "crawl")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_start_that_fails_leaves_nothing_behind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    fails(capsys, "crawl", "http://a.example/", "--allow", "nonsense")
+    fails(capsys, "crawl", "http://a.example/", "--hosts-file", "none")
+    (tmp_path / "bad.jsonl").write_text("not json\n")
+    fails(capsys, "import", "bad.jsonl")
+    assert os.listdir(tmp_path) == ["bad.jsonl"]
+    (tmp_path / "mine").mkdir()
+    fails(capsys, "crawl", "--folder", "mine")
+    assert (tmp_path / "mine").exists(), "a folder that was there stays"
 
 
 def test_a_folder_of_a_newer_format(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -86,7 +98,8 @@ def test_no_index_yet(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["fly"], "No such command 'fly'"),
+        (["fly"], "No such command 'fly'. See"),
+        (["serch"], "'search', 'serve'? See"),
         (["crawl", "--pages", "many"], "--pages"),
         (["search"], "Missing argument"),
         (["search", "--wat"], "--wat"),

@@ -12,6 +12,8 @@ import pytest
 
 from periplus.cli import main
 from periplus.cli.console import bar, bytes_as_text, clean
+from periplus.cli.remedies import with_remedy
+from periplus.errors import CorruptFile
 from periplus.fakeweb import FakeWeb, FakeWebPlan, running
 
 
@@ -104,6 +106,38 @@ def test_a_damaged_index_is_found(imported: Path, capsys: pytest.CaptureFixture[
     victim.write_bytes(data)
     assert main(["index", "check"]) == 1
     assert victim.name in capsys.readouterr().err
+    for command in (["search", "harbour"], ["serve", "--port", "0"]):
+        assert main(command) == 1
+        assert "periplus index repair" in capsys.readouterr().err
+    assert main(["doctor"]) == 1
+    assert "periplus index repair" in capsys.readouterr().out
+    assert main(["index", "repair"]) == 0
+    assert main(["search", "harbour"]) == 0
+    assert main(["doctor"]) == 0
+
+
+def test_a_damaged_log_has_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [{"url": f"http://a.example/{n}", "title": f"Page {n}", "text": f"harbour {n} " * 40} for n in range(200)]
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
+    assert main(["import", "docs.jsonl", "--no-index"]) == 0
+    victim = next((tmp_path / "periplus-data" / "store").glob("visits-*.log"))
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    victim.write_bytes(data)
+    capsys.readouterr()
+    assert main(["index", "build"]) == 1
+    assert "periplus import FILE-THEY-CAME-FROM --folder NEW" in capsys.readouterr().err
+    (victim.parent / "pages-00000.warc.zst").touch()
+    told = with_remedy(CorruptFile(f"{victim} is damaged at byte 7."), tmp_path / "periplus-data")
+    assert f"periplus import {victim.parent}/*.warc.* --folder NEW" in told.hint
+
+
+def test_doctor_names_the_way_of_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from periplus.cli.doctor import _group
+
+    finding = _group("dev", ["no-such-package"])
+    assert finding.state == "optional"
+    assert "make setup" in finding.detail
 
 
 def test_index_build_again(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +148,9 @@ def test_index_build_again(imported: Path, capsys: pytest.CaptureFixture[str]) -
 def test_import_adds_to_what_is_there(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (imported / "more.jsonl").write_text('{"url": "http://c.example/", "title": "Zeppelin", "text": "It flies."}\n')
     assert main(["import", "more.jsonl"]) == 0
+    assert "left out" not in capsys.readouterr().err
+    assert main(["import", "more.jsonl"]) == 0
+    assert "Left out 1 of 5 stored pages" in capsys.readouterr().err
     assert main(["search", "zeppelin", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["documents"] == 4
 

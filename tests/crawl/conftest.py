@@ -36,7 +36,7 @@ def fast(server: RunningWeb, tmp_path: Path) -> Callable[..., Settings]:
     return make
 
 
-def settings_for(hosts: Path, **crawl) -> Settings:
+def settings_for(hosts: Path, /, **crawl) -> Settings:
     crawl.setdefault("scope", "web")
     return Settings(
         fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), timeout=20, slow_seconds=10, connections=8),

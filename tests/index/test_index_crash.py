@@ -26,6 +26,7 @@ def quick() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "least"), [("lives", 80), ("extends", 15), ("replaces", 20)])
 def test_a_writer_that_ends_at_any_step_leaves_what_was_committed(quick: Path, scenario: str, least: int) -> None:
     program = Path(dying_writer.__file__)
@@ -38,6 +39,7 @@ def test_a_writer_that_ends_at_any_step_leaves_what_was_committed(quick: Path, s
     assert {case["acknowledged"] for case in cases} == set(range(len(states(scenario))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["lives", "extends", "replaces"])
 def test_a_full_disk_at_any_step_loses_nothing(quick: Path, scenario: str) -> None:
     make_base(quick / "base")

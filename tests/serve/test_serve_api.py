@@ -43,6 +43,13 @@ def test_no_query_is_refused(given: str) -> None:
     assert get(APP, f"/api/search?{given}").status == 400
 
 
+def test_before_anything_is_indexed() -> None:
+    app = make_app(FakeSearcher(total=0, documents=0), ServeSettings(threads=1))
+    answer = get(app, "/api/search?q=salt")
+    assert answer.status == 503
+    assert answer.json["error"] == "Nothing is indexed yet."
+
+
 def test_the_largest_numbers_are_allowed() -> None:
     assert get(APP, "/api/search?q=salt&size=100&start=10000").status == 200
 

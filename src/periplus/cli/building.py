@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from periplus.cli.console import bytes_as_text, count, progress, say
+from periplus.cli.console import bytes_as_text, count, note, progress, say
 from periplus.cli.kernels import compile_kernels
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder
@@ -32,7 +32,14 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
             build_graph(store, folder / "graph", settings.graph, report)
             graph = Graph.open(folder / "graph")
             build_index(store.visits(), folder / "index", settings.index, graph, report)
-    return Index.open(folder / "index", verify=False).statistics()
+        stored = store.statistics().pages
+    made = Index.open(folder / "index", verify=False).statistics()
+    if stored > made.documents and not quiet:
+        note(
+            f"Left out {stored - made.documents:,} of {stored:,} stored pages: copies, older versions, pages that "
+            "name another address as theirs or ask not to be indexed."
+        )
+    return made
 
 
 def say_indexed(made: "IndexStatistics") -> None:

@@ -13,7 +13,8 @@ import typer
 
 from periplus.cli.console import bytes_as_text, say, say_json
 from periplus.cli.options import AsJson, with_settings
-from periplus.errors import PeriplusError
+from periplus.cli.remedies import with_remedy
+from periplus.errors import CorruptFile, PeriplusError
 from periplus.files import open_data_folder
 from periplus.settings import Settings
 
@@ -58,7 +59,7 @@ def examine(settings: Settings) -> list[Finding]:
         _browser(),
         _disk(Path(settings.folder)),
         _open_files(),
-        _data(Path(settings.folder)),
+        _data(settings),
     ]
 
 
@@ -85,8 +86,18 @@ def _group(extra: str, names: list[str]) -> Finding:
     title = f"Extra '{extra}'" if extra else "Packages"
     if not missing:
         return Finding(title, "ok", ", ".join(f"{name} {_version(name)}" for name in names))
-    command = f"pip install 'periplus[{extra}]'" if extra else "pip install periplus"
+    command = _install(extra)
     return Finding(title, "optional" if extra else "bad", f"{', '.join(missing)} not installed; {command}")
+
+
+def _install(extra: str = "") -> str:
+    """Say how to install an extra, or all that is always needed: in a clone, or where it came from an index."""
+    clone = Path(__file__).parents[3]
+    if (clone / "pyproject.toml").exists():
+        if extra in ("", "dev"):
+            return f"make setup, in {clone}"
+        return f"pip install -c constraints.txt -e '.[{extra}]', in {clone}"
+    return f"pip install 'periplus[{extra}]'" if extra else "pip install --force-reinstall periplus"
 
 
 def _version(name: str) -> str | None:
@@ -102,7 +113,7 @@ def _kernels() -> Finding:
     try:
         from periplus.kernels import compiled
     except ImportError as error:
-        return Finding("Kernels", "bad", f"cannot be compiled: {error}; pip install periplus")
+        return Finding("Kernels", "bad", f"cannot be compiled: {error}; {_install()}")
 
     text = "compiled" if compiled() else "not compiled yet; the first command that needs them does it, once"
     return Finding("Kernels", "ok", text)
@@ -139,7 +150,8 @@ def _open_files() -> Finding:
     return Finding("Open files", "bad", f"only {soft}; raise it with: ulimit -n 4096")
 
 
-def _data(folder: Path) -> Finding:
+def _data(settings: Settings) -> Finding:
+    folder = Path(settings.folder)
     try:
         open_data_folder(folder, create=False)
     except PeriplusError as error:
@@ -149,4 +161,26 @@ def _data(folder: Path) -> Finding:
             "Data", "ok", f"nothing in {folder} yet; begin with: periplus crawl URL, or periplus import FILE"
         )
     parts = [name for name in ("store", "graph", "index") if (folder / name).exists()]
+    try:
+        _open(folder, parts, settings)
+    except CorruptFile as error:
+        return Finding("Data", "bad", str(with_remedy(error, folder)))
+    except (PeriplusError, OSError) as error:
+        return Finding("Data", "bad", str(error))
     return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}")
+
+
+def _open(folder: Path, parts: list[str], settings: Settings) -> None:
+    """Open all parts there are, which verifies the index and the end of the store."""
+    if "index" in parts:
+        from periplus.index import Index
+
+        Index.open(folder / "index")
+    if "graph" in parts:
+        from periplus.graph import Graph
+
+        Graph.open(folder / "graph")
+    if "store" in parts:
+        from periplus.store import PageStore
+
+        PageStore.open(folder / "store", settings.store).close()

@@ -114,4 +114,5 @@ def _not_understood(error: typer.TyperException) -> int:
     if hasattr(error, "format_message"):
         message = error.format_message()
     command = context.command_path if context is not None else "periplus"
-    return _fail(f"{message.rstrip('.')}. See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)
+    sentence = message if message.endswith(("?", "!")) else message.rstrip(".") + "."
+    return _fail(f"{sentence} See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)

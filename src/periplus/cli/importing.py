@@ -7,9 +7,9 @@ import typer
 
 from periplus.cli.building import build, say_built
 from periplus.cli.console import count, progress, say
+from periplus.cli.folders import folder_to_fill
 from periplus.cli.options import with_settings
 from periplus.errors import BadFile
-from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["import_pages"]
@@ -26,10 +26,13 @@ def import_pages(
     settings: Settings,
     with_index: Annotated[bool, typer.Option("--index/--no-index", help="Build the index afterwards.")] = True,
 ) -> None:
-    """Import pages from WARC or JSONL files, and build the index."""
+    """Import pages from WARC or JSONL files, and build the index.
+
+    A file that is imported again is stored again, at its full size; its pages are found once.
+    """
     warc, jsonl = _sort(paths)
-    folder = open_data_folder(Path(settings.folder), create=True)
-    _read(warc, jsonl, folder, settings)
+    with folder_to_fill(settings) as folder:
+        _read(warc, jsonl, folder, settings)
     if not with_index:
         say("Next: periplus index build")
         return

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from periplus.errors import SettingsError
+from periplus.cli.remedies import with_remedy
+from periplus.errors import CorruptFile, SettingsError
 from periplus.settings import Setting, Settings, load, table
 
 __all__ = ["AsJson", "Command", "with_settings"]
@@ -53,7 +54,11 @@ def with_settings(**shortcuts: str) -> Callable[[Command], Command]:
         def run(**given: Any) -> None:
             shared = {name: given.pop(name) for name in _ALWAYS}
             picked = {setting: given.pop(name) for name, setting in shortcuts.items()}
-            command(**given, settings=_load(shared, picked))
+            settings = _load(shared, picked)
+            try:
+                command(**given, settings=settings)
+            except CorruptFile as error:
+                raise with_remedy(error, Path(settings.folder)) from error
 
         parameters = [*own, *added, *always]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

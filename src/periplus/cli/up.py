@@ -186,6 +186,8 @@ class _Ranking:
                 build_graph(store, self._folder / "graph", self._settings.graph)
                 self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
             self._ranked = self._live.manifest.visits
+        except NothingHere:
+            pass  # Nothing but failures so far.
         except PeriplusError as error:
             note(f"periplus: pages were not ranked anew. {error}")
         ended = time.monotonic()

@@ -7,11 +7,13 @@ In: a data folder, settings and seeds. Out: visits in the page store, and statis
 
 Every outcome is a `Visit` in the store's log before the frontier learns of it. The frontier's snapshot names the
 number of visits that it reflects; after a crash the visits after it are replayed, so that only what was under way
-is fetched again. `import_warc` and `import_jsonl` write the same visits from files.
+is fetched again. `import_warc` and `import_jsonl` write the same visits from files. `tell` lets a crawl that runs in
+another process pause, resume or stop; its figures are in `crawl/metrics.prom`, as Prometheus reads them.
 """
 
+from periplus.crawl.control import tell
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
 from periplus.crawl.statistics import CrawlStatistics
 
-__all__ = ["CrawlStatistics", "Crawler", "ImportCount", "import_jsonl", "import_warc"]
+__all__ = ["CrawlStatistics", "Crawler", "ImportCount", "import_jsonl", "import_warc", "tell"]

@@ -9,12 +9,14 @@ from typing import Final, Self
 
 import msgspec
 
+from periplus.crawl.control import asked, clear
 from periplus.crawl.memory import Memory
+from periplus.crawl.metrics import as_metrics
 from periplus.crawl.statistics import CrawlStatistics, Meter
 from periplus.crawl.visits import page_visit, plain_visit
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
-from periplus.files import lock_folder, open_data_folder
+from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.parse import readable
 from periplus.records import Address, Due, Fetched, Outcome, Visit
 from periplus.settings import Settings
@@ -29,6 +31,8 @@ _GRACE: Final = 5.0
 """Seconds that requests under way get after `stop`."""
 _REFUSALS: Final = 500
 """Most URLs that one step takes from the frontier."""
+_REPORT: Final = 1.0
+"""Seconds between two looks at what another process asks for."""
 _CHECKPOINT_SHARE: Final = 20
 """Snapshots take at most one part in this many of the time."""
 
@@ -45,6 +49,9 @@ class Crawler:
         self._closed = False
         self._whole = True
         """Whether memory reflects exactly the visits in the store; within a turn it does not."""
+        self._folder = folder
+        self._paused = False
+        self._reported = 0.0
         self._stops = 0
         self._stopped_at = 0.0
         self._asking: dict[int, Due] = {}
@@ -71,6 +78,7 @@ class Crawler:
         if not self._memory.harvester.seeds:
             raise BadInput(f"There is no crawl in {folder} to go on with.", "Give at least one URL to begin at.")
         self._memory.save(self._store.commit(), self._now())
+        clear(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +180,7 @@ class Crawler:
         frontier, limits = self._memory.frontier, self._settings
         for _ in range(_REFUSALS):
             busy = self._fetcher.busy()
-            if busy >= limits.fetch.connections or self._enough(busy):
+            if self._paused or busy >= limits.fetch.connections or self._enough(busy):
                 return
             due = frontier.next(now)
             if due is None:
@@ -214,7 +222,9 @@ class Crawler:
     def _patience(self, now: float) -> float:
         """Say how long to wait for the network; when nothing is under way, wait for the next due here."""
         wait = self._memory.frontier.wait(now)
-        patience = _PATIENCE if wait is None or self._enough(self._fetcher.busy()) else min(_PATIENCE, wait)
+        patience = (
+            _PATIENCE if wait is None or self._paused or self._enough(self._fetcher.busy()) else min(_PATIENCE, wait)
+        )
         if self._fetcher.busy():
             return patience if self._fetcher.busy() < self._settings.fetch.connections else _PATIENCE
         if not self._over():
@@ -268,12 +278,26 @@ class Crawler:
         """Hand visits to the operating system every turn, to the disk and the snapshot now and then."""
         self._store.flush()
         now, limits = self._now(), self._settings.crawl
+        if now - self._reported >= _REPORT:
+            self._reported = now
+            self._listen()
         pause = max(limits.checkpoint_seconds, self._checkpoint_took * _CHECKPOINT_SHARE)
         if now - self._checkpointed >= pause:
             self.checkpoint()
         elif now - self._committed >= limits.commit_seconds:
             self._committed = now
             self._store.commit()
+
+    def _listen(self) -> None:
+        """Hear what another process has to say, and tell it how we are."""
+        word = asked(self._folder)
+        self._paused = word == "pause"
+        if word == "stop":
+            self.stop()
+        if word in ("stop", "resume"):
+            clear(self._folder)
+        with contextlib.suppress(DiskFailed):
+            write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(self.statistics()).encode())
 
     def _over(self) -> bool:
         busy = self._fetcher.busy()

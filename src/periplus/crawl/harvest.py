@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from periplus.crawl.traps import Traps
+from periplus.crawl.urlfilter import UrlFilter
 from periplus.errors import BadUrl
 from periplus.parse import readable
 from periplus.records import LIST_KIND, Address, Due, Outcome, Page, Visit
@@ -42,6 +43,7 @@ class Harvester:
     def __init__(self, settings: CrawlSettings, seeds: Iterable[Address]) -> None:
         self._settings = settings
         self.traps = Traps()
+        self._filter = UrlFilter(settings)
         self.seeds = list(seeds)
         self.lists: set[int] = set()
         """Keys of the URLs that are sitemaps or feeds."""
@@ -150,6 +152,8 @@ class Harvester:
 
     def _wanted(self, place: Address, is_list: bool = False) -> bool:
         if len(place.url) > self._settings.max_url or not self._in_scope(place):
+            return False
+        if not is_list and not self._filter.wants(place):
             return False
         path = place.path.partition("?")[0]
         return path != "/robots.txt" and (

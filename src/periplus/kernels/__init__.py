@@ -21,6 +21,7 @@ __all__ = [
     "blocks",
     "cache_folder",
     "compiled",
+    "html",
     "invert",
     "lexicon",
     "lists",
@@ -33,7 +34,19 @@ __all__ = [
     "words",
 ]
 
-_MODULES: Final = ("words", "invert", "lexicon", "lists", "match", "merge", "verify", "pagerank", "blocks", "simhash")
+_MODULES: Final = (
+    "words",
+    "invert",
+    "lexicon",
+    "lists",
+    "match",
+    "merge",
+    "verify",
+    "pagerank",
+    "blocks",
+    "simhash",
+    "html",
+)
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""
 
 

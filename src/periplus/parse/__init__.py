@@ -9,7 +9,7 @@ takes it. Nothing raises, and nothing takes more than about a second, whatever t
     readable   whether a content type is worth fetching
     READERS    the table from content type to reader; a new format adds a file and a line
 
-HTML goes through Lexbor's tree unless its tags could make that slow (see `cost`); then a linear reader takes it.
+HTML is read in one pass by a kernel (`kernels.html`), in time linear in its length; `flat` slices what that found.
 """
 
 from periplus.parse.describe import main_text

@@ -1,13 +1,15 @@
 """Bytes to text: which encoding a page is in, by the labels and the order of the WHATWG standards.
 
-The order: byte order mark, Content-Type header, <meta>, valid UTF-8, and windows-1252 for all the rest.
+The order: byte order mark, Content-Type header, <meta>, valid UTF-8, and what the bytes look like for all the rest.
 """
 
 import codecs
-import re
 from typing import Final
 
-__all__ = ["charset_of_label", "decode"]
+from periplus.parse.detect import detect
+from periplus.parse.prescan import charset_in, prescan
+
+__all__ = ["charset_of_label", "decode", "decode_to_utf8"]
 
 _FAMILIES: Final = """
 utf-8 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
@@ -63,10 +65,6 @@ for _line in _FAMILIES.strip().splitlines():
     _NAMES.update(dict.fromkeys([_name, *_labels], _name))
 
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
-_META: Final = re.compile(rb"<meta\b[^>]{0,512}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,40})", re.IGNORECASE)
-_COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_IN_HEADER: Final = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';]{1,40})", re.IGNORECASE)
-_PRESCAN: Final = 2_048
 
 
 def charset_of_label(label: str) -> str:
@@ -76,30 +74,45 @@ def charset_of_label(label: str) -> str:
 
 def decode(body: bytes, content_type: str, *, markup: bool = True) -> tuple[str, str]:
     """Give the text of `body` and the name of its encoding. Bytes that mean nothing become U+FFFD."""
+    body, name = _identify(body, content_type, markup)
+    return body.decode(_CODECS[name], "replace"), name
+
+
+def decode_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
+    """Give a page as UTF-8, and the name of the encoding it was in."""
+    body, name = _identify(body, content_type, True)
+    text = body.decode(_CODECS[name], "replace")
+    if name == "utf-8" and "\ufffd" not in text:
+        return body, name
+    return text.encode("utf-8", "replace"), name
+
+
+def _identify(body: bytes, content_type: str, markup: bool) -> tuple[bytes, str]:
+    """Give the body without its byte order mark, and the name of its encoding."""
     for mark, name in _MARKS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(_CODECS[name], "replace"), name
-    name = _from_header(content_type) or (_from_meta(body) if markup else "")
-    if name and name != "utf-8":
-        return body.decode(_CODECS[name], "replace"), name
+            return body[len(mark) :], name
+    name = charset_of_label(charset_in(content_type)) or (_from_meta(body) if markup else "")
+    if name:
+        return body, name
+    return body, "utf-8" if _is_utf8(body) else detect(body)
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Tell whether the body is UTF-8, if only it were not cut at its end."""
     try:
-        return body.decode(), "utf-8"
+        body.decode()
     except UnicodeDecodeError as error:
-        # A page that says UTF-8, or that was cut in the middle of a character, is UTF-8 with a fault.
-        if name or error.reason == "unexpected end of data":
-            return body.decode("utf-8", "replace"), "utf-8"
-    return body.decode("cp1252", "replace"), "windows-1252"
-
-
-def _from_header(content_type: str) -> str:
-    found = _IN_HEADER.search(content_type)
-    return charset_of_label(found[1]) if found else ""
+        return error.reason == "unexpected end of data"
+    return True
 
 
 def _from_meta(body: bytes) -> str:
-    for found in _META.finditer(_COMMENT.sub(b"", body[:_PRESCAN])):
-        name = charset_of_label(found[1].decode("latin-1"))
+    for label in prescan(body):
+        name = charset_of_label(label)
         if name:
             # A declaration that could be read as ASCII cannot have been in UTF-16.
-            return "utf-8" if name.startswith("utf-16") else name
+            return "utf-8" if name.startswith("utf-16") and not body.startswith((b"<\0", b"\0<")) else name
+        if label.strip(" \t\n\f\r").lower() == "x-user-defined":
+            return "windows-1252"
     return ""

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from periplus.kernels import blocks as kernel
 from periplus.parse.charsets import decode
@@ -22,7 +23,7 @@ from periplus.records import LIST_KIND, Fetched, Page
 __all__ = ["describe", "main_text"]
 
 _MOST_BYTES: Final = 8 << 20
-_TAGS: Final = re.compile(r"<!--.*?-->|<[/a-zA-Z!?][^<>]*>", re.DOTALL)
+_TAGS: Final = re.compile(r"<!--(?:[^\x1e-]|-(?!->))*+(?:-->)?|<[/a-zA-Z!?][^<>\x1e]*+>?")
 _LONGEST_PREVIEW: Final = 300
 _LONGEST_BLOCK: Final = 100_000
 _SHORT: Final = 20
@@ -76,22 +77,33 @@ def _main_spans(page: Page, markup: bytes, blocks: kernel.Blocks) -> tuple[tuple
     """Find where in the page's text its main blocks are, as spans, and how the first of them read."""
     flat = page.text.replace("\n", " ")
     spans: list[int] = []
-    preview, length = [], 0
-    for number in np.flatnonzero(find_main(blocks)).tolist():
-        begin = int(blocks.begin[number])
-        line = _line(markup[begin : min(int(blocks.end[number]), begin + _LONGEST_BLOCK)])
-        if length < _LONGEST_PREVIEW and blocks.kind[number] != kernel.HEADING:
+    preview, length, after = [], 0, 0
+    numbers = np.flatnonzero(find_main(blocks))
+    headings = (blocks.kind[numbers] == kernel.HEADING).tolist()
+    for line, heading in zip(_lines(markup, blocks, numbers), headings, strict=True):
+        if length < _LONGEST_PREVIEW and not heading:
             preview.append(line)
             length += len(line) + 1
-        after = spans[-1] if spans else 0
-        place = _find(flat, line, after)
-        if place < 0:
+        # Nearly always the next block is the next text.
+        place = after + 1 if spans and flat.startswith(line, after + 1) else _find(flat, line, after)
+        if place < 0 or not line:
             continue
         if spans and place <= after + 1:
             spans[-1] = place + len(line)
         else:
             spans += (place, place + len(line))
+        after = spans[-1]
     return tuple(spans), one_line(" ".join(preview), _LONGEST_PREVIEW)
+
+
+def _lines(markup: bytes, blocks: kernel.Blocks, numbers: npt.NDArray[np.int64]) -> list[str]:
+    """Give the text of some blocks, in one go for all of them."""
+    spans = zip(blocks.begin[numbers].tolist(), blocks.end[numbers].tolist(), strict=True)
+    pieces = [markup[begin : min(end, begin + _LONGEST_BLOCK)] for begin, end in spans]
+    joined = b"\x1e".join(piece.replace(b"\x1e", b"") if b"\x1e" in piece else piece for piece in pieces)
+    text = _TAGS.sub("", joined.decode("utf-8", "replace"))
+    found = [" ".join(line.split()) for line in text.split("\x1e")]
+    return [one_line(html.unescape(line), len(line)) if "&" in line else line for line in found[: len(pieces)]]
 
 
 def _find(text: str, line: str, after: int) -> int:
@@ -107,12 +119,3 @@ def _find(text: str, line: str, after: int) -> int:
 
 def _is_whole(text: str, begin: int, end: int) -> bool:
     return (begin == 0 or text[begin - 1] == " ") and (end == len(text) or text[end] == " ")
-
-
-def _line(markup: bytes) -> str:
-    text = markup.decode("utf-8", "replace")
-    if "<" in text:
-        text = _TAGS.sub("", text)
-    if "&" in text:
-        text = html.unescape(text)
-    return one_line(text, _LONGEST_BLOCK)

@@ -11,7 +11,7 @@ from periplus.url import registered_domain
 
 __all__ = ["Warnings", "find_flags"]
 
-_LOOK: Final = 20_000
+_LOOK: Final = 12_000
 _EXPLICIT: Final = """
 porn porno pornos pornographic pornographie pornografie pornhub xxx milf milfs blowjob blowjobs cumshot cumshots hentai
 camgirl camgirls gangbang bukkake creampie handjob deepthroat fucking fucked pussy cunt dildo dildos nsfw nudes sexfilm
@@ -28,10 +28,10 @@ _KEYWORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _UNSEEN: Final = re.compile(
-    r"display:\s?none|visibility:\s?hidden|font-size:\s?0(?:px|pt|em)?[;\"']|text-indent:\s?-\d{3,6}|left:\s?-\d{3,6}|"
+    r"display:\s?none|visibility:\s?hidden|font-size:\s?0(?:px|pt|em)?\s?(?:;|\Z)|text-indent:\s?-\d{3,6}|left:\s?-\d{3,6}|"
     r"opacity:\s?0\s?[;\"']"
 )
-_OPENING: Final = re.compile(r"<(\w{1,12})\s[^<>]{0,600}?style\s?=\s?[\"'][^\"'<>]{0,500}\Z", re.IGNORECASE)
+_STYLED: Final = re.compile(r"<(\w{1,12})\s(?:[^<>]{0,600}?\s)?style=[\"']([^\"'<>]{0,500})")
 _LOCKED: Final = (
     "subscribe to continue",
     "subscribe to keep reading",
@@ -54,8 +54,9 @@ _SCRIPTED: Final = re.compile(r"<div[^<>]{0,200}id\s?=\s?[\"']?(?:root|app|__nex
 _NEEDS: Final = re.compile(
     r"(?:enable|requires?|need|activate|activer|aktivieren) .{0,30}javascript|javascript .{0,40}(?:enable|required)"
 )
-_WORD: Final = re.compile(r"[^\W\d_]{3,30}")
+_WORD: Final = re.compile(r"\w{3,30}")
 
+_MOST_STYLES: Final = 500
 _LITTLE_TEXT: Final = 250
 _MANY_WORDS: Final = 120
 _WORD_SHARE: Final = 0.12
@@ -130,6 +131,8 @@ def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings
     if len(links) < _FARM_DOMAINS:
         return
     hosts = {link.url.split("/", 3)[2].partition(":")[0] for link in links if not link.nofollow}
+    if len(hosts) < _FARM_DOMAINS:
+        return
     domains = {registered_domain(host) for host in hosts} - {own_domain}
     linked = sum(len(link.text) for link in links)
     if len(domains) >= _FARM_DOMAINS and linked > _FARM_SHARE * len(text):
@@ -139,17 +142,18 @@ def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings
 def _look_for_hidden(text: str, markup: str, warnings: Warnings) -> None:
     """Measure text in elements that a style keeps out of sight; a menu that opens is no offence."""
     hidden, links = 0, 0
-    for found in islice(_UNSEEN.finditer(markup) if "style=" in markup else (), 50):
-        before = markup[max(0, found.start() - 2_000) : found.start()]
-        opening = _OPENING.search(before, max(0, before.rfind("<")))
-        if opening is None:
+    for found in islice(_STYLED.finditer(markup) if "style=" in markup else (), _MOST_STYLES):
+        trick = _UNSEEN.search(found[2])
+        if trick is None:
             continue
         place = markup.find(">", found.end()) + 1
-        piece = markup[place : place + 20_000].partition(f"</{opening[1]}")[0]
+        piece = markup[place : place + 20_000].partition(f"</{found[1]}")[0]
         length = len(rough_text(piece, 20_000))
-        sly = not found[0].startswith(("display", "visibility"))
+        sly = not trick[0].startswith(("display", "visibility"))
         hidden += length if sly else length // 3
         links += piece.count("<a ")
+        if hidden > len(text):
+            break
     if hidden >= 300 and hidden > 0.3 * len(text):
         warnings.warn(Flag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 

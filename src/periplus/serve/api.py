@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from periplus.errors import NothingHere
 from periplus.records import Hit, ResultPage
 from periplus.serve.asked import ask_api, parameters
 from periplus.serve.gate import Gate
@@ -26,7 +27,10 @@ class Api:
     async def search(self, request: Request) -> Response:
         """Answer /api/search."""
         asked = ask_api(parameters(request.scope["query_string"]))
-        return _json(answer(await self._gate.search(asked.query), asked.cut))
+        found = await self._gate.search(asked.query)
+        if not found.documents:
+            raise NothingHere("Nothing is indexed yet.")
+        return _json(answer(found, asked.cut))
 
     async def statistics(self, _: Request) -> Response:
         """Answer /api/statistics."""

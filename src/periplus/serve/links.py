@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 from periplus.records import Query
 
-__all__ = ["link_to", "page_numbers", "require", "safe_link", "shorter"]
+__all__ = ["link_to", "page_numbers", "require", "safe_link", "without_one"]
 
 _FEW: Final = 8
 """Longer queries get no links to drop a word."""
@@ -42,12 +42,12 @@ def require(query: Query, word: str) -> str:
     return link_to(Query(" ".join(parts)))
 
 
-def shorter(query: Query) -> list[tuple[str, str]]:
-    """List, for a query of a few words, each word with the address of the query without it."""
+def without_one(query: Query) -> list[tuple[str, Query]]:
+    """List, for a query of a few words, each word with the query without it; one result is enough to know."""
     parts = query.words.split()
     if not 1 < len(parts) <= _FEW:
         return []
-    return [(part, link_to(Query(" ".join(parts[:i] + parts[i + 1 :])))) for i, part in enumerate(parts)]
+    return [(part, Query(" ".join(parts[:i] + parts[i + 1 :]), size=1)) for i, part in enumerate(parts)]
 
 
 def page_numbers(query: Query, total: int, found: int, farthest: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Pages for people."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -7,10 +8,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from periplus.records import ResultPage
+from periplus.errors import Overloaded
+from periplus.records import Query, ResultPage
 from periplus.serve.asked import FARTHEST, PAGE, Asked, ask_page, parameters
 from periplus.serve.gate import Gate
-from periplus.serve.links import page_numbers, shorter
+from periplus.serve.links import link_to, page_numbers, without_one
 from periplus.serve.render import Asset, Pages
 
 __all__ = ["Views"]
@@ -45,9 +47,21 @@ class Views:
         if not asked.query.words:
             return RedirectResponse("/", 303)
         found = await self._gate.search(asked.query)
-        return self._results(found, asked) if found.documents else self.first_run()
+        if not found.documents:
+            return self.first_run()
+        lost = not found.hits and not asked.query.start
+        return self._results(found, asked, await self._shorter(asked.query) if lost else [])
 
-    def _results(self, found: ResultPage, asked: Asked) -> Response:
+    async def _shorter(self, query: Query) -> list[tuple[str, str]]:
+        """List the words without which something is found, each with the address of the query without it."""
+        useful = []
+        with contextlib.suppress(Overloaded):  # a busy server has better things to do, and offers what it has
+            for word, rest in without_one(query):
+                if (await self._gate.search(rest)).hits:
+                    useful.append((word, link_to(rest)))
+        return useful
+
+    def _results(self, found: ResultPage, asked: Asked, shorter: list[tuple[str, str]]) -> Response:
         query = asked.query
         numbers = page_numbers(query, found.total, len(found.hits), FARTHEST)
         top = max((abs(value) for hit in found.hits for _, value in hit.reasons), default=0.0)
@@ -60,7 +74,7 @@ class Views:
             current=query.start // PAGE + 1,
             per_page=PAGE,
             top=top or 1.0,
-            shorter=[] if found.hits else shorter(query),
+            shorter=shorter,
         )
 
     async def cached(self, request: Request) -> Response:

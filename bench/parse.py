@@ -1,0 +1,188 @@
+"""Reading HTML: ours beside Lexbor (selectolax), resiliparse and lxml, all doing the same job, on one core.
+
+.venv/bin/python bench/parse.py [--corpus FOLDER] [--rounds N] [--most BYTES]
+
+The job: the title, every heading, every link with its text, and the visible text, as Python strings. FOLDER holds HTML
+files (a Debian package of documentation, unpacked, will do); without it the pages are those of the fake web. Times are
+processor times, the best of some rounds, rounds taking turns, so that a busy machine is the same for all.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lxml import html as lxml_html
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLTree
+from selectolax.lexbor import LexborHTMLParser
+
+from periplus.fakeweb import FakeWeb, FakeWebPlan
+from periplus.parse import parse
+from periplus.parse.flat import Kind, read_flat
+from periplus.records import Due, Fetched, Outcome, Visit
+from periplus.settings import ParseSettings
+from periplus.store.frames import encode_visit, pack_frame
+from periplus.url import address
+from record import save
+
+Found = tuple[str, list[str], list[tuple[str, str]], str]
+HEADINGS = "h1,h2,h3,h4,h5,h6"
+UNSEEN = ["script", "style", "noscript", "template"]
+
+
+def ours(page: bytes) -> Found:
+    flat = read_flat(page)
+    title = "".join(flat.value(row, 0) for row in flat.rows(Kind.TITLE))
+    headings = [flat.words(row, 1_000) for row in flat.rows(Kind.HEADING)]
+    return title, headings, flat.pairs(Kind.LINK), flat.text
+
+
+def lexbor(page: bytes) -> Found:
+    tree = LexborHTMLParser(page)
+    title = tree.css_first("title")
+    headings = [node.text() for node in tree.css(HEADINGS)]
+    links = [(node.attributes["href"] or "", node.text()) for node in tree.css("a[href]")]
+    tree.strip_tags(UNSEEN)
+    return title.text() if title else "", headings, links, tree.body.text() if tree.body else ""
+
+
+def resiliparse(page: bytes) -> Found:
+    tree = HTMLTree.parse_from_bytes(page)
+    body = tree.body
+    headings = [node.text for node in body.query_selector_all(HEADINGS)] if body else []
+    links = [(node["href"], node.text) for node in body.query_selector_all("a[href]")] if body else []
+    return tree.title or "", headings, links, extract_plain_text(tree, preserve_formatting=False, noscript=False)
+
+
+def lxml(page: bytes) -> Found:
+    try:
+        tree = lxml_html.document_fromstring(page)
+    except Exception:  # it refuses pages without any element
+        return "", [], [], ""
+    title = tree.findtext(".//title") or ""
+    headings = [node.text_content() for node in tree.iter("h1", "h2", "h3", "h4", "h5", "h6")]
+    links = [(node.get("href"), node.text_content()) for node in tree.iter("a") if node.get("href") is not None]
+    for node in list(tree.iter(*UNSEEN)):
+        node.drop_tree()
+    body = tree.find("body")
+    return title, headings, links, body.text_content() if body is not None else ""
+
+
+READERS: dict[str, Callable[[bytes], Found]] = {
+    "periplus": ours,
+    "lexbor": lexbor,
+    "resiliparse": resiliparse,
+    "lxml": lxml,
+}
+
+HOSTILE: dict[str, bytes] = {
+    "50,000 options": b"<select>" + b"<option>choice" * 50_000,
+    "50,000 nested divs": b"<div>" * 50_000 + b"deep",
+    "5 MB attribute": b"<a href='" + b"x" * 5_000_000 + b"'>link</a>",
+    "1 M unclosed tags": b"<b>" * 1_000_000,
+}
+
+
+def read_corpus(folder: Path | None, most: int) -> tuple[str, list[bytes]]:
+    """Give the name and the pages of the corpus, up to `most` bytes, taken evenly."""
+    if folder is None:
+        return "the fake web", fake_pages()
+    paths = sorted(path for path in folder.rglob("*.htm*") if path.is_file() and not path.is_symlink())
+    total = sum(path.stat().st_size for path in paths)
+    step = max(1, -(-total // most))
+    return folder.name, [path.read_bytes() for path in paths[::step]]
+
+
+def fake_pages() -> list[bytes]:
+    web = FakeWeb(FakeWebPlan(seed=7, hosts=20, pages=600))
+    places = [address(page.url) for page in web.truth().pages]
+    return [web.response(place.host, place.path).body for place in places]
+
+
+def speed(pages: list[bytes], rounds: int) -> dict[str, float]:
+    """Give megabytes a second of each reader."""
+    size = sum(map(len, pages)) / 1e6
+    best = dict.fromkeys(READERS, float("inf"))
+    for _ in range(rounds):
+        for name, read in READERS.items():
+            began = time.process_time()
+            for page in pages:
+                read(page)
+            best[name] = min(best[name], time.process_time() - began)
+    return {name: size / seconds for name, seconds in best.items()}
+
+
+def hostile(limit: float) -> dict[str, dict[str, float | None]]:
+    """Give milliseconds a megabyte of each reader on each hostile page; None where it would take over `limit` s."""
+    rows: dict[str, dict[str, float | None]] = {}
+    for what, page in HOSTILE.items():
+        rows[what] = {}
+        for name, read in READERS.items():
+            rows[what][name] = _patiently(read, page, limit)
+    return rows
+
+
+def _patiently(read: Callable[[bytes], Found], page: bytes, limit: float) -> float | None:
+    """Try a tenth of the page first: what takes a hundredth of the limit there may take all of it here."""
+    began = time.process_time()
+    read(page[: len(page) // 10])
+    if (time.process_time() - began) * 100 > limit:
+        return None
+    began = time.process_time()
+    read(page)
+    return (time.process_time() - began) * 1e9 / len(page)
+
+
+def digest(pages: list[bytes]) -> dict[str, float]:
+    """Say how large the visits that the store keeps of these pages are, as they lie on the disk, a frame each."""
+    due = Due(address("http://docs.example/folder/page.html"))
+    kept = raw = 0
+    seconds = 0.0
+    for page in pages:
+        fetched = Fetched(due, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), page)
+        began = time.process_time()
+        read = parse(fetched, ParseSettings())
+        seconds += time.process_time() - began
+        visit = encode_visit(Visit(due.address.url, due.address.key, Outcome.OK, 0.0, 200, page=read))
+        kept += len(pack_frame([visit], 1, 0, 0, 3))
+        raw += len(page)
+    return {"html": raw, "visits": kept, "ratio": kept / raw, "parse_mb_s": raw / 1e6 / seconds}
+
+
+def main(arguments: list[str]) -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--corpus", type=Path)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--most", type=int, default=12_000_000)
+    options.add_argument("--limit", type=float, default=20.0)
+    given = options.parse_args(arguments)
+    name, pages = read_corpus(given.corpus, given.most)
+    for read in READERS.values():
+        read(pages[0])
+    print(f"{len(pages):,} pages of {name}, {sum(map(len, pages)) / 1e6:.1f} MB")
+    rates = speed(pages, given.rounds)
+    for reader, rate in rates.items():
+        print(f"  {reader:<12}{rate:>8.1f} MB/s")
+    print(f"{'hostile pages, ms/MB':<22}" + "".join(f"{reader:>14}" for reader in READERS))
+    awful = hostile(given.limit)
+    for what, row in awful.items():
+        print(f"  {what:<20}" + "".join(f"{'-' if ms is None else f'{ms:,.1f}':>14}" for ms in row.values()))
+    print(f"  (- would take more than {given.limit:.0f} s)")
+    kept = digest(pages)
+    print(
+        f"digest: {kept['visits'] / 1e6:.2f} MB of visits for {kept['html'] / 1e6:.2f} MB of HTML, {kept['ratio']:.1%}"
+    )
+    print(f"whole parse, links made canonical: {kept['parse_mb_s']:.1f} MB/s")
+    ratio = rates["periplus"] / rates["lexbor"]
+    figures: dict[str, Any] = {"corpus": name, "pages": len(pages), "mb_s": rates, "hostile_ms_mb": awful}
+    save("parse", figures | {"digest": kept, "ratio": ratio})
+    print(f"{ratio:.2f}x lexbor MB/s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,67 @@
+"""Which URLs an operator wants at all: hosts, paths, patterns, countries and block lists. Seeds are not filtered."""
+
+import fnmatch
+import re
+from pathlib import Path
+from typing import Final
+
+from periplus.errors import SettingsError
+from periplus.records import Address
+from periplus.settings import CrawlSettings
+
+__all__ = ["UrlFilter"]
+
+_MOST_BLOCKED: Final = 10_000_000
+
+
+class UrlFilter:
+    """Says of an address whether it is wanted."""
+
+    def __init__(self, settings: CrawlSettings) -> None:
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._paths = tuple(settings.paths)
+        self._countries = frozenset(country.lower().lstrip(".") for country in settings.countries)
+        self._include = _patterns(settings.include)
+        self._exclude = _patterns(settings.exclude)
+        self._blocked = _read_block_list(Path(settings.block)) if settings.block else frozenset()
+
+    def wants(self, place: Address) -> bool:
+        """Tell whether an address passes every filter that is set."""
+        if self._blocked and _is_under(place.host, self._blocked):
+            return False
+        if self._hosts and not _is_under(place.host, self._hosts):
+            return False
+        if self._countries and place.host.rpartition(".")[2] not in self._countries:
+            return False
+        if self._paths and not place.path.startswith(self._paths):
+            return False
+        if self._exclude is not None and self._exclude.match(place.url):
+            return False
+        return self._include is None or self._include.match(place.url) is not None
+
+
+def _patterns(globs: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Make one pattern of many with `*` and `?`; those without a scheme are looked for anywhere in the URL."""
+    if not globs:
+        return None
+    whole = [glob if glob.startswith(("http:", "https:", "*")) else f"*{glob}*" for glob in globs]
+    return re.compile("|".join(fnmatch.translate(glob) for glob in whole))
+
+
+def _read_block_list(path: Path) -> frozenset[str]:
+    """Read hosts and domains, one on a line; '#' begins a remark, and lines of a hosts file are understood too."""
+    try:
+        lines = path.read_text("utf-8").splitlines()[:_MOST_BLOCKED]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"crawl.block: cannot read {path}: {error}.") from None
+    words = (line.partition("#")[0].split() for line in lines)
+    return frozenset(found[-1].lower().strip(".") for found in words if found)
+
+
+def _is_under(host: str, names: frozenset[str]) -> bool:
+    """Tell whether a host is one of the names or below one of them."""
+    while host:
+        if host in names:
+            return True
+        host = host.partition(".")[2]
+    return False

@@ -1,0 +1,417 @@
+"""The open elements of a page while it is read: as much of the tree builder as text, links and headings depend on.
+
+The stack is an array of bounded depth; nothing is ever searched for that a count does not say is there. Text that
+HTML moves before a table goes to an *area* of its own: areas are chains of *segments* of the text, and are put in
+their place at the end, once.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from periplus.kernels import html_tags as tags_of
+from periplus.kernels.html_scan import MOST_ATTRIBUTES, SPANS
+from periplus.kernels.html_tags import NUMBER
+
+__all__ = [
+    "area_of_top",
+    "break_out",
+    "end_format",
+    "end_link",
+    "enter_area",
+    "in_scope",
+    "make_state",
+    "open_tag",
+    "pop_to",
+]
+
+DEPTH, AREA, SEGMENT, PENDING, USED, HIDDEN, LINK, LINK_MARKS, MARKS, TABLES = range(10)
+AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT = range(10, 21)
+"""Places in the state, which is one array of numbers: those that stand alone come first."""
+KEY, FLAGS, WHERE, FOREIGN, ROW, FOSTER = range(6)
+"""Columns of the stack."""
+SVG, MATH, HTML_POINT, TEXT_POINT, ANNOTATION = (np.int64(kind) for kind in range(1, 6))
+"""Kinds of foreign elements; 0 is HTML."""
+KNOWN = 256
+DEEPEST = 1_024
+MOST_AREAS = 4_096
+MOST_SEGMENTS = 16_384
+COLUMNS = 10
+"""A row is: kind, number, begin and end in `text`, and three pairs of begin and end in `values`."""
+
+OPEN = SPANS + 4 * MOST_ATTRIBUTES
+"""From here: how many elements of each kind are open; kinds that are not known share places by their hash."""
+STACK = OPEN + KNOWN + 512
+TABLE_PLACES = STACK + 6 * DEEPEST
+"""Where in the stack tables and templates are."""
+AREA_TABLE = TABLE_PLACES + DEEPEST
+"""Last segment and pending white space of each area."""
+CHAIN = AREA_TABLE + 2 * MOST_AREAS
+"""Begin, end and next of each segment; -1 where there is none."""
+ROW_TABLE = CHAIN + 3 * MOST_SEGMENTS
+
+_BLOCK, _VOID, _SPECIAL, _SCOPE, _RAW = tags_of.BLOCK, tags_of.VOID, tags_of.SPECIAL, tags_of.SCOPE, tags_of.RAW
+_NONE, _NOTHING, _MAIN = np.int64(-1), np.int64(0), np.int64(0)
+_PART_FLAGS = tags_of.BLOCK | tags_of.SPECIAL | tags_of.TABLE
+_CLOSES_P, _HIDE, _HEADING = tags_of.CLOSES_P, tags_of.HIDE, tags_of.HEADING
+_TABLE, _PART, _MARK, _BREAKOUT = tags_of.TABLE, tags_of.PART, tags_of.MARK, tags_of.BREAKOUT
+_SCOPED, _CELL, _STAYS = tags_of.SCOPED, tags_of.CELL, tags_of.STAYS
+_A, _P, _LI, _DD, _DT, _TR, _TBODY = (NUMBER[name] for name in ["a", "p", "li", "dd", "dt", "tr", "tbody"])
+_BUTTON, _OPTION, _OPTGROUP, _SELECT, _FORM, _NOBR = (
+    NUMBER[name] for name in ["button", "option", "optgroup", "select", "form", "nobr"]
+)
+_HTML, _HEAD, _BODY, _BR, _TEMPLATE, _TABLE_TAG = (
+    NUMBER[name] for name in ["html", "head", "body", "br", "template", "table"]
+)
+_ADDRESS, _DIV, _OL, _UL, _SPAN = (NUMBER[name] for name in ["address", "div", "ol", "ul", "span"])
+_TFOOT, _THEAD, _SCRIPT, _STYLE, _TITLE = (NUMBER[name] for name in ["tfoot", "thead", "script", "style", "title"])
+_SVG, _MATH, _OBJECT_POINT, _DESC, _ANNOTATION = (
+    NUMBER[name] for name in ["svg", "math", "foreignobject", "desc", "annotation-xml"]
+)
+_MI, _MO, _MN, _MS, _MTEXT, _MGLYPH, _MALIGN = (
+    NUMBER[name] for name in ["mi", "mo", "mn", "ms", "mtext", "mglyph", "malignmark"]
+)
+_INPUT, _TEXTAREA, _KEYGEN, _FRAMESET = (NUMBER[name] for name in ["input", "textarea", "keygen", "frameset"])
+
+
+@njit(cache=True, nogil=True)
+def _place(key: int) -> int:  # pragma: no cover - compiled
+    return key if key >= 0 else KNOWN + (key & 511)
+
+
+@njit(cache=True, nogil=True)
+def _segment_after(now: Any, before: int) -> int:  # pragma: no cover - compiled
+    segment = now[SEGMENTS]
+    now[SEGMENTS] += 1
+    now[CHAIN + 3 * segment + 0] = now[CHAIN + 3 * segment + 1] = -1
+    now[CHAIN + 3 * segment + 2] = now[CHAIN + 3 * before + 2]
+    now[CHAIN + 3 * before + 2] = segment
+    return segment
+
+
+@njit(cache=True, nogil=True)
+def enter_area(now: Any, area: int) -> None:  # pragma: no cover - compiled
+    """Write text to another area from here on."""
+    if now[AREA] == area:
+        return
+    segment = now[AREA_TABLE + 2 * area + 0]
+    if now[CHAIN + 3 * segment + 0] >= 0:
+        if now[SEGMENTS] >= MOST_SEGMENTS:
+            return
+        segment = _segment_after(now, segment)
+        now[AREA_TABLE + 2 * area + 0] = segment
+    now[CHAIN + 3 * now[SEGMENT] + 1] = now[USED]
+    now[AREA_TABLE + 2 * now[AREA] + 1] = now[PENDING]
+    now[CHAIN + 3 * segment + 0] = now[USED]
+    now[PENDING], now[AREA], now[SEGMENT] = now[AREA_TABLE + 2 * area + 1], area, segment
+
+
+@njit(cache=True, nogil=True)
+def _push(now: Any, key: int, flags: int, area: int, foreign: int, row: int) -> None:  # pragma: no cover - compiled
+    depth = now[DEPTH]
+    if depth >= now[LIMIT]:
+        now[OVER] += 1
+        return
+    entry = STACK + 6 * depth
+    now[entry + KEY], now[entry + FLAGS], now[entry + WHERE] = key, flags, area
+    now[entry + FOREIGN], now[entry + ROW], now[entry + FOSTER] = foreign, row, 0
+    now[OPEN + _place(key)] += 1
+    now[DEPTH] = depth + 1
+    if flags & _MARK:
+        now[MARKS] += 1
+    if foreign == 0 and (key in (_TABLE_TAG, _TEMPLATE)):
+        now[TABLE_PLACES + now[TABLES]] = depth
+        now[TABLES] += 1
+        if key == _TABLE_TAG:
+            now[entry + FOSTER] = area
+            if now[AREAS] + 2 <= MOST_AREAS and now[SEGMENTS] + 4 <= MOST_SEGMENTS:
+                first = _segment_after(now, now[AREA_TABLE + 2 * area + 0])
+                second = _segment_after(now, first)
+                now[AREA_TABLE + 2 * area + 0] = _segment_after(now, second)
+                foster = now[AREAS]
+                now[AREAS] += 2
+                now[AREA_TABLE + 2 * foster + 0], now[AREA_TABLE + 2 * foster + 1] = first, 0
+                now[AREA_TABLE + 2 * (foster + 1) + 0], now[AREA_TABLE + 2 * (foster + 1) + 1] = second, 2
+                now[entry + FOSTER], now[entry + WHERE] = foster, foster + 1
+    enter_area(now, now[entry + WHERE])
+    if flags & _HIDE and now[HIDDEN] < 0:
+        now[HIDDEN] = depth
+
+
+@njit(cache=True, nogil=True)
+def end_link(now: Any) -> None:  # pragma: no cover - compiled
+    """The text of the link that is open ends here."""
+    if now[LINK] >= 0:
+        now[ROW_TABLE + 10 * now[LINK] + 3] = now[USED]
+        now[LINK] = -1
+
+
+@njit(cache=True, nogil=True)
+def _left(now: Any, at: int) -> None:  # pragma: no cover - compiled
+    """Do what the end of the element at `at` brings with it."""
+    entry = STACK + 6 * at
+    now[OPEN + _place(now[entry + KEY])] -= 1
+    if now[entry + ROW] >= 0:
+        now[ROW_TABLE + 10 * (now[entry + ROW]) + 3] = now[USED]
+    if now[entry + FLAGS] & _MARK:
+        now[MARKS] -= 1
+        if now[LINK] >= 0 and now[LINK_MARKS] > now[MARKS]:
+            end_link(now)
+    if now[entry + FOREIGN] == 0 and (now[entry + KEY] == _TABLE_TAG or now[entry + KEY] == _TEMPLATE):
+        now[TABLES] -= 1
+    if now[HIDDEN] == at:
+        now[HIDDEN] = -1
+    if now[entry + FLAGS] & _BLOCK and now[HIDDEN] < 0:
+        now[PENDING] = 2
+
+
+@njit(cache=True, nogil=True)
+def pop_to(now: Any, depth: int) -> None:  # pragma: no cover - compiled
+    """Close elements until `depth` are open."""
+    while now[DEPTH] > depth:
+        at = now[DEPTH] - 1
+        broken = now[STACK + 6 * at + FLAGS] & _BLOCK
+        if broken and now[HIDDEN] < 0:
+            enter_area(now, now[STACK + 6 * at + WHERE])
+        _left(now, at)
+        now[DEPTH] = at
+        enter_area(now, now[STACK + 6 * (at - 1) + WHERE] if at > 0 else 0)
+        if broken and now[HIDDEN] < 0:
+            now[PENDING] = 2
+
+
+@njit(cache=True, nogil=True)
+def in_scope(now: Any, key: int, stops: int) -> int:  # pragma: no cover - compiled
+    """Give where the innermost `key` is, unless something that stops the search is nearer; else -1."""
+    if now[OPEN + _place(key)] == 0:
+        return -1
+    for at in range(now[DEPTH] - 1, -1, -1):
+        entry = STACK + 6 * at
+        if now[entry + KEY] == key and now[entry + FOREIGN] == 0:
+            return at
+        if now[entry + FLAGS] & _SCOPE or (stops >= 0 and now[entry + KEY] == stops and now[entry + FOREIGN] == 0):
+            return -1
+        if stops == _OL and now[entry + KEY] == _UL:
+            return -1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _close_item(now: Any, key: int) -> None:  # pragma: no cover - compiled
+    """A new list item ends the one that is open, if nothing but phrases is between."""
+    for at in range(now[DEPTH] - 1, -1, -1):
+        open_key = now[STACK + 6 * at + KEY]
+        if open_key == key or (key != _LI and (open_key in (_DD, _DT))):
+            pop_to(now, at)
+            return
+        if now[STACK + 6 * at + FLAGS] & _SPECIAL and open_key != _ADDRESS and open_key != _DIV and open_key != _P:
+            return
+
+
+@njit(cache=True, nogil=True)
+def end_format(now: Any, key: int) -> None:  # pragma: no cover - compiled
+    """End formatting: what is inside is closed with it, or outlives it where it is a block."""
+    if now[OPEN + _place(key)] == 0:
+        return
+    special = False
+    for at in range(now[DEPTH] - 1, -1, -1):
+        entry = STACK + 6 * at
+        if now[entry + KEY] == key and now[entry + FOREIGN] == 0:
+            if not special:
+                pop_to(now, at)
+                return
+            _left(now, at)
+            hidden = now[HIDDEN]
+            for i in range(at, now[DEPTH] - 1):
+                for column in range(6):
+                    now[STACK + 6 * i + column] = now[STACK + 6 * (i + 1) + column]
+            for i in range(now[TABLES]):
+                if now[TABLE_PLACES + i] > at:
+                    now[TABLE_PLACES + i] -= 1
+            now[DEPTH] -= 1
+            if hidden > at:
+                now[HIDDEN] = hidden - 1
+            return
+        if now[entry + FLAGS] & _SCOPE:
+            return
+        special = special or (now[entry + FLAGS] & _SPECIAL) != 0
+
+
+@njit(cache=True, nogil=True)
+def _open_part(now: Any, key: int, flags: int, hide: int) -> int:  # pragma: no cover - compiled
+    """Open a part of a table, with the parts that must be around it; give 0 where there is no table."""
+    if now[TABLES] == 0:
+        return 0
+    table = now[TABLE_PLACES + now[TABLES] - 1]
+    if now[STACK + 6 * table + KEY] != _TABLE_TAG:
+        return 0
+    area = now[STACK + 6 * table + WHERE]
+    keep = table + 1
+    if key == _TR or flags & _CELL:
+        section = table + 1 < now[DEPTH] and (
+            now[STACK + 6 * (table + 1) + KEY] == _TBODY
+            or now[STACK + 6 * (table + 1) + KEY] == _THEAD
+            or now[STACK + 6 * (table + 1) + KEY] == _TFOOT
+        )
+        keep = table + 2
+        if not section:
+            pop_to(now, table + 1)
+            _push(now, _TBODY, _PART_FLAGS, area, _NOTHING, _NONE)
+        if flags & _CELL:
+            if not (table + 2 < now[DEPTH] and now[STACK + 6 * (table + 2) + KEY] == _TR):
+                pop_to(now, table + 2)
+                _push(now, _TR, _PART_FLAGS, area, _NOTHING, _NONE)
+            keep = table + 3
+    pop_to(now, keep)
+    if now[HIDDEN] < 0:
+        now[PENDING] = 2
+    if not flags & _VOID:
+        _push(now, key, flags | hide, area, _NOTHING, _NONE)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def _open_foreign(now: Any, key: int, kind: int, hide: int, closed: bool) -> None:  # pragma: no cover - compiled
+    flags = hide
+    foreign = kind
+    if kind == SVG and (key in (_OBJECT_POINT, _DESC, _TITLE)):
+        foreign = HTML_POINT
+    elif kind == MATH and (key in (_MI, _MO, _MN, _MS, _MTEXT)):
+        foreign = TEXT_POINT
+    elif kind == MATH and key == _ANNOTATION:
+        foreign = ANNOTATION
+    if foreign >= HTML_POINT:
+        flags |= _SCOPE | _SPECIAL
+    if key in (_SCRIPT, _STYLE):
+        flags |= _HIDE
+    if not closed:
+        _push(now, key, flags, now[AREA], foreign, _NONE)
+
+
+@njit(cache=True, nogil=True)
+def _foreign_of(now: Any, key: int) -> int:  # pragma: no cover - compiled
+    """Give the kind of foreign content that a start tag falls into; 0 where it is HTML."""
+    depth = now[DEPTH]
+    if depth == 0:
+        return 0
+    kind = now[STACK + 6 * (depth - 1) + FOREIGN]
+    if kind == HTML_POINT or (kind == TEXT_POINT and key != _MGLYPH and key != _MALIGN):
+        return 0
+    if kind == ANNOTATION and key == _SVG:
+        return 0
+    return MATH if kind >= TEXT_POINT else kind
+
+
+@njit(cache=True, nogil=True)
+def break_out(now: Any) -> None:  # pragma: no cover - compiled
+    """Leave SVG or MathML."""
+    depth = now[DEPTH]
+    while depth > 0 and (now[STACK + 6 * (depth - 1) + FOREIGN] in (SVG, MATH, ANNOTATION)):
+        depth -= 1
+    pop_to(now, depth)
+
+
+@njit(cache=True, nogil=True)
+def _area_of_child(now: Any, flags: int) -> int:  # pragma: no cover - compiled
+    """Give the area that a new element is in: right in a table, that is the one before the table."""
+    depth = now[DEPTH]
+    if depth == 0:
+        return 0
+    if now[STACK + 6 * (depth - 1) + FLAGS] & _TABLE and not flags & _STAYS:
+        now[FOSTERED] = 1
+        return now[STACK + 6 * (now[TABLE_PLACES + now[TABLES] - 1]) + FOSTER]
+    return now[STACK + 6 * (depth - 1) + WHERE]
+
+
+@njit(cache=True, nogil=True)
+def open_tag(now: Any, key: int, flags: int, hide: int, closed: bool, row: int) -> int:  # pragma: no cover - compiled
+    """Take a start tag; give 1 if it is an HTML element, 0 if it is foreign or means nothing here."""
+    kind = _foreign_of(now, key)
+    if kind:
+        if not flags & _BREAKOUT:
+            _open_foreign(now, key, kind, hide, closed)
+            return 0
+        break_out(now)
+    if key in (_HTML, _HEAD, _BODY, _FRAMESET):
+        return 1
+    if flags & _PART:
+        return _open_part(now, key, flags, hide)
+    if now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FLAGS] & _TABLE:
+        if key == _TABLE_TAG:
+            pop_to(now, now[TABLE_PLACES + now[TABLES] - 1])
+        elif key == _FORM:
+            return 0
+    return _open_in_body(now, key, flags, hide, row, _area_of_child(now, flags))
+
+
+@njit(cache=True, nogil=True)
+def _open_in_body(now: Any, key: int, flags: int, hide: int, row: int, area: int) -> int:  # pragma: no cover - compiled
+    """Take a start tag where it is in HTML and in no table."""
+    before = now[DEPTH]
+    if key == _FORM and now[OPEN + _FORM] > 0:
+        return 0
+    if key in (_LI, _DD, _DT):
+        _close_item(now, key)
+    if flags & _CLOSES_P:
+        at = in_scope(now, _P, _BUTTON)
+        if at >= 0:
+            pop_to(now, at)
+        if flags & _HEADING and now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FLAGS] & _HEADING:
+            pop_to(now, now[DEPTH] - 1)
+    elif key in (_OPTION, _OPTGROUP):
+        if now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + KEY] == _OPTION:
+            pop_to(now, now[DEPTH] - 1)
+        if key == _OPTGROUP and now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + KEY] == _OPTGROUP:
+            pop_to(now, now[DEPTH] - 1)
+    elif key in (_A, _NOBR):
+        end_format(now, key)
+    elif key == _BUTTON:
+        at = in_scope(now, _BUTTON, _NONE)
+        if at >= 0:
+            pop_to(now, at)
+    elif (key in (_SELECT, _INPUT, _TEXTAREA, _KEYGEN)) and now[OPEN + _SELECT] > 0:
+        for at in range(now[DEPTH] - 1, -1, -1):
+            if now[STACK + 6 * at + KEY] == _SELECT:
+                pop_to(now, at)
+                break
+            if now[STACK + 6 * at + FLAGS] & _SCOPE:
+                break
+        if key == _SELECT:
+            return 0
+    if now[DEPTH] < before:
+        area = _area_of_child(now, flags)
+    pending = 0
+    if flags & _BLOCK and now[HIDDEN] < 0:
+        enter_area(now, area)
+        pending = now[PENDING]
+        now[PENDING] = 2
+    if flags & (_VOID | _RAW):
+        if area_of_top(now) != area:
+            enter_area(now, area)
+        return 1
+    _push(now, key, flags | hide, area, SVG if key == _SVG else MATH if key == _MATH else _NOTHING, row)
+    if key == _TABLE_TAG and now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOSTER] != area:
+        now[AREA_TABLE + 2 * now[STACK + 6 * (now[DEPTH] - 1) + FOSTER] + 1] = pending
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def area_of_top(now: Any) -> int:  # pragma: no cover - compiled
+    """Give the area of the innermost open element."""
+    depth = now[DEPTH]
+    return now[STACK + 6 * (depth - 1) + WHERE] if depth > 0 else 0
+
+
+def make_state(deepest: int, most_rows: int, values: int) -> npt.NDArray[np.int64]:
+    """Make the state for reading one page; `values` is where values begin in the output."""
+    now = np.empty(ROW_TABLE + COLUMNS * most_rows, np.int64)
+    now[:STACK] = 0
+    now[HIDDEN] = now[LINK] = -1
+    now[AREAS] = now[SEGMENTS] = 1
+    now[VALUES] = values
+    now[LIMIT] = min(deepest, DEEPEST)
+    now[AREA_TABLE : AREA_TABLE + 2] = 0
+    now[CHAIN : CHAIN + 3] = 0, 0, -1
+    return now

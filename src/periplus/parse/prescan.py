@@ -1,0 +1,86 @@
+"""The encoding that a page names in its first kilobyte: the WHATWG prescan, step by step."""
+
+import re
+from typing import Final
+
+__all__ = ["charset_in", "prescan"]
+
+_LOOK: Final = 1_024
+_LATE: Final = 65_536
+_BLANKS: Final = b"\t\n\f\r "
+_STEP: Final = re.compile(rb"<(?:(!--)|(meta(?=[\t\n\f\r /]))|/?[a-z][^\t\n\f\r >]*+|[!/?])", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    rb"[\t\n\f\r /]*+([^>\t\n\f\r /][^\t\n\f\r /=>]*+)"
+    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"([^\"]*+)(\"?+)|'([^']*+)('?+)|([^\t\n\f\r >]*+)))?+"
+)
+_LABEL: Final = re.compile(
+    r"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\t\n\f\r ;\"'][^\t\n\f\r ;]*))", re.IGNORECASE
+)
+_XML: Final = re.compile(
+    rb"<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(?:\"([^\"\x00-\x20>]*)\"|'([^'\x00-\x20>]*)')"
+)
+_WIDE: Final = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
+
+
+def charset_in(text: str) -> str:
+    """Give the label that a content type or the content of a <meta> names, or ''."""
+    found = _LABEL.search(text)
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def prescan(body: bytes) -> list[str]:
+    """Give the labels that the page may mean, in the order in which they count; the first that is known does.
+
+    A declaration after the first kilobyte comes too late for the prescan; a parser that meets it begins anew, so
+    that it counts all the same.
+    """
+    return _scan(body[:_LOOK]) or (_scan(body[:_LATE]) if b"charset" in body[_LOOK:_LATE].lower() else [])
+
+
+def _scan(start: bytes) -> list[str]:
+    for mark, name in _WIDE:
+        if start.startswith(mark):
+            return [name]
+    labels: list[str] = []
+    at = 0
+    while found := _STEP.search(start, at):
+        at = found.end()
+        if found[1]:
+            at = start.find(b"-->", at - 2) + 3
+            if at < 3:
+                break
+        elif found[0][1:2] in b"!?/" and found[0][1:] in (b"!", b"?", b"/"):
+            at = start.find(b">", at)
+            if at < 0:
+                break
+        else:
+            attributes, at = _attributes(start, at)
+            if found[2] and at >= 0:
+                labels += _meant(attributes)
+            if at < 0:
+                break
+    declared = _XML.match(start)
+    return [*labels, next(filter(None, declared.groups()), b"").decode("latin-1")] if declared else labels
+
+
+def _attributes(start: bytes, at: int) -> tuple[dict[str, str], int]:
+    """Read the attributes of a tag; give them and the place after it, -1 where the bytes end before it does."""
+    found: dict[str, str] = {}
+    while match := _ATTRIBUTE.match(start, at):
+        at = match.end()
+        double, closed, single, shut, bare = match.groups()[1:]
+        if (double is not None and not closed) or (single is not None and not shut):
+            return found, -1
+        name = match[1].decode("latin-1").lower()
+        found.setdefault(name, (double or single or bare or b"").decode("latin-1"))
+    rest = start[at:].lstrip(_BLANKS + b"/")
+    return found, (len(start) - len(rest) if rest else -1)
+
+
+def _meant(attributes: dict[str, str]) -> list[str]:
+    """Give the label that the attributes of a <meta> name."""
+    if "charset" in attributes:
+        return [attributes["charset"]]
+    pragma = attributes.get("http-equiv", "").lower() == "content-type"
+    label = charset_in(attributes.get("content", ""))
+    return [label] if pragma and label else []

@@ -1,0 +1,83 @@
+"""What an operator can say: which URLs are wanted, and pause, resume, stop; and what can be asked."""
+
+import threading
+import time
+
+import pytest
+
+from periplus.crawl import Crawler, tell
+from periplus.crawl.urlfilter import UrlFilter
+from periplus.errors import BadInput, SettingsError
+from periplus.settings import CrawlSettings
+from periplus.url import address
+
+CASES = [
+    ({}, "http://any.test/x", True),
+    ({"hosts": ("here.test",)}, "http://www.here.test/x", True),
+    ({"hosts": ("here.test",)}, "http://nothere.test/x", False),
+    ({"paths": ("/docs/", "/api/")}, "http://a.test/docs/x", True),
+    ({"paths": ("/docs/", "/api/")}, "http://a.test/blog/docs/", False),
+    ({"include": ("*/news/*",)}, "http://a.test/news/1", True),
+    ({"include": ("/news/",)}, "http://a.test/old/news/1", True),
+    ({"include": ("https://a.test/*",)}, "http://a.test/", False),
+    ({"exclude": ("?print=",)}, "http://a.test/x?print=1", False),
+    ({"exclude": ("[?]print=",)}, "http://a.test/x?print=1", False),
+    ({"include": ("a.test",), "exclude": ("/private/",)}, "http://a.test/private/x", False),
+    ({"countries": ("ch", ".de")}, "http://a.de/", True),
+    ({"countries": ("ch", ".de")}, "http://a.com/", False),
+]
+
+
+@pytest.mark.parametrize(("wanted", "url", "expected"), CASES)
+def test_filters(wanted, url, expected):
+    assert UrlFilter(CrawlSettings(**wanted)).wants(address(url)) is expected
+
+
+def test_block_lists(tmp_path):
+    path = tmp_path / "blocked"
+    path.write_text("# bad ones\nSpam.test\n0.0.0.0 ads.other.test # as in a hosts file\n\n")
+    wanted = UrlFilter(CrawlSettings(block=str(path)))
+    for url in ("http://spam.test/", "http://www.spam.test/x", "http://ads.other.test/"):
+        assert not wanted.wants(address(url))
+    for url in ("http://notspam.test/", "http://other.test/", "http://test/"):
+        assert wanted.wants(address(url))
+    with pytest.raises(SettingsError, match="nowhere"):
+        UrlFilter(CrawlSettings(block=str(tmp_path / "nowhere")))
+
+
+def test_filters_bound_a_crawl(server, fast, fake_web, tmp_path):
+    host = fake_web.truth().pages[0].url.split("/")[2]
+    Crawler(tmp_path / "data", fast(hosts=(host,)), [f"http://{host}/"]).run()
+    asked = {url.split("/")[2] for url in server.requests().counts}
+    assert asked == {host}
+
+
+def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.crawler._REPORT", 0.01)
+    data = tmp_path / "data"
+    with pytest.raises(BadInput, match="No crawl is running"):
+        tell(data, "pause")
+    crawler = Crawler(data, fast(), fake_web.seeds)
+    crawler.step()
+    tell(data, "pause")
+    while not crawler._paused or crawler._fetcher.busy():
+        assert crawler.step()
+    before = server.requests().total
+    for _ in range(3):
+        assert crawler.step()
+    assert server.requests().total == before
+    text = (data / "crawl" / "metrics.prom").read_text()
+    assert f"periplus_crawl_pages_total {crawler.statistics().pages:g}\n" in text
+    tell(data, "resume")
+    while server.requests().total == before:
+        assert crawler.step()
+    threading.Timer(0.01, tell, (data, "stop")).start()
+    end = time.monotonic() + 30
+    while crawler.step() and time.monotonic() < end:
+        pass
+    assert crawler._stops or crawler.statistics().waiting == 0
+    crawler.close()
+    with pytest.raises(BadInput, match="No crawl is running"):
+        tell(data, "stop")
+    with pytest.raises(BadInput, match="dance"):
+        tell(data, "dance")

@@ -1,0 +1,60 @@
+"""Fuzzing of the HTML reader: pieces of real cases, cut, joined and damaged.
+
+.venv/bin/python tests/parse/fuzz_html.py [COUNT] [SEED]
+"""
+
+import random
+import sys
+import time
+from collections.abc import Iterator
+
+from periplus.parse.flat import Kind, read_flat
+
+MARKUP = """
+<p> </p> <a href= <a> </a> ' " > < = / x <b> </b> <i> </i> <table> </table> <tr> <td> </td> <caption> <svg> </svg>
+<math> <mi> <foreignObject> <!-- --> --!> <!doctype <![CDATA[ ]]> <script> </script> <style> </style> <title> </title>
+<select> <option> </select> <template> </template> <textarea> <plaintext> <frameset> <noframes> <base href=//h>
+&#0; &#xD800; &amp &notin; &ngE; & &# <h1> </h1> <li> <dd> <ul> <img src=x alt= <meta content= hidden <form> </form>
+<button> <nobr> <object> </object> <body> </body> <html lang=en> </html> </br> <br/> <x-y> </x-y> <?
+"""
+PIECES = [*MARKUP.split(), "\0", "\t", "\n", " ", " ", " ", "é", "\u00a0", "\ufeff", "\u2003", "😀", "\r\n", "text "]
+
+
+def pages(count: int, seed: int) -> Iterator[bytes]:
+    chance = random.Random(seed)
+    for _ in range(count):
+        page = "".join(chance.choices(PIECES, k=chance.randint(1, 40))).encode()
+        if chance.random() < 0.3:
+            at = chance.randrange(len(page))
+            page = page[:at] + bytes([chance.randrange(128)]) + page[at + chance.randint(0, 3) :]
+        yield page.decode("utf-8", "replace").encode()
+
+
+def check(page: bytes) -> None:
+    """Read a page, and hold the reader to its word."""
+    flat = read_flat(page, deepest=16 if len(page) % 7 == 0 else 512)
+    text = flat.text
+    assert text == text.strip()
+    assert "  " not in text
+    assert "\n\n" not in text
+    assert len(text) <= 3 * len(page)
+    for kind in (Kind.LINK, Kind.HEADING, Kind.EMPHASIS):
+        for row in flat.rows(kind):
+            assert 0 <= row[2] <= row[3]
+            flat.words(row, 100)
+            flat.value(row, 0)
+
+
+def fuzz(count: int, seed: int = 1) -> None:
+    for page in pages(count, seed):
+        try:
+            check(page)
+        except Exception as error:
+            raise AssertionError(page) from error
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    fuzz(number, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    print(f"{number:,} pages read, none failed, {time.monotonic() - began:.0f} s")
