@@ -38,7 +38,8 @@ _NO_LANGUAGE = "xx"
 """The texts are stems already: no stemming, no stop words."""
 _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start")
 """Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields."""
-_make_plan = importlib.import_module("periplus.query.run")._plan
+_run = importlib.import_module("periplus.query.run")
+_DESKS = _run.Desks()
 
 
 def token_visits(texts: Iterable[str]) -> Iterator[Visit]:
@@ -82,10 +83,11 @@ class Ours(Engine):
     def prepare(self, asked: Asked, k: int) -> Any:
         self.k = k
         prepared = prepare(self.index, tree(asked), Scoring())
-        return [(segment.lists, _make_plan(segment, prepared), k) for segment in self.index.segments]
+        plans = [(segment, _run.make_plan(segment, prepared)) for segment in self.index.segments]
+        return [(segment.lists, plan, _DESKS.get(len(segment.live), plan), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:
-        return [match.match(lists, plan, k, 0) for lists, plan, k in prepared]
+        return [match.match(lists, plan, desk, k, 0) for lists, plan, desk, k in prepared]
 
     def hits(self, answer: Any) -> list[int]:
         best = sorted(

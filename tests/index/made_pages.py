@@ -10,30 +10,16 @@ from hypothesis import strategies as st
 from periplus.fingerprint import fingerprint_text
 from periplus.records import Outcome, Page, Visit
 
-WORDS = [
-    "sea",
-    "chart",
-    "the",
-    "of",
-    "ship",
-    "ships",
-    "harbour",
-    "light",
-    "fog",
-    "bell",
-    "tide",
-    "wind",
-    "and",
-    "rope",
-    "sail",
-    "sails",
-]
+WORDS = (
+    *("sea", "chart", "the", "of", "ship", "ships", "harbour", "light", "fog", "bell", "tide", "wind"),
+    *("and", "rope", "sail", "sails", "12", "15", "1850", "007"),
+)
 HOSTS = ("coast.test", "www.coast.test", "deep.coast.test", "mountain.test")
 
 
 def visit(url: str, title: str = "", text: str = "", **more: object) -> Visit:
     page = Page(url, title=title, text=text, language="en", **more)  # type: ignore[arg-type]
-    return Visit(url, fingerprint_text(url), Outcome.OK, 1_000_000.0, 200, page=page)
+    return Visit(url, fingerprint_text(url), Outcome.OK, 86_400.0 * (len(title) % 20), 200, page=page)
 
 
 def random_visits(seed: int, count: int) -> list[Visit]:
@@ -78,11 +64,21 @@ def random_ranks(seed: int, visits: Sequence[Visit]) -> dict[int, float]:
 
 def queries() -> st.SearchStrategy[str]:
     """Queries of every operator, as people type them."""
-    word = st.sampled_from([*WORDS, "unknownword"])
+    word = st.sampled_from([*WORDS, "unknownword", "12", "1850"])
     phrase = st.lists(word, min_size=1, max_size=3).map(lambda ws: '"' + " ".join(ws) + '"')
-    site = st.sampled_from(("site:coast.test", "site:mountain.test", "site:coast.test/a", "site:nowhere.test"))
-    atom = st.one_of(word, word, phrase, site)
-    signed = st.tuples(st.sampled_from(("", "", "", "-", "+")), atom).map("".join)
+    place = st.tuples(st.sampled_from(("intitle:", "inheading:", "inurl:", "intext:")), st.one_of(word, phrase)).map(
+        "".join
+    )
+    near = st.tuples(word, st.sampled_from(("NEAR", "AROUND(1)", "AROUND(3)")), word).map(" ".join)
+    some = st.sampled_from(
+        (
+            *("site:coast.test", "site:mountain.test", "site:coast.test/a", "site:nowhere.test", "lang:en", "lang:de"),
+            *("filetype:html", "filetype:pdf", "before:1970-01-10", "after:1970-01-10", "sa*", "s*", "zzz*"),
+            *("10..20", "1800..1900", "5..5"),
+        )
+    )
+    atom = st.one_of(word, word, phrase, place, some)
+    signed = st.one_of(st.tuples(st.sampled_from(("", "", "", "-", "+")), atom).map("".join), near)
 
     def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         sequence = st.lists(inner, min_size=1, max_size=3).map(" ".join)

@@ -29,7 +29,7 @@ def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Index.open(folder), NaiveEngine(visits, SETTINGS, ranks)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(words=queries(), k=st.integers(1, 12))
 def test_results_equal_the_naive_engines(engines: tuple[Index, NaiveEngine], words: str, k: int) -> None:
     index, naive = engines
@@ -48,7 +48,7 @@ def test_results_equal_the_naive_engines(engines: tuple[Index, NaiveEngine], wor
     assert [expected[url] for url in urls] == pytest.approx(best, rel=1e-4, abs=1e-4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 1000), words=queries())
 def test_many_segments_find_what_one_does(seed: int, words: str) -> None:
     visits = random_visits(seed, 90)

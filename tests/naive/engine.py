@@ -8,7 +8,24 @@ from typing import NamedTuple
 import numpy as np
 
 from periplus.index.fields import Field, weights
-from periplus.query import All, Any, Bag, Everything, Node, Phrase, Scoring, Site, Without, Word
+from periplus.query import (
+    All,
+    Any,
+    Bag,
+    Dates,
+    Everything,
+    Kind,
+    Language,
+    Near,
+    Node,
+    Numbers,
+    Phrase,
+    Prefix,
+    Scoring,
+    Site,
+    Without,
+    Word,
+)
 from periplus.records import Visit
 from periplus.settings import IndexSettings
 from periplus.text import is_stop_word, split_text, terms_of
@@ -22,6 +39,7 @@ class Doc(NamedTuple):
     """Field and place of each occurrence of each term."""
     impacts: dict[bytes, int]
     static: float
+    day: int
 
 
 class NaiveEngine:
@@ -47,9 +65,22 @@ class NaiveEngine:
         if isinstance(node, Bag):
             return any(term in doc.places for term in _terms(_meant(node)))
         if isinstance(node, Word):
-            return _terms([node.word])[0] in doc.places
+            places = doc.places.get(_terms([node.word])[0], [])
+            return any(node.fields >> field & 1 for field, _ in places)
         if isinstance(node, Phrase):
-            return _has_phrase(doc, _terms(node.words))
+            return _has_phrase(doc, _terms(node.words), node.fields)
+        if isinstance(node, Near):
+            return _has_near(doc, _terms(node.words), node.distance)
+        if isinstance(node, Prefix):
+            return any(term.startswith(node.beginning.encode()) for term in doc.places)
+        if isinstance(node, Numbers):
+            return any(term.isdigit() and node.low <= int(term) <= node.high for term in doc.places)
+        if isinstance(node, Language):
+            return node.code == LANGUAGE
+        if isinstance(node, Kind):
+            return node.name in ("html", "text/html")
+        if isinstance(node, Dates):
+            return node.after <= doc.day <= node.before
         if isinstance(node, Site):
             host, _, path = doc.url.partition("://")[2].partition("/")
             return (host == node.host or host.endswith("." + node.host)) and ("/" + path).startswith(node.path)
@@ -62,10 +93,8 @@ class NaiveEngine:
         return self.matches(doc, node.part) and not self.matches(doc, node.barred)
 
     def score(self, doc: Doc, tree: Node, scoring: Scoring) -> float:
-        terms: list[bytes] = []
-        bag: set[bytes] = set()
-        self._gather(tree, terms, bag)
-        score = sum(self.idf(term) * doc.impacts.get(term, 0) / 255 for term in terms)
+        terms = self._gather(tree)
+        score = sum(self.idf(term) * doc.impacts.get(term, 0) / 255 for term, fields in terms if _in(doc, term, fields))
         score += scoring.static_weight * doc.static
         words = _bag_words(tree)
         if 2 <= len(words) <= scoring.short_query and all(term in doc.places for term in _terms(words)):
@@ -79,26 +108,44 @@ class NaiveEngine:
                 total += sum(self.idf(_terms([w])[0]) * node.words.count(w) for w in _meant(node))
             elif isinstance(node, Word):
                 total += self.idf(_terms([node.word])[0])
-            else:
+            elif not isinstance(node, Prefix):
                 total += sum(self.idf(_terms([w])[0]) for w in node.words if not is_stop_word(w))
         return total
 
-    def _gather(self, tree: Node, terms: list[bytes], bag: set[bytes]) -> None:
+    def _gather(self, tree: Node) -> list[tuple[bytes, int]]:
+        """Give every term that adds to the score, with the fields in which it does."""
+        terms: list[tuple[bytes, int]] = []
         for node in _scored(tree):
             if isinstance(node, Bag):
-                for word in _meant(node):
-                    terms += _terms([word]) * node.words.count(word)
+                terms += [(_terms([word])[0], 255) for word in _meant(node) for _ in range(node.words.count(word))]
+            elif isinstance(node, Word):
+                terms.append((_terms([node.word])[0], node.fields))
+            elif isinstance(node, Prefix):
+                terms += [(term, 255) for term in self._expand(node.beginning)]
             else:
-                terms += _terms([node.word] if isinstance(node, Word) else node.words)
+                terms += [(term, 255) for term in _terms(node.words)]
+        return terms
+
+    def _expand(self, beginning: str) -> list[bytes]:
+        counts: dict[bytes, int] = defaultdict(int)
+        for doc in self.docs:
+            for term in doc.places:
+                counts[term] += term.startswith(beginning.encode())
+        often = [term for term in sorted(counts) if counts[term]]
+        return sorted(often, key=lambda term: -counts[term])[:8]
 
 
-def _scored(node: Node) -> list[Bag | Word | Phrase]:
+def _scored(node: Node) -> list[Bag | Word | Phrase | Near | Prefix]:
     """Leaves that add to the score."""
-    if isinstance(node, Bag | Word | Phrase):
+    if isinstance(node, Bag | Word | Phrase | Near | Prefix):
         return [node]
     if isinstance(node, All | Any):
         return [leaf for part in node.parts for leaf in _scored(part)]
     return _scored(node.part) if isinstance(node, Without) else []
+
+
+def _in(doc: Doc, term: bytes, fields: int) -> bool:
+    return any(fields >> field & 1 for field, _ in doc.places.get(term, []))
 
 
 def _bag_words(tree: Node) -> list[str]:
@@ -114,13 +161,25 @@ def _terms(words: Sequence[str]) -> list[bytes]:
     return terms_of(list(words), LANGUAGE)
 
 
-def _has_phrase(doc: Doc, terms: Sequence[bytes]) -> bool:
+def _has_phrase(doc: Doc, terms: Sequence[bytes], fields: int) -> bool:
     if any(term not in doc.places for term in terms):
         return False
     return any(
         all((field, place + n) in set(doc.places[term]) for n, term in enumerate(terms))
         for field, place in doc.places[terms[0]]
+        if fields >> field & 1
     )
+
+
+def _has_near(doc: Doc, terms: Sequence[bytes], distance: int) -> bool:
+    held = doc.places.get(terms[0], [])
+    for term in terms[1:]:
+        held = [
+            (field, place)
+            for field, place in doc.places.get(term, [])
+            if any(f == field and p != place and abs(p - place) <= distance for f, p in held)
+        ]
+    return bool(held)
 
 
 def _fields(visit: Visit) -> list[str]:
@@ -140,4 +199,4 @@ def _doc(visit: Visit, fields: list[list[bytes]], means: list[float], settings: 
             places[term].append((field, place))
             mass[term] += float(np.float32(weight[field] / norm))  # stored in single precision
     impacts = {t: max(1, min(255, math.ceil(255 * m / (settings.k1 + m)))) for t, m in mass.items()}
-    return Doc(visit.url, dict(places), impacts, static)
+    return Doc(visit.url, dict(places), impacts, static, int(visit.when // 86_400))

@@ -4,7 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.query import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word, parse
+from periplus.query import (
+    All,
+    Any,
+    Bag,
+    Dates,
+    Everything,
+    Kind,
+    Language,
+    Near,
+    Node,
+    Numbers,
+    Phrase,
+    Prefix,
+    Site,
+    Without,
+    Word,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +77,30 @@ def test_a_thousand_parentheses_are_survived() -> None:
 
 def test_ten_thousand_words_are_survived() -> None:
     assert parse("sea " * 10_000).notes
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("intitle:tide", Word("tide", 1)),
+        ('intitle:"spring tide"', Phrase(("spring", "tide"), 1)),
+        ("inurl:sea-charts", Phrase(("sea", "charts"), 4)),
+        ("-intext:tide", Without(Everything(), Word("tide", 32))),
+        ("fog NEAR bell", Near(("fog", "bell"), 10)),
+        ("fog AROUND(3) bell", Near(("fog", "bell"), 3)),
+        ("NEAR bell", Bag(("bell",))),
+        ("fog NEAR", Bag(("fog", "near"))),
+        ("sail*", Prefix("sail")),
+        ("*", None),
+        ("10..20", Numbers(10, 20)),
+        ("20..10", Numbers(10, 20)),
+        ("lang:DE", Language("de")),
+        ("filetype:PDF", Kind("pdf")),
+        ("after:1970-01-03", Dates(2, 1 << 30)),
+        ("before:1971", Dates(-(1 << 30), 364)),
+        ("before:whenever", Bag(("before", "whenever"))),
+        ("after:9999999-99", Bag(("after", "9999999", "99"))),
+    ],
+)
+def test_operators_mean_what_the_page_says(text: str, tree: Node | None) -> None:
+    assert parse(text).tree == tree

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,4 +127,18 @@ def test_static_rank_decides_between_equals(tmp_path: Path) -> None:
 
 def test_results_end_where_the_setting_says(folder: Path) -> None:
     searcher = Searcher.open(folder, load(None, {}, ["search.max_results=10"]))
-    assert searcher.search(Query("fog", start=10)).hits == ()
+    page = searcher.search(Query("fog", start=10))
+    assert (page.hits, page.total) == ((), 2)
+
+
+def test_stems_of_other_languages_do_not_widen_a_word_the_main_one_knows(tmp_path: Path) -> None:
+    pages = [visit(f"https://en{n}.test/", "The keeper", "The keeper and the light.") for n in range(9)]
+    pages.append(visit("https://keep.test/", "Keeps", "He keeps the light."))
+    german = visit("https://de.test/", "Häuser", "Die Häuser der Stadt und der Hafen.")
+    assert german.page is not None
+    page = msgspec.structs.replace(german.page, language="de")
+    pages.append(msgspec.structs.replace(german, page=page))
+    build_index(pages, tmp_path / "index", Settings().index)
+    searcher = Searcher.open(tmp_path, Settings())
+    assert searcher.search(Query("keeper")).total == 9
+    assert [hit.url for hit in searcher.search(Query("haus")).hits] == ["https://de.test/"]

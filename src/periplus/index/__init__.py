@@ -17,7 +17,7 @@ from periplus.index.gather import Signals
 from periplus.index.live import LiveIndex
 from periplus.index.reader import Index, IndexStatistics
 from periplus.index.repair import Repair, repair_index
-from periplus.index.segment import Segment
+from periplus.index.segment import Segment, Term
 from periplus.index.titles import title_key
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Repair",
     "Segment",
     "Signals",
+    "Term",
     "TermBound",
     "build_index",
     "check_index",

@@ -1,6 +1,7 @@
 """The fields of a document, and what a page puts into each."""
 
 import enum
+from datetime import date
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ class Field(enum.IntEnum):
     BODY = 5
 
 
+_EPOCH: Final = date(1970, 1, 1)
 FIELD_NAMES: Final = tuple(field.name.lower() for field in Field)
 
 
@@ -38,6 +40,8 @@ class Document(NamedTuple):
     """UTF-8 text, by `Field`."""
     flags: int = 0
     """Of `records.Flag`."""
+    day: int = 0
+    """Days since 1970 on which it was published, or fetched if it does not say."""
 
 
 def read_document(visit: Visit, language: str, anchors: str) -> Document:
@@ -56,7 +60,16 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     )
     fields = tuple(text.encode("utf-8", "replace") for text in texts)
     title = page.title or next(iter(page.headings), "") or visit.url
-    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags)
+    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, _day(visit))
+
+
+def _day(visit: Visit) -> int:
+    """Give the day a page was published, as it says itself, or fetched."""
+    published = visit.page.published[:10] if visit.page else ""
+    try:
+        return (date.fromisoformat(published) - _EPOCH).days
+    except ValueError:
+        return int(visit.when // 86_400)
 
 
 def weights(settings: IndexSettings) -> tuple[tuple[float, ...], tuple[float, ...]]:

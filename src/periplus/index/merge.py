@@ -107,6 +107,7 @@ def _document(segment: Segment, number: int) -> Document:
         segment.string("kinds", int(segment.column("kind")[number])),
         tuple(fields),
         int(segment.column("flags")[number]),
+        int(segment.column("day")[number]),
     )
 
 

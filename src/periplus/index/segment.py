@@ -1,5 +1,7 @@
 """One segment, opened for reading: lexicon, postings, columns and stored text, all memory-mapped."""
 
+import bisect
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,6 +18,7 @@ __all__ = ["PARTS", "Segment", "Term"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
 _MOST_TEXT: Final = 1 << 28
+_MOST_DIGITS: Final = 18
 _MOST_POSITIONS: Final = 1 << 14
 """More positions of one term in one document than this are not given."""
 
@@ -78,6 +81,55 @@ class Segment:
         """Unpack the whole lexicon."""
         unpacked: lexicon.Terms = lexicon.unpack_terms(self.lexicon, self.term_count)
         return unpacked
+
+    @functools.cached_property
+    def unpacked(self) -> lexicon.Terms:
+        """The whole lexicon, kept: for prefixes, ranges and corrections."""
+        return self.terms()
+
+    def term(self, number: int) -> bytes:
+        """Give a term by its number in the unpacked lexicon."""
+        start = self.unpacked.start
+        return self.unpacked.blob[start[number] : start[number + 1]].tobytes()
+
+    def terms_with_prefix(self, beginning: bytes) -> npt.NDArray[np.int64]:
+        """Give the numbers of all terms that begin so."""
+        return self.terms_between(beginning, beginning + b"\xff" * 8)
+
+    def terms_of_numbers(self, low: int, high: int) -> npt.NDArray[np.int64]:
+        """Give the numbers of all terms that are whole numbers from `low` to `high`."""
+        values, numbers = self._numbers
+        return numbers[(values >= low) & (values <= high)]
+
+    @functools.cached_property
+    def _numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """All terms of up to 18 digits, by value, and their numbers."""
+        found = [
+            (int(term), number)
+            for number in self.terms_between(b"0", b":").tolist()
+            if (term := self.term(number)).isdigit() and len(term) <= _MOST_DIGITS
+        ]
+        values, numbers = zip(*found, strict=True) if found else ((), ())
+        return np.array(values, np.int64), np.array(numbers, np.int64)
+
+    def terms_between(self, first: bytes, last: bytes) -> npt.NDArray[np.int64]:
+        """Give the numbers of all terms from `first` up to, not including, `last`."""
+        low = bisect.bisect_left(range(self.term_count), first, key=self.term)
+        return np.arange(low, bisect.bisect_left(range(self.term_count), last, lo=low, key=self.term))
+
+    def documents_of(self, number: int) -> npt.NDArray[np.int32]:
+        """Give the documents that have the term with this number."""
+        held = self.unpacked
+        place = Term(
+            int(held.frequency[number]),
+            int(held.stream_end[number - 1]) if number else 0,
+            int(held.stream_end[number]),
+            int(held.size_end[number - 1]) if number else 0,
+            int(held.position_end[number - 1]) if number else 0,
+            int(held.row[number]),
+        )
+        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, place)
+        return documents
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""

@@ -134,6 +134,7 @@ def write_columns(
         "host": np.array([host_number[d.host] for d in documents], np.uint32),
         "kind": np.array([kind_number[d.kind] for d in documents], np.uint16),
         "language": np.array([language_number(d.language) for d in documents], np.uint8),
+        "day": np.array([d.day for d in documents], np.int32),
         "flags": np.array([d.flags & 0xFFFF for d in documents], np.uint16),
         "fetched": np.array([d.fetched for d in documents], np.float64),
         "title_key": titles,

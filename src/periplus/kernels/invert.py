@@ -16,6 +16,7 @@ __all__ = [
     "DENSE",
     "FIELDS",
     "FIELD_SHIFT",
+    "GROUP",
     "LEVELS",
     "PLAIN",
     "SHORT",
@@ -36,6 +37,8 @@ LEVELS = 255
 """Impacts are 1..LEVELS; LEVELS is a term weight of 1."""
 PLAIN = 3
 """A posting in the body only, with up to this many occurrences, is one byte; its impact is looked up."""
+GROUP = 16
+"""Entries whose positions' size is noted together."""
 SHORT = 192
 """Numbers of positions below this take one byte."""
 DENSE = 8
@@ -204,7 +207,7 @@ def build_postings(
             last = tokens.documents[i]
         dense = is_dense(frequency, documents)
         out.row[term] = row if dense else -1
-        previous = -1
+        previous, grouped, group_position = -1, 0, at_position
         while at < end:
             block = tokens.documents[at] // BLOCK
             used, count, highest, first_position = 0, 0, 0, at_position  # of this entry
@@ -245,7 +248,10 @@ def build_postings(
                     out.stream[at_stream] = used
                     out.stream[at_stream + 1] = highest
                     at_stream += 2
-                    at_size = _put(out.sizes, at_size, at_position - first_position)
+                grouped += 1
+                if grouped % GROUP == 0:
+                    at_size = _put(out.sizes, at_size, at_position - group_position)
+                    group_position = at_position
             for i in range(used):
                 out.stream[at_stream + i] = packed[i]
             at_stream += used

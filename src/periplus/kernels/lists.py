@@ -6,19 +6,20 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, PLAIN, SHORT
+from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, GROUP, PLAIN, SHORT
 from periplus.kernels.lexicon import get_number
 
 __all__ = [
     "BODY",
     "Lists",
+    "find_positions",
     "get_entry",
+    "get_place",
     "look_up",
     "make_tiny_lists",
+    "read_documents",
     "read_positions",
-    "read_term",
     "seek_posting",
-    "skip_entry",
     "skip_positions",
 ]
 
@@ -69,17 +70,18 @@ def get_entry(stream: Any, at: int) -> tuple[int, int, int, int]:  # pragma: no 
 
 
 @njit(cache=True, nogil=True)
-def skip_entry(lists: Any, kind: int, at: int, stop: int, size_at: int, position: int) -> tuple[int, int]:
-    """Pass over an entry's positions; give the place of the next size and of the next positions."""
-    if kind == 0:
-        size, size_at = get_number(lists.sizes, size_at)
-        return size_at, position + size
-    while at < stop:
-        code = np.int64(lists.stream[at]) >> 6
-        mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
-        position = skip_positions(lists.positions, position, code, mask)
-        at += 3 if code == PLAIN else 1
-    return size_at, position
+def find_positions(lists: Any, at: int, position: int, wanted: int) -> int:  # pragma: no cover - compiled
+    """Give where the positions of the entry whose postings begin at `wanted` are, from those of the entry at `at`."""
+    while True:
+        _, _, begin, stop = get_entry(lists.stream, at)
+        if begin == wanted:
+            return position
+        while begin < stop:
+            code = np.int64(lists.stream[begin]) >> 6
+            mask = np.int64(lists.stream[begin + 1]) if code == PLAIN else np.int64(BODY)
+            position = skip_positions(lists.positions, position, code, mask)
+            begin += 3 if code == PLAIN else 1
+        at = stop
 
 
 @njit(cache=True, nogil=True)
@@ -144,75 +146,63 @@ def look_up(
     """
     _, at, end, size_at, position, row = place
     found = np.zeros((len(documents), 4), np.int64)
-    i = 0
+    i, passed, group = 0, 0, at
     block = np.int64(-1)
     while i < len(documents):
         if row >= 0:
             block = documents[i] // BLOCK
             at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
-            position = np.int64(lists.dense_position[row, block])
-            following = position
+            there = np.int64(lists.dense_position[row, block])
         else:
             if at >= end:
                 break
-            step, kind, at, stop = get_entry(lists.stream, at)
+            if passed == GROUP:
+                size, size_at = get_number(lists.sizes, size_at)
+                position += size
+                passed, group = 0, at
+            step, _, at, stop = get_entry(lists.stream, at)
             block += step
-            size_at, following = skip_entry(lists, kind, at, stop, size_at, position)
+            passed += 1
+            there = np.int64(-1)
         while i < len(documents) and documents[i] // BLOCK < block:
             i += 1
         while i < len(documents) and documents[i] // BLOCK == block:
             offset = documents[i] % BLOCK
-            posting, code, mask, there = seek_posting(lists, at, stop, position, offset)
+            if there < 0:
+                there = find_positions(lists, group, position, at)
+            posting, code, mask, spot = seek_posting(lists, at, stop, there, offset)
             if posting >= 0:
                 plain = (block * PLAIN + code) * BLOCK + offset
                 impact = lists.stream[posting + 2] if code == PLAIN else lists.plain_impact[plain]
-                found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, there
+                found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, spot
             i += 1
         at = stop
-        position = following
     return found
 
 
 @njit(cache=True, nogil=True)
-def read_term(
-    lists: Lists, place: tuple[int, int, int, int, int, int], tokens: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int32], Any]:
-    """Read all of a term: documents, impacts, fields, how many positions each has, and all positions.
-
-    tokens: room for positions; a term has no more than it has bytes of them.
-    """
-    frequency, at, _, _, position, row = place
-    documents, counts = np.zeros(frequency, np.int32), np.zeros(frequency, np.int32)
-    impacts, masks = np.zeros(frequency, np.uint8), np.zeros(frequency, np.uint8)
-    positions = np.zeros(tokens, np.uint32)
-    one = np.empty(tokens, np.int64)
-    n, used = 0, 0
+def read_documents(
+    lists: Lists, place: tuple[int, int, int, int, int, int]
+) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Give all documents of a term, in ascending order."""
+    frequency, at, _, _, _, row = place
+    documents = np.zeros(frequency, np.int32)
+    n = 0
     block = np.int64(-1)
     while n < frequency:
         if row >= 0:
             block += 1
             at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
-            position = np.int64(lists.dense_position[row, block])
         else:
             step, _, at, stop = get_entry(lists.stream, at)
             block += step
         while at < stop and n < frequency:
             byte = np.int64(lists.stream[at])
-            code, offset = byte >> 6, byte & 63
-            mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
-            documents[n] = block * BLOCK + offset
-            masks[n] = mask
-            plain = (block * PLAIN + code) * BLOCK + offset
-            impacts[n] = lists.stream[at + 2] if code == PLAIN else lists.plain_impact[plain]
-            counts[n] = read_positions(lists.positions, position, code, mask, one)
-            for i in range(counts[n]):
-                positions[used + i] = one[i]
-            used += counts[n]
-            position = skip_positions(lists.positions, position, code, mask)
-            at += 3 if code == PLAIN else 1
+            documents[n] = block * BLOCK + (byte & 63)
+            at += 3 if byte >> 6 == PLAIN else 1
             n += 1
         at = stop
-    return documents, impacts, masks, counts, positions[:used]
+    return documents
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -240,5 +230,5 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists, place = make_tiny_lists(), (1, 0, 2, 0, 0, -1)
     look_up(lists, place, np.zeros(1, np.int32))
-    read_term(lists, place, 1)
+    read_documents(lists, place)
     read_positions(lists.positions, 0, 0, BODY, np.empty(1, np.int64))

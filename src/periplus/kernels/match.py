@@ -13,16 +13,10 @@ import numpy.typing as npt
 from numba import njit
 
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.invert import BLOCK, PLAIN
-from periplus.kernels.lists import (
-    BODY,
-    Lists,
-    get_entry,
-    make_tiny_lists,
-    read_positions,
-    seek_posting,
-    skip_entry,
-)
+from periplus.kernels.invert import BLOCK, GROUP, PLAIN
+from periplus.kernels.lexicon import get_number
+from periplus.kernels.lists import BODY, Lists, get_entry, make_tiny_lists
+from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
     ALL,
     AND,
@@ -46,8 +40,10 @@ __all__ = [
     "OR",
     "PHRASE",
     "WITHOUT",
+    "Desk",
     "Found",
     "Plan",
+    "make_desk",
     "match",
 ]
 
@@ -62,39 +58,6 @@ class Found(NamedTuple):
     scores: npt.NDArray[np.float32]
     total: float
     exact: bool
-
-
-@njit(cache=True, nogil=True)
-def _read(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any) -> int:
-    """Read the positions of a leaf in one document of the open block; give how many."""
-    at, stop = desk.entry[leaf, 2 * block], desk.entry[leaf, 2 * block + 1]
-    _, code, mask, there = seek_posting(lists, at, stop, desk.spot[leaf, block], offset)
-    return read_positions(lists.positions, there, code, mask, out)
-
-
-@njit(cache=True, nogil=True)
-def _has_phrase(
-    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
-) -> bool:  # pragma: no cover - compiled
-    """Say whether a document of the open block has the phrase's words at their places."""
-    begin, end = plan.phrase_start[phrase], plan.phrase_start[phrase + 1]
-    first, other = desk.first, desk.other
-    count = _read(lists, plan, desk, plan.phrase_leaf[begin], block, offset, first)
-    for word in range(begin + 1, end):
-        shift = plan.phrase_place[word] - plan.phrase_place[begin]
-        size = _read(lists, plan, desk, plan.phrase_leaf[word], block, offset, other)
-        kept, j = 0, 0
-        for i in range(count):
-            wanted = first[i] + shift
-            while j < size and other[j] < wanted:
-                j += 1
-            if j < size and other[j] == wanted:
-                first[kept] = first[i]
-                kept += 1
-        count = kept
-        if count == 0:
-            return False
-    return count > 0
 
 
 @njit(cache=True, nogil=True)
@@ -144,7 +107,7 @@ def _run(lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any) -> Any:
             result = np.uint64(0)
             for offset in range(BLOCK):
                 bit = _ONE << np.uint64(offset)
-                if both & bit and _has_phrase(lists, plan, desk, argument, block, offset):
+                if both & bit and has_phrase(lists, plan, desk, argument, block, offset):
                     result |= bit
             stack[top] = result
             top += 1
@@ -175,7 +138,8 @@ def _open(lists: Lists, plan: Plan, desk: Desk, block: int) -> None:  # pragma: 
         if not (have >> np.uint64(leaf)) & _ONE:
             desk.sets[leaf] = 0
             continue
-        at, stop = desk.entry[leaf, 2 * block], desk.entry[leaf, 2 * block + 1]
+        at = desk.entry[leaf, block] >> 8
+        stop = at + (desk.entry[leaf, block] & 255)
         weight, fields = plan.weight[leaf], plan.fields[leaf]
         found = np.uint64(0)
         while at < stop:
@@ -209,30 +173,44 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _bounds(lists: Lists, plan: Plan, desk: Desk) -> None:  # pragma: no cover - compiled
-    """Sum the weighted block maxima; note which leaves each block has, and where their postings are."""
+def _dense_bounds(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Do for a dense term what `_bounds` does."""
+    weight, row, bit = plan.weight[leaf], plan.place[leaf, 5], _ONE << np.uint64(leaf)
     phrases = len(plan.phrase_start) > 1
-    for leaf in range(len(plan.place)):
-        weight = plan.weight[leaf]
-        bit = _ONE << np.uint64(leaf)
-        row = plan.place[leaf, 5]
-        if row >= 0:
-            for block in range(len(desk.bound)):
-                highest = lists.dense_max[row, block]
-                if highest:
-                    desk.bound[block] += weight * np.float32(highest)
-                    desk.have[block] |= bit
-                    desk.entry[leaf, 2 * block] = lists.dense_start[row, block]
-                    desk.entry[leaf, 2 * block + 1] = lists.dense_start[row, block + 1]
-                    if phrases:
-                        desk.spot[leaf, block] = lists.dense_position[row, block]
+    for block in range(len(lists.live)):
+        highest = lists.dense_max[row, block]
+        if highest == 0 or desk.have[block] & must != must:
             continue
-        at, end = plan.place[leaf, 1], plan.place[leaf, 2]
-        size_at, spot = plan.place[leaf, 3], plan.place[leaf, 4]
-        block = np.int64(-1)
-        while at < end:
-            step, kind, at, stop = get_entry(lists.stream, at)
-            block += step
+        begin = np.int64(lists.dense_start[row, block])
+        desk.bound[block] += weight * np.float32(highest)
+        desk.have[block] |= bit
+        desk.entry[leaf, block] = begin << 8 | (np.int64(lists.dense_start[row, block + 1]) - begin)
+        if phrases:
+            desk.spot[leaf, 2 * block] = -1
+            desk.spot[leaf, 2 * block + 1] = lists.dense_position[row, block]
+
+
+@njit(cache=True, nogil=True)
+def _bounds(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Add one leaf's weighted block maxima; note in which blocks it is and where its postings and positions are.
+
+    must: leaves already added without which nothing can match; blocks that lack one are passed over.
+    """
+    phrases = len(plan.phrase_start) > 1
+    weight, bit = plan.weight[leaf], _ONE << np.uint64(leaf)
+    at, end = plan.place[leaf, 1], plan.place[leaf, 2]
+    size_at, position = plan.place[leaf, 3], plan.place[leaf, 4]
+    block, passed, group = np.int64(-1), 0, at
+    while at < end:
+        if phrases:
+            if passed == GROUP:
+                size, size_at = get_number(lists.sizes, size_at)
+                position += size
+                passed, group = 0, at
+            passed += 1
+        step, kind, at, stop = get_entry(lists.stream, at)
+        block += step
+        if desk.have[block] & must == must:
             if kind == 0:
                 highest = lists.stream[at - 1]
             elif stop - at == PLAIN and kind == 1:
@@ -245,34 +223,47 @@ def _bounds(lists: Lists, plan: Plan, desk: Desk) -> None:  # pragma: no cover -
                     highest = max(highest, impact)
             desk.bound[block] += weight * np.float32(highest)
             desk.have[block] |= bit
-            desk.entry[leaf, 2 * block] = at
-            desk.entry[leaf, 2 * block + 1] = stop
+            desk.entry[leaf, block] = at << 8 | (stop - at)
             if phrases:
-                desk.spot[leaf, block] = spot
-                size_at, spot = skip_entry(lists, kind, at, stop, size_at, spot)
-            at = stop
+                desk.spot[leaf, 2 * block] = group
+                desk.spot[leaf, 2 * block + 1] = position
+        at = stop
+
+
+@njit(cache=True, nogil=True)
+def _all_bounds(lists: Lists, plan: Plan, desk: Desk) -> None:  # pragma: no cover - compiled
+    """Add the bounds of all leaves, in the plan's order: rare and required ones first."""
+    must = np.uint64(0)
+    for leaf in plan.order:
+        if plan.place[leaf, 5] >= 0:
+            _dense_bounds(lists, plan, desk, leaf, must)
+        else:
+            _bounds(lists, plan, desk, leaf, must)
+        must |= plan.required & (_ONE << np.uint64(leaf))
 
 
 @njit(cache=True, nogil=True)
 def _candidates(lists: Lists, plan: Plan, desk: Desk) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
     """Give the blocks that can hold a match, those with the highest bounds first (in buckets)."""
-    bound, have, stack = desk.bound, desk.have, desk.stack
-    everything = False
-    for operation in plan.operation:
-        everything |= operation in (ALL, GIVEN)
+    bound, have, stack, chosen = desk.bound, desk.have, desk.stack, desk.order[0]
     words = np.zeros(plan.groups, np.uint64)
     for leaf in range(len(plan.group)):
         if plan.group[leaf] >= 0:
             words[plan.group[leaf]] |= _ONE << np.uint64(leaf)
+    everything = False
+    for operation in plan.operation:
+        everything |= operation in (ALL, GIVEN)
     highest = np.float32(0)
-    chosen = np.empty(len(bound), np.int32)
     count = 0
-    for block in range(len(bound)):
-        if (have[block] == 0 and not everything) or not _may_match(plan, block, have[block], stack):
+    for block in range(len(lists.live)):
+        held = have[block]
+        if held & plan.required != plan.required or (held == 0 and not everything):
+            continue
+        if not plan.simple and not _may_match(plan, block, held, stack):
             continue
         every = plan.groups > 0
         for word in words:
-            every &= (have[block] & word) != 0
+            every &= (held & word) != 0
         bound[block] += np.float32(plan.static_weight) * lists.block_static[block]
         if every:
             bound[block] += np.float32(plan.bonus)
@@ -285,12 +276,12 @@ def _candidates(lists: Lists, plan: Plan, desk: Desk) -> npt.NDArray[np.int32]: 
         starts[int((highest - bound[chosen[i]]) * scale) + 1] += 1
     for i in range(_BUCKETS):
         starts[i + 1] += starts[i]
-    ordered = np.empty(count, np.int32)
+    ordered = desk.order[1]
     for i in range(count):
         bucket = int((highest - bound[chosen[i]]) * scale)
         ordered[starts[bucket]] = chosen[i]
         starts[bucket] += 1
-    return ordered
+    return ordered[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -317,14 +308,16 @@ def _count(lists: Lists, plan: Plan, desk: Desk, block: int) -> int:  # pragma: 
 
 
 @njit(cache=True, nogil=True)
-def match(lists: Lists, plan: Plan, k: int, count_blocks: int) -> Found:  # pragma: no cover - compiled
+def match(lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int) -> Found:  # pragma: no cover - compiled
     """Give the `k` best documents; of the blocks never opened for scoring, count up to `count_blocks` exactly.
 
     With `count_blocks` 0 nothing is counted that need not be looked at for the best: `total` is then a lower bound.
     """
-    desk = make_desk(lists, plan)
+    blocks = len(lists.live)
+    desk.bound[:blocks] = 0
+    desk.have[:blocks] = 0
     scores, documents = np.empty(k, np.float32), np.empty(k, np.int32)
-    _bounds(lists, plan, desk)
+    _all_bounds(lists, plan, desk)
     ordered = _candidates(lists, plan, desk)
     choosy = count_blocks == 0 and len(plan.phrase_start) > 1
     size, total, skipped = 0, 0, 0
@@ -378,8 +371,13 @@ def warm() -> None:
         np.array([0, 1], np.int32),
         np.zeros(1, np.int32),
         np.zeros(1, np.int32),
+        np.zeros(1, np.int32),
+        np.full(1, 255, np.uint8),
         np.zeros((0, 1), np.uint64),
         0.5,
         0.5,
+        np.uint64(1),
+        False,
+        np.zeros(1, np.int32),
     )
-    match(lists, plan, 10, 10)
+    match(lists, plan, make_desk(1, 1, 3, True), 10, 10)

@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from periplus.kernels.invert import BLOCK
-from periplus.kernels.lists import Lists
 
 __all__ = [
     "ALL",
@@ -50,23 +48,36 @@ class Plan(NamedTuple):
     """Where each phrase's words begin in the two arrays below; one more than there are phrases."""
     phrase_leaf: npt.NDArray[np.int32]
     phrase_place: npt.NDArray[np.int32]
+    phrase_reach: npt.NDArray[np.int32]
+    """For each phrase: 0 for words one after the other, else how far each may be from the next, in any order."""
+    phrase_fields: npt.NDArray[np.uint8]
+    """For each phrase, the fields it may be in, as a mask."""
     given: npt.NDArray[np.uint64]
     """Sets made beforehand (a site, a language), by set and block."""
     static_weight: float
     bonus: float
+    required: np.uint64
+    """Leaves without which nothing can match."""
+    simple: bool
+    """Whether a block that has the required leaves, and any at all, can match: there is nothing more to look at."""
+    order: npt.NDArray[np.int32]
+    """Leaves in the order in which their bounds are added: required ones first, the rarest of them before others."""
 
 
 class Desk(NamedTuple):
-    """What is worked on while one query runs."""
+    """What is worked on while one query runs; kept from one to the next, since making it takes longer than many."""
 
     bound: npt.NDArray[np.float32]
     """By block: what no score in it can exceed."""
     have: npt.NDArray[np.uint64]
     """By block: which leaves it has."""
     entry: npt.NDArray[np.int64]
-    """By leaf and block: where the postings begin, and behind them where they end; only where `have` says so."""
+    """By leaf and block: 256 * where the postings begin, + their length; only where `have` says so."""
     spot: npt.NDArray[np.int64]
-    """By leaf and block: where the positions begin; only for plans with phrases."""
+    """By leaf and block, two numbers, for plans with phrases: -1 and where the positions begin; or where the group of
+    entries begins, and its positions."""
+    order: npt.NDArray[np.int32]
+    """Blocks that can match, as found, and in the order in which they are opened."""
     sets: npt.NDArray[np.uint64]
     """By leaf: its documents in the open block."""
     scores: npt.NDArray[np.float32]
@@ -76,19 +87,18 @@ class Desk(NamedTuple):
     other: npt.NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def make_desk(lists: Lists, plan: Plan) -> Desk:  # pragma: no cover - compiled
-    """Make the arrays for one query."""
-    blocks, leaves, phrases = len(lists.live), len(plan.place), len(plan.phrase_start) > 1
+def make_desk(blocks: int, leaves: int, steps: int, phrases: bool) -> Desk:
+    """Make room for queries on segments of up to so many blocks, with up to so many leaves and program steps."""
     most = MOST_POSITIONS if phrases else 1
     return Desk(
         np.zeros(blocks, np.float32),
         np.zeros(blocks, np.uint64),
-        np.empty((leaves, 2 * blocks), np.int64),
-        np.empty((leaves if phrases else 1, blocks if phrases else 1), np.int64),
-        np.zeros(max(1, leaves), np.uint64),
+        np.empty((leaves, blocks), np.int64),
+        np.empty((leaves, 2 * blocks) if phrases else (1, 1), np.int64),
+        np.empty((2, blocks), np.int32),
+        np.zeros(leaves, np.uint64),
         np.zeros(BLOCK, np.float32),
-        np.zeros(len(plan.operation) + 1, np.uint64),
+        np.zeros(steps + 1, np.uint64),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
     )

@@ -8,16 +8,38 @@ In: any string a person types; it is always a query, never an error. Out: `Candi
 from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
 from periplus.query.run import run
-from periplus.query.tree import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word
+from periplus.query.tree import (
+    All,
+    Any,
+    Bag,
+    Dates,
+    Everything,
+    Kind,
+    Language,
+    Near,
+    Node,
+    Numbers,
+    Phrase,
+    Prefix,
+    Site,
+    Without,
+    Word,
+)
 
 __all__ = [
     "All",
     "Any",
     "Bag",
+    "Dates",
     "Everything",
+    "Kind",
+    "Language",
+    "Near",
     "Node",
+    "Numbers",
     "Parsed",
     "Phrase",
+    "Prefix",
     "Prepared",
     "QueryWord",
     "Scoring",

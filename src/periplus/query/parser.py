@@ -1,24 +1,61 @@
 """Any string to a tree, by recursive descent.
 
     query    = sequence { "OR" sequence }
-    sequence = { [ "+" | "-" | "NOT" ] item }
-    item     = "(" query ")" | '"' words '"' | "site:" host [ path ] | word
+    sequence = { [ "+" | "-" | "NOT" ] item { near item } }
+    near     = "NEAR" | "AROUND(" number ")"
+    item     = "(" query ")" | [ place ":" ] '"' words '"' | [ place ":" ] word | word "*" | number ".." number | filter
+    place    = "intitle" | "inheading" | "inurl" | "inanchor" | "intext"
+    filter   = ( "site" | "lang" | "filetype" | "before" | "after" ) ":" value
 
 It never fails: unbalanced quotes and parentheses close themselves, operators without operands are left out,
 unknown prefixes are words. Plain words of the outermost sequence are a `Bag`; elsewhere each must be there.
 """
 
 import re
+from datetime import date
 from typing import Final, NamedTuple
 
-from periplus.query.tree import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word
+from periplus.index import Field
+from periplus.query.tree import (
+    EVERYWHERE,
+    All,
+    Any,
+    Bag,
+    Dates,
+    Everything,
+    Kind,
+    Language,
+    Near,
+    Node,
+    Numbers,
+    Phrase,
+    Prefix,
+    Site,
+    Without,
+    Word,
+)
 from periplus.text import split_text
 
 __all__ = ["Parsed", "parse"]
 
 _LONGEST: Final = 20_000
 _DEEPEST: Final = 64
-_PIECE: Final = re.compile(r'"(?P<phrase>[^"]*)"?|(?P<sign>[-+](?=["(]))|(?P<paren>[()])|(?P<word>[^\s"()]+)')
+_PIECE: Final = re.compile(
+    r'"(?P<phrase>[^"]*)"?|(?P<sign>[-+](?=["(]))|(?P<near>(?:NEAR|AROUND\(\d{1,3}\))(?=\s))|(?P<paren>[()])'
+    r'|(?P<place>in(?:title|heading|url|anchor|text):(?="))|(?P<word>[^\s"()]+)'
+)
+_PLACES: Final = {
+    "intitle:": 1 << Field.TITLE,
+    "inheading:": 1 << Field.HEADING,
+    "inurl:": 1 << Field.URL,
+    "inanchor:": 1 << Field.ANCHOR,
+    "intext:": 1 << Field.BODY,
+}
+_NEAR: Final = 10
+"""How far apart words may be for NEAR."""
+_FAR: Final = 1 << 30
+_RANGE: Final = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
+_FILTER: Final = re.compile(r"(lang|filetype|type|before|after):([\w./+-]+)", re.IGNORECASE)
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 _SITE: Final = re.compile(r"site:(?:https?://)?(?P<host>[^/\s:]+)(?::\d+)?(?P<path>/\S*)?", re.IGNORECASE)
@@ -100,7 +137,7 @@ class _Parser:
 
     def _sequence(self, depth: int) -> _Sequence:
         sequence = _Sequence()
-        sign = ""
+        sign, place = "", EVERYWHERE
         while self._at < len(self._pieces):
             piece = self._pieces[self._at]
             if piece.kind == "word" and piece.text in ("OR", "|"):
@@ -113,14 +150,16 @@ class _Parser:
             self._at += 1
             if piece.kind == "sign":
                 sign = piece.text
+            elif piece.kind == "place":
+                place = _PLACES[piece.text.lower()]
             elif piece == _Piece("word", "NOT"):
                 sign = "-"
-            elif piece != _Piece("word", "AND"):
-                self._item(piece, sign, sequence, depth)
-                sign = ""
+            elif piece.kind != "near" and piece != _Piece("word", "AND"):
+                self._item(piece, sign, place, sequence, depth)
+                sign, place = "", EVERYWHERE
         return sequence
 
-    def _item(self, piece: _Piece, sign: str, sequence: _Sequence, depth: int) -> None:
+    def _item(self, piece: _Piece, sign: str, place: int, sequence: _Sequence, depth: int) -> None:
         """Read one item into the sequence."""
         if piece.kind == "paren":
             self._group(sign, sequence, depth)
@@ -128,17 +167,35 @@ class _Parser:
         text = piece.text
         if piece.kind == "word" and len(text) > 1 and text[0] in "+-" and text[1] not in "+-":
             sign, text = text[0], text[1:]
-        node: Node | None = _site(text) if piece.kind == "word" else None
+        near = self._near(piece, text)
+        node = near or (_special(text) if piece.kind == "word" else None)
         words = () if node else tuple(split_text(text))
         if not node and not words:
             return
-        if piece.kind == "phrase" and len(words) > 1:
-            node = Phrase(words)
-        if node is None and not sign and piece.kind == "word":
+        if node is None and not sign and place == EVERYWHERE and piece.kind == "word":
             sequence.words.extend(words)
             return
-        node = node or (Word(words[0]) if len(words) == 1 else Phrase(words))
+        node = node or (Word(words[0], place) if len(words) == 1 else Phrase(words, place))
         (sequence.barred if sign == "-" else sequence.required).append(node)
+
+    def _near(self, piece: _Piece, text: str) -> Near | None:
+        """Read the words that NEAR or AROUND(n) joins to this one, if there are any."""
+        words = list(split_text(text))
+        distance = 0
+        at = self._at
+        while piece.kind == "word" and words and at + 1 < len(self._pieces) and self._pieces[at].kind == "near":
+            operator, other = self._pieces[at], self._pieces[at + 1]
+            more = split_text(other.text) if other.kind == "word" else []
+            if not more:
+                break
+            digits = operator.text.removeprefix("AROUND(").removesuffix(")")
+            distance = max(distance, int(digits) if digits.isdigit() else _NEAR, 1)
+            words += more
+            at += 2
+        if not distance:
+            return None
+        self._at = at
+        return Near(tuple(words), distance)
 
     def _group(self, sign: str, sequence: _Sequence, depth: int) -> None:
         if depth >= _DEEPEST:
@@ -151,8 +208,38 @@ class _Parser:
             (sequence.barred if sign == "-" else sequence.required).append(node)
 
 
-def _site(text: str) -> Site | None:
-    match = _SITE.fullmatch(text)
-    if not match:
+def _special(text: str) -> Node | None:
+    """Read what a word may be besides a word: a site, another filter, a place, a prefix or a range."""
+    if match := _SITE.fullmatch(text):
+        return Site(match["host"].lower().removeprefix("*.").strip("."), match["path"] or "")
+    if match := _FILTER.fullmatch(text):
+        return _filter(match[1].lower(), match[2].lower())
+    if match := _RANGE.fullmatch(text):
+        low, high = int(match[1]), int(match[2])
+        return Numbers(min(low, high), max(low, high))
+    head, colon, rest = text.partition(":")
+    if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
+        return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
+    if text.endswith("*") and len(parts := split_text(text)) == 1:
+        return Prefix(parts[0])
+    return None
+
+
+def _filter(name: str, value: str) -> Node | None:
+    if name == "lang":
+        return Language(value[:2])
+    if name in ("filetype", "type"):
+        return Kind(value.lstrip("."))
+    day = _day(value)
+    if day is None:
         return None
-    return Site(match["host"].lower().removeprefix("*.").strip("."), match["path"] or "")
+    return Dates(-_FAR, day - 1) if name == "before" else Dates(day, _FAR)
+
+
+def _day(text: str) -> int | None:
+    """Read a date: 2024, 2024-05 or 2024-05-31; give it in days since 1970."""
+    parts = [*text.replace("/", "-").split("-"), "1", "1"][:3]
+    try:
+        return (date(*(int(part) for part in parts)) - date(1970, 1, 1)).days
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -5,13 +5,31 @@ from typing import Final, NamedTuple
 
 from periplus.index import Index, title_key
 from periplus.kernels import match
-from periplus.query.tree import All, Any, Bag, Everything, Node, Phrase, Site, Without, Word
+from periplus.query.tree import (
+    EVERYWHERE,
+    All,
+    Any,
+    Bag,
+    Everything,
+    Filter,
+    Near,
+    Node,
+    Phrase,
+    Prefix,
+    Without,
+    Word,
+)
 from periplus.text import is_stop_word, terms_of
 
-__all__ = ["Leaf", "Prepared", "QueryWord", "Scoring", "prepare"]
+__all__ = ["Leaf", "PhrasePlan", "Prepared", "QueryWord", "Scoring", "prepare"]
 
+_MAIN_SHARE: Final = 0.2
+"""Languages with at least this share of the index give their stems to every word."""
 _SHARE: Final = 0.02
-"""Languages with fewer documents than this share of the index are not asked for their stems."""
+"""Languages with at least this share are asked about words that the main ones do not know."""
+_EXPANSIONS: Final = 8
+"""Words that a prefix is scored by."""
+_MOST_LOOKED_AT: Final = 5_000
 _DEEPEST: Final = 200
 
 
@@ -42,6 +60,15 @@ class Leaf(NamedTuple):
     term: bytes
     weight: float
     group: int
+    fields: int = EVERYWHERE
+
+
+class PhrasePlan(NamedTuple):
+    """Leaves that must stand one after the other (reach 0) or near each other, in some fields."""
+
+    leaves: tuple[int, ...]
+    reach: int
+    fields: int
 
 
 class Prepared(NamedTuple):
@@ -52,9 +79,8 @@ class Prepared(NamedTuple):
     groups: int
     program: tuple[tuple[int, int], ...]
     """Steps of `kernels.match`: operation and argument."""
-    phrases: tuple[tuple[int, ...], ...]
-    """Leaves of each phrase, in order."""
-    sites: tuple[Site, ...]
+    phrases: tuple[PhrasePlan, ...]
+    filters: tuple[Filter, ...]
     scoring: Scoring
     bonus: float
     title: int
@@ -77,7 +103,7 @@ def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] =
         groups,
         tuple(compiler.program),
         tuple(compiler.phrases),
-        tuple(compiler.sites),
+        tuple(compiler.filters),
         scoring,
         scoring.all_words_bonus * best if groups else 0.0,
         title_key(asked, terms_of(asked, main), main) if asked else 0,
@@ -95,10 +121,12 @@ class _Compiler:
         self.bag: list[str] = []
         self.leaves: list[Leaf] = []
         self.program: list[tuple[int, int]] = []
-        self.phrases: list[tuple[int, ...]] = []
-        self.sites: list[Site] = []
+        self.phrases: list[PhrasePlan] = []
+        self.filters: list[Filter] = []
         ranked = sorted(index.languages.items(), key=lambda item: -item[1])
-        self.languages = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
+        self.known = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
+        self.languages = [c for c in self.known if index.languages.get(c, 0) >= _MAIN_SHARE * index.documents]
+        self.languages = self.languages or self.known[:1]
 
     def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
         """Write the steps of one node; what is barred is not scored."""
@@ -108,11 +136,10 @@ class _Compiler:
             self._bag(node)
         elif isinstance(node, Word):
             self._word(node, scored)
-        elif isinstance(node, Phrase):
+        elif isinstance(node, Phrase | Near):
             self._phrase(node, scored)
-        elif isinstance(node, Site):
-            self.sites.append(node)
-            self._step(match.GIVEN, len(self.sites) - 1)
+        elif isinstance(node, Filter):
+            self._filter(node, scored)
         elif isinstance(node, Everything):
             self._step(match.ALL, 0)
         elif isinstance(node, Without):
@@ -138,8 +165,25 @@ class _Compiler:
                 self._step(match.OR, 0)
 
     def _variants(self, word: str) -> list[bytes]:
-        """Give the stems of a word in the languages of the index, each once."""
-        return list(dict.fromkeys(terms_of([word], code)[0] for code in self.languages))
+        """Give the stems of a word in the main languages of the index, or in all if those do not know it."""
+        stems = dict.fromkeys(terms_of([word], code)[0] for code in self.languages)
+        if not any(self.index.frequency(stem) for stem in stems):
+            stems |= dict.fromkeys(terms_of([word], code)[0] for code in self.known)
+        return list(stems)[: len(self.languages) + 1]
+
+    def _filter(self, node: Filter, scored: bool) -> None:
+        """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
+        self.filters.append(node)
+        self._step(match.GIVEN, len(self.filters) - 1)
+        if isinstance(node, Prefix) and scored:
+            frequencies: dict[bytes, int] = {}
+            for segment in self.index.segments:
+                for number in segment.terms_with_prefix(node.beginning.encode())[:_MOST_LOOKED_AT].tolist():
+                    term = segment.term(number)
+                    frequencies[term] = frequencies.get(term, 0) + int(segment.unpacked.frequency[number])
+            often = sorted(frequencies, key=lambda term: -frequencies[term])
+            for term in often[: min(_EXPANSIONS, self._room())]:
+                self._leaf(term, True)
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does."""
@@ -148,7 +192,7 @@ class _Compiler:
 
     def _room(self) -> int:
         """Say how many more words, in all their variants, the program has room for; note when there is none."""
-        room = (match.MAX_LEAVES - len(self.leaves)) // len(self.languages)
+        room = (match.MAX_LEAVES - len(self.leaves)) // (len(self.languages) + 1)
         if room == 0:
             self._note_length()
         return room
@@ -162,13 +206,14 @@ class _Compiler:
         if not self._room():
             self._step(match.ALL, 0)
             return
-        self._either([(self._leaf(term, scored), match.LEAF) for term in self._variants(node.word)])
+        terms = self._variants(node.word)
+        self._either([(self._leaf(term, scored, fields=node.fields), match.LEAF) for term in terms])
         if scored:
             self._score(node.word, 1)
 
-    def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1) -> int:
+    def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1, fields: int = EVERYWHERE) -> int:
         """Add a leaf; give its number."""
-        self.leaves.append(Leaf(term, self.idf(term) * times if scored else 0.0, group))
+        self.leaves.append(Leaf(term, self.idf(term) * times if scored else 0.0, group, fields))
         return len(self.leaves) - 1
 
     def _score(self, word: str, times: int) -> None:
@@ -197,7 +242,7 @@ class _Compiler:
         self.bag = list(meant)
         self._either(steps)
 
-    def _phrase(self, phrase: Phrase, scored: bool) -> None:
+    def _phrase(self, phrase: Phrase | Near, scored: bool) -> None:
         """Match the phrase in each language's stems."""
         words = phrase.words[: self._room()]
         if not words:
@@ -208,7 +253,9 @@ class _Compiler:
         variants = dict.fromkeys(tuple(terms_of(words, code)) for code in self.languages)
         steps = []
         for terms in variants:
-            self.phrases.append(tuple(self._leaf(term, scored) for term in terms))
+            leaves = tuple(self._leaf(term, scored) for term in terms)
+            reach, fields = (phrase.distance, EVERYWHERE) if isinstance(phrase, Near) else (0, phrase.fields)
+            self.phrases.append(PhrasePlan(leaves, reach, fields))
             steps.append((len(self.phrases) - 1, match.PHRASE))
         self._either(steps)
         if scored:

@@ -2,14 +2,36 @@
 
 from dataclasses import dataclass
 
-__all__ = ["All", "Any", "Bag", "Everything", "Node", "Phrase", "Site", "Without", "Word"]
+__all__ = [
+    "EVERYWHERE",
+    "All",
+    "Any",
+    "Bag",
+    "Dates",
+    "Everything",
+    "Filter",
+    "Kind",
+    "Language",
+    "Near",
+    "Node",
+    "Numbers",
+    "Phrase",
+    "Prefix",
+    "Site",
+    "Without",
+    "Word",
+]
+
+EVERYWHERE = 255
+"""All fields, as a mask."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """One word that must be there."""
+    """One word that must be there, in one of the fields."""
 
     word: str
+    fields: int = EVERYWHERE
 
 
 @dataclass(frozen=True)
@@ -21,9 +43,55 @@ class Bag:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Words that must stand next to each other, in this order."""
+    """Words that must stand next to each other, in this order, in one of the fields."""
 
     words: tuple[str, ...]
+    fields: int = EVERYWHERE
+
+
+@dataclass(frozen=True)
+class Near:
+    """Words of which each must stand within `distance` words of the next, in any order."""
+
+    words: tuple[str, ...]
+    distance: int
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Any word that begins so."""
+
+    beginning: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Any whole number from `low` to `high`."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Language:
+    """Pages in a language."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Pages of a content type, or with such an ending: 'pdf', 'html', 'text/plain'."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Pages dated from day `after` to day `before`, in days since 1970."""
+
+    after: int
+    before: int
 
 
 @dataclass(frozen=True)
@@ -61,4 +129,7 @@ class Without:
     barred: "Node"
 
 
-Node = Word | Bag | Phrase | Site | Everything | All | Any | Without
+Filter = Site | Prefix | Numbers | Language | Kind | Dates
+"""What is a set of documents, whatever else is asked."""
+
+Node = Word | Bag | Phrase | Near | Filter | Everything | All | Any | Without

@@ -95,7 +95,7 @@ class Searcher:
         opened, parsed = self._open, parse(query.words)
         most = self._settings.search.max_results
         start, size = max(0, query.start), max(0, min(query.size, most))
-        if opened is None or parsed.tree is None or start >= most:
+        if opened is None or parsed.tree is None:
             documents = opened.index.documents if opened else 0
             return ResultPage(query, (), 0, True, False, time.perf_counter() - began, documents, parsed.notes)
         prepared = opened.ranker.prepare(parsed.tree, parsed.notes)
@@ -105,10 +105,11 @@ class Searcher:
             self._hit(opened, prepared, found, row, query.explain)
             for row in range(start, min(start + size, len(found.documents)))
         )
+        notes = prepared.notes
+        if start + size > most and found.total > most:
+            notes += (f"Only the first {most:,} results are shown.",)
         seconds = time.perf_counter() - began
-        return ResultPage(
-            query, hits, found.total, found.exact, found.partial, seconds, opened.index.documents, prepared.notes
-        )
+        return ResultPage(query, hits, found.total, found.exact, found.partial, seconds, opened.index.documents, notes)
 
     def _hit(self, opened: _Open, prepared: Prepared, found: Candidates, row: int, explain: bool) -> Hit:
         number, document = int(found.segments[row]), int(found.documents[row])
