@@ -3,7 +3,8 @@
     python bench/live.py [--documents N] [--pages N]
 
 One thread feeds pages of a generated corpus at a steady rate, so that publishing and merging go on; every page that is
-measured holds a word of its own, and another thread asks for that word, through the searcher, until it is found.
+measured holds a word of its own, and another thread asks for that word, through the searcher, until it is found. The
+very first page is told apart: it waits until the compiled kernels are loaded.
 """
 
 import argparse
@@ -34,7 +35,8 @@ def main() -> None:
     save("live", figures)
     print(
         f"page found after: median {figures['median_ms']:.0f} ms, p95 {figures['p95_ms']:.0f} ms, "
-        f"worst {figures['worst_ms']:.0f} ms ({options.pages} pages, beside {figures['documents']:,} documents)"
+        f"worst {figures['worst_ms']:.0f} ms, the very first {figures['first_ms']:.0f} ms "
+        f"({options.pages} pages, beside {figures['documents']:,} documents)"
     )
 
 
@@ -48,7 +50,7 @@ def measure(folder: Path, documents: int, pages: int, rate: float) -> dict[str, 
         other = threading.Thread(target=_feed, args=(live, ended, rate))
         other.start()
         try:
-            for number in range(pages):
+            for number in range(-1, pages):
                 word = f"zq{number}mark"
                 began = time.perf_counter()
                 page = Passage(f"https://fresh.example/{number}", f"Page {number}", f"one fresh {word} page")
@@ -62,6 +64,7 @@ def measure(folder: Path, documents: int, pages: int, rate: float) -> dict[str, 
             ended.set()
             other.join()
         segments = len(live.manifest.segments)
+    first, *seconds = seconds
     seconds.sort()
     return {
         "documents": documents,
@@ -70,6 +73,7 @@ def measure(folder: Path, documents: int, pages: int, rate: float) -> dict[str, 
         "median_ms": statistics.median(seconds) * 1000,
         "p95_ms": seconds[int(len(seconds) * 0.95)] * 1000,
         "worst_ms": seconds[-1] * 1000,
+        "first_ms": first * 1000,
         "segments": segments,
     }
 
