@@ -38,6 +38,11 @@ def test_main_content(read) -> None:
     assert all(0 <= place <= len(page.text) for place in page.main)
 
 
+def test_headings_longer_than_the_text(read) -> None:
+    page = read(f"<div><p>{SENTENCE}</p></div><div>" + f"<h2>{SENTENCE}</h2>" * 9 + "</div>")
+    assert "keeper" in main_text(page)
+
+
 def test_statements(read) -> None:
     page = read(ARTICLE)
     assert (page.author, page.published) == ("Ada Keeper", "2021-03-04")

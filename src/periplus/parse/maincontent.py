@@ -105,6 +105,8 @@ def find_main(blocks: kernel.Blocks) -> Mask:
         # Where hardly anything is said outside of links, the page is a list, and the list is what it is about.
         return plain if int(blocks.chars[plain].sum()) >= 2 * _LONG else ~outside
     within = _within(blocks, good, outside)
+    if not (good & within).any():
+        within = np.ones(len(good), np.bool_)
     kept = _join(blocks, good & within, within & ~outside, density)
     return kept if blocks.kind[np.argmax(kept)] == kernel.HEADING else kept | _title(blocks, kept, outside)
 
