@@ -14,6 +14,7 @@ from periplus.kernels import html_tags as tags_of
 from periplus.kernels.html_book import FLAGS_OF, SLOT_HASHES, SLOT_NUMBERS, SLOTS, make_book
 from periplus.kernels.html_borrow import borrow
 from periplus.kernels.html_close import close_tag
+from periplus.kernels.html_open import open_tag
 from periplus.kernels.html_rows import note_element, put_title
 from periplus.kernels.html_scan import (
     end_of_bogus,
@@ -51,7 +52,6 @@ from periplus.kernels.html_tree import (
     end_link,
     enter_area,
     make_state,
-    open_tag,
     pop_to,
 )
 
