@@ -154,6 +154,8 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         line = fails(capsys, "serve", "--port", str(taken.getsockname()[1]))
+        assert main(["up", "http://a.example/", "--folder", "new", "--port", str(taken.getsockname()[1])]) == 1
+        assert not (tmp_path / "new").exists()
     assert "in use" in line
     assert "--port" in line
 

@@ -252,9 +252,10 @@ def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
             with urllib.request.urlopen(url + "api/search?q=the+light", timeout=20) as answer:
                 assert json.load(answer)["documents"] > 0
             child.send_signal(signal.SIGINT)
-            _, errors = child.communicate(timeout=30)
+            said, errors = child.communicate(timeout=30)
     assert child.returncode == 0, errors
     assert "Traceback" not in errors
+    assert "pages can be found. Go on: the same command." in said
 
 
 def test_small_things_for_people() -> None:

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from periplus.cli.console import note, say
+from periplus.cli.console import count, note, say
 from periplus.cli.crawl import check_seeds
 from periplus.cli.crawling import run_crawl
+from periplus.cli.folders import folder_to_fill
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
 from periplus.errors import DataError, NothingHere, PeriplusError
-from periplus.files import lock_folder, open_data_folder
+from periplus.files import lock_folder
 from periplus.settings import Settings
 
 __all__ = ["up"]
@@ -50,13 +51,12 @@ def up(
 ) -> None:
     """Crawl, index and serve at once, until stopped."""
     check_seeds(seeds or [])
-    folder = open_data_folder(Path(settings.folder), create=True)
     compile_kernels()
     from periplus.search import Searcher
     from periplus.serve import run
 
-    searcher = Searcher.open(folder, settings, may_be_empty=True)
-    with contextlib.ExitStack() as beside:
+    with folder_to_fill(settings) as folder, contextlib.ExitStack() as beside:
+        searcher = Searcher.open(folder, settings, may_be_empty=True)
 
         def ready(url: str) -> None:
             """Begin the rest only now: a port that is taken should not start a crawl."""
@@ -66,6 +66,15 @@ def up(
             say(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
 
         run(searcher, settings.serve, ready)
+    _say_end(searcher)
+
+
+def _say_end(searcher: Any) -> None:
+    """Say what there is now, and how to go on."""
+    with contextlib.suppress(PeriplusError, OSError):
+        searcher.refresh()
+    say(f"Stopped. {count(searcher.statistics().documents, 'page')} can be found. Go on: the same command.")
+    say("Without crawling on: periplus index build takes in the last pages, periplus serve shows them.")
 
 
 @contextlib.contextmanager
