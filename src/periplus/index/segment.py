@@ -128,12 +128,12 @@ class Segment:
             int(held.position_end[number - 1]) if number else 0,
             int(held.row[number]),
         )
-        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, place)
+        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, tuple(place))
         return documents
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
-        mask, impact, code, place = lists.look_up(self.lists, term, np.array([document], np.int32))[0].tolist()
+        mask, impact, code, place = lists.look_up(self.lists, tuple(term), np.array([document], np.int32))[0].tolist()
         if not mask:
             return np.zeros(0, np.int64), 0, 0
         out = np.empty(_MOST_POSITIONS, np.int64)
@@ -147,7 +147,7 @@ class Segment:
         ascending = documents[order]
         for number, term in enumerate(terms):
             if term:
-                masks[order, number] = lists.look_up(self.lists, term, ascending)[:, 0]
+                masks[order, number] = lists.look_up(self.lists, tuple(term), ascending)[:, 0]
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:
