@@ -2,19 +2,20 @@
 
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
 from periplus.index import Index, Segment, Term
 from periplus.kernels import invert, lexicon, match
 from periplus.query.filters import given_sets
-from periplus.query.prepare import Prepared
+from periplus.query.prepare import PhrasePlan, Prepared
 from periplus.records import Candidates
 
 __all__ = ["Desks", "make_plan", "run"]
 
-_COUNT_BLOCKS = 4096
-"""Blocks that are counted exactly beyond those opened for scoring: a quarter of a million documents."""
+_COUNT_BLOCKS = 512
+"""Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
 
 
 def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
@@ -48,6 +49,7 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
+    ordered = [_rare_first(phrase, places) for phrase in prepared.phrases]
     starts = np.cumsum([0, *(len(phrase.leaves) for phrase in prepared.phrases)])
     steps = np.array(prepared.program, np.int32).reshape(-1, 2)
     return match.Plan(
@@ -59,8 +61,8 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
         operation=np.ascontiguousarray(steps[:, 0]),
         argument=np.ascontiguousarray(steps[:, 1]),
         phrase_start=starts.astype(np.int32),
-        phrase_leaf=np.array([leaf for phrase in prepared.phrases for leaf in phrase.leaves], np.int32),
-        phrase_place=np.array([n for phrase in prepared.phrases for n in range(len(phrase.leaves))], np.int32),
+        phrase_leaf=np.array([leaf for pairs in ordered for leaf, _ in pairs], np.int32),
+        phrase_place=np.array([place for pairs in ordered for _, place in pairs], np.int32),
         phrase_reach=np.array([phrase.reach for phrase in prepared.phrases], np.int32),
         phrase_fields=np.array([phrase.fields for phrase in prepared.phrases], np.uint8),
         given=given_sets(segment, prepared.filters),
@@ -72,6 +74,12 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
             sorted(range(len(places)), key=lambda n: (not required >> n & 1, _frequency(places[n]))), np.int32
         ),
     )
+
+
+def _rare_first(phrase: PhrasePlan, places: Sequence[Term | None]) -> list[tuple[int, int]]:
+    """Give a phrase's leaves with their places in it; the rarest first, so that few positions are compared."""
+    pairs = [(leaf, place) for place, leaf in enumerate(phrase.leaves)]
+    return pairs if phrase.reach else sorted(pairs, key=lambda pair: _frequency(places[pair[0]]))
 
 
 def _is_simple(prepared: Prepared) -> bool:
