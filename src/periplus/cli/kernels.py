@@ -12,6 +12,6 @@ def compile_kernels(quiet: bool = False) -> None:
     if compiled():
         return
     if not quiet:
-        note("First start: compiling the kernels, once (under a minute)")
+        note("First start: compiling the kernels, once (a minute or two)")
     with progress(quiet) as report:
         ready(report)
