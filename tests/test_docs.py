@@ -206,8 +206,9 @@ def test_an_unknown_function_is_found() -> None:
 # --- nothing of one machine ---
 
 FOREIGN = re.compile(
-    r"/(?:root|work)/[\w.]|/opt/(?:pypi|wheels)|(?:pypi|pythonhosted)\.(?:org|python)|--(?:extra-)?index-url|find-links"
+    r"(?<![\w.~])/(?:root|work|opt)/[\w.]|https?://[\w.-]*/simple\b|--(?:extra-)?index-url|find-links"
 )
+"""Folders of one machine, and addresses or options of package registries."""
 
 
 def foreign_lines(name: str, text: str) -> list[str]:
@@ -232,5 +233,5 @@ def test_nothing_committed_is_of_one_machine() -> None:
 
 
 def test_a_line_of_one_machine_is_found() -> None:
-    text = "fine\nsee /root/x\npip install --index-url x\n/work/y\nhttps://pypi.org/simple\n/workshop\n"
+    text = "fine\nsee /opt/x\npip install --index-url x\n/opt/y\nhttps://registry.example/simple\n/workshop\n"
     assert [line.split(":")[1] for line in foreign_lines("a", text)] == ["2", "3", "4", "5"]
