@@ -205,9 +205,7 @@ def test_an_unknown_function_is_found() -> None:
 
 # --- nothing of one machine ---
 
-FOREIGN = re.compile(
-    r"(?<![\w.~])/(?:root|work|opt)/[\w.]|https?://[\w.-]*/simple\b|--(?:extra-)?index-url|find-links"
-)
+FOREIGN = re.compile(r"(?<![\w.~])/(?:root|work|opt)/[\w.]|https?://[\w.-]*/simple\b|--(?:extra-)?index-url|find-links")
 """Folders of one machine, and addresses or options of package registries."""
 
 
