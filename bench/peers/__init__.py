@@ -6,6 +6,7 @@ n is text n), turns queries into its own form outside the clock, and times one r
 
 import importlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,35 +30,35 @@ class Built(NamedTuple):
     """Bytes of stored text."""
 
 
-class Engine:
+class Engine(ABC):
     """An engine that runs in this process. Others override `ready`, `round` and `answers`."""
 
     name = ""
     kinds: frozenset[str] = frozenset({"term", "union", "intersection", "phrase"})
 
+    @abstractmethod
     def build(self, texts: Sequence[str], folder: Path) -> Built:
         """Index `texts` into `folder`, with positions and the text itself where the engine has them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self, folder: Path) -> None:
         """Open a built index for searching."""
-        raise NotImplementedError
 
     def ready(self, queries: Iterable[Asked], k: int) -> None:
         """Take the queries of the rounds to come, in the engine's own form."""
         self.queries = [self.prepare(asked, k) for asked in queries]
 
+    @abstractmethod
     def prepare(self, asked: Asked, k: int) -> Any:
         """Turn a query into the engine's own form, outside the clock."""
-        raise NotImplementedError
 
+    @abstractmethod
     def search(self, prepared: Any) -> Any:
         """Answer one query: this is what the clock sees."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hits(self, answer: Any) -> list[int]:
         """Give the numbers of the documents found, best first."""
-        raise NotImplementedError
 
     def round(self) -> list[int]:
         """Answer all queries once; give nanoseconds, the better of two calls each, so that caches are warm."""
@@ -76,7 +77,7 @@ class Engine:
         """Give the documents found for each query."""
         return [self.hits(self.search(prepared)) for prepared in self.queries]
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most engines have nothing to close
         """Let go of the index."""
 
 

@@ -40,19 +40,17 @@ from periplus.kernels.html_tree import (
 __all__ = ["open_tag"]
 
 _BLOCK, _VOID, _SPECIAL, _SCOPE, _RAW = tags_of.BLOCK, tags_of.VOID, tags_of.SPECIAL, tags_of.SCOPE, tags_of.RAW
-_NONE, _NOTHING, _MAIN = np.int64(-1), np.int64(0), np.int64(0)
+_NONE, _NOTHING = np.int64(-1), np.int64(0)
 _PART_FLAGS = tags_of.BLOCK | tags_of.SPECIAL | tags_of.TABLE
 _CLOSES_P, _HIDE, _HEADING = tags_of.CLOSES_P, tags_of.HIDE, tags_of.HEADING
-_TABLE, _PART, _MARK, _BREAKOUT = tags_of.TABLE, tags_of.PART, tags_of.MARK, tags_of.BREAKOUT
-_SCOPED, _CELL, _STAYS = tags_of.SCOPED, tags_of.CELL, tags_of.STAYS
+_TABLE, _PART, _BREAKOUT = tags_of.TABLE, tags_of.PART, tags_of.BREAKOUT
+_CELL, _STAYS = tags_of.CELL, tags_of.STAYS
 _A, _P, _LI, _DD, _DT, _TR, _TBODY = (NUMBER[name] for name in ["a", "p", "li", "dd", "dt", "tr", "tbody"])
 _BUTTON, _OPTION, _OPTGROUP, _SELECT, _FORM, _NOBR = (
     NUMBER[name] for name in ["button", "option", "optgroup", "select", "form", "nobr"]
 )
-_HTML, _HEAD, _BODY, _BR, _TEMPLATE, _TABLE_TAG = (
-    NUMBER[name] for name in ["html", "head", "body", "br", "template", "table"]
-)
-_ADDRESS, _DIV, _OL, _UL, _SPAN = (NUMBER[name] for name in ["address", "div", "ol", "ul", "span"])
+_HTML, _HEAD, _BODY, _TABLE_TAG = (NUMBER[name] for name in ["html", "head", "body", "table"])
+_ADDRESS, _DIV = (NUMBER[name] for name in ["address", "div"])
 _TFOOT, _THEAD, _SCRIPT, _STYLE, _TITLE = (NUMBER[name] for name in ["tfoot", "thead", "script", "style", "title"])
 _SVG, _MATH, _OBJECT_POINT, _DESC, _ANNOTATION = (
     NUMBER[name] for name in ["svg", "math", "foreignobject", "desc", "annotation-xml"]

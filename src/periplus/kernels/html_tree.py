@@ -52,28 +52,11 @@ CHAIN = AREA_TABLE + 2 * MOST_AREAS
 """Begin, end and next of each segment; -1 where there is none."""
 ROW_TABLE = CHAIN + 3 * MOST_SEGMENTS
 
-_BLOCK, _VOID, _SPECIAL, _SCOPE, _RAW = tags_of.BLOCK, tags_of.VOID, tags_of.SPECIAL, tags_of.SCOPE, tags_of.RAW
-_NONE, _NOTHING, _MAIN = np.int64(-1), np.int64(0), np.int64(0)
-_PART_FLAGS = tags_of.BLOCK | tags_of.SPECIAL | tags_of.TABLE
-_CLOSES_P, _HIDE, _HEADING = tags_of.CLOSES_P, tags_of.HIDE, tags_of.HEADING
-_TABLE, _PART, _MARK, _BREAKOUT = tags_of.TABLE, tags_of.PART, tags_of.MARK, tags_of.BREAKOUT
-_SCOPED, _CELL, _STAYS = tags_of.SCOPED, tags_of.CELL, tags_of.STAYS
-_A, _P, _LI, _DD, _DT, _TR, _TBODY = (NUMBER[name] for name in ["a", "p", "li", "dd", "dt", "tr", "tbody"])
-_BUTTON, _OPTION, _OPTGROUP, _SELECT, _FORM, _NOBR = (
-    NUMBER[name] for name in ["button", "option", "optgroup", "select", "form", "nobr"]
-)
-_HTML, _HEAD, _BODY, _BR, _TEMPLATE, _TABLE_TAG = (
-    NUMBER[name] for name in ["html", "head", "body", "br", "template", "table"]
-)
-_ADDRESS, _DIV, _OL, _UL, _SPAN = (NUMBER[name] for name in ["address", "div", "ol", "ul", "span"])
-_TFOOT, _THEAD, _SCRIPT, _STYLE, _TITLE = (NUMBER[name] for name in ["tfoot", "thead", "script", "style", "title"])
-_SVG, _MATH, _OBJECT_POINT, _DESC, _ANNOTATION = (
-    NUMBER[name] for name in ["svg", "math", "foreignobject", "desc", "annotation-xml"]
-)
-_MI, _MO, _MN, _MS, _MTEXT, _MGLYPH, _MALIGN = (
-    NUMBER[name] for name in ["mi", "mo", "mn", "ms", "mtext", "mglyph", "malignmark"]
-)
-_INPUT, _TEXTAREA, _KEYGEN, _FRAMESET = (NUMBER[name] for name in ["input", "textarea", "keygen", "frameset"])
+_BLOCK, _SPECIAL, _SCOPE = tags_of.BLOCK, tags_of.SPECIAL, tags_of.SCOPE
+_HIDE = tags_of.HIDE
+_MARK = tags_of.MARK
+_TEMPLATE, _TABLE_TAG = (NUMBER[name] for name in ["template", "table"])
+_OL, _UL = (NUMBER[name] for name in ["ol", "ul"])
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.lexicon import put_number
+
 __all__ = [
     "BLOCK",
     "DENSE",
@@ -129,17 +131,6 @@ def is_dense(frequency: int, documents: int) -> bool:  # pragma: no cover - comp
 
 
 @njit(cache=True, nogil=True)
-def _put(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
-    """Write a variable-length number; give the place after it."""
-    while value >= 128:
-        out[at] = np.uint8((value & 127) | 128)
-        value >>= 7
-        at += 1
-    out[at] = np.uint8(value)
-    return at + 1
-
-
-@njit(cache=True, nogil=True)
 def _put_place(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
     """Write a number of a position: one byte below SHORT, two below SHORT + 63 * 256, else 255 and a long form."""
     if value < SHORT:
@@ -151,7 +142,7 @@ def _put_place(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragm
         out[at + 1] = np.uint8(value & 255)
         return at + 2
     out[at] = np.uint8(255)
-    return _put(out, at + 1, value)
+    return put_number(out, at + 1, value)
 
 
 @njit(cache=True, nogil=True)
@@ -243,14 +234,14 @@ def build_postings(
                 out.dense_max[row, block] = highest
             else:
                 kind = count if count == 1 or (count <= PLAIN and used == count) else 0
-                at_stream = _put(out.stream, at_stream, (block - previous) * 4 + kind)
+                at_stream = put_number(out.stream, at_stream, (block - previous) * 4 + kind)
                 if kind == 0:
                     out.stream[at_stream] = used
                     out.stream[at_stream + 1] = highest
                     at_stream += 2
                 grouped += 1
                 if grouped % GROUP == 0:
-                    at_size = _put(out.sizes, at_size, at_position - group_position)
+                    at_size = put_number(out.sizes, at_size, at_position - group_position)
                     group_position = at_position
             for i in range(used):
                 out.stream[at_stream + i] = packed[i]

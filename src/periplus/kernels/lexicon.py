@@ -10,7 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["MAX_TERM", "NOWHERE", "PAGE", "Lexicon", "Terms", "find_term", "get_number", "pack_terms", "unpack_terms"]
+__all__ = [
+    "MAX_TERM",
+    "NOWHERE",
+    "PAGE",
+    "Lexicon",
+    "Terms",
+    "find_term",
+    "get_number",
+    "pack_terms",
+    "put_number",
+    "unpack_terms",
+]
 
 PAGE = 16
 MAX_TERM = 255
@@ -61,7 +72,8 @@ def get_number(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - com
 
 
 @njit(cache=True, nogil=True)
-def _put(out: Any, at: int, value: int) -> int:  # pragma: no cover - compiled
+def put_number(out: Any, at: int, value: int) -> int:  # pragma: no cover - compiled
+    """Write a variable-length number; give the place after it."""
     while value >= 128:
         out[at] = np.uint8((value & 127) | 128)
         value >>= 7
@@ -89,18 +101,18 @@ def pack_terms(terms: Terms, out: Lexicon) -> int:  # pragma: no cover - compile
             most = min(length, begin - before)
             while shared < most and terms.blob[before + shared] == terms.blob[begin + shared]:
                 shared += 1
-        at = _put(out.pages, at, shared)
-        at = _put(out.pages, at, length - shared)
+        at = put_number(out.pages, at, shared)
+        at = put_number(out.pages, at, length - shared)
         for i in range(shared, length):
             out.pages[at] = terms.blob[begin + i]
             at += 1
-        at = _put(out.pages, at, terms.frequency[term])
+        at = put_number(out.pages, at, terms.frequency[term])
         dense = terms.row[term] >= 0
-        at = _put(out.pages, at, (terms.stream_end[term] - stream) * 2 + dense)
+        at = put_number(out.pages, at, (terms.stream_end[term] - stream) * 2 + dense)
         if dense:
-            at = _put(out.pages, at, terms.row[term])
-        at = _put(out.pages, at, terms.size_end[term] - size)
-        at = _put(out.pages, at, terms.position_end[term] - position)
+            at = put_number(out.pages, at, terms.row[term])
+        at = put_number(out.pages, at, terms.size_end[term] - size)
+        at = put_number(out.pages, at, terms.position_end[term] - position)
     out.page_start[len(out.page_start) - 1] = at
     return at
 
