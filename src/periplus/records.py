@@ -8,6 +8,7 @@ Media     one image, sound or film of a page, with the words around it
 Page      what was read out of the bytes
 Flag      what a careful reader of a page would warn of
 Visit     one fetch and all that came of it: the line the crawl log keeps, and the index reads
+Sighting  a visit that somebody else made, and told us of
 Query     what a person asked
 Candidates  documents that match, best first, as arrays
 Hit       one result as a person sees it
@@ -35,6 +36,7 @@ __all__ = [
     "Page",
     "Query",
     "ResultPage",
+    "Sighting",
     "Visit",
 ]
 
@@ -239,6 +241,18 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the page was stored before, and this was another look at it."""
 
 
+class Sighting(msgspec.Struct, frozen=True, array_like=True):
+    """A visit that somebody else made: a browser, a proxy, a feed of an access network."""
+
+    url: str
+    count: int = 1
+    """How often it was visited."""
+    digest: str = ""
+    """Whatever names the content they saw; only compared with what the same URL had before."""
+    when: float = 0.0
+    """Seconds since 1970; 0 is now."""
+
+
 class Query(msgspec.Struct, frozen=True):
     """What a person asked."""
 
@@ -247,6 +261,18 @@ class Query(msgspec.Struct, frozen=True):
     """How many results to pass over."""
     size: int = 10
     explain: bool = False
+    language: str = ""
+    """Only pages in this language, by its two letters."""
+    site: str = ""
+    """Only pages of this host and its subdomains."""
+    days: int = 0
+    """Only pages dated within this many days; 0 is any time."""
+    kinds: tuple[str, ...] = ()
+    """Only pages of these content types."""
+    safe: int = 0
+    """1 leaves out adult pages, 2 also those that deceive."""
+    folded: bool = True
+    """Whether near-duplicates and many results of one host are folded."""
 
 
 class Candidates(NamedTuple):
@@ -282,6 +308,14 @@ class Hit(msgspec.Struct, frozen=True):
     """Words of the query that this page does not have."""
     reasons: tuple[tuple[str, float], ...] = ()
     """What the score is made of, when asked to explain."""
+    day: int = 0
+    """Days since 1970 on which it was published, or fetched if it does not say; 0 when not known."""
+    flags: int = 0
+    """Of `Flag`."""
+    similar: tuple[str, ...] = ()
+    """URLs of results that say nearly the same, and were folded into this one."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Other results of the same site, title and URL, when this one is its home page."""
 
 
 class ResultPage(msgspec.Struct, frozen=True):
@@ -297,3 +331,13 @@ class ResultPage(msgspec.Struct, frozen=True):
     """How many documents were searched."""
     notes: tuple[str, ...] = ()
     """What a person should know: words left out, operators not understood."""
+    hidden: int = 0
+    """Results left out by safe search, among those that were looked at."""
+    looked: int = 0
+    """How many results were looked at for that."""
+    timings: tuple[tuple[str, float], ...] = ()
+    """Seconds by stage."""
+    corrections: tuple[str, ...] = ()
+    """What may have been meant, when nothing was found."""
+    generation: int = 0
+    """Which commit of the index answered."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from scripted_web import ScriptedWeb
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningWeb, running
 from periplus.records import Visit
@@ -68,3 +69,10 @@ def urls_of() -> Callable[[list[Visit]], set[str]]:
 @pytest.fixture
 def make_settings() -> Callable[..., Settings]:
     return settings_for
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedWeb]:
+    web = ScriptedWeb()
+    yield web
+    web.close()

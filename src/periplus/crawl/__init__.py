@@ -9,11 +9,27 @@ Every outcome is a `Visit` in the store's log before the frontier learns of it. 
 number of visits that it reflects; after a crash the visits after it are replayed, so that only what was under way
 is fetched again. `import_warc` and `import_jsonl` write the same visits from files. `tell` lets a crawl that runs in
 another process pause, resume or stop; its figures are in `crawl/metrics.prom`, as Prometheus reads them.
+
+`take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
+process, for the crawl of that folder; `read_popularity` counts them.
 """
 
 from periplus.crawl.control import tell
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
+from periplus.crawl.popularity import Popularity, read_popularity
+from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
 
-__all__ = ["CrawlStatistics", "Crawler", "ImportCount", "import_jsonl", "import_warc", "tell"]
+__all__ = [
+    "CrawlStatistics",
+    "Crawler",
+    "ImportCount",
+    "Popularity",
+    "Taken",
+    "import_jsonl",
+    "import_warc",
+    "read_popularity",
+    "take_visits",
+    "tell",
+]

@@ -290,6 +290,7 @@ class Crawler:
 
     def _listen(self) -> None:
         """Hear what another process has to say, and tell it how we are."""
+        self._memory.hear(self._store)
         word = asked(self._folder)
         self._paused = word == "pause"
         if word == "stop":
@@ -303,7 +304,10 @@ class Crawler:
         busy = self._fetcher.busy()
         if self._stops and (self._stops > 1 or time.monotonic() - self._stopped_at > _GRACE):
             return True
-        return not busy and (self._enough(0) or self._memory.frontier.wait(self._now()) is None)
+        if busy or self._enough(0):
+            return not busy
+        # What others reported is heard to the end before there is nothing left to do.
+        return self._memory.frontier.wait(self._now()) is None and not self._memory.hear(self._store)
 
     def _complain(self) -> None:
         """Raise `NoNetwork` when nobody ever answered, and there is nothing left to try."""

@@ -86,6 +86,12 @@ class Harvester:
                 found.append(Due(place, 0, self.rank(place, 0) + 5.0))
         return found
 
+    def accept(self, url: str) -> Address | None:
+        """Give the address that stands for a URL from outside, if it is one that this crawl wants."""
+        for place in self._addresses([url], url):
+            return place if self._wanted(place) else None
+        return None
+
     def rank(self, place: Address, depth: int) -> float:
         """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first.
 

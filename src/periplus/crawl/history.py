@@ -11,7 +11,7 @@ from periplus.records import LIST_KIND, Due, Outcome, Visit
 from periplus.store import PageStore
 from periplus.url import address
 
-__all__ = ["History", "Seen", "read_history"]
+__all__ = ["History", "Seen", "read_history", "seen_once"]
 
 _PRIOR: Final = 1 / (30 * 86_400.0)
 """Changes a second of a page that was seen once: one a month."""
@@ -82,6 +82,11 @@ class History:
             except BadUrl:
                 continue
         return found
+
+
+def seen_once(visit: Visit) -> Seen:
+    """Give a page as one visit knows it."""
+    return Seen(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
 
 
 def read_history(store: PageStore) -> History:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from periplus.crawl.harvest import Harvester
-from periplus.crawl.history import History, read_history
+from periplus.crawl.history import History, read_history, seen_once
+from periplus.crawl.passive import Passive
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
 from periplus.crawl.traps import Traps
@@ -39,6 +40,7 @@ class Memory:
         self.history = History()
         """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
+        self.passive = Passive(path.parent.parent)
 
     @classmethod
     def recover(
@@ -90,6 +92,7 @@ class Memory:
         self.harvester.links_to_host.update(state.links_to_host)
         self.originals = Originals(state.originals)
         self.totals = state.totals
+        self.passive.state = state.passive
         self.pages_of_host = state.pages_of_host
         self._introduce()
         return state.visits
@@ -137,6 +140,15 @@ class Memory:
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
 
+    def hear(self, store: PageStore) -> bool:
+        """Take the next visits that others reported; tell whether there were any."""
+        reported = self.passive.read(self.harvester, store.find)
+        self.frontier.add(reported.fresh)
+        for _, visit in reported.again:
+            self.history.pages.setdefault(visit.key, seen_once(visit))
+        self.frontier.add_again(due for due, _ in reported.again)
+        return reported.read > 0
+
     def had_its_share(self, host: str) -> bool:
         """Tell whether a host has given as many pages as one host may."""
         return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
@@ -159,5 +171,7 @@ class Memory:
             pages_of_host=self.pages_of_host,
             totals=self.totals,
             traps=self.harvester.traps.state,
+            passive=self.passive.state,
         )
         write_state(self._path, state)
+        self.passive.saved()

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from periplus.crawl.passive import PassiveState
 from periplus.crawl.robotsbook import KnownRobots
 from periplus.crawl.traps import TrapsState
 from periplus.errors import CorruptFile, NewerFormat
@@ -51,6 +52,7 @@ class CrawlState(msgspec.Struct, frozen=True):
     pages_of_host: dict[str, int]
     totals: Totals
     traps: TrapsState = msgspec.field(default_factory=TrapsState)
+    passive: PassiveState = msgspec.field(default_factory=PassiveState)
 
 
 def write_state(path: Path, state: CrawlState) -> None:

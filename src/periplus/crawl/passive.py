@@ -1,0 +1,89 @@
+"""What a crawl makes of visits that others report: new URLs to fetch, changed pages to look at again."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from periplus.crawl.harvest import Harvester
+from periplus.crawl.popularity import forget_read
+from periplus.crawl.sink import SinkPosition, read_sink
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Address, Due, Sighting, Visit
+
+__all__ = ["Passive", "PassiveState", "Reported"]
+
+_MOST_DIGESTS: Final = 1_000_000
+_DEPTH: Final = 1
+"""Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
+
+
+class PassiveState(msgspec.Struct):
+    """How far the queue was read, and the last digest of each URL that had one."""
+
+    position: tuple[int, int] = (0, 0)
+    digests: dict[int, int] = {}
+
+
+class Reported(NamedTuple):
+    """What one look at the queue leads to."""
+
+    fresh: list[Due]
+    """URLs to fetch, were they never seen."""
+    again: list[tuple[Due, Visit]]
+    """Pages whose content has changed since the visit that is stored."""
+    read: int
+
+
+class Passive:
+    """Reads the queue from where it was left; the snapshot keeps that place with the frontier that reflects it."""
+
+    def __init__(self, folder: Path, state: PassiveState | None = None) -> None:
+        self._folder = folder
+        self.state = state or PassiveState()
+
+    def read(
+        self,
+        harvester: Harvester,
+        find: Callable[[int], Visit | None],
+        is_mine: Callable[[Address], bool] = lambda place: True,
+    ) -> Reported:
+        """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
+        found, self.state.position = read_sink(self._folder, SinkPosition(*self.state.position))
+        counts: dict[int, int] = {}
+        places: dict[int, Address] = {}
+        changed: dict[int, Visit] = {}
+        for sighting in found:
+            place = harvester.accept(sighting.url)
+            if place is None or not is_mine(place):
+                continue
+            places[place.key] = place
+            counts[place.key] = counts.get(place.key, 0) + sighting.count
+            visit = find(place.key) if self._is_changed(place.key, sighting) else None
+            # A look of our own after theirs has seen the change already.
+            if visit is not None and visit.when < sighting.when:
+                changed[place.key] = visit
+        fresh = {key: _due(harvester, place, counts[key]) for key, place in places.items()}
+        return Reported(list(fresh.values()), [(fresh[key], visit) for key, visit in changed.items()], len(found))
+
+    def _is_changed(self, key: int, sighting: Sighting) -> bool:
+        """Tell whether a URL had another digest before; remember the one it has now."""
+        if not sighting.digest:
+            return False
+        digests, digest = self.state.digests, fingerprint_text(sighting.digest)
+        before = digests.pop(key, digest)
+        if len(digests) >= _MOST_DIGESTS:
+            digests.pop(next(iter(digests)))
+        digests[key] = digest
+        return before != digest
+
+    def saved(self) -> None:
+        """Let go of what was read, now that a snapshot reflects it."""
+        forget_read(self._folder, SinkPosition(*self.state.position))
+
+
+def _due(harvester: Harvester, place: Address, count: int) -> Due:
+    """Give a due that comes the sooner the more often it was visited."""
+    return Due(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))

@@ -1,0 +1,183 @@
+"""Visits reported from outside: nothing acknowledged is lost, and the crawl acts on them."""
+
+import multiprocessing
+import os
+import random
+
+import pytest
+
+from periplus.crawl import Crawler, read_popularity, take_visits
+from periplus.crawl.passive import Passive
+from periplus.crawl.popularity import forget_read
+from periplus.crawl.sink import SinkPosition, read_sink, sink_files
+from periplus.errors import Overloaded
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Sighting
+
+A, B = "http://a.test/x", "http://b.test/y"
+
+
+def urls(found):
+    return [sighting.url for sighting in found]
+
+
+def test_what_was_taken_comes_back_once(tmp_path):
+    assert take_visits(tmp_path, [Sighting(A, 3, "d1", 5.0), Sighting("nonsense"), Sighting(B + "#part")]) == (2, 1)
+    found, position = read_sink(tmp_path, SinkPosition())
+    assert (found[0], found[1].url, found[1].count) == (Sighting(A, 3, "d1", 5.0), B, 1)
+    assert read_sink(tmp_path, position) == ([], position)
+    take_visits(tmp_path, [Sighting(A)])
+    assert urls(read_sink(tmp_path, position)[0]) == [A]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Sighting("javascript:alert(1)"),
+        Sighting("http://a.test/" + "x" * 5_000),
+        Sighting(""),
+        Sighting("http://[::bad/"),
+        Sighting("file:///etc/passwd"),
+    ],
+)
+def test_what_is_no_url_of_ours_is_refused(tmp_path, record):
+    assert take_visits(tmp_path, [record]) == (0, 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_and_digests_are_bounded(tmp_path):
+    take_visits(tmp_path, [Sighting(A, -5, "é\n\0" + "d" * 999, 1e300), Sighting(A, 10**15, "", float("nan"))])
+    (first, second), _ = read_sink(tmp_path, SinkPosition())
+    assert first.count == 1
+    assert len(first.digest) < 129
+    assert first.digest.isascii()
+    assert first.when < 1e11
+    assert second.count == 1_000_000
+    assert second.when > 0
+
+
+def _append(folder, name):
+    for number in range(40):
+        take_visits(folder, [Sighting(f"http://{name}.test/{number}/{k}") for k in range(5)])
+
+
+def test_many_may_write_at_once(tmp_path):
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_append, args=(tmp_path, f"w{n}")) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found, _ = read_sink(tmp_path, SinkPosition(), 1 << 30)
+    assert len(set(urls(found))) == len(found) == 4 * 40 * 5
+
+
+def test_torn_and_damaged_lines_cost_only_themselves(tmp_path):
+    take_visits(tmp_path, [Sighting(A)])
+    _, path = sink_files(tmp_path / "passive")[0]
+    whole = path.read_bytes()
+    for cut in (1, len(whole) // 2, len(whole) - 2):
+        path.write_bytes(whole + whole[:cut])
+        before, position = read_sink(tmp_path, SinkPosition())
+        assert urls(before) == [A]
+        take_visits(tmp_path, [Sighting(B)])
+        assert urls(read_sink(tmp_path, position)[0]) == [B]
+        assert urls(read_sink(tmp_path, SinkPosition())[0]) == [A, B]
+    chance = random.Random(1)
+    data = bytearray(path.read_bytes())
+    for _ in range(200):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        assert set(urls(read_sink(tmp_path, SinkPosition())[0])) <= {A, B}
+
+
+def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 300)
+    for number in range(20):
+        take_visits(tmp_path, [Sighting(A, 2), Sighting(f"http://c.test/{number}")])
+    assert len(sink_files(tmp_path / "passive")) > 5
+    found, position = read_sink(tmp_path, SinkPosition(), 1 << 20)
+    assert len(found) == 40
+    forget_read(tmp_path, position, kept=400)
+    left = sink_files(tmp_path / "passive")
+    assert len(left) < 4
+    assert left[-1][0] == position.file
+    known = read_popularity(tmp_path)
+    assert known.of(fingerprint_text(A)) == 40
+    assert known.of(fingerprint_text("http://c.test/3")) == 1
+    assert known.of(7) == 0
+    forget_read(tmp_path, position, kept=0)
+    assert read_popularity(tmp_path).of(fingerprint_text(A)) == 40
+
+
+def test_a_queue_that_nobody_reads_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.sink.MOST_UNREAD", 1_000)
+    while sum(os.path.getsize(path) for _, path in sink_files(tmp_path / "passive")) < 900:
+        take_visits(tmp_path, [Sighting(A)])
+    with pytest.raises(Overloaded):
+        take_visits(tmp_path, [Sighting(A)] * 10)
+    assert sum(os.path.getsize(path) for _, path in sink_files(tmp_path / "passive")) <= 1_000
+
+
+def test_reported_pages_are_fetched_the_popular_first(scripted, tmp_path, read_stored):
+    scripted.put("http://a.test/", "<p>start")
+    for number in range(6):
+        scripted.put(f"http://a.test/hidden{number}", f"<p>hidden page {number}, which nobody links to")
+    settings = scripted.settings(tmp_path, "a.test", scope="domain")
+    folder = tmp_path / "data"
+    take_visits(folder, [Sighting(f"http://a.test/hidden{number}", 10**number) for number in range(6)])
+    take_visits(folder, [Sighting("http://elsewhere.test/", 5)])
+    Crawler(folder, settings, ["http://a.test/"]).run()
+    asked = [url for url in scripted.requests if "hidden" in url]
+    assert asked == [f"http://a.test/hidden{number}" for number in reversed(range(6))]
+    assert not any("elsewhere" in url for url in scripted.requests)
+    Crawler(folder, settings).run()
+    assert len(read_stored(folder, settings)) == 7
+
+
+def test_a_changed_digest_is_looked_at_again_and_an_old_one_not(scripted, tmp_path, read_stored):
+    scripted.put("http://a.test/", '<p>start <a href="/p">p</a> <a href="/q">q</a>', ETag='"1"')
+    scripted.put("http://a.test/p", "<p>first words of this page", ETag='"p1"')
+    scripted.put("http://a.test/q", "<p>other words of that page", ETag='"q1"')
+    settings = scripted.settings(tmp_path, "a.test")
+    folder = tmp_path / "data"
+    take_visits(folder, [Sighting("http://a.test/p", 1, "one"), Sighting("http://a.test/q", 1, "one")])
+    Crawler(folder, settings, ["http://a.test/"]).run()
+    assert len(scripted.requests) == 3
+    scripted.put("http://a.test/p", "<p>quite different words by now", ETag='"p2"')
+    take_visits(folder, [Sighting("http://a.test/p", 1, "two"), Sighting("http://a.test/q", 1, "one")])
+    final = Crawler(folder, settings).run()
+    assert scripted.requests[3:] == ["http://a.test/p"]
+    assert scripted.headers[3]["If-None-Match"] == '"p1"'
+    newest = [visit for visit in read_stored(folder, settings) if visit.url.endswith("/p")][-1]
+    assert newest.again
+    assert "different" in newest.page.text
+    assert final.pages == 3
+    take_visits(folder, [Sighting("http://a.test/p", 1, "three", when=newest.when - 100)])
+    Crawler(folder, settings).run()
+    assert len(scripted.requests) == 4
+
+
+def test_the_place_in_the_queue_is_kept_with_the_snapshot(scripted, tmp_path):
+    scripted.put("http://a.test/", "<p>start")
+    settings = scripted.settings(tmp_path, "a.test")
+    folder = tmp_path / "data"
+    crawler = Crawler(folder, settings, ["http://a.test/"])
+    while crawler.step():
+        pass
+    crawler.checkpoint()
+    take_visits(folder, [Sighting("http://a.test/late")])
+    crawler._memory.hear(crawler._store)
+    # The process dies here: nothing of what was heard is in the snapshot, neither the URL nor the place.
+    crawler._let_go()
+    scripted.put("http://a.test/late", "<p>late words")
+    Crawler(folder, settings).run()
+    assert "http://a.test/late" in scripted.requests
+
+
+def test_digests_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.passive._MOST_DIGESTS", 10)
+    passive = Passive(tmp_path)
+    for number in range(100):
+        passive._is_changed(number, Sighting(A, 1, "x"))
+    assert len(passive.state.digests) == 10
