@@ -1,4 +1,4 @@
-"""`periplus import`: a crawl without a network, from WARC files and JSON lines."""
+"""`periplus import`: a crawl without a network, from WARC files and JSON lines; and visits that proxies saw."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,7 +9,7 @@ from periplus.cli.building import build, say_built
 from periplus.cli.console import count, progress, say
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.options import with_settings
-from periplus.errors import BadFile
+from periplus.errors import BadFile, BadInput
 from periplus.settings import Settings
 
 __all__ = ["import_pages"]
@@ -20,16 +20,28 @@ _JSONL: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 @with_settings()
 def import_pages(
-    paths: Annotated[
-        list[Path], typer.Argument(help="WARC files, or JSON lines of {id,url,title,text}; plain, .gz, .zst.")
-    ],
     settings: Settings,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="WARC files, or JSON lines of {id,url,title,text}; plain, .gz, .zst.")
+    ] = None,
+    proxy_log: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--proxy-log", help="A proxy's log: the next crawl fetches the pages it names. Many may be given."
+        ),
+    ] = None,
     with_index: Annotated[bool, typer.Option("--index/--no-index", help="Build the index afterwards.")] = True,
 ) -> None:
     """Import pages from WARC or JSONL files, and build the index.
 
     A file that is imported again is stored again, at its full size; its pages are found once.
     """
+    if proxy_log:
+        _read_logs(proxy_log, settings)
+    if not paths:
+        if not proxy_log:
+            raise BadInput("There is nothing to import.", "Name WARC or JSONL files, or give --proxy-log FILE.")
+        return
     warc, jsonl = _sort(paths)
     with folder_to_fill(settings) as folder:
         _read(warc, jsonl, folder, settings)
@@ -37,6 +49,13 @@ def import_pages(
         say("Next: periplus index build")
         return
     say_built(build(folder, settings))
+
+
+def _read_logs(paths: list[Path], settings: Settings) -> None:
+    from periplus.crawl import import_proxy_logs
+
+    found = import_proxy_logs(Path(settings.folder), paths)
+    say(f"Queued {count(found.taken, 'reported page')} for the next crawl; {count(found.refused, 'URL')} passed over.")
 
 
 def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -11,13 +11,14 @@ is fetched again. `import_warc` and `import_jsonl` write the same visits from fi
 another process pause, resume or stop; its figures are in `crawl/metrics.prom`, as Prometheus reads them.
 
 `take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
-process, for the crawl of that folder; `read_popularity` counts them.
+process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them.
 """
 
 from periplus.crawl.control import tell
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
 from periplus.crawl.popularity import Popularity, read_popularity
+from periplus.crawl.proxylogs import import_proxy_logs
 from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
 
@@ -28,6 +29,7 @@ __all__ = [
     "Popularity",
     "Taken",
     "import_jsonl",
+    "import_proxy_logs",
     "import_warc",
     "read_popularity",
     "take_visits",
