@@ -1,11 +1,13 @@
 """What an operator can say: which URLs are wanted, and pause, resume, stop; and what can be asked."""
 
+import os
 import threading
 import time
 
+import msgspec
 import pytest
 
-from periplus.crawl import Crawler, tell
+from periplus.crawl import CrawlControl, Crawler, tell
 from periplus.crawl.urlfilter import UrlFilter
 from periplus.errors import BadInput, SettingsError
 from periplus.settings import CrawlSettings
@@ -81,3 +83,48 @@ def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_p
         tell(data, "stop")
     with pytest.raises(BadInput, match="dance"):
         tell(data, "dance")
+
+
+def test_what_a_crawl_says_of_itself(server, fast, fake_web, tmp_path):
+    data = tmp_path / "data"
+    control = CrawlControl(data)
+    assert control.status() == {"running": False, "state": "none"}
+    with Crawler(data, fast(pages=20), fake_web.seeds) as crawler:
+        assert control.status()["running"]
+        control.pause()
+        crawler._reported = 0.0
+        crawler._listen()
+        assert control.status()["state"] == "paused"
+        control.resume()
+        crawler._listen()
+        assert control.status()["state"] == "running"
+        control.stop()
+        crawler.run()
+        pages = crawler.statistics().pages
+    found = control.status()
+    assert (found["running"], found["state"], found["pages"]) == (False, "stopped", pages)
+    for word in (control.pause, control.resume, control.stop):
+        with pytest.raises(BadInput, match="No crawl is running"):
+            word()
+
+
+def test_what_a_killed_crawl_left_deceives_nobody(server, fast, fake_web, tmp_path):
+    """A status that says 'running', a lock file and a word for it are there; the process is not."""
+    data = tmp_path / "data"
+    Crawler(data, fast(pages=5), fake_web.seeds).run()
+    control = CrawlControl(data)
+    for process in (2**22 + 1, os.getpid(), 2**70):
+        left = {"process": process, "state": "running", "statistics": _figures(control), "when": 1.0}
+        (data / "crawl" / "status.json").write_bytes(msgspec.json.encode(left) if process < 2**63 else b"{torn")
+        (data / "crawl" / ".crawl.lock").write_text(str(process))
+        (data / "crawl" / "control").write_text("pause")
+        assert not control.status()["running"]
+        with pytest.raises(BadInput, match="No crawl is running"):
+            control.pause()
+    crawler = Crawler(data, fast(pages=10))
+    crawler.run()
+    assert crawler.statistics().pages == 10
+
+
+def _figures(control: CrawlControl) -> dict:
+    return {k: v for k, v in control.status().items() if k not in ("running", "state", "when")}

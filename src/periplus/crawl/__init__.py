@@ -7,14 +7,15 @@ In: a data folder, settings and seeds. Out: visits in the page store, and statis
 
 Every outcome is a `Visit` in the store's log before the frontier learns of it. The frontier's snapshot names the
 number of visits that it reflects; after a crash the visits after it are replayed, so that only what was under way
-is fetched again. `import_warc` and `import_jsonl` write the same visits from files. `tell` lets a crawl that runs in
-another process pause, resume or stop; its figures are in `crawl/metrics.prom`, as Prometheus reads them.
+is fetched again. `import_warc` and `import_jsonl` write the same visits from files. `CrawlControl(folder)` asks a crawl
+that runs in another process how it is (`status`), and lets it `pause`, `resume` or `stop`; its figures are in
+`crawl/metrics.prom` too, as Prometheus reads them.
 
 `take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
 process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them.
 """
 
-from periplus.crawl.control import tell
+from periplus.crawl.control import CrawlControl, tell
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
 from periplus.crawl.popularity import Popularity, read_popularity
@@ -23,6 +24,7 @@ from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
 
 __all__ = [
+    "CrawlControl",
     "CrawlStatistics",
     "Crawler",
     "ImportCount",

@@ -1,31 +1,89 @@
-"""Tell a running crawl to pause, to go on or to stop, from another process: one word in a file of its folder."""
+"""Ask a running crawl how it is, and tell it to pause, to go on or to stop, from another process.
+
+A word in the file `crawl/control` is what it is told, `crawl/status.json` is what it says of itself. Whether one runs
+is known by the lock that dies with its process: files that a killed crawl left behind deceive nobody.
+"""
 
 import contextlib
+import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from periplus.crawl.status import read_status
 from periplus.errors import BadInput, FolderInUse
 from periplus.files import lock_folder, write_atomically
 
-__all__ = ["asked", "clear", "tell"]
+__all__ = ["CrawlControl", "asked", "clear", "is_running", "tell"]
 
 _FILE: Final = "control"
 _WORDS: Final = frozenset({"pause", "resume", "stop"})
+
+
+class CrawlControl:
+    """The door to the crawl of a data folder, for other processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def status(self) -> dict[str, Any]:
+        """Say how the crawl is: 'running', 'state', and the figures of `CrawlStatistics`.
+
+        Figures are the last known ones when no crawl runs, and absent when there never was one.
+        """
+        found = read_status(self._folder / "crawl")
+        running = found is not None and is_running(self._folder)
+        if found is None:
+            return {"running": running, "state": "none"}
+        figures: dict[str, Any] = msgspec.to_builtins(found.statistics)
+        return {"running": running, "state": found.state if running else "stopped", "when": found.when, **figures}
+
+    def pause(self) -> None:
+        """Let no more requests begin; raise `BadInput` when no crawl runs."""
+        tell(self._folder, "pause")
+
+    def resume(self) -> None:
+        """Let a paused crawl go on; raise `BadInput` when no crawl runs."""
+        tell(self._folder, "resume")
+
+    def stop(self) -> None:
+        """Let the crawl end in good order; raise `BadInput` when no crawl runs."""
+        tell(self._folder, "stop")
+
+
+def is_running(folder: Path) -> bool:
+    """Tell whether a crawl holds this data folder."""
+    if not (folder / "crawl").is_dir():
+        return False
+    known = read_status(folder / "crawl")
+    if known is not None and not _lives(known.process):
+        # To try a lock is to hold it for a moment, which a crawl that begins just then should not notice.
+        return False
+    try:
+        with lock_folder(folder / "crawl", "crawl"):
+            return False
+    except FolderInUse:
+        return True
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def tell(folder: Path, word: str) -> None:
     """Leave a word for the crawl that runs in a data folder; raise `BadInput` when none does."""
     if word not in _WORDS:
         raise BadInput(f"A crawl cannot be told to '{word}'.", "It can pause, resume and stop.")
-    if not (folder / "crawl").is_dir():
+    if not is_running(folder):
         raise BadInput(f"No crawl is running in {folder}.")
-    try:
-        with lock_folder(folder / "crawl", "crawl"):
-            pass
-    except FolderInUse:
-        write_atomically(folder / "crawl" / _FILE, word.encode())
-        return
-    raise BadInput(f"No crawl is running in {folder}.")
+    write_atomically(folder / "crawl" / _FILE, word.encode())
 
 
 def asked(folder: Path) -> str:

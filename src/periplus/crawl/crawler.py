@@ -13,6 +13,7 @@ from periplus.crawl.control import asked, clear
 from periplus.crawl.memory import Memory
 from periplus.crawl.metrics import as_metrics
 from periplus.crawl.statistics import CrawlStatistics, Meter
+from periplus.crawl.status import leave_status, now_status
 from periplus.crawl.visits import page_visit, plain_visit
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
@@ -66,6 +67,7 @@ class Crawler:
             raise
         self._began = self._committed = self._now()
         self._checkpointed, self._checkpoint_took = self._began, 0.0
+        self._tell("running")
 
     def _open(self, folder: Path, seeds: list[Address]) -> None:
         open_data_folder(folder, create=True)
@@ -141,8 +143,13 @@ class Crawler:
 
     def _let_go(self) -> None:
         if not self._closed:
+            self._tell("stopped")
             self._closed = True
             self._held.close()
+
+    def _tell(self, state: str) -> None:
+        self._shown = self.statistics()
+        leave_status(self._folder / "crawl", now_status(state, self._shown))
 
     def checkpoint(self) -> None:
         """Make all visits durable and write the snapshot that reflects them."""
@@ -297,8 +304,9 @@ class Crawler:
             self.stop()
         if word in ("stop", "resume"):
             clear(self._folder)
+        self._tell("stopping" if self._stops else "paused" if self._paused else "running")
         with contextlib.suppress(DiskFailed):
-            write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(self.statistics()).encode())
+            write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(self._shown).encode())
 
     def _over(self) -> bool:
         busy = self._fetcher.busy()
