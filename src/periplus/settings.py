@@ -222,6 +222,8 @@ class RankSettings(_Room, frozen=True):
 class SearchSettings(_Room, frozen=True):
     """How answers are made."""
 
+    per_host: Annotated[int, Meta(description="Results of one host among ten; 0 is no limit", ge=0)] = 2
+    similar_bits: Annotated[int, Meta(description="Simhash bits in which near-duplicates differ", ge=0, le=16)] = 3
     snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
     budget_ms: Annotated[
@@ -238,6 +240,15 @@ class ServeSettings(_Room, frozen=True):
         256
     )
     threads: Annotated[int, Meta(description="Searches that run at once; 0 is one for each core", ge=0, le=256)] = 0
+    workers: Annotated[int, Meta(description="Processes that answer; 0 is one for each core", ge=0, le=64)] = 1
+    names: Annotated[
+        tuple[str, ...], Meta(description="Host names it answers to; none is any, if not on loopback")
+    ] = ()
+    rate: Annotated[float, Meta(description="Requests a second for one address or key; 0 is no limit", ge=0)] = 50.0
+    proxied: Annotated[bool, Meta(description="Take a client's address from X-Forwarded-For")] = False
+    cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 32
+    submissions: Annotated[bool, Meta(description="Let anybody hand in sites to crawl, without a key")] = False
+    access_log: Annotated[str, Meta(description="File for one JSON line a request; no addresses, no queries")] = ""
 
 
 class Settings(_Room, frozen=True):

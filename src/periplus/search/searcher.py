@@ -3,25 +3,28 @@
 import threading
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from periplus.errors import NothingHere
-from periplus.index import Field, Index
-from periplus.kernels import invert
+from periplus.fingerprint import fingerprint_text
+from periplus.index import Index, IndexStatistics
 from periplus.query import Prepared, parse
 from periplus.rank import Ranker
 from periplus.records import Candidates, Hit, Query, ResultPage
-from periplus.search.snippets import make_snippet
+from periplus.search.arrange import Arranged, arrange, hidden_flags
+from periplus.search.dress import Dresser, Known
+from periplus.search.narrow import names_site, narrow
+from periplus.search.suggest import Suggester
 from periplus.settings import Settings
 from periplus.text import LANGUAGES
-from periplus.url import trail
 
-__all__ = ["CachedPage", "SearchStatistics", "Searcher"]
+__all__ = ["CachedPage", "FoundPage", "SearchStatistics", "Searcher"]
 
-_PLACE: Final = (1 << invert.FIELD_SHIFT) - 1
+_STEP: Final = 100
+"""Candidates are asked for in steps of this many."""
 
 
 class SearchStatistics(msgspec.Struct, frozen=True):
@@ -44,12 +47,43 @@ class CachedPage(msgspec.Struct, frozen=True):
     language: str = ""
 
 
+class FoundPage(msgspec.Struct, frozen=True):
+    """Whether one page can be found."""
+
+    indexed: bool
+    key: int
+    when: float
+
+
+class _Clock:
+    """Times the stages of one answer."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._stages: list[tuple[str, float]] = []
+
+    def passed(self, stage: str) -> None:
+        """Take note that a stage has ended."""
+        now = time.perf_counter()
+        self._stages.append((stage, now - self._last))
+        self._last = now
+
+    def whole(self) -> float:
+        """Give the seconds since it began."""
+        return time.perf_counter() - self._began
+
+    def timings(self) -> tuple[tuple[str, float], ...]:
+        """Give the seconds of each stage."""
+        return tuple(self._stages)
+
+
 class _Open:
     """One generation of the index and what belongs to it."""
 
-    def __init__(self, index: Index, settings: Settings) -> None:
+    def __init__(self, index: Index, settings: Settings, before: "_Open | None") -> None:
         self.index = index
         self.ranker = Ranker(index, settings.rank)
+        self.suggester: Suggester = Suggester(index, before.suggester if before else None)
         figures = index.statistics()
         self.statistics = SearchStatistics(figures.documents, figures.hosts, figures.newest, figures.bytes)
 
@@ -62,6 +96,7 @@ class Searcher:
         self._settings = settings
         self._lock = threading.Lock()
         self._open: _Open | None = None
+        self._known: Known = {}
         self.refresh()
 
     @classmethod
@@ -78,8 +113,9 @@ class Searcher:
             try:
                 if self._open is not None and not self._open.index.changed():
                     return False
-                before = self._open.index if self._open else None
-                self._open = _Open(Index.open(self._folder, before=before), self._settings)
+                before = self._open
+                index = Index.open(self._folder, before=before.index if before else None)
+                self._open = _Open(index, self._settings, before)
             except NothingHere:
                 return False
             return True
@@ -91,52 +127,79 @@ class Searcher:
 
     def search(self, query: Query) -> ResultPage:
         """Answer a query. Any words will do; nothing found is an answer too."""
-        began = time.perf_counter()
+        clock = _Clock()
         opened, parsed = self._open, parse(query.words)
-        most = self._settings.search.max_results
-        start, size = max(0, query.start), max(0, min(query.size, most))
         if opened is None or parsed.tree is None:
             documents = opened.index.documents if opened else 0
-            return ResultPage(query, (), 0, True, False, time.perf_counter() - began, documents, parsed.notes)
-        prepared = opened.ranker.prepare(parsed.tree, parsed.notes)
-        budget = self._settings.search.budget_ms / 1000
-        found = opened.ranker.rank(prepared, min(start + size, most), budget)
-        hits = tuple(
-            self._hit(opened, prepared, found, row, query.explain)
-            for row in range(start, min(start + size, len(found.documents)))
-        )
+            return ResultPage(query, (), 0, True, False, clock.whole(), documents, parsed.notes)
+        most = self._settings.search.max_results
+        start, size = max(0, query.start), max(0, min(query.size, most))
+        end = min(start + size, most)
+        prepared = opened.ranker.prepare(narrow(parsed.tree, query), parsed.notes)
+        clock.passed("query")
+        # Whole steps, so that every page of results is cut from the same order.
+        reach = min(most, -(-max(end, 1) // _STEP) * _STEP)
+        found = opened.ranker.rank(prepared, reach, self._settings.search.budget_ms / 1000)
+        clock.passed("rank")
+        dresser = Dresser(opened.index, prepared, found, self._known)
+        arranged = self._arrange(dresser, query, end)
+        clock.passed("arrange")
+        hits = self._hits(opened, prepared, found, dresser, arranged, query)[start:end]
+        clock.passed("snippets")
         notes = prepared.notes
         if start + size > most and found.total > most:
             notes += (f"Only the first {most:,} results are shown.",)
-        seconds = time.perf_counter() - began
-        return ResultPage(query, hits, found.total, found.exact, found.partial, seconds, opened.index.documents, notes)
-
-    def _hit(self, opened: _Open, prepared: Prepared, found: Candidates, row: int, explain: bool) -> Hit:
-        number, document = int(found.segments[row]), int(found.documents[row])
-        segment = opened.index.segments[number]
-        url = segment.string("url", document)
-        places, missing = [], []
-        for word in prepared.words:
-            known = [place for term in word.terms if (place := segment.find(term))]
-            at = [segment.positions(place, document)[0] for place in known]
-            joined = np.concatenate([np.zeros(0, np.int64), *at])
-            if len(joined) == 0:
-                missing.append(word.word)
-            places.append(joined[joined >> invert.FIELD_SHIFT == Field.BODY] & _PLACE)
-        weights = [max(word.weight, 0.01) for word in prepared.words]
-        return Hit(
-            url=url,
-            title=segment.string("title", document),
-            snippet=make_snippet(segment.text(document), places, weights, self._settings.search.snippet_chars),
-            trail=trail(url),
-            score=float(found.scores[row]),
-            key=int(segment.column("key")[document]),
-            language=LANGUAGES[int(segment.column("language")[document])],
-            fetched=float(segment.column("fetched")[document]),
-            kind=segment.string("kinds", int(segment.column("kind")[document])),
-            missing=tuple(missing),
-            reasons=opened.ranker.explain(prepared, number, document) if explain else (),
+        return ResultPage(
+            query,
+            tuple(hits),
+            found.total,
+            found.exact,
+            found.partial,
+            clock.whole(),
+            opened.index.documents,
+            notes,
+            hidden=arranged.hidden,
+            looked=arranged.looked,
+            timings=clock.timings(),
+            corrections=() if found.total else opened.suggester.corrections(query.words),
+            generation=opened.index.manifest.generation,
         )
+
+    def _arrange(self, dresser: Dresser, query: Query, wanted: int) -> Arranged:
+        settings = self._settings.search
+        folded = query.folded and settings.similar_bits
+        per_host = settings.per_host if query.folded and not names_site(query) else 0
+        bits = settings.similar_bits if folded else -1
+        return arrange(dresser.flags(), dresser.look(), wanted, hidden_flags(query.safe), per_host, bits)
+
+    def _hits(
+        self, opened: _Open, prepared: Prepared, found: Candidates, dresser: Dresser, arranged: Arranged, query: Query
+    ) -> list[Hit]:
+        """Dress the results that are asked for; those before them stand as empty places."""
+        hits: list[Any] = [None] * len(arranged.rows)
+        chars = self._settings.search.snippet_chars
+        for place in range(max(0, query.start), len(arranged.rows)):
+            row = arranged.rows[place]
+            at = (int(found.segments[row]), int(found.documents[row]))
+            reasons = opened.ranker.explain(prepared, *at) if query.explain else ()
+            hits[place] = dresser.hit(row, arranged, chars, reasons)
+        return hits
+
+    def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
+        """Complete what somebody types, from titles and hosts of the index; each with how fitting it is, up to 1."""
+        opened = self._open
+        return opened.suggester.suggest(words, size) if opened else ()
+
+    def parts(self) -> IndexStatistics | None:
+        """Say what the index is made of, for those who look after it."""
+        opened = self._open
+        return opened.index.statistics() if opened else None
+
+    def find(self, url: str) -> FoundPage:
+        """Say whether a URL, in canonical form, is in the index."""
+        key = fingerprint_text(url)
+        copy = self.cached(key)
+        return FoundPage(copy is not None, key, copy.when if copy else 0.0)
 
     def cached(self, key: int) -> CachedPage | None:
         """Give the kept text of the page with this key, if it is in the index."""

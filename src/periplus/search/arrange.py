@@ -1,0 +1,122 @@
+"""Which candidates become results, and in what order: safe search, near-duplicates folded, hosts taking turns.
+
+The order is that of the ranking, but for this: a page that says nearly the same as a better one is folded into it, and
+of ten results at most a few come from one host as long as others have some. Windows of ten are counted from the first
+result whatever page is asked for, so that pages of results always join.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.records import Flag
+
+__all__ = ["ADULT", "DECEIVES", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
+
+ADULT: Final = int(Flag.ADULT)
+DECEIVES: Final = int(Flag.ADULT | Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+_WINDOW: Final = 10
+_AHEAD: Final = 40
+"""Results of crowded hosts that may wait; with more, they are let in."""
+_ENOUGH: Final = 200
+"""Bytes of text below which only equal texts are near-duplicates: a few words are soon alike."""
+
+
+class Resemblance(NamedTuple):
+    """What near-duplicates are told by."""
+
+    simhash: int
+    length: int
+    exact: int
+    """Fingerprint of the whole text."""
+
+    def like(self, other: "Resemblance", bits: int) -> bool:
+        """Say whether two pages say nearly the same."""
+        if not self.length or not other.length:
+            return False
+        if min(self.length, other.length) < _ENOUGH:
+            return self.exact == other.exact
+        near = abs(self.length - other.length) * 4 <= max(self.length, other.length)
+        return near and (self.simhash ^ other.simhash).bit_count() <= bits
+
+
+class Look(NamedTuple):
+    """How a candidate is looked at: its host, and what it resembles."""
+
+    host: Callable[[int], str]
+    resemblance: Callable[[int], Resemblance]
+
+
+class Arranged(NamedTuple):
+    """Rows of candidates in the order of results."""
+
+    rows: list[int]
+    similar: dict[int, list[int]]
+    """Rows that were folded into a row."""
+    hidden: int
+    looked: int
+
+
+def hidden_flags(safe: int) -> int:
+    """Give the flags that safe search leaves out."""
+    return (0, ADULT, DECEIVES)[max(0, min(safe, 2))]
+
+
+def arrange(flags: npt.NDArray[np.int64], look: Look, wanted: int, barred: int, per_host: int, bits: int) -> Arranged:
+    """Put the first `wanted` results in order; `flags` are those of the candidates, best first."""
+    barred_rows = (flags & barred) != 0
+    source = iter(np.flatnonzero(~barred_rows).tolist())
+    similar: dict[int, list[int]] = {}
+    fresh = _unfolded(source, look, bits, similar)
+    rows: list[int] = []
+    waiting: deque[int] = deque()
+    while len(rows) < wanted:
+        window = _fill(fresh, waiting, look, per_host, min(_WINDOW, wanted - len(rows)))
+        rows += window
+        if not window:
+            break
+    return Arranged(rows, similar, int(barred_rows.sum()), len(flags))
+
+
+def _unfolded(source: Iterator[int], look: Look, bits: int, similar: dict[int, list[int]]) -> Iterator[int]:
+    """Give the rows that resemble no earlier one, and note those that do."""
+    known: list[tuple[int, Resemblance]] = []
+    for row in source:
+        if bits < 0:
+            yield row
+            continue
+        own = look.resemblance(row)
+        twin = next((before for before, its in known if own.like(its, bits)), None)
+        if twin is None:
+            known.append((row, own))
+            yield row
+        else:
+            similar.setdefault(twin, []).append(row)
+
+
+def _fill(fresh: Iterator[int], waiting: deque[int], look: Look, per_host: int, room: int) -> list[int]:
+    """Fill a window: those that waited first, then new ones; what would crowd it waits for the next."""
+    window: list[int] = []
+    counts: dict[str, int] = {}
+
+    def take(row: int) -> bool:
+        host = look.host(row) if per_host else ""
+        if per_host and counts.get(host, 0) >= per_host:
+            return False
+        counts[host] = counts.get(host, 0) + 1
+        window.append(row)
+        return True
+
+    for _ in range(len(waiting)):
+        row = waiting.popleft()
+        if len(window) >= room or not take(row):
+            waiting.append(row)
+    while len(window) < room and len(waiting) < _AHEAD and (row := next(fresh, -1)) >= 0:
+        if not take(row):
+            waiting.append(row)
+    while len(window) < room and waiting:
+        window.append(waiting.popleft())
+    return window
