@@ -239,6 +239,10 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """Seconds the host asked to be left alone."""
     again: bool = False
     """Whether the page was stored before, and this was another look at it."""
+    simhash: int = 0
+    """Of the main content; 0 when it says too little to compare."""
+    near_copy_of: str = ""
+    """The URL of a page that said nearly the same before."""
 
 
 class Sighting(msgspec.Struct, frozen=True, array_like=True):

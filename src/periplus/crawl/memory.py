@@ -90,7 +90,7 @@ class Memory:
         self.harvester.lists.update(state.lists)
         self.harvester.lists_of_host.update(state.lists_of_host)
         self.harvester.links_to_host.update(state.links_to_host)
-        self.originals = Originals(state.originals)
+        self.originals = Originals(state.originals, state.near)
         self.totals = state.totals
         self.passive.state = state.passive
         self.pages_of_host = state.pages_of_host
@@ -165,6 +165,7 @@ class Memory:
             seeds=seeds,
             robots=self.robots.known(now),
             originals=self.originals.urls,
+            near=self.originals.near.dump(),
             lists=tuple(self.harvester.lists),
             lists_of_host=self.harvester.lists_of_host,
             links_to_host=self.harvester.links_to_host,

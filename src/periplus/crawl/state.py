@@ -52,6 +52,8 @@ class CrawlState(msgspec.Struct, frozen=True):
     pages_of_host: dict[str, int]
     totals: Totals
     traps: TrapsState = msgspec.field(default_factory=TrapsState)
+    near: bytes = b""
+    """Simhashes of pages, and their contents."""
     passive: PassiveState = msgspec.field(default_factory=PassiveState)
 
 

@@ -5,6 +5,7 @@ import time
 from datetime import UTC
 from typing import Final
 
+from periplus.crawl.nearcopies import NearCopies, page_hash
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint
 from periplus.parse import parse
@@ -21,18 +22,27 @@ _MAX_LISTED: Final = 50_000
 class Originals:
     """Which URL has a content first. A page that names another URL as canonical speaks for that one."""
 
-    def __init__(self, urls: dict[int, str] | None = None) -> None:
+    def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
         self.urls = urls or {}
+        self.near = NearCopies(near)
 
     def copied_from(self, content: int, url: str) -> str:
         """Give the URL that already has this content, or ''."""
         original = self.urls.get(content, url)
         return original if original != url else ""
 
+    def nearly(self, value: int, url: str) -> str:
+        """Give the URL of a page with nearly this simhash, or ''."""
+        content = self.near.find(value)
+        return self.copied_from(content, url) if content is not None else ""
+
     def learn(self, visit: Visit) -> None:
         """Remember the content of a page."""
-        if visit.page is not None and not visit.copy_of and visit.content:
-            self.urls.setdefault(visit.content, _canonical(visit.page, visit.url))
+        if visit.page is None or visit.copy_of or not visit.content:
+            return
+        self.urls.setdefault(visit.content, _canonical(visit.page, visit.url))
+        if visit.simhash and not visit.near_copy_of and not (visit.again and self.near.find(visit.simhash)):
+            self.near.add(visit.simhash, visit.content)
 
 
 def _canonical(page: Page, url: str) -> str:
@@ -73,6 +83,7 @@ def page_visit(fetched: Fetched, settings: ParseSettings, originals: Originals, 
         page = read_list(fetched)
     elif not copy_of:
         page, outcome = _parse(fetched, settings)
+    value = page_hash(page) if page is not None and content else 0
     return Visit(
         url=due.address.url,
         key=due.address.key,
@@ -88,6 +99,8 @@ def page_visit(fetched: Fetched, settings: ParseSettings, originals: Originals, 
         copy_of=copy_of,
         bytes=len(fetched.body),
         hops=due.hops,
+        simhash=value,
+        near_copy_of=originals.nearly(value, due.address.url) if value else "",
     )
 
 
