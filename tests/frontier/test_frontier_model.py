@@ -12,6 +12,7 @@ from periplus.settings import FrontierSettings
 from periplus.url import address
 
 RETRYABLE = {Outcome.BUSY, Outcome.SERVER_ERROR, Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
+UNREACHABLE = {Outcome.CONNECT, Outcome.DNS}
 FAILURES = RETRYABLE | {Outcome.TLS, Outcome.BAD_RESPONSE, Outcome.FORBIDDEN_ADDRESS}
 
 
@@ -76,6 +77,10 @@ class Naive:
             host.next_time = max(host.next_time, now + pause)
         if outcome in RETRYABLE and due.attempt < self.wanted.retries:
             host.waiting[due.address.url] = (now + pause, due.rank, due.attempt + 1)
+        elif outcome in UNREACHABLE and host.failures > self.wanted.retries:
+            behind = due.rank if due.rank < -5_000 else due.rank - 10_000
+            host.waiting[due.address.url] = (now + pause, behind, 0)
+            host.given_up |= all(rank < -5_000 for _, rank, _ in host.waiting.values())
         else:
             self.finished.append(due.address.url)
         host.given_up |= host.failures >= self.wanted.max_failures
@@ -241,13 +246,13 @@ def test_replaying_the_log_gives_back_the_queues(wanted, todo, data):
         assert left(restored, now) == left(live, now)
 
 
-def left(frontier: Frontier, now: float) -> list[tuple[str, int]]:
+def left(frontier: Frontier, now: float) -> list[tuple[str, int, float]]:
     frontier.revive()
     found = []
     while (wait := frontier.wait(now)) is not None:
         now += wait
         due = frontier.next(now)
         assert due is not None
-        found.append((due.address.url, due.attempt))
+        found.append((due.address.url, due.attempt, due.rank))
         frontier.done(due, Outcome.OK, now, 0.0)
     return sorted(found)

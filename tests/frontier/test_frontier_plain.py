@@ -82,13 +82,55 @@ def test_a_host_is_given_up_and_gets_another_chance():
     for _ in range(2):
         taken = frontier.next(10.0)
         assert taken is not None
-        frontier.done(taken, Outcome.CONNECT, 10.0, 0.0)
+        frontier.done(taken, Outcome.TIMEOUT, 10.0, 0.0)
     assert frontier.wait(10.0) is None
     assert (frontier.statistics().given_up, frontier.statistics().waiting) == (1, 0)
     frontier = Frontier.load(frontier.dump(), FrontierSettings(delay=0.0, max_failures=2))
     frontier.revive()
     assert frontier.statistics().waiting == 2
     assert len(order_of(frontier, 10.0, 2)) == 2
+
+
+def test_a_host_that_cannot_be_reached_keeps_its_urls():
+    """A DNS outage lasts longer than all tries: the host is given up for this run, and nothing is lost."""
+    wanted = FrontierSettings(delay=0.0, retries=2, back_off=1.0)
+    frontier = Frontier(wanted)
+    frontier.add([due(f"http://a.test/{n}") for n in range(4)])
+    snapshot, log, now = frontier.dump(), [], 10.0
+    while (wait := frontier.wait(now)) is not None:
+        now += wait
+        taken = frontier.next(now)
+        assert taken is not None
+        frontier.done(taken, Outcome.DNS, now, 0.0)
+        log.append((taken, Outcome.DNS, now, 0.0))
+    assert len(log) == wanted.max_failures
+    assert frontier.statistics().given_up == 1
+    again = Frontier.load(snapshot, wanted)
+    for ended in log:
+        again.replay(*ended)
+    again.forget_busy()
+    for recovered in (frontier, again):
+        recovered.revive()
+        assert recovered.statistics().waiting == 4
+        taken = recovered.next(now + 700)
+        assert taken is not None
+        recovered.done(taken, Outcome.CONNECT, now + 700, 0.0)
+        # One try in a run is enough to see that it is still so.
+        assert recovered.wait(now + 700) is None
+        recovered.revive()
+        assert len(order_of(recovered, now + 2000, 4)) == 4
+
+
+def test_a_port_that_refuses_does_not_cost_its_host():
+    frontier = Frontier(FrontierSettings(delay=0.0, retries=1, back_off=0.0))
+    frontier.add([due("http://a.test:81/", 9.0), *(due(f"http://a.test/{n}") for n in range(9))])
+    asked = []
+    while (taken := frontier.next(10.0)) is not None:
+        asked.append(taken.address.port)
+        frontier.done(taken, Outcome.CONNECT if taken.address.port == 81 else Outcome.OK, 10.0, 0.0)
+    assert asked == [81, 81, *[80] * 9, 81, 81]
+    frontier.revive()
+    assert frontier.statistics().waiting == 1
 
 
 def test_what_is_not_under_way_cannot_end():

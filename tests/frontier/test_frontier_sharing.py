@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile
 from periplus.frontier import Frontier
-from periplus.frontier import frontier as frontier_module
+from periplus.frontier import queues as queues_module
 from periplus.frontier.sharing import penalty
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
@@ -110,14 +110,14 @@ def test_another_hosts_turn_is_asked_for_and_counts():
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(frontier_module, "_ENTRY_BYTES", 20_000)  # 1 MB holds 50
+    monkeypatch.setattr(queues_module, "_ENTRY_BYTES", 20_000)  # 1 MB holds 50
 
 
 def test_what_memory_does_not_hold_waits_on_disk(tmp_path: Path, little_memory):
     frontier = Frontier(FrontierSettings(delay=0, memory_mb=1), tmp_path / "spill")
     for start in range(0, 2000, 40):
         frontier.add([due(f"http://h{n % 7}.test/{n}", n % 97) for n in range(start, start + 40)])
-        assert frontier._here <= 50
+        assert frontier._queues._here <= 50
     found = frontier.statistics()
     assert (found.waiting, found.dropped) == (2000, 0)
     assert found.spilled >= 1950

@@ -34,6 +34,8 @@ _REFUSALS: Final = 500
 """Most URLs that one step takes from the frontier."""
 _REPORT: Final = 1.0
 """Seconds between two looks at what another process asks for."""
+_REVIVE: Final = 3_600.0
+"""Seconds after which hosts that could not be reached are tried again in the same run."""
 _CHECKPOINT_SHARE: Final = 20
 """Snapshots take at most one part in this many of the time."""
 
@@ -67,6 +69,7 @@ class Crawler:
             raise
         self._began = self._committed = self._now()
         self._checkpointed, self._checkpoint_took = self._began, 0.0
+        self._revived = self._began
         self._tell("running")
 
     def _open(self, folder: Path, seeds: list[Address]) -> None:
@@ -288,6 +291,9 @@ class Crawler:
         if now - self._reported >= _REPORT:
             self._reported = now
             self._listen()
+        if now - self._revived >= _REVIVE:
+            self._revived = now
+            self._memory.frontier.revive()
         pause = max(limits.checkpoint_seconds, self._checkpoint_took * _CHECKPOINT_SHARE)
         if now - self._checkpointed >= pause:
             self.checkpoint()

@@ -1,6 +1,7 @@
 """The frontier: per-host queues, a heap of hosts by the time they may be asked, and the set of all URLs seen."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from heapq import heapify, heappop, heappush, nlargest
 from pathlib import Path
 from typing import Final
@@ -9,21 +10,18 @@ import numpy as np
 
 from periplus.frontier.groups import Groups
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
+from periplus.frontier.queues import Queues
 from periplus.frontier.records import Entry, FrontierStatistics, Host, Place, Snapshot, pack, unpack
+from periplus.frontier.replaying import Tries, mark_of, tried
 from periplus.frontier.seen import SeenSet
 from periplus.frontier.sharing import count_request, is_deferred, unknown_to_all
-from periplus.frontier.spill import SpillFolder
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
 __all__ = ["Frontier"]
 
-_ENTRY_BYTES: Final = 350
-"""What a waiting URL takes in memory, about."""
 _TURN_OF_DEFERRED: Final = 20
-_SPILL_SHARE: Final = 0.25
-"""How much of the memory is freed at once."""
 
 
 class Frontier:
@@ -37,21 +35,15 @@ class Frontier:
         self._ready: list[Place] = []
         self._deferred: list[Place] = []
         self._groups = Groups(settings)
-        self._spill = SpillFolder(spill) if spill is not None else None
-        self._most = settings.memory_mb * 1_000_000 // _ENTRY_BYTES
-        self._here = 0
-        """URLs that wait in memory, and on disk."""
-        self._there = 0
+        self._queues = Queues(settings.memory_mb, spill)
         self._requests = 0
         self._seen = SeenSet()
         self._now = 0.0
         self._order = 0
-        self._waiting = 0
         self._busy = 0
-        self._given_up = 0
         self._retries = 0
         self._dropped = 0
-        self._replayed: dict[str, dict[str, int]] = {}
+        self._tries = Tries()
 
     def add(self, dues: Iterable[Due]) -> int:
         """Queue the dues whose URL was never added before; give their number."""
@@ -61,19 +53,17 @@ class Frontier:
         for place in self._seen.unseen([due.address.key for due in batch]):
             due = batch[place]
             host = self._host(due.address.host)
-            if self._spill is None and len(host) >= self._settings.per_host:
+            if not self._queues.on_disk and len(host) >= self._settings.per_host:
                 self._dropped += 1
                 continue
-            self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, due.attempt, due.hops))
+            self._queues.push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, due.attempt, due.hops))
             keys.append(due.address.key)
             touched[host.name] = host
         self._seen.update(keys)
         for host in touched.values():
-            if len(host.queue) > self._settings.per_host:
-                self._spill_some(host, len(host.queue) // 2)
+            self._queues.limit(host, self._settings.per_host)
             self._schedule(host)
-        if self._here > self._most:
-            self._spill_most()
+        self._queues.fit(self._hosts.values())
         return len(keys)
 
     def add_again(self, dues: Iterable[Due]) -> None:
@@ -86,7 +76,7 @@ class Frontier:
             waiting = {entry.url for entry in host.queue}
             for due in batch:
                 if due.address.url not in waiting:
-                    self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
+                    self._queues.push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
             self._seen.update([batch[at].address.key for at in self._seen.unseen([d.address.key for d in batch])])
             self._schedule(host)
 
@@ -107,8 +97,7 @@ class Frontier:
                     continue
                 host.ready = None
                 if self._groups.enter(host):
-                    self._ripen(host, now)
-                    return self._take(host)
+                    return self._take(host, now)
         return None
 
     def wait(self, now: float) -> float | None:
@@ -131,36 +120,40 @@ class Frontier:
         delay: float | None = None,
         ip: str = "",
     ) -> None:
-        """Free the host of `due`, say when it may be asked again, and queue the URL again if the failure may pass."""
+        """Free the host of `due`, say when it may be asked again, and queue the URL again if the failure may pass.
+
+        A host that cannot be reached, whatever it is asked for, is given up for this run, and keeps its URLs.
+        """
         host, entry = self._return(due, now)
         host.ip = ip or host.ip
         pause = self._account(host, outcome, now, elapsed, retry_after, delay)
-        if outcome in RETRYABLE and entry.attempt < self._settings.retries:
-            self._retries += 1
-            self._waiting += not host.given_up
-            self._here += 1
-            heappush(host.later, (now + pause, entry._replace(attempt=entry.attempt + 1)))
+        again = tried(entry, mark_of(host, outcome, self._settings), self._settings.retries)
+        if again is not None:
+            self._retries += again.attempt > 0
+            self._queues.push_later(host, again, now + pause)
+            if again.attempt == 0 and not host.is_hopeful():
+                self._queues.give_up(host)
         self._schedule(host)
 
     def defer(self, due: Due, now: float, elapsed: float, delay: float | None = None) -> None:
         """Give `due` back unfetched after another request to its host (for robots.txt) that took `elapsed`."""
         host, entry = self._return(due, now)
         self._account(host, Outcome.OK, now, elapsed, None, delay)
-        self._push(host, entry)
+        self._queues.push(host, entry)
         self._schedule(host)
 
     def park(self, due: Due, now: float) -> None:
         """Give `due` back and leave its host alone for the rest of this run: it has had its share."""
         host, entry = self._return(due, now)
-        self._push(host, entry)
-        self._give_up(host)
+        self._queues.push(host, entry)
+        self._queues.give_up(host)
         self._schedule(host)
 
     def postpone(self, due: Due, now: float, seconds: float) -> None:
         """Give `due` back unfetched, and leave its host alone for so long."""
         host, entry = self._return(due, now)
         host.next_time = max(host.next_time, now + seconds)
-        self._push(host, entry)
+        self._queues.push(host, entry)
         self._schedule(host)
 
     def hold(self, name: str, now: float) -> float:
@@ -187,16 +180,14 @@ class Frontier:
     def replay(self, due: Due, outcome: Outcome, now: float, elapsed: float, retry_after: float | None = None) -> None:
         """Take note of a fetch that ended after the snapshot was written; `forget_busy` then settles the queues."""
         host = self._host(due.address.host)
-        tries = self._replayed.setdefault(host.name, {})
-        again = outcome in RETRYABLE
-        tries[due.address.url] = tries.get(due.address.url, 0) + (1 if again else 1 << 30)
         self._now = max(self._now, now)
         self._account(host, outcome, now, elapsed, retry_after, None)
+        self._tries.note(host, due.address.url, outcome, self._settings)
         if not self._seen.unseen([due.address.key]):
             return
         self._seen.update([due.address.key])
-        if again:
-            self._push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
+        if outcome in RETRYABLE:
+            self._queues.push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
 
     def forget_busy(self, now: float = 0.0) -> None:
         """After recovery: put what was under way back into its queue, less what `replay` has shown to be done."""
@@ -208,21 +199,19 @@ class Frontier:
             host.ready = None
             if host.busy is not None:
                 self._busy -= 1
-                self._push(host, host.busy)
+                self._queues.push(host, host.busy)
                 host.busy = None
-            if host.name in self._replayed:
-                self._settle(host, self._replayed[host.name])
+            if host.name in self._tries:
+                self._queues.replace(host, partial(self._tries.left, host.name, self._settings.retries))
             self._schedule(host)
-        self._replayed = {}
+        self._tries = Tries()
 
     def revive(self) -> None:
         """Give every host that was given up one more chance, as a new run does."""
         for host in self._hosts.values():
             if host.given_up:
-                host.given_up = False
                 host.failures = min(host.failures, self._settings.max_failures - 1)
-                self._given_up -= 1
-                self._waiting += len(host)
+                self._queues.revive(host)
                 self._schedule(host)
 
     def slowest(self, count: int) -> list[tuple[str, float]]:
@@ -232,21 +221,20 @@ class Frontier:
     def statistics(self) -> FrontierStatistics:
         """Say how the frontier is."""
         return FrontierStatistics(
-            waiting=self._waiting,
+            waiting=self._queues.waiting,
             busy=self._busy,
             hosts=len(self._hosts),
             seen=len(self._seen),
             retries=self._retries,
-            given_up=self._given_up,
+            given_up=self._queues.given_up,
             dropped=self._dropped,
             deferred=len(self._deferred),
-            spilled=self._there,
+            spilled=self._queues.there,
         )
 
     def dump(self) -> bytes:
         """Write everything down, politeness and what is under way included."""
-        if self._spill is not None:
-            self._spill.sync()
+        self._queues.sync()
         seen = self._seen.keys().astype("<u8").tobytes()
         hosts = list(self._hosts.values())
         return pack(Snapshot(self._now, self._order, self._retries, self._dropped, hosts, seen, self._requests))
@@ -256,8 +244,7 @@ class Frontier:
         """Read what `dump` wrote; raise `CorruptFile` for anything else."""
         snapshot = unpack(data)
         frontier = cls(settings, spill)
-        if frontier._spill is not None:
-            frontier._spill.check(snapshot.hosts)
+        frontier._queues.count(snapshot.hosts)
         frontier._now, frontier._order = snapshot.now, snapshot.order
         frontier._retries, frontier._dropped = snapshot.retries, snapshot.dropped
         frontier._requests = snapshot.requests
@@ -265,10 +252,6 @@ class Frontier:
         frontier._hosts = {host.name: host for host in snapshot.hosts}
         for host in snapshot.hosts:
             frontier._busy += host.busy is not None
-            frontier._given_up += host.given_up
-            frontier._waiting += 0 if host.given_up else len(host)
-            frontier._there += sum(chunk.urls for chunk in host.spilled)
-            frontier._here += len(host.queue) + len(host.later)
             frontier._groups.restore(host)
             if host.ready is not None:
                 (frontier._deferred if host.deferred else frontier._ready).append(host.ready)
@@ -280,8 +263,7 @@ class Frontier:
 
     def close(self) -> None:
         """Let go of the spill file, where there is one."""
-        if self._spill is not None:
-            self._spill.close()
+        self._queues.close()
 
     def _host(self, name: str) -> Host:
         host = self._hosts.get(name)
@@ -293,22 +275,9 @@ class Frontier:
         self._order += 1
         return self._order
 
-    def _push(self, host: Host, entry: Entry) -> None:
-        heappush(host.queue, entry)
-        self._here += 1
-        self._waiting += not host.given_up
-
-    def _ripen(self, host: Host, now: float) -> None:
-        while host.later and host.later[0][0] <= now:
-            heappush(host.queue, heappop(host.later)[1])
-
-    def _take(self, host: Host) -> Due:
-        while host.spilled and (not host.queue or host.spilled[0].falling < host.queue[0].falling):
-            self._read_back(host)
-        entry = heappop(host.queue)
+    def _take(self, host: Host, now: float) -> Due:
+        entry = self._queues.pop(host, now)
         host.busy = entry
-        self._here -= 1
-        self._waiting -= 1
         self._busy += 1
         return Due(address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
 
@@ -345,14 +314,8 @@ class Frontier:
         if outcome in RETRYABLE and outcome is not Outcome.SERVER_ERROR:
             host.next_time = max(host.next_time, now + pause)
         if host.failures >= self._settings.max_failures:
-            self._give_up(host)
+            self._queues.give_up(host)
         return pause
-
-    def _give_up(self, host: Host) -> None:
-        if not host.given_up:
-            host.given_up = True
-            self._given_up += 1
-            self._waiting -= len(host)
 
     def _schedule(self, host: Host) -> None:
         """Give a host its place among those that may be asked, or none."""
@@ -365,36 +328,3 @@ class Frontier:
         host.ready = (soonest, host.best(), self._count(), host.name)
         host.deferred = is_deferred(host, self._requests, self.reputation(host.name), self._settings)
         heappush(self._deferred if host.deferred else self._ready, host.ready)
-
-    def _spill_most(self) -> None:
-        """Send the least promising URLs of the longest queues to disk, until a good part of the memory is free."""
-        goal = int(self._most * (1 - _SPILL_SHARE))
-        for host in nlargest(1_000, self._hosts.values(), key=lambda host: len(host.queue)):
-            if self._spill is None or self._here <= goal or len(host.queue) < 2:
-                return
-            self._spill_some(host, max(1, len(host.queue) // 4))
-
-    def _spill_some(self, host: Host, kept: int) -> None:
-        if self._spill is not None:
-            moved = self._spill.spill(host, kept)
-            self._here -= moved
-            self._there += moved
-
-    def _read_back(self, host: Host) -> None:
-        assert self._spill is not None
-        moved = self._spill.read_back(host)
-        self._here += moved
-        self._there -= moved
-
-    def _settle(self, host: Host, tries: dict[str, int]) -> None:
-        """Drop from a host's queue what was done, and count the tries of the rest."""
-        before = len(host)
-        while host.spilled:
-            self._read_back(host)
-        host.queue = [entry for entry in host.after(tries) if entry.attempt <= self._settings.retries]
-        heapify(host.queue)
-        host.later = []
-        self._here -= before - len(host)
-        if not host.given_up:
-            self._waiting -= before - len(host)
-        host.ready = None

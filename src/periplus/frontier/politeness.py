@@ -7,10 +7,13 @@ from periplus.frontier.records import Host
 from periplus.records import Outcome
 from periplus.settings import FrontierSettings
 
-__all__ = ["FAILURES", "RETRYABLE", "back_off", "gap"]
+__all__ = ["FAILURES", "RETRYABLE", "UNREACHABLE", "back_off", "gap"]
 
 RETRYABLE: Final = frozenset((Outcome.BUSY, Outcome.SERVER_ERROR, Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS))
 """Reasons that may pass."""
+
+UNREACHABLE: Final = frozenset((Outcome.CONNECT, Outcome.DNS))
+"""Reasons that lie with the host or the network, whichever page is asked for."""
 
 FAILURES: Final = RETRYABLE | {Outcome.TLS, Outcome.BAD_RESPONSE, Outcome.FORBIDDEN_ADDRESS}
 """What counts against a host; anything else shows that it is alive."""

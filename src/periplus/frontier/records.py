@@ -13,6 +13,8 @@ __all__ = ["Chunk", "Entry", "FrontierStatistics", "Host", "Place", "Snapshot", 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIFRON"
 _VERSION: Final = 1
+_BEHIND: Final = 10_000.0
+"""More than any crawl rank differs from another."""
 
 
 Place = tuple[float, float, int, str]
@@ -29,6 +31,10 @@ class Entry(NamedTuple):
     depth: int = 0
     attempt: int = 0
     hops: int = 0
+
+    def behind(self) -> "Entry":
+        """Give the same URL, behind all others of its host that are not."""
+        return self if self.falling >= _BEHIND / 2 else self._replace(falling=self.falling + _BEHIND)
 
 
 class Chunk(NamedTuple):
@@ -91,10 +97,15 @@ class Host(msgspec.Struct, array_like=True):
             return self.queue[0].falling
         return self.spilled[0].falling if self.spilled else self.later[0][1].falling
 
-    def after(self, tries: dict[str, int]) -> list[Entry]:
-        """Give all that waits in memory, with more tries counted."""
-        waiting = (*self.queue, *(entry for _, entry in self.later))
-        return [entry._replace(attempt=entry.attempt + tries.get(entry.url, 0)) for entry in waiting]
+    def is_hopeful(self) -> bool:
+        """Tell whether something waits that has not been put behind all others."""
+        bests = [self.queue[0].falling] if self.queue else []
+        bests += [chunk.falling for chunk in self.spilled[:1]]
+        return min((*bests, *(entry.falling for _, entry in self.later)), default=_BEHIND) < _BEHIND / 2
+
+    def entries(self) -> list[Entry]:
+        """Give all that waits in memory."""
+        return [*self.queue, *(entry for _, entry in self.later)]
 
     def __len__(self) -> int:
         return len(self.queue) + len(self.later) + sum(chunk.urls for chunk in self.spilled)
