@@ -10,12 +10,25 @@ The same folder can be read while it is written. Every whole visit survives a ki
     for visit in store.visits(): ...
     store.find(visit.key); store.response(visit)
 
+A crawl in several shards has a store for each: `store`, `store/shard-01` and so on (`part_folder`). Opening `store` for
+reading gives all of them as one, in an order that `store/order.bin` keeps.
+
 Also here, because this room owns the compressors: `read_warc` (anybody's WARC files), `open_text` (lines of plain,
 gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
 """
 
 from periplus.store.compression import compress, decompress, open_text
+from periplus.store.joined import part_folder
 from periplus.store.pages import PageStore, StoreStatistics
 from periplus.store.warc_read import WarcPage, read_warc
 
-__all__ = ["PageStore", "StoreStatistics", "WarcPage", "compress", "decompress", "open_text", "read_warc"]
+__all__ = [
+    "PageStore",
+    "StoreStatistics",
+    "WarcPage",
+    "compress",
+    "decompress",
+    "open_text",
+    "part_folder",
+    "read_warc",
+]

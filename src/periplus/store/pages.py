@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 from periplus.errors import CorruptFile, DataError, NothingHere
 from periplus.records import Fetched, Visit
@@ -39,9 +39,16 @@ class PageStore:
 
     @classmethod
     def open(cls, folder: Path, settings: StoreSettings, *, write: bool = False) -> Self:
-        """Open a store. For writing it is made when absent, and put right after a crash."""
+        """Open a store. For writing it is made when absent, and put right after a crash.
+
+        For reading, the stores of all shards beneath it are one.
+        """
         if write:
             return cls(folder, Writer(folder, settings))
+        from periplus.store.joined import JoinedStore, part_folders
+
+        if part_folders(folder):
+            return cast(Self, JoinedStore(folder))
         if read_manifest(folder) is None and not log_files(folder):
             raise NothingHere(f"There are no pages in {folder}.", "Crawl or import some first.")
         return cls(folder, None)

@@ -1,0 +1,105 @@
+"""Stores of several shards read as one: every visit once, in one order for everybody, also while they grow."""
+
+import errno
+import os
+import random
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from made_visits import fetched, visit
+
+from periplus.errors import CorruptFile, NewerFormat
+from periplus.settings import StoreSettings
+from periplus.store import PageStore, part_folder
+
+WANTED = StoreSettings(rotate_bytes=65_536)
+
+
+def open_parts(folder, count):
+    return [PageStore.open(part_folder(folder, number), WANTED, write=True) for number in range(count)]
+
+
+def test_all_is_read_once_in_an_order_that_stays(tmp_path):
+    chance, parts = random.Random(5), open_parts(tmp_path, 3)
+    early = PageStore.open(tmp_path, WANTED)
+    known: list[str] = []
+    for n in range(600):
+        chance.choice(parts).append(visit(n), fetched(n))
+        if chance.random() < 0.05:
+            for part in parts:
+                part.flush()
+            # A reader that follows, one that begins anew, and one in the middle see the same.
+            known += [one.url for one in early.visits(len(known))]
+            assert [one.url for one in PageStore.open(tmp_path, WANTED).visits()] == known
+            middle = chance.randint(0, len(known))
+            assert [one.url for one in early.visits(middle)] == known[middle:]
+    for part in parts:
+        part.close()
+    known += [one.url for one in early.visits(len(known))]
+    assert sorted(known) == sorted(visit(n).url for n in range(600))
+    assert early.statistics().visits == early.statistics().pages == 600
+    assert list(early.visits(600)) == list(early.visits(10**9)) == []
+
+
+def test_pages_and_responses_are_found_in_every_part(tmp_path):
+    parts = open_parts(tmp_path, 3)
+    for n in range(60):
+        parts[n % 3].append(visit(n), fetched(n, b"body %d" % n * 30))
+    parts[0].append(msgspec.structs.replace(visit(7), when=visit(7).when + 9), fetched(7, b"newer"))
+    for part in parts:
+        part.close()
+    with PageStore.open(tmp_path, WANTED) as store:
+        for n in range(60):
+            found = store.find(visit(n).key)
+            assert found is not None
+            assert store.response(found).body == (b"newer" if n == 7 else b"body %d" % n * 30)
+        assert store.find(12345) is None
+
+
+def test_a_shard_that_comes_later_is_read_too(tmp_path):
+    first, second = open_parts(tmp_path, 2)
+    first.append(visit(1))
+    first.flush()
+    store = PageStore.open(tmp_path, WANTED)
+    assert len(list(store.visits())) == 1
+    third = PageStore.open(part_folder(tmp_path, 2), WANTED, write=True)
+    third.append(visit(3))
+    second.append(visit(2))
+    for part in (first, second, third):
+        part.close()
+    assert {one.url for one in store.visits(1)} == {visit(2).url, visit(3).url}
+
+
+def test_what_is_torn_or_damaged(tmp_path):
+    for part, n in zip(open_parts(tmp_path, 2), range(2), strict=True):
+        part.append(visit(n))
+        part.close()
+    urls = [one.url for one in PageStore.open(tmp_path, WANTED).visits()]
+    path = tmp_path / "order.bin"
+    good = path.read_bytes()
+    for torn in (good[:-3], good + b"x", good[:-16], good[:5], b""):
+        path.write_bytes(torn)
+        assert sorted(one.url for one in PageStore.open(tmp_path, WANTED).visits()) == sorted(urls)
+    path.write_bytes(good[:14] + bytes([good[14] ^ 1]) + good[15:])
+    with pytest.raises(CorruptFile, match=r"order\.bin is damaged at byte 12"):
+        list(PageStore.open(tmp_path, WANTED).visits())
+    path.write_bytes(good[:8] + b"\x09\0\0\0" + good[12:])
+    with pytest.raises(NewerFormat, match="format 9"):
+        list(PageStore.open(tmp_path, WANTED).visits())
+    path.write_bytes(b"something else altogether")
+    with pytest.raises(CorruptFile, match="not an order"):
+        list(PageStore.open(tmp_path, WANTED).visits())
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    for part in open_parts(tmp_path, 2):
+        part.append(visit(1))
+        part.close()
+
+    def refuse(path, *rest):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr("periplus.store.order.os", SimpleNamespace(**{**vars(os), "open": refuse}))
+    assert len(list(PageStore.open(tmp_path, WANTED).visits())) == 2
+    assert not (tmp_path / "order.bin").exists()
