@@ -208,6 +208,8 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of `Flag`."""
     reasons: tuple[str, ...] = ()
     """One line for each flag, for people."""
+    changed: tuple[float, ...] = ()
+    """Of a list: when each link's page was changed last, in seconds since 1970, 0.0 where it does not say."""
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):

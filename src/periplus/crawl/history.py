@@ -1,5 +1,9 @@
-"""What the store knows of pages seen before: how often they were looked at and had changed, and what is due again."""
+"""What the store knows of pages seen before: how often they were looked at and had changed, and what is due again.
 
+Sitemaps and feeds that give dates pull a page forward: one that its site says was changed since we looked is due now.
+"""
+
+from collections import Counter
 from typing import Final
 
 import msgspec
@@ -7,7 +11,7 @@ import numpy as np
 
 from periplus.errors import BadUrl
 from periplus.frontier import best_frequencies, change_rates
-from periplus.records import LIST_KIND, Due, Outcome, Visit
+from periplus.records import LIST_KIND, Due, Outcome, Page, Visit
 from periplus.store import PageStore
 from periplus.url import address
 
@@ -16,6 +20,12 @@ __all__ = ["History", "Seen", "read_history", "seen_once"]
 _PRIOR: Final = 1 / (30 * 86_400.0)
 """Changes a second of a page that was seen once: one a month."""
 _DAY: Final = 86_400.0
+_LIST_AGE: Final = 3_600.0
+"""Sitemaps and feeds are looked at again after this long."""
+_HINTED: Final = 1_000.0
+"""Crawl rank of what a site says has changed; lists, which say so, come before."""
+_STAMPED: Final = 20
+"""A list that gives so many pages the same date, and most of them, tells when it was made itself."""
 
 
 class Seen(msgspec.Struct):
@@ -32,6 +42,10 @@ class Seen(msgspec.Struct):
     """Looks after the first."""
     changes: int = 0
     seconds: float = 0.0
+    is_list: bool = False
+    """Whether it is a sitemap or a feed."""
+    hinted: float = 0.0
+    """When its site says that it was changed last."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -53,12 +67,34 @@ class History:
             self.pages.pop(visit.key, None)
         elif visit.outcome is Outcome.NOT_MODIFIED and known is not None:
             self._look(known, visit.when, changed=False)
-        elif visit.outcome is Outcome.OK and visit.page is not None and visit.page.kind != LIST_KIND:
+        elif visit.outcome is Outcome.OK and visit.page is not None:
             if known is None:
                 self.pages[visit.key] = known = Seen(visit.url, visit.when, visit.content, visit.depth)
             else:
                 self._look(known, visit.when, changed=visit.content != known.content)
             known.content, known.etag, known.modified = visit.content, visit.etag, visit.modified
+            known.is_list = visit.page.kind == LIST_KIND
+            self.hear(visit.page)
+
+    def hear(self, page: Page) -> list[Due]:
+        """Take note of the dates that a list gives; give the pages that were changed since we looked."""
+        common = Counter(page.changed).most_common(1) if page.kind == LIST_KIND else []
+        if not common or (common[0][1] >= _STAMPED and common[0][1] * 2 > len(page.changed)):
+            return []
+        found = []
+        for link, when in zip(page.links, page.changed, strict=False):
+            known = self._known(link.url, page.url) if when else None
+            if known is not None:
+                known.hinted = max(known.hinted, when)
+                found.append(known)
+        return [due for due in map(_hinted_due, found) if due is not None]
+
+    def _known(self, url: str, base: str) -> Seen | None:
+        try:
+            known = self.pages.get(address(url, base).key)
+        except BadUrl:
+            return None
+        return known if known is not None and not known.is_list else None
 
     def _look(self, known: Seen, when: float, changed: bool) -> None:
         known.visits += 1
@@ -67,21 +103,45 @@ class History:
         known.when = max(known.when, when)
 
     def due(self, now: float, per_day: int) -> list[Due]:
-        """Give the pages whose turn it is, the longest overdue first, when `per_day` looks are to be shared out."""
-        pages = list(self.pages.values())
-        table = np.array([(p.visits, p.changes, p.seconds, p.when, p.depth) for p in pages], np.float64).reshape(-1, 5)
-        rates = change_rates(table[:, 0], table[:, 1], table[:, 2], _PRIOR)
-        # Pages near the seeds are the ones that people look at.
-        frequencies = best_frequencies(rates, 1.0 / (1.0 + table[:, 4]), per_day / _DAY)
-        late = (now - table[:, 3]) * frequencies - 1.0
-        order = np.argsort(-late, kind="stable")
-        found = []
-        for place in order[: min(per_day, int((late >= 0).sum()))].tolist():
-            try:
-                found.append(Due(address(pages[place].url), pages[place].depth, float(late[place])))
-            except BadUrl:
-                continue
-        return found
+        """Give what to look at again, when `per_day` looks are to be shared out: lists, then pages, the latest first.
+
+        Pages whose site says that they have changed go before those that only may have.
+        """
+        lists = [known for known in self.pages.values() if known.is_list and now - known.when >= _LIST_AGE]
+        pages = [known for known in self.pages.values() if not known.is_list]
+        asked = [_due(known, 2 * _HINTED) for known in lists]
+        asked += [_due(pages[place], rank) for place, rank in _worth(pages, now, per_day)]
+        return [due for due in asked if due is not None]
+
+
+def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float]]:
+    """Give the places of pages that are worth a look now, the most worth first, each with its rank."""
+    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted) for p in pages]
+    visits, changes, seconds, when, depth, hinted = np.array(rows, np.float64).reshape(-1, 6).T
+    rates = change_rates(visits, changes, seconds, _PRIOR)
+    # Pages near the seeds are the ones that people look at.
+    weights = 1.0 / (1.0 + depth)
+    frequencies = best_frequencies(rates, weights, per_day / _DAY)
+    late = (now - when) * frequencies - 1.0
+    known = hinted > when
+    # What a look gives: the time that the page will then be fresh, times the chance that it is not.
+    since = rates * np.maximum(now - when, 0.0)
+    worth = weights / np.maximum(rates, 1e-12) * np.where(known, 1.0, 1.0 - (1.0 + since) * np.exp(-since))
+    due = np.flatnonzero(known | (late >= 0))
+    best = due[np.argsort(-worth[due], kind="stable")][:per_day]
+    return [(place, _HINTED if known[place] else float(late[place])) for place in best.tolist()]
+
+
+def _due(known: Seen, rank: float) -> Due | None:
+    try:
+        return Due(address(known.url), known.depth, rank)
+    except BadUrl:
+        return None
+
+
+def _hinted_due(known: Seen) -> Due | None:
+    """Give a page that was changed since we looked, by its site's own word."""
+    return _due(known, _HINTED) if known.hinted > known.when else None
 
 
 def seen_once(visit: Visit) -> Seen:

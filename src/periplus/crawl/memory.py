@@ -131,6 +131,8 @@ class Memory:
         totals.fetched += visit.outcome is not Outcome.ROBOTS
         totals.bytes += visit.bytes
         totals.copies += bool(visit.copy_of)
+        if visit.page is not None and visit.page.changed:
+            self.frontier.add_again(self.history.hear(visit.page)[: self.settings.crawl.recrawl_per_day])
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)

@@ -5,12 +5,14 @@ import time
 from datetime import UTC
 from typing import Final
 
+import msgspec
+
 from periplus.crawl.nearcopies import NearCopies, page_hash
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint
 from periplus.parse import parse
 from periplus.records import LIST_KIND, Due, Fetched, Link, Outcome, Page, Visit
-from periplus.robots import read_feed, read_sitemap
+from periplus.robots import read_sitemap
 from periplus.settings import ParseSettings
 from periplus.url import address
 
@@ -107,6 +109,8 @@ def page_visit(fetched: Fetched, settings: ParseSettings, originals: Originals, 
 def _parse(fetched: Fetched, settings: ParseSettings) -> tuple[Page | None, Outcome]:
     try:
         page = parse(fetched, settings)
+        if page is not None and page.kind == LIST_KIND:
+            page = _with_dates(page, fetched)
     except Exception:
         # A reader never raises by its contract; should it, one page must not end a crawl of millions.
         return None, Outcome.BAD_RESPONSE
@@ -116,14 +120,27 @@ def _parse(fetched: Fetched, settings: ParseSettings) -> tuple[Page | None, Outc
 def read_list(fetched: Fetched) -> Page:
     """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
     found = read_sitemap(fetched.body)
-    pages = found.pages or read_feed(fetched.body)
     return Page(
         url=fetched.due.address.url,
-        links=tuple(Link(url) for url in pages[:_MAX_LISTED]),
+        links=tuple(Link(url) for url in found.pages[:_MAX_LISTED]),
         kind=LIST_KIND,
         noindex=True,
         feeds=found.sitemaps[:_MAX_LISTED],
+        changed=found.changed[:_MAX_LISTED],
     )
+
+
+def _with_dates(page: Page, fetched: Fetched) -> Page:
+    """Add the dates of its entries to a feed that was found as an ordinary page."""
+    found = read_sitemap(fetched.body)
+    dates: dict[str, float] = {}
+    for url, when in zip(found.pages, found.changed, strict=False):
+        try:
+            dates[address(url, page.url).url] = when
+        except BadUrl:
+            continue
+    changed = tuple(dates.get(link.url, 0.0) for link in page.links)
+    return msgspec.structs.replace(page, changed=changed) if any(changed) else page
 
 
 def retry_after(fetched: Fetched) -> float | None:

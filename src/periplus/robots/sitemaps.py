@@ -3,6 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
+from periplus.robots.dates import moment
 from periplus.robots.feeds import FeedLinks
 from periplus.robots.xmlwalk import bounded_body, walk
 
@@ -25,6 +26,8 @@ class Sitemap(NamedTuple):
     """Other sitemaps, when this one is an index."""
     problem: str = ""
     """Why not all of it could be read; '' when all was."""
+    changed: tuple[float, ...] = ()
+    """When each page was changed last, in seconds since 1970, 0.0 where it does not say; () when none says."""
 
 
 def read_sitemap(body: bytes) -> Sitemap:
@@ -39,18 +42,20 @@ def read_sitemap(body: bytes) -> Sitemap:
 def _read_xml(body: bytes, problem: str) -> Sitemap:
     entries = _Entries()
     ended = walk(body, entries.visit)
-    pages = tuple(entries.pages) or entries.feed.found()
     if entries.strange:
         ended = "neither a sitemap nor a feed"
-    return Sitemap(pages, tuple(entries.sitemaps), problem or ended)
+    pages = entries.pages or entries.feed.dated()
+    changed = tuple(pages.values())
+    return Sitemap(tuple(pages), tuple(entries.sitemaps), problem or ended, changed if any(changed) else ())
 
 
 class _Entries:
     def __init__(self) -> None:
-        self.pages: dict[str, None] = {}
-        self.sitemaps: dict[str, None] = {}
+        self.pages: dict[str, float] = {}
+        self.sitemaps: dict[str, float] = {}
         self.feed = FeedLinks()
         self.strange = False
+        self._place, self._changed = "", 0.0
 
     def visit(self, names: list[str], attributes: dict[str, str], text: str) -> bool:
         if names[0] in _FEED_ROOTS:
@@ -63,12 +68,23 @@ class _Entries:
         if entry == "sitemap":
             _add(self.sitemaps, text)
         elif entry == "url":
-            _add(self.pages, text)
+            self._visit_page(names[-1], text)
+        elif entry == "lastmod" and names[-2:-1] == ["url"]:
+            self._changed = moment(text)
         return len(self.pages) + len(self.sitemaps) < _MOST_ENTRIES
+
+    def _visit_page(self, name: str, text: str) -> None:
+        """Take the address of a page; its date may stand before or after it, and is known when <url> ends."""
+        if _add(self.pages, text):
+            self._place = text
+        if name == "url":
+            if self._place and self._changed:
+                self.pages[self._place] = self._changed
+            self._place, self._changed = "", 0.0
 
 
 def _read_text(body: bytes, problem: str) -> Sitemap:
-    pages: dict[str, None] = {}
+    pages: dict[str, float] = {}
     for found in _ADDRESS.finditer(body):
         before = body[found.start() - 1 : found.start()]
         if before.isspace() or before in _LINE_STARTS:
@@ -78,8 +94,8 @@ def _read_text(body: bytes, problem: str) -> Sitemap:
     return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is an address"))
 
 
-def _add(found: dict[str, None], text: str) -> bool:
+def _add(found: dict[str, float], text: str) -> bool:
     if len(text) > _LONGEST_URL or not text.lower().startswith(("http://", "https://")):
         return False
-    found[text] = None
+    found.setdefault(text, 0.0)
     return True
