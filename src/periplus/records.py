@@ -6,6 +6,7 @@ Fetched   what one GET brought back
 Link      one reference from a page, with its text
 Media     one image, sound or film of a page, with the words around it
 Page      what was read out of the bytes
+Form      one form of a page that a crawl may fill in
 Flag      what a careful reader of a page would warn of
 Visit     one fetch and all that came of it: the line the crawl log keeps, and the index reads
 Sighting  a visit that somebody else made, and told us of
@@ -29,6 +30,7 @@ __all__ = [
     "Due",
     "Fetched",
     "Flag",
+    "Form",
     "Hit",
     "Link",
     "Media",
@@ -156,6 +158,19 @@ class Media(msgspec.Struct, frozen=True, array_like=True):
     """Alternative text, caption, title, or what stands beside it."""
 
 
+class Form(msgspec.Struct, frozen=True, array_like=True):
+    """One form of a page that may be filled in by a crawl: sent by GET, with one text at most."""
+
+    action: str
+    """Where it is sent, made absolute."""
+    text: str = ""
+    """Name of the field to write something in; '' when there is none."""
+    fixed: tuple[tuple[str, str], ...] = ()
+    """Fields that are sent as they are."""
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Fields with the values that may be chosen."""
+
+
 class Flag(enum.IntFlag):
     """What a careful reader would warn of. The numbers are written to disk: never change one, only add."""
 
@@ -210,6 +225,8 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line for each flag, for people."""
     changed: tuple[float, ...] = ()
     """Of a list: when each link's page was changed last, in seconds since 1970, 0.0 where it does not say."""
+    forms: tuple[Form, ...] = ()
+    """Forms to fill in, when that was asked for."""
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -152,6 +152,9 @@ class CrawlSettings(_Room, frozen=True):
     checkpoint_seconds: Annotated[float, Meta(description="Write the frontier's snapshot this often", gt=0)] = 10.0
     sitemaps: Annotated[bool, Meta(description="Read the sitemaps that robots.txt names")] = True
     feeds: Annotated[bool, Meta(description="Read the feeds that pages name")] = True
+    forms: Annotated[
+        int, Meta(description="Most requests for which forms of one host are filled in; 0 leaves forms alone", ge=0)
+    ] = 0
     recrawl: Annotated[
         bool, Meta(description="Look again at stored pages too, those first that are most likely to have changed")
     ] = False
@@ -241,9 +244,8 @@ class ServeSettings(_Room, frozen=True):
     )
     threads: Annotated[int, Meta(description="Searches that run at once; 0 is one for each core", ge=0, le=256)] = 0
     workers: Annotated[int, Meta(description="Processes that answer; 0 is one for each core", ge=0, le=64)] = 1
-    names: Annotated[
-        tuple[str, ...], Meta(description="Host names it answers to; none is any, if not on loopback")
-    ] = ()
+    deadline: Annotated[float, Meta(description="Seconds a search may wait for its turn before 503", gt=0)] = 1.0
+    names: Annotated[tuple[str, ...], Meta(description="Host names it answers to; on loopback, none is its own")] = ()
     rate: Annotated[float, Meta(description="Requests a second for one address or key; 0 is no limit", ge=0)] = 50.0
     proxied: Annotated[bool, Meta(description="Take a client's address from X-Forwarded-For")] = False
     cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 32

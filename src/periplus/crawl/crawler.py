@@ -253,7 +253,7 @@ class Crawler:
             return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), keep, fetched.ip)
         memory = self._memory
         as_list = fetched.due.address.key in memory.harvester.lists
-        visit = page_visit(fetched, self._settings.parse, memory.originals, as_list)
+        visit = page_visit(fetched, self._settings.parse, memory.originals, as_list, self._settings.crawl.forms > 0)
         visit = memory.harvester.traps.judge(visit, fetched.due.address.host)
         keep = fetched if visit.page is not None and not as_list else None
         return self._end(fetched.due, visit, keep, fetched.ip)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from periplus.crawl.formfiller import FormFiller
 from periplus.crawl.traps import Traps
 from periplus.crawl.urlfilter import UrlFilter
 from periplus.errors import BadUrl
@@ -20,6 +21,7 @@ _MAX_LISTS: Final = 100
 _MAX_REPEATS: Final = 4
 """A path that names the same part this often goes round in circles."""
 _CHANCE: Final = 0.2
+_FORM_PENALTY: Final = 2.0
 _KNOWN_LINKS: Final = 200_000
 
 _TYPES: Final = {
@@ -43,6 +45,7 @@ class Harvester:
     def __init__(self, settings: CrawlSettings, seeds: Iterable[Address]) -> None:
         self._settings = settings
         self.traps = Traps()
+        self.forms = FormFiller(settings.forms)
         self._filter = UrlFilter(settings)
         self.seeds = list(seeds)
         self.lists: set[int] = set()
@@ -65,6 +68,8 @@ class Harvester:
         if visit.outcome is Outcome.REDIRECT:
             return self._redirect(visit)
         probe = self.traps.learn(visit)
+        if self._settings.forms:
+            self.forms.learn(visit, _host_of(visit.url))
         if visit.page is None or visit.copy_of:
             return []
         asked = [probe] if probe is not None and self._settings.probe else []
@@ -73,6 +78,7 @@ class Harvester:
             *self._links(visit, visit.page),
             *self._canonical(visit, visit.page),
             *self._lists(visit, visit.page),
+            *(self._filled_forms(visit, visit.page) if visit.page.forms else ()),
         ]
 
     def listed(self, urls: Iterable[str], base: str) -> list[Due]:
@@ -119,7 +125,7 @@ class Harvester:
         depth = visit.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
-        here = page.url.split("/", 3)[2] if page.url.count("/") > 2 else ""
+        here = _host_of(page.url)
         found = []
         for place in self._addresses(
             (link.url for link in page.links if self._fresh(link.url, link.nofollow)), visit.url
@@ -139,6 +145,19 @@ class Harvester:
     def _lists(self, visit: Visit, page: Page) -> list[Due]:
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
         return self.listed(page.feeds, visit.url) if wanted else []
+
+    def _filled_forms(self, visit: Visit, page: Page) -> list[Due]:
+        """Give what the page's forms lead to when they are filled in."""
+        depth = visit.depth + 1
+        if page.nofollow or depth > self._settings.depth:
+            return []
+        host, found = _host_of(visit.url), []
+        for url in self.forms.fill(page, host):
+            for place in self._addresses([url], visit.url):
+                if self._wanted(place) and place.key not in self.forms.state.asked:
+                    self.forms.sent(place.key, host)
+                    found.append(Due(place, depth, self.rank(place, depth) - _FORM_PENALTY))
+        return found
 
     def _fresh(self, url: str, nofollow: bool) -> bool:
         """Pass over links that were looked at a short while ago: most links of a page are on every page of its host."""
@@ -174,6 +193,10 @@ class Harvester:
             known = any(in_scope(place, seed, self._settings.scope) for seed in self.seeds)
             self._scope[place.host] = known
         return known
+
+
+def _host_of(url: str) -> str:
+    return url.split("/", 3)[2] if url.count("/") > 2 else ""
 
 
 def _unreadable(path: str) -> bool:

@@ -87,6 +87,7 @@ class Memory:
         self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
         self.harvester.traps = Traps(state.traps)
+        self.harvester.forms.state = state.forms
         self.harvester.lists.update(state.lists)
         self.harvester.lists_of_host.update(state.lists_of_host)
         self.harvester.links_to_host.update(state.links_to_host)
@@ -174,6 +175,7 @@ class Memory:
             pages_of_host=self.pages_of_host,
             totals=self.totals,
             traps=self.harvester.traps.state,
+            forms=self.harvester.forms.state,
             passive=self.passive.state,
         )
         write_state(self._path, state)

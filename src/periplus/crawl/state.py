@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from periplus.crawl.formfiller import FormsState
 from periplus.crawl.passive import PassiveState
 from periplus.crawl.robotsbook import KnownRobots
 from periplus.crawl.traps import TrapsState
@@ -52,6 +53,7 @@ class CrawlState(msgspec.Struct, frozen=True):
     pages_of_host: dict[str, int]
     totals: Totals
     traps: TrapsState = msgspec.field(default_factory=TrapsState)
+    forms: FormsState = msgspec.field(default_factory=FormsState)
     near: bytes = b""
     """Simhashes of pages, and their contents."""
     passive: PassiveState = msgspec.field(default_factory=PassiveState)

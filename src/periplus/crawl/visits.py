@@ -10,7 +10,7 @@ import msgspec
 from periplus.crawl.nearcopies import NearCopies, page_hash
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint
-from periplus.parse import parse
+from periplus.parse import parse, read_forms
 from periplus.records import LIST_KIND, Due, Fetched, Link, Outcome, Page, Visit
 from periplus.robots import read_sitemap
 from periplus.settings import ParseSettings
@@ -75,8 +75,10 @@ def plain_visit(due: Due, outcome: Outcome, fetched: Fetched | None = None, when
     )
 
 
-def page_visit(fetched: Fetched, settings: ParseSettings, originals: Originals, as_list: bool = False) -> Visit:
-    """Read the body of a fetch that went well. Copies are not read again."""
+def page_visit(
+    fetched: Fetched, settings: ParseSettings, originals: Originals, as_list: bool = False, forms: bool = False
+) -> Visit:
+    """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
     due = fetched.due
     content = fingerprint(fetched.body) if fetched.body else 0
     copy_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
@@ -85,6 +87,8 @@ def page_visit(fetched: Fetched, settings: ParseSettings, originals: Originals, 
         page = read_list(fetched)
     elif not copy_of:
         page, outcome = _parse(fetched, settings)
+        if forms and page is not None and page.kind == "text/html":
+            page = msgspec.structs.replace(page, forms=read_forms(fetched))
     value = page_hash(page) if page is not None and content else 0
     return Visit(
         url=due.address.url,

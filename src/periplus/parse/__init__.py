@@ -7,12 +7,14 @@ takes it. Nothing raises, and nothing takes more than about a second, whatever t
     parse      read a fetched body
     main_text  the part of a page's text that is its main content
     readable   whether a content type is worth fetching
+    read_forms the forms of a page that a crawl may fill in
     READERS    the table from content type to reader; a new format adds a file and a line
 
 HTML is read in one pass by a kernel (`kernels.html`), in time linear in its length; `flat` slices what that found.
 """
 
 from periplus.parse.describe import main_text
+from periplus.parse.forms import read_forms
 from periplus.parse.readers import READERS, parse, readable
 
-__all__ = ["READERS", "main_text", "parse", "readable"]
+__all__ = ["READERS", "main_text", "parse", "read_forms", "readable"]

@@ -17,6 +17,9 @@ _REFRESH: Final = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?+[\"']?+
 _JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
 _LONGEST_DESCRIPTION: Final = 500
 _MOST_FEEDS: Final = 16
+_MOST_ALTERNATES: Final = 64
+_PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
+_FOLLOWED: Final = frozenset({"alternate", "next", "prev"})
 
 Attributes = dict[str, str | None]
 
@@ -31,6 +34,8 @@ class Head:
         self.published = ""
         self.refresh = ""
         self.feeds: dict[str, None] = {}
+        self.alternates: list[str] = []
+        """The same page in other languages or for other screens, and its neighbours in a series."""
         self.language = two_letters(fetched.header("content-language"))
         self.noindex = self.nofollow = False
         for name, value in fetched.headers:
@@ -67,10 +72,17 @@ class Head:
         target = attributes.get("href") or ""
         if "canonical" in relations and not self.canonical:
             self.canonical = absolute(target, self.base)
-        elif "alternate" in relations and (attributes.get("type") or "").strip().lower() in _FEEDS:
+        elif not _FOLLOWED.isdisjoint(relations):
+            self._alternate(target, (attributes.get("type") or "").strip().lower(), "stylesheet" in relations)
+
+    def _alternate(self, target: str, kind: str, is_style: bool) -> None:
+        """Take a feed, or another form of the page."""
+        if kind in _FEEDS:
             feed = absolute(target, self.base)
             if feed and len(self.feeds) < _MOST_FEEDS:
                 self.feeds[feed] = None
+        elif kind in _PAGES and not is_style and len(self.alternates) < _MOST_ALTERNATES:
+            self.alternates.append(target)
 
     def script(self, text: str) -> None:
         """Take one JSON-LD script; only its date is read."""

@@ -90,6 +90,8 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
     for row in flat.rows(Kind.LINK, 4 * most):
         text = flat.words(row, _LONGEST_LINK) or flat.value(row, 1).strip() or flat.value(row, 2)
         links.add(flat.value(row, 0), text, bool(row[1] & Kind.NOFOLLOW))
+    for reference in head.alternates:
+        links.add(reference)
     return links.taken(head.nofollow)
 
 
