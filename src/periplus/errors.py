@@ -14,6 +14,7 @@
     ├── PortInUse              cannot listen where we were told to
     ├── Overloaded             more requests at once than the queue holds
     ├── NoNetwork              nothing can be reached at all
+    ├── ProcessFailed          a process that we need ends again and again
     └── MissingPart            an optional extra or a system program is not installed
 
 A page that cannot be fetched or parsed is no exception: it is an ordinary outcome, see `records.Outcome`.
@@ -35,6 +36,7 @@ __all__ = [
     "Overloaded",
     "PeriplusError",
     "PortInUse",
+    "ProcessFailed",
     "SettingsError",
 ]
 
@@ -101,6 +103,10 @@ class Overloaded(PeriplusError):
 
 class NoNetwork(PeriplusError):
     """Nothing can be reached: not one of the hosts answered."""
+
+
+class ProcessFailed(PeriplusError):
+    """A process that we need ends by itself, however often it is started. The message names its log."""
 
 
 class MissingPart(PeriplusError):

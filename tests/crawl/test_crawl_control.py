@@ -116,7 +116,7 @@ def test_what_a_killed_crawl_left_deceives_nobody(server, fast, fake_web, tmp_pa
     for process in (2**22 + 1, os.getpid(), 2**70):
         left = {"process": process, "state": "running", "statistics": _figures(control), "when": 1.0}
         (data / "crawl" / "status.json").write_bytes(msgspec.json.encode(left) if process < 2**63 else b"{torn")
-        (data / "crawl" / ".crawl.lock").write_text(str(process))
+        (data / "crawl" / ".supervisor.lock").write_text(str(process))
         (data / "crawl" / "control").write_text("pause")
         assert not control.status()["running"]
         with pytest.raises(BadInput, match="No crawl is running"):

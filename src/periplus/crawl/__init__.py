@@ -22,6 +22,8 @@ from periplus.crawl.popularity import Popularity, read_popularity
 from periplus.crawl.proxylogs import import_proxy_logs
 from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
+from periplus.crawl.status import Status
+from periplus.crawl.supervisor import Supervisor
 
 __all__ = [
     "CrawlControl",
@@ -29,6 +31,8 @@ __all__ = [
     "Crawler",
     "ImportCount",
     "Popularity",
+    "Status",
+    "Supervisor",
     "Taken",
     "import_jsonl",
     "import_proxy_logs",

@@ -6,19 +6,21 @@ is known by the lock that dies with its process: files that a killed crawl left 
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from periplus.crawl.status import read_status
+from periplus.crawl.shards import desk
+from periplus.crawl.status import Status, read_status
 from periplus.errors import BadInput, FolderInUse
 from periplus.files import lock_folder, write_atomically
 
 __all__ = ["CrawlControl", "asked", "clear", "is_running", "tell"]
 
 _FILE: Final = "control"
-_WORDS: Final = frozenset({"pause", "resume", "stop"})
+_WORDS: Final = re.compile(r"pause|resume|stop|shards [1-9][0-9]{0,2}")
 
 
 class CrawlControl:
@@ -28,7 +30,7 @@ class CrawlControl:
         self._folder = folder
 
     def status(self) -> dict[str, Any]:
-        """Say how the crawl is: 'running', 'state', and the figures of `CrawlStatistics`.
+        """Say how the crawl is: 'running', 'state', the figures of `CrawlStatistics`, and those of each of 'shards'.
 
         Figures are the last known ones when no crawl runs, and absent when there never was one.
         """
@@ -37,7 +39,10 @@ class CrawlControl:
         if found is None:
             return {"running": running, "state": "none"}
         figures: dict[str, Any] = msgspec.to_builtins(found.statistics)
-        return {"running": running, "state": found.state if running else "stopped", "when": found.when, **figures}
+        shards = [_of_shard(status) for status in map(read_status, _desks(self._folder, found.shards)) if status]
+        beside = {"shards": shards} if shards else {}
+        state = found.state if running else "stopped"
+        return {"running": running, "state": state, "when": found.when, **figures, **beside}
 
     def pause(self) -> None:
         """Let no more requests begin; raise `BadInput` when no crawl runs."""
@@ -51,6 +56,14 @@ class CrawlControl:
         """Let the crawl end in good order; raise `BadInput` when no crawl runs."""
         tell(self._folder, "stop")
 
+    def resize(self, shards: int) -> None:
+        """Let a crawl in shards go on with another number of them; raise `BadInput` when none runs."""
+        if "shards" not in self.status():
+            raise BadInput(
+                f"No crawl in shards is running in {self._folder}.", "Stop it, and begin it again with --shards."
+            )
+        tell(self._folder, f"shards {shards}")
+
 
 def is_running(folder: Path) -> bool:
     """Tell whether a crawl holds this data folder."""
@@ -61,10 +74,20 @@ def is_running(folder: Path) -> bool:
         # To try a lock is to hold it for a moment, which a crawl that begins just then should not notice.
         return False
     try:
-        with lock_folder(folder / "crawl", "crawl"):
+        with lock_folder(folder / "crawl", "supervisor"):
             return False
     except FolderInUse:
         return True
+
+
+def _desks(folder: Path, shards: tuple[int, ...]) -> list[Path]:
+    return [desk(folder, number) for number in shards]
+
+
+def _of_shard(status: Status) -> dict[str, Any]:
+    figures: dict[str, Any] = msgspec.to_builtins(status.statistics)
+    own = {"number": status.number, "process": status.process, "state": status.state, "kept": status.kept}
+    return {**own, **figures}
 
 
 def _lives(process: int) -> bool:
@@ -79,7 +102,7 @@ def _lives(process: int) -> bool:
 
 def tell(folder: Path, word: str) -> None:
     """Leave a word for the crawl that runs in a data folder; raise `BadInput` when none does."""
-    if word not in _WORDS:
+    if not _WORDS.fullmatch(word):
         raise BadInput(f"A crawl cannot be told to '{word}'.", "It can pause, resume and stop.")
     if not is_running(folder):
         raise BadInput(f"No crawl is running in {folder}.")
@@ -92,7 +115,7 @@ def asked(folder: Path) -> str:
         word = (folder / "crawl" / _FILE).read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
-    return word if word in _WORDS else ""
+    return word if _WORDS.fullmatch(word) else ""
 
 
 def clear(folder: Path) -> None:

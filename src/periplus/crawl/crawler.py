@@ -12,6 +12,9 @@ import msgspec
 from periplus.crawl.control import asked, clear
 from periplus.crawl.memory import Memory
 from periplus.crawl.metrics import as_metrics
+from periplus.crawl.robotsbook import ruled_path
+from periplus.crawl.neighbours import Alone
+from periplus.crawl.shards import home, read_topology
 from periplus.crawl.statistics import CrawlStatistics, Meter
 from periplus.crawl.status import leave_status, now_status
 from periplus.crawl.visits import page_visit, plain_visit
@@ -21,7 +24,7 @@ from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.parse import readable
 from periplus.records import Address, Due, Fetched, Outcome, Visit
 from periplus.settings import Settings
-from periplus.store import PageStore
+from periplus.store import PageStore, part_folder
 from periplus.url import address
 
 __all__ = ["Crawler"]
@@ -43,8 +46,13 @@ _CHECKPOINT_SHARE: Final = 20
 class Crawler:
     """One crawl of one data folder. Opening it recovers; `run` or `step` goes on; `close` lets go."""
 
-    def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, seeds: Iterable[str] = (), neighbours: Alone | None = None
+    ) -> None:
         self._settings = settings
+        self._neighbours = neighbours or Alone()
+        self._most = settings.crawl.pages
+        """Pages at which this process stops."""
         given = [_seed(text) for text in seeds]
         self._fetcher = Fetcher(settings.fetch, accepts=readable)
         self._held = contextlib.ExitStack()
@@ -74,15 +82,24 @@ class Crawler:
 
     def _open(self, folder: Path, seeds: list[Address]) -> None:
         open_data_folder(folder, create=True)
-        self._held.enter_context(lock_folder(folder / "crawl", "crawl"))
-        self._store = PageStore.open(folder / "store", self._settings.store, write=True)
+        number = self._neighbours.number
+        self._claim(folder)
+        self._held.enter_context(lock_folder(home(folder, number), "crawl"))
+        self._store = PageStore.open(part_folder(folder / "store", number), self._settings.store, write=True)
         self._held.callback(self._store.close)
-        path = folder / "crawl" / "frontier.bin"
-        self._memory = Memory.recover(path, self._settings, self._store, seeds, self._now())
+        path = home(folder, number) / "frontier.bin"
+        self._memory = Memory.recover(path, self._settings, self._store, seeds, self._now(), self._neighbours)
         self._held.callback(self._memory.frontier.close)
         if not self._memory.harvester.seeds:
             raise BadInput(f"There is no crawl in {folder} to go on with.", "Give at least one URL to begin at.")
         self._memory.save(self._store.commit(), self._now())
+
+    def _claim(self, folder: Path) -> None:
+        """Take the whole crawl of this folder."""
+        self._held.enter_context(lock_folder(folder / "crawl", "supervisor"))
+        shards = len(read_topology(folder).shards)
+        if shards > 1:
+            raise BadInput(f"The crawl in {folder} has {shards} shards.", "Go on with all of them: --shards 0.")
         clear(folder)
 
     def __enter__(self) -> Self:
@@ -126,7 +143,7 @@ class Crawler:
         found: list[Due] = []
         for fetched in self._fetcher.poll(self._patience(now)):
             found += self._receive(fetched)
-        self._memory.frontier.add(found)
+        self._memory.add(found)
         self._whole = True
         self._keep()
         return not self._over()
@@ -204,7 +221,7 @@ class Crawler:
         rules = self._memory.robots.rules(due.address.origin, now)
         if rules is None:
             self._ask_robots(due, now)
-        elif not rules.allows(due.address.path):
+        elif not rules.allows(ruled_path(due.address)):
             self._end(due, plain_visit(due, Outcome.ROBOTS, when=now), None)
         else:
             known = self._memory.history.pages.get(due.address.key)
@@ -227,7 +244,7 @@ class Crawler:
         limits, totals = self._settings.crawl, self._memory.totals
         late = limits.minutes > 0 and self._now() - self._began > limits.minutes * 60
         had = self._asked if limits.recrawl else totals.pages
-        return self._stops > 0 or late or had + busy >= limits.pages
+        return self._stops > 0 or late or had + busy >= self._most
 
     def _patience(self, now: float) -> float:
         """Say how long to wait for the network; when nothing is under way, wait for the next due here."""
@@ -262,7 +279,7 @@ class Crawler:
         """Take robots.txt; the page that asked for it waits another turn, or fails as its robots.txt did."""
         now, memory = self._now(), self._memory
         asked = fetched.due.address.host
-        if asked != due.address.host:
+        if asked != due.address.host and self._neighbours.mine(asked):
             memory.frontier.release(asked, fetched.outcome, now, fetched.elapsed)
         outcome = memory.robots.learn(due.address.origin, fetched, now)
         if outcome not in (Outcome.OK, Outcome.REDIRECT):

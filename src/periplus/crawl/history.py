@@ -4,6 +4,7 @@ Sitemaps and feeds that give dates pull a page forward: one that its site says w
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -12,7 +13,6 @@ import numpy as np
 from periplus.errors import BadUrl
 from periplus.frontier import best_frequencies, change_rates
 from periplus.records import LIST_KIND, Due, Outcome, Page, Visit
-from periplus.store import PageStore
 from periplus.url import address
 
 __all__ = ["History", "Seen", "read_history", "seen_once"]
@@ -149,9 +149,9 @@ def seen_once(visit: Visit) -> Seen:
     return Seen(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
 
 
-def read_history(store: PageStore) -> History:
-    """Read the past of all pages out of the store."""
+def read_history(visits: Iterable[Visit]) -> History:
+    """Read the past of all pages out of their visits."""
     history = History()
-    for visit in store.visits():
+    for visit in visits:
         history.learn(visit)
     return history

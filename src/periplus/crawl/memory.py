@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from periplus.crawl.harvest import Harvester
-from periplus.crawl.history import History, read_history, seen_once
+from periplus.crawl.history import History, seen_once
+from periplus.crawl.neighbours import Alone
+from periplus.crawl.parcels import Parcel
 from periplus.crawl.passive import Passive
 from periplus.crawl.robotsbook import RobotsBook
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
@@ -24,8 +26,11 @@ __all__ = ["Memory"]
 class Memory:
     """All state of a crawl but the pages themselves."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
+    def __init__(self, path: Path, settings: Settings, neighbours: Alone | None = None) -> None:
         self._path = path
+        self.neighbours = neighbours or Alone()
+        self.first_seeds = 0
+        """Seeds that the snapshot knows, or that were given: those after them are news to other shards."""
         self._seeds_file = path.with_name("seeds.txt")
         self._noted = 0
         self.settings = settings
@@ -44,29 +49,40 @@ class Memory:
 
     @classmethod
     def recover(
-        cls, path: Path, settings: Settings, store: PageStore, seeds: Sequence[Address], now: float = 0.0
+        cls,
+        path: Path,
+        settings: Settings,
+        store: PageStore,
+        seeds: Sequence[Address],
+        now: float = 0.0,
+        neighbours: Alone | None = None,
     ) -> "Memory":
         """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
-        memory = cls(path, settings)
+        memory = cls(path, settings, neighbours)
         start: int | None = None
+        damaged = False
         try:
             state = read_state(path)
             if state is not None:
                 start = memory._restore(state, store.commit())
         except CorruptFile as error:
-            memory, start = cls(path, settings), 0
+            memory, start, damaged = cls(path, settings, neighbours), 0, True
             memory.notes.append(f"{error} It was made again from the visits.")
             memory.add_seeds(memory._noted_seeds())
         memory.add_seeds(seeds)
+        memory.first_seeds = len(memory.harvester.seeds)
         if start is not None:
-            for visit in store.visits(start):
+            for visit in memory.neighbours.read_all(store) if damaged else store.visits(start):
                 memory._replay(visit)
         memory.frontier.forget_busy(now if start is not None else 0.0)
         memory.frontier.revive()
         if settings.crawl.recrawl:
-            memory.history = read_history(store)
-            memory.frontier.add_again(memory.history.due(now, settings.crawl.recrawl_per_day))
+            memory.history = memory.neighbours.read_history(store)
+            memory._look_again(memory.history.due(now, settings.crawl.recrawl_per_day))
         return memory
+
+    def _look_again(self, dues: list[Due]) -> None:
+        self.frontier.add_again(due for due in dues if self.neighbours.mine(due.address.host))
 
     def _noted_seeds(self) -> list[Address]:
         """Read the seeds from their own small file, which outlives a damaged snapshot."""
@@ -80,7 +96,7 @@ class Memory:
         if state.visits > stored:
             raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
         self.harvester = Harvester(self.settings.crawl, [address(seed) for seed in state.seeds])
-        if not state.totals.answered and state.totals.outcomes:
+        if not state.totals.answered and state.totals.outcomes and type(self.neighbours) is Alone:
             self.frontier.add(self._seed_dues(self.harvester.seeds))
             return state.visits
         self.frontier.close()
@@ -109,18 +125,41 @@ class Memory:
             place = address(visit.url)
         except BadUrl:
             return
+        if not self.neighbours.mine(place.host):
+            # All shards are read when a snapshot has to be made again: our own URLs were found on their pages too.
+            self.frontier.add([due for due in self.harvester.harvest(visit) if self.neighbours.mine(due.address.host)])
+            return
         due = Due(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
         ended = visit.when + visit.elapsed
         self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
         self.totals.answered += visit.status > 0
         self.count(visit, place.host)
-        self.frontier.add(self.harvester.harvest(visit))
+        self.add(self.harvester.harvest(visit))
+
+    def add(self, dues: list[Due]) -> None:
+        """Queue dues of our own hosts, and send the others to the shards that have them."""
+        self.frontier.add(self.neighbours.ours(dues, self.harvester.lists))
+
+    def take(self, parcel: Parcel) -> None:
+        """Take the links and seeds that another shard has sent."""
+        for seed in parcel.seeds:
+            self.harvester.add_seed(address(seed))
+        dues = []
+        for link in parcel.links:
+            place = self.harvester.traps.rewrite(address(link.url))
+            if link.is_list:
+                self.harvester.lists.add(place.key)
+            elif self.harvester.traps.refuses(place):
+                continue
+            self.harvester.links_to_host[place.host] = self.harvester.links_to_host.get(place.host, 0) + 1
+            dues.append(Due(place, link.depth, link.rank, 0, link.hops))
+        self.add(dues)
 
     def add_seeds(self, seeds: Sequence[Address]) -> None:
         """Widen the crawl by more seeds."""
         for seed in seeds:
             self.harvester.add_seed(seed)
-        self.frontier.add(self._seed_dues(seeds))
+        self.frontier.add([due for due in self._seed_dues(seeds) if self.neighbours.mine(due.address.host)])
 
     def _seed_dues(self, seeds: Sequence[Address]) -> list[Due]:
         return [Due(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
@@ -133,7 +172,7 @@ class Memory:
         totals.bytes += visit.bytes
         totals.copies += bool(visit.copy_of)
         if visit.page is not None and visit.page.changed:
-            self.frontier.add_again(self.history.hear(visit.page)[: self.settings.crawl.recrawl_per_day])
+            self._look_again(self.history.hear(visit.page)[: self.settings.crawl.recrawl_per_day])
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)
@@ -146,22 +185,23 @@ class Memory:
     def hear(self, store: PageStore) -> bool:
         """Take the next visits that others reported; tell whether there were any."""
         reported = self.passive.read(self.harvester, store.find)
-        self.frontier.add(reported.fresh)
+        self.add(reported.fresh)
         for _, visit in reported.again:
             self.history.pages.setdefault(visit.key, seen_once(visit))
-        self.frontier.add_again(due for due, _ in reported.again)
+        self._look_again([due for due, _ in reported.again])
         return reported.read > 0
 
     def had_its_share(self, host: str) -> bool:
         """Tell whether a host has given as many pages as one host may."""
         return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
 
-    def save(self, visits: int, now: float) -> None:
+    def save(self, visits: int, now: float, path: Path | None = None) -> None:
         """Write the snapshot, which reflects the first `visits` visits of the store."""
         seeds = tuple(seed.url for seed in self.harvester.seeds)
         if len(seeds) != self._noted:
             write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
             self._noted = len(seeds)
+        self.neighbours.send(everything=True)
         state = CrawlState(
             visits=visits,
             frontier=self.frontier.dump(),
@@ -178,5 +218,5 @@ class Memory:
             forms=self.harvester.forms.state,
             passive=self.passive.state,
         )
-        write_state(self._path, state)
+        write_state(path or self._path, state)
         self.passive.saved()

@@ -1,5 +1,6 @@
 """A crawl's figures in Prometheus' text format, for a collector that reads files."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from periplus.crawl.statistics import CrawlStatistics
@@ -21,13 +22,23 @@ _FIGURES: Final = (
 )
 
 
-def as_metrics(found: CrawlStatistics) -> str:
-    """Write the figures of a crawl, one on a line."""
+def as_metrics(found: CrawlStatistics | Mapping[int, CrawlStatistics]) -> str:
+    """Write the figures of a crawl, or those of each of its shards, one on a line."""
+    each = {f'shard="{number}"': one for number, one in found.items()} if isinstance(found, Mapping) else {"": found}
     lines: list[str] = []
     for name, kind, meaning in _FIGURES:
         full = f"periplus_crawl_{name}" + ("_total" if kind == "counter" else "")
-        lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}", f"{full} {getattr(found, name):g}"]
+        lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}"]
+        lines += [f"{full}{_labels(shard)} {getattr(one, name):g}" for shard, one in each.items()]
     full = "periplus_crawl_failures_total"
     lines += [f"# HELP {full} Requests that brought no page, by outcome.", f"# TYPE {full} counter"]
-    lines += [f'{full}{{outcome="{outcome}"}} {times}' for outcome, times in sorted(found.errors.items())]
+    for shard, one in each.items():
+        for outcome, times in sorted(one.errors.items()):
+            labels = _labels(shard, f'outcome="{outcome}"')
+            lines.append(f"{full}{labels} {times}")
     return "\n".join(lines) + "\n"
+
+
+def _labels(*labels: str) -> str:
+    given = ",".join(label for label in labels if label)
+    return f"{{{given}}}" if given else ""

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ from periplus.crawl.history import History, read_history
 from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
 from periplus.crawl.shards import Ring, desk
 from periplus.files import disk_errors
-from periplus.records import Address, Due
+from periplus.records import Address, Due, Visit
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 
@@ -41,9 +41,16 @@ class Alone:
         """Give the dues of our own hosts; the others are sent to those who have them."""
         return dues
 
+    def send(self, everything: bool = False) -> None:
+        """Send what has waited long enough, or everything, as before a snapshot."""
+
+    def read_all(self, store: PageStore) -> Iterator[Visit]:
+        """Read all visits, also those of other shards."""
+        yield from store.visits()
+
     def read_history(self, store: PageStore) -> History:
         """Read the past of all pages, also of those that other shards have stored."""
-        return read_history(store)
+        return read_history(self.read_all(store))
 
 
 class Neighbours(Alone):
@@ -85,10 +92,11 @@ class Neighbours(Alone):
                 self._box(owner).links.append(link)
         return found
 
-    def read_history(self, store: PageStore) -> History:
-        """Read the past of all pages, also of those that other shards have stored."""
+    def read_all(self, store: PageStore) -> Iterator[Visit]:
+        """Read all visits, also those of other shards."""
+        store.flush()
         with PageStore.open(self._stores, self._settings) as every:
-            return read_history(every)
+            yield from every.visits()
 
     def _remember(self, key: int) -> None:
         if len(self._sent) >= _SENT:
@@ -112,11 +120,11 @@ class Neighbours(Alone):
         """Give another shard what it asked for."""
         self._box(other).answers.append(answer)
 
-    def send(self, everything: bool = False) -> None:
-        """Send what has waited long enough and has room in its inbox, or everything, as before a snapshot."""
+    def send(self, everything: bool = False, at_once: bool = False) -> None:
+        """Send what has waited long enough, or all `at_once`, where the inbox has room; or everything in any case."""
         now = time.monotonic()
         for other, box in self._boxes.items():
-            ripe = len(box) >= _BATCH or now - self._since.get(other, now) >= _AGE
+            ripe = at_once or len(box) >= _BATCH or now - self._since.get(other, now) >= _AGE
             if len(box) and (everything or (ripe and self._has_room(other))):
                 name = f"{self.number:02d}-{time.time_ns():020d}.parcel"
                 write_parcel(self._inboxes[other] / name, box)

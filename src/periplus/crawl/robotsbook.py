@@ -1,21 +1,29 @@
 """What each origin allows, as far as we know: robots.txt by origin, for a day, with the fetch states of RFC 9309."""
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
 
 from periplus.errors import BadUrl
 from periplus.records import Address, Fetched, Outcome
 from periplus.robots import Rules, read_robots
 from periplus.url import address
 
-__all__ = ["KnownRobots", "RobotsBook"]
+__all__ = ["KnownRobots", "RobotsBook", "ruled_path"]
 
 _DAY: Final = 86_400.0
 _STALE: Final = 29 * _DAY
 """So long after its day an old copy still speaks for a site whose robots.txt cannot be had."""
 _ASK_AGAIN: Final = 3_600.0
+_ROBOTS: Final = {"gopher": "/0/robots.txt"}
+"""Where robots.txt is, for schemes whose paths begin with a type."""
 _MAX_HOPS: Final = 5
 _MAX_BODY: Final = 512_000
 _NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
+
+
+def ruled_path(place: Address) -> str:
+    """Give the path that robots.txt speaks of: a selector of gopher without its type."""
+    return place.path if place.scheme != "gopher" else place.path[2:] or "/"
 
 
 class KnownRobots(NamedTuple):
@@ -26,6 +34,12 @@ class KnownRobots(NamedTuple):
     body: bytes
     first: float = 0.0
     """When it was fetched."""
+
+
+class HasRobots(Protocol):
+    """Whoever keeps a book of robots.txt."""
+
+    robots: "RobotsBook"
 
 
 class RobotsBook:
@@ -50,7 +64,7 @@ class RobotsBook:
     def target(self, page: Address) -> Address:
         """Give the address to ask for the rules of this page's origin: robots.txt, or where it has moved to."""
         moved = self._moved.get(page.origin)
-        return moved[0] if moved else address("/robots.txt", page.url)
+        return moved[0] if moved else address(_ROBOTS.get(page.scheme, "/robots.txt"), page.url)
 
     def learn(self, origin: str, fetched: Fetched, now: float) -> Outcome:
         """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
@@ -97,6 +111,14 @@ class RobotsBook:
     def _note(self, origin: str, body: bytes, now: float) -> None:
         self._known[origin] = KnownRobots(origin, now + _DAY, body, now)
         self._rules.pop(origin, None)
+
+    def hand_over(self, owner: Callable[[str], "HasRobots | None"]) -> None:
+        """Give the rules of origins that others have from now on to them."""
+        for origin in list(self._known):
+            other = owner(origin)
+            if other is not None:
+                other.robots._known[origin] = self._known.pop(origin)
+                other.robots._rules.pop(origin, None)
 
     def known(self, now: float) -> tuple[KnownRobots, ...]:
         """List what is still worth knowing, for the snapshot."""

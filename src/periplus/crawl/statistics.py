@@ -1,11 +1,12 @@
 """How a crawl is doing, for people who watch it."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-__all__ = ["CrawlStatistics", "Meter"]
+__all__ = ["CrawlStatistics", "Meter", "total"]
 
 _WINDOW: Final = 10.0
 _RECENT: Final = 5
@@ -36,6 +37,26 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     slowest: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()
     """What a person should know, such as a snapshot that had to be made again."""
+
+
+def total(every: Sequence[CrawlStatistics]) -> CrawlStatistics:
+    """Add up how several processes of one crawl are doing."""
+    errors: dict[str, int] = {}
+    for one in every:
+        for name, count in one.errors.items():
+            errors[name] = errors.get(name, 0) + count
+    summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up")
+    numbers: dict[str, int] = {name: sum(getattr(one, name) for one in every) for name in summed}
+    slowest = sorted((pair for one in every for pair in one.slowest), key=lambda pair: -pair[1])
+    return CrawlStatistics(
+        **numbers,
+        rate=sum(one.rate for one in every),
+        errors=errors,
+        seconds=max((one.seconds for one in every), default=0.0),
+        recent=tuple(url for one in every for url in one.recent[-2:])[-_RECENT:],
+        slowest=tuple(slowest[:_RECENT]),
+        notes=tuple(dict.fromkeys(note for one in every for note in one.notes)),
+    )
 
 
 class Meter:

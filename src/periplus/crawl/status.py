@@ -20,14 +20,31 @@ class Status(msgspec.Struct, frozen=True):
 
     process: int
     state: str
-    """'running', 'paused', 'stopping', 'idle' (nothing to do until others send something) or 'stopped'."""
+    """'running', 'paused', 'stopping' or 'stopped'; of a shard also 'idle' (nothing to do until others send something)
+    and 'full' (it has had its part of all pages)."""
     statistics: CrawlStatistics
     when: float = 0.0
+    shards: tuple[int, ...] = ()
+    """Of a supervisor: the numbers of its shards."""
     number: int = 0
-    """Of the shard."""
+    """Of a shard, as all that follows."""
+    had: int = 0
+    """Pages that count against the limit, and the limit of this shard that it knows of."""
+    quota: int = 0
+    taken: int = 0
+    """Parcels read since the process began, and how many of them are still in the inbox."""
+    held: int = 0
+    kept: int = 0
+    """Links that wait to be sent to other shards."""
+    answered: int = 0
+    """Requests that any server answered at all, over all runs."""
+
+    def calm(self) -> tuple[int, str, int, int]:
+        """Give what changes whenever a shard does anything."""
+        return self.process, self.state, self.taken, self.held
 
 
-def leave_status(folder: Path, status: msgspec.Struct) -> None:
+def leave_status(folder: Path, status: Status) -> None:
     """Replace the status of a folder; a status is worth no waiting for the disk, and no error when it is full."""
     path = folder / _FILE
     temporary = path.with_name(f".{_FILE}.{os.getpid()}.new")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.frontier.groups import Groups
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
@@ -14,7 +15,7 @@ from periplus.frontier.queues import Queues
 from periplus.frontier.records import Entry, FrontierStatistics, Host, Place, Snapshot, pack, unpack
 from periplus.frontier.replaying import Tries, mark_of, tried
 from periplus.frontier.seen import SeenSet
-from periplus.frontier.sharing import count_request, is_deferred, unknown_to_all
+from periplus.frontier.sharing import count_request, faded, is_deferred, unknown_to_all
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
@@ -38,6 +39,7 @@ class Frontier:
         self._queues = Queues(settings.memory_mb, spill)
         self._requests = 0
         self._seen = SeenSet()
+        self._foreign = 0
         self._now = 0.0
         self._order = 0
         self._busy = 0
@@ -224,7 +226,7 @@ class Frontier:
             waiting=self._queues.waiting,
             busy=self._busy,
             hosts=len(self._hosts),
-            seen=len(self._seen),
+            seen=len(self._seen) - self._foreign,
             retries=self._retries,
             given_up=self._queues.given_up,
             dropped=self._dropped,
@@ -237,7 +239,8 @@ class Frontier:
         self._queues.sync()
         seen = self._seen.keys().astype("<u8").tobytes()
         hosts = list(self._hosts.values())
-        return pack(Snapshot(self._now, self._order, self._retries, self._dropped, hosts, seen, self._requests))
+        counts = (self._now, self._order, self._retries, self._dropped)
+        return pack(Snapshot(*counts, hosts, seen, self._requests, self._foreign))
 
     @classmethod
     def load(cls, data: bytes, settings: FrontierSettings, spill: Path | None = None) -> "Frontier":
@@ -247,7 +250,7 @@ class Frontier:
         frontier._queues.count(snapshot.hosts)
         frontier._now, frontier._order = snapshot.now, snapshot.order
         frontier._retries, frontier._dropped = snapshot.retries, snapshot.dropped
-        frontier._requests = snapshot.requests
+        frontier._requests, frontier._foreign = snapshot.requests, snapshot.foreign
         frontier._seen = SeenSet(np.frombuffer(snapshot.seen, "<u8"))
         frontier._hosts = {host.name: host for host in snapshot.hosts}
         for host in snapshot.hosts:
@@ -260,6 +263,47 @@ class Frontier:
         heapify(frontier._ready)
         heapify(frontier._deferred)
         return frontier
+
+    def hosts(self) -> list[str]:
+        """Name all hosts that are known."""
+        return list(self._hosts)
+
+    def give(self, names: Iterable[str]) -> list[Host]:
+        """Let go of hosts, none of them busy: give all that waits there, and when they may be asked again."""
+        gone = [self._hosts.pop(name) for name in names if self._hosts[name].busy is None]
+        for host in gone:
+            host.queue = self._queues.discount(host)
+            heapify(host.queue)
+            host.later, host.ready, host.held = [], None, False
+            host.recent, host.counted = faded(host, self._requests), 0
+        self._ready = [place for place in self._ready if place[3] in self._hosts]
+        self._deferred = [place for place in self._deferred if place[3] in self._hosts]
+        heapify(self._ready)
+        heapify(self._deferred)
+        return gone
+
+    def adopt(self, hosts: Iterable[Host]) -> None:
+        """Take hosts over from another frontier; what is known here already of one of them holds as well."""
+        for host in hosts:
+            for known in self.give([host.name] if host.name in self._hosts else []):
+                host.queue = sorted({entry.url: entry for entry in (*known.queue, *host.queue)}.values())
+                host.next_time = max(host.next_time, known.next_time)
+                host.crawl_delay = max(host.crawl_delay, known.crawl_delay)
+            host.counted = self._requests
+            self._order = max([self._order, *(entry.order for entry in host.queue)])
+            self._hosts[host.name] = host
+            self._queues.take_over(host)
+            self._queues.limit(host, self._settings.per_host)
+            self._schedule(host)
+        self._queues.fit(self._hosts.values())
+
+    def seen_keys(self) -> npt.NDArray[np.uint64]:
+        """Give the keys of all URLs ever added, sorted."""
+        return self._seen.keys()
+
+    def know(self, keys: npt.NDArray[np.uint64], foreign: int) -> None:
+        """Take `keys` for all that was ever added, `foreign` of them counted elsewhere."""
+        self._seen, self._foreign = SeenSet(keys), foreign
 
     def close(self) -> None:
         """Let go of the spill file, where there is one."""

@@ -84,6 +84,10 @@ class Queues:
         self._add(host, -1)
         return host.entries()
 
+    def take_over(self, host: Host) -> None:
+        """Take over one host that has nothing on disk."""
+        self._add(host, 1)
+
     def _add(self, host: Host, sign: int) -> None:
         self.given_up += sign * host.given_up
         self.waiting += 0 if host.given_up else sign * len(host)

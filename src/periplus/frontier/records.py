@@ -141,6 +141,8 @@ class Snapshot(msgspec.Struct, array_like=True):
     hosts: list[Host]
     seen: bytes
     requests: int = 0
+    foreign: int = 0
+    """Keys among `seen` that others have counted: URLs of hosts that are with another frontier."""
 
 
 def pack(snapshot: Snapshot) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 from periplus.frontier.records import Host
 from periplus.settings import FrontierSettings
 
-__all__ = ["budget", "count_request", "is_deferred", "penalty", "unknown_to_all"]
+__all__ = ["budget", "count_request", "faded", "is_deferred", "penalty", "unknown_to_all"]
 
 WINDOW: Final = 1_000_000.0
 """Requests over which a host's share is looked at; older ones fade."""
@@ -20,11 +20,12 @@ _SHARE_TO: Final = 0.05
 
 def count_request(host: Host, number: int) -> None:
     """Count request `number` of the whole crawl as one of this host's."""
-    host.recent = _faded(host, number) + 1.0
+    host.recent = faded(host, number) + 1.0
     host.counted = number
 
 
-def _faded(host: Host, number: int) -> float:
+def faded(host: Host, number: int) -> float:
+    """Give the requests of a host within the window that ends with request `number`."""
     return host.recent * math.exp((host.counted - number) / WINDOW)
 
 
@@ -40,7 +41,7 @@ def penalty(share: float) -> float:
 
 def is_deferred(host: Host, number: int, reputation: float, settings: FrontierSettings) -> bool:
     """Tell whether a host waits behind others for its next turn."""
-    recent = _faded(host, number)
+    recent = faded(host, number)
     if recent >= budget(reputation, settings):
         return True
     chance = penalty(recent / WINDOW)

