@@ -62,6 +62,9 @@ class FetchSettings(_Room, frozen=True):
         tuple[str, ...], Meta(description="Private or loopback ranges that may be fetched, as CIDR, e.g. 127.0.0.0/8")
     ] = ()
     hosts: Annotated[str, Meta(description="File of 'ADDRESS[:PORT] NAME' lines that are asked before DNS")] = ""
+    trust: Annotated[
+        str, Meta(description="File of certificates (PEM) that are trusted for https instead of the system's")
+    ] = ""
 
 
 class FrontierSettings(_Room, frozen=True):
@@ -132,6 +135,14 @@ class CrawlSettings(_Room, frozen=True):
     host_pages: Annotated[
         int, Meta(description="Most pages taken from one host, against sites that never end", ge=1)
     ] = 20_000
+    shards: Annotated[
+        int,
+        Meta(
+            description="Processes that crawl, each with hosts of its own; 0 is as many as before, at first one",
+            ge=0,
+            le=64,
+        ),
+    ] = 0
     depth: Annotated[int, Meta(description="Follow links this many steps from a seed", ge=0)] = 32
     minutes: Annotated[float, Meta(description="Stop after this many minutes; 0 is no limit", ge=0)] = 0.0
     scope: Annotated[
@@ -145,6 +156,12 @@ class CrawlSettings(_Room, frozen=True):
         tuple[str, ...], Meta(description="Only URLs that one of these patterns fits; * stands for anything")
     ] = ()
     exclude: Annotated[tuple[str, ...], Meta(description="No URL that one of these patterns fits")] = ()
+    schemes: Annotated[tuple[str, ...], Meta(description="Kinds of URL that are followed")] = (
+        "http",
+        "https",
+        "ftp",
+        "gopher",
+    )
     countries: Annotated[tuple[str, ...], Meta(description="Only hosts that end so, e.g. ch,de; none is no limit")] = ()
     block: Annotated[str, Meta(description="File of hosts and domains, one on a line, that are never fetched")] = ""
     max_url: Annotated[int, Meta(description="Longest URL that is followed, in characters", ge=32)] = 1_024
@@ -229,9 +246,7 @@ class SearchSettings(_Room, frozen=True):
     similar_bits: Annotated[int, Meta(description="Simhash bits in which near-duplicates differ", ge=0, le=16)] = 3
     snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
-    budget_ms: Annotated[
-        float, Meta(description="Milliseconds a query may take before it answers with what it has", gt=0)
-    ] = 500.0
+    budget_ms: Annotated[float, Meta(description="Milliseconds after which a query gives what it has", gt=0)] = 500.0
 
 
 class ServeSettings(_Room, frozen=True):
@@ -239,9 +254,7 @@ class ServeSettings(_Room, frozen=True):
 
     host: Annotated[str, Meta(description="Address to listen on", min_length=1)] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to listen on", ge=0, le=65_535)] = 8080
-    max_waiting: Annotated[int, Meta(description="Requests that may wait; more are told to come back (429)", ge=1)] = (
-        256
-    )
+    max_waiting: Annotated[int, Meta(description="Requests that may wait; more are refused (429)", ge=1)] = 256
     threads: Annotated[int, Meta(description="Searches that run at once; 0 is one for each core", ge=0, le=256)] = 0
     workers: Annotated[int, Meta(description="Processes that answer; 0 is one for each core", ge=0, le=64)] = 1
     deadline: Annotated[float, Meta(description="Seconds a search may wait for its turn before 503", gt=0)] = 1.0

@@ -21,10 +21,17 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-async def call(app: ASGIApp, target: str | bytes, method: str = "GET", headers: dict[str, str] | None = None) -> Answer:
+async def call(
+    app: ASGIApp,
+    target: str | bytes,
+    method: str = "GET",
+    headers: dict[str, str] | None = None,
+    body: bytes = b"",
+    client: str = "127.0.0.1",
+) -> Answer:
     raw = target.encode("utf-8", "surrogatepass") if isinstance(target, str) else target
     path, _, query = raw.partition(b"?")
-    given = {"host": "periplus.example", **(headers or {})}
+    given = {"host": "127.0.0.1:8080", **(headers or {})}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -36,13 +43,13 @@ async def call(app: ASGIApp, target: str | bytes, method: str = "GET", headers: 
         "query_string": query,
         "root_path": "",
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
-        "client": ("127.0.0.1", 1),
+        "client": (client, 1),
         "server": ("127.0.0.1", 80),
     }
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -55,3 +62,11 @@ async def call(app: ASGIApp, target: str | bytes, method: str = "GET", headers: 
 
 def get(app: ASGIApp, target: str | bytes, method: str = "GET", headers: dict[str, str] | None = None) -> Answer:
     return asyncio.run(call(app, target, method, headers))
+
+
+def send(
+    app: ASGIApp, target: str, value: Any, key: str = "", method: str = "POST", headers: dict[str, str] | None = None
+) -> Answer:
+    """Send a JSON body, with a key if there is one."""
+    given = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+    return asyncio.run(call(app, target, method, given | (headers or {}), json.dumps(value).encode()))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint_text
 from periplus.records import Hit, Query, ResultPage
 
@@ -42,6 +43,26 @@ class Facts(msgspec.Struct, frozen=True):
     hosts: int
     newest: float
     bytes: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    url: str
+    key: int
+    reason: str
+    other: str
+    when: float
+
+    @property
+    def indexed(self) -> bool:
+        return self.reason == "indexed"
+
+
+class Parts(msgspec.Struct, frozen=True):
+    generation: int
+    documents: int
+    segments: tuple[tuple[str, int, int, int], ...]
+    parts: dict[str, int]
+    languages: dict[str, int]
 
 
 def hit(number: int, query: Query) -> Hit:
@@ -111,3 +132,16 @@ class FakeSearcher:
     def refresh(self) -> bool:
         self.refreshes += 1
         return False
+
+    def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
+        found = [title for title, _, _ in PLACES if title.casefold().startswith(words.casefold())]
+        return tuple((title, 1.0 - n / 10) for n, title in enumerate(found[:size]))
+
+    def find(self, url: str) -> Found:
+        if "." not in url:
+            raise BadUrl("no URL")
+        indexed = "coast" in url
+        return Found(url, fingerprint_text(url), "indexed" if indexed else "unknown", "", 1_700_000_000.0 * indexed)
+
+    def parts(self) -> Parts:
+        return Parts(7, self.documents, (("seg-000001-0000", 5, 4, 1000),), {"postings": 600, "text": 400}, {"en": 4})

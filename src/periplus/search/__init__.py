@@ -6,7 +6,8 @@ it to the newest. Results are arranged (safe search, near-duplicates folded, hos
 dates, missing words); `Searcher.suggest` completes what somebody types from titles and host names.
 """
 
-from periplus.search.searcher import CachedPage, FoundPage, Searcher, SearchStatistics
+from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
 from periplus.search.snippets import make_snippet
+from periplus.search.whynot import FoundPage
 
-__all__ = ["CachedPage", "FoundPage", "SearchStatistics", "Searcher", "make_snippet"]
+__all__ = ["CachedPage", "FoundPage", "IndexParts", "SearchStatistics", "Searcher", "make_snippet"]

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from periplus.errors import NothingHere
-from periplus.fingerprint import fingerprint_text
-from periplus.index import Index, IndexStatistics
+from periplus.index import Index
 from periplus.query import Prepared, parse
 from periplus.rank import Ranker
 from periplus.records import Candidates, Hit, Query, ResultPage
@@ -18,10 +17,12 @@ from periplus.search.arrange import Arranged, arrange, hidden_flags
 from periplus.search.dress import Dresser, Known
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
+from periplus.search.whynot import INDEXED, FoundPage, why_not
 from periplus.settings import Settings
 from periplus.text import LANGUAGES
+from periplus.url import address
 
-__all__ = ["CachedPage", "FoundPage", "SearchStatistics", "Searcher"]
+__all__ = ["CachedPage", "IndexParts", "SearchStatistics", "Searcher"]
 
 _STEP: Final = 100
 """Candidates are asked for in steps of this many."""
@@ -47,12 +48,17 @@ class CachedPage(msgspec.Struct, frozen=True):
     language: str = ""
 
 
-class FoundPage(msgspec.Struct, frozen=True):
-    """Whether one page can be found."""
+class IndexParts(msgspec.Struct, frozen=True):
+    """What an index is made of."""
 
-    indexed: bool
-    key: int
-    when: float
+    generation: int
+    documents: int
+    segments: tuple[tuple[str, int, int, int], ...]
+    """Name, documents, those of them that can be found, and bytes."""
+    parts: dict[str, int]
+    """Bytes by kind of file."""
+    languages: dict[str, int]
+    """Pages by language; '' is unknown."""
 
 
 class _Clock:
@@ -190,16 +196,28 @@ class Searcher:
         opened = self._open
         return opened.suggester.suggest(words, size) if opened else ()
 
-    def parts(self) -> IndexStatistics | None:
+    def parts(self) -> IndexParts | None:
         """Say what the index is made of, for those who look after it."""
         opened = self._open
-        return opened.index.statistics() if opened else None
+        if opened is None:
+            return None
+        index = opened.index
+        segments, parts = [], dict[str, int]()
+        for segment in index.segments:
+            sizes = segment.sizes()
+            segments.append((segment.name, segment.documents, int(segment.alive.sum()), sum(sizes.values())))
+            for name, size in sizes.items():
+                part = name.partition(".")[0]
+                parts[part] = parts.get(part, 0) + size
+        return IndexParts(index.manifest.generation, index.documents, tuple(segments), parts, index.languages)
 
     def find(self, url: str) -> FoundPage:
-        """Say whether a URL, in canonical form, is in the index."""
-        key = fingerprint_text(url)
-        copy = self.cached(key)
-        return FoundPage(copy is not None, key, copy.when if copy else 0.0)
+        """Say whether a URL can be found, and if not, why; raise `BadUrl` for what is no URL."""
+        place = address(url)
+        copy = self.cached(place.key)
+        if copy is not None:
+            return FoundPage(place.url, place.key, INDEXED, "", copy.when)
+        return why_not(self._folder.parent, self._settings.store, url)
 
     def cached(self, key: int) -> CachedPage | None:
         """Give the kept text of the page with this key, if it is in the index."""

@@ -1,14 +1,40 @@
 """The search page and the API: HTTP requests in, pages and JSON out.
 
-In goes a searcher (anything with the four methods of `SearcherLike`) and `ServeSettings`; out come HTML for people
-(`/`, `/search`, `/cached/KEY`, `/about`) and JSON for programs (`/api/search`, `/api/statistics`, `/healthz`), which
-docs/api.md describes and `answer` makes. Searches run in a few threads behind a bounded queue; more than it holds are
-answered 429. Everything that came from a page or a person is escaped; nothing of a third party runs in the browser.
+In goes a searcher (anything with the methods of `SearcherLike`), `ServeSettings`, and what may be done beside searching
+(`Actions`, with the `Keys` of those who may); out come pages for people (`/`, `/search`, `/about`, `/add`, `/admin`...)
+and JSON, RSS and CSV for programs (docs/api.md, `/openapi.json`), which `answer` makes for /api/search. `Front` stands
+before everything: host check, rate limit, kept answers, security headers, figures. Searches run in a few threads behind
+a bounded queue; more than it holds are answered 429, those that would wait too long 503. `run` serves in this process,
+`run_processes` in several. Everything that came from a page or a person is escaped; nothing of a third party runs in
+the browser.
 """
 
+from periplus.serve.actions import Actions, CrawlLike, Publication, Published
 from periplus.serve.api import answer
 from periplus.serve.app import make_app
-from periplus.serve.searching import CachedPageLike, SearcherLike, StatisticsLike
+from periplus.serve.cache import AnswerCache
+from periplus.serve.keys import ROLES, Keys
+from periplus.serve.processes import Opened, run_processes
+from periplus.serve.searching import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
 from periplus.serve.server import run, serving
 
-__all__ = ["CachedPageLike", "SearcherLike", "StatisticsLike", "answer", "make_app", "run", "serving"]
+__all__ = [
+    "ROLES",
+    "Actions",
+    "AnswerCache",
+    "CachedPageLike",
+    "CrawlLike",
+    "FoundLike",
+    "Keys",
+    "Opened",
+    "PartsLike",
+    "Publication",
+    "Published",
+    "SearcherLike",
+    "StatisticsLike",
+    "answer",
+    "make_app",
+    "run",
+    "run_processes",
+    "serving",
+]

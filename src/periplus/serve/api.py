@@ -11,18 +11,26 @@ from starlette.responses import Response
 from periplus.errors import NothingHere
 from periplus.records import Hit, ResultPage
 from periplus.serve.asked import ask_api, parameters
+from periplus.serve.cache import AnswerCache
 from periplus.serve.gate import Gate
+from periplus.serve.metrics import Metrics, as_text
+from periplus.serve.openapi import document
 
-__all__ = ["Api", "answer", "failure"]
+__all__ = ["Api", "answer", "failure", "json_response"]
 
 _PREFIX: Final = "/api/"
+_SUGGESTIONS: Final = 8
+_JSON_PATHS: Final = frozenset({"/suggest", "/openapi.json", "/readyz", "/healthz", "/metrics"})
 
 
 class Api:
     """The JSON views."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, metrics: Metrics, cache: AnswerCache) -> None:
         self._gate = gate
+        self._metrics = metrics
+        self._cache = cache
+        self._document = msgspec.json.encode(document())
 
     async def search(self, request: Request) -> Response:
         """Answer /api/search."""
@@ -30,24 +38,61 @@ class Api:
         found = await self._gate.search(asked.query)
         if not found.documents:
             raise NothingHere("Nothing is indexed yet.")
-        return _json(answer(found, asked.cut))
+        return json_response(answer(found, asked.cut))
+
+    async def suggest(self, request: Request) -> Response:
+        """Answer /suggest, in the form that browsers read."""
+        words = parameters(request.scope["query_string"]).get("q", "")[:200]
+        found = await self._gate.suggest(words, _SUGGESTIONS)
+        relevance = {"google:suggestrelevance": [round(1000 * worth) for _, worth in found]}
+        body = [words, [text for text, _ in found], [], [], relevance]
+        answered = json_response(body)
+        answered.headers["content-type"] = "application/x-suggestions+json"
+        return answered
 
     async def statistics(self, _: Request) -> Response:
         """Answer /api/statistics."""
         facts = await self._gate.statistics()
         names = ("documents", "hosts", "newest", "bytes")
-        return _json({name: getattr(facts, name) for name in names})
+        return json_response({name: getattr(facts, name) for name in names})
 
     async def health(self, _: Request) -> Response:
         """Answer /healthz: the server is up. It asks nothing of the index, so that it answers under load."""
-        return _json({"status": "ok"})
+        return json_response({"status": "ok"})
+
+    async def ready(self, _: Request) -> Response:
+        """Answer /readyz: there is something to search, and room to search it."""
+        facts = await self._gate.statistics()
+        if not facts.documents:
+            return json_response({"status": "empty"}, 503, {"retry-after": "5"})
+        return json_response({"status": "ready", "documents": facts.documents})
+
+    async def metrics(self, _: Request) -> Response:
+        """Answer /metrics, for Prometheus."""
+        self.renew_figures()
+        return Response(as_text(self._metrics.everybody()), media_type="text/plain; version=0.0.4")
+
+    def renew_figures(self) -> None:
+        """Bring the figures that are not counted by request up to date."""
+        cache, values = self._cache, self._metrics.values
+        for name in ("hits", "misses", "refused", "evicted", "bytes"):
+            values[f"cache_{name}"] = getattr(cache, name)
+        values["cache_entries"] = len(cache)
+        values["waiting"] = self._gate.waiting
+        values["documents"] = self._gate.documents
+        values["refreshes"] = cache.epoch
+        self._metrics.share()
+
+    async def openapi(self, _: Request) -> Response:
+        """Answer /openapi.json."""
+        return Response(self._document, media_type="application/json")
 
 
 def failure(path: str, status: int, error: str, hint: str, headers: Mapping[str, str], **more: str) -> Response | None:
     """Give the JSON form of an error, when the path is one that programs ask; else None."""
-    if not path.startswith(_PREFIX):
+    if not path.startswith(_PREFIX) and path not in _JSON_PATHS:
         return None
-    return _json({"error": error, "hint": hint, **more}, status, headers)
+    return json_response({"error": error, "hint": hint, **more}, status, headers)
 
 
 def answer(page: ResultPage, cut: bool = False) -> dict[str, Any]:
@@ -86,7 +131,8 @@ def _hit(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Give a value as JSON; a number that JSON has no word for becomes null."""
     try:
         body = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a lone surrogate that came in with a page: escaped, it does no harm

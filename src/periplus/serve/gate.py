@@ -1,6 +1,7 @@
 """The gate in front of the searcher: a few threads that search, a bounded queue, and a refusal when that is full."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
@@ -10,16 +11,20 @@ from typing import Any, Final, TypeVar
 
 from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage
-from periplus.serve.searching import CachedPageLike, SearcherLike, StatisticsLike
+from periplus.serve.searching import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
 from periplus.serve.workers import Workers
 from periplus.settings import ServeSettings
 
-__all__ = ["Gate"]
+__all__ = ["LATE", "Gate"]
+
+LATE: Final = "Too many searches wait."
 
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger("periplus.serve")
-_REFRESH_SECONDS: Final = 1.0
+_REFRESH_SECONDS: Final = 0.2
+"""How often we look for a new commit of the index."""
+_FACTS_SECONDS: Final = 1.0
 _PATIENCE: Final = 30
 """The longest time, in seconds, that a refused request is told to wait."""
 
@@ -27,8 +32,12 @@ _PATIENCE: Final = 30
 class Gate:
     """Runs a searcher's methods in threads. Call it from one event loop; kernels leave the loop free meanwhile."""
 
-    def __init__(self, searcher: SearcherLike, settings: ServeSettings) -> None:
+    def __init__(
+        self, searcher: SearcherLike, settings: ServeSettings, on_change: Callable[[], None] = lambda: None
+    ) -> None:
         self._searcher = searcher
+        self._on_change = on_change
+        self._deadline = settings.deadline
         self._threads = settings.threads or max(2, os.cpu_count() or 1)
         self._room = self._threads + settings.max_waiting
         self._workers = Workers(self._threads)
@@ -41,21 +50,53 @@ class Gate:
         self._facts: StatisticsLike | None = None
         self._facts_time = 0.0
 
+    @property
+    def waiting(self) -> int:
+        """How many searches wait or run."""
+        return len(self._inside)
+
+    @property
+    def documents(self) -> int:
+        """How many pages there were to search when somebody last asked."""
+        return self._facts.documents if self._facts else 0
+
     async def search(self, query: Query) -> ResultPage:
         """Answer a query; raise `Overloaded` when too many wait."""
-        return await self._run(lambda: self._searcher.search(query))
+        return await self.run(lambda: self._searcher.search(query))
+
+    async def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
+        """Complete what somebody types; nothing when too many wait, because it is not worth a refusal."""
+        try:
+            return await self.run(lambda: self._searcher.suggest(words, size))
+        except Overloaded:
+            return ()
+
+    async def find(self, url: str) -> FoundLike:
+        """Say whether a page is in the index; raise `Overloaded` when too many wait."""
+        return await self.run(lambda: self._searcher.find(url))
 
     async def cached(self, key: int) -> CachedPageLike | None:
         """Give the kept copy of a page; raise `Overloaded` when too many wait."""
-        return await self._run(lambda: self._searcher.cached(key))
+        return await self.run(lambda: self._searcher.cached(key))
+
+    async def parts(self) -> PartsLike | None:
+        """Say what the index is made of; raise `Overloaded` when too many wait."""
+        return await self.run(self._searcher.parts)
+
+    async def watch(self) -> None:
+        """Look for new commits of the index for as long as this runs."""
+        while not self._closed:
+            with contextlib.suppress(Overloaded):
+                await self.run(lambda: None)
+            await asyncio.sleep(_REFRESH_SECONDS)
 
     async def statistics(self) -> StatisticsLike:
         """Say how much there is to search: at most a second old, or the last that is known when too many wait."""
         known = self._facts
-        if known is not None and time.monotonic() - self._facts_time < _REFRESH_SECONDS:
+        if known is not None and time.monotonic() - self._facts_time < _FACTS_SECONDS:
             return known
         try:
-            known = await self._run(self._searcher.statistics)
+            known = await self.run(self._searcher.statistics)
         except Overloaded:
             if known is None:
                 raise
@@ -78,18 +119,24 @@ class Gate:
                 future.set_exception(_stopping())
         self._workers.close()
 
-    async def _run(self, call: Callable[[], T]) -> T:
+    async def run(self, call: Callable[[], T]) -> T:
+        """Have a thread do something; raise `Overloaded` when too many wait, or for too long."""
         if self._closed:
             raise _stopping()
         if len(self._inside) >= self._room:
             raise Overloaded("Too many searches at once.", "Try again in a moment.")
-        future = self._workers.submit(lambda: self._timed(call))
+        if len(self._inside) * self._mean_seconds / self._threads > self._deadline:
+            raise _late()
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
+        future = self._workers.submit(lambda: self._timed(call, loop, begun))
         self._inside.add(future)
         future.add_done_callback(self._inside.discard)
         return await future
 
-    def _timed(self, call: Callable[[], T]) -> T:
-        self._refresh()
+    def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, begun: float) -> T:
+        if time.monotonic() - begun > self._deadline:
+            raise _late()  # whoever asked has waited long enough, and others wait behind
+        self._refresh(loop)
         begin = time.monotonic()
         try:
             return call()
@@ -97,17 +144,23 @@ class Gate:
             with self._lock:
                 self._mean_seconds += 0.1 * (time.monotonic() - begin - self._mean_seconds)
 
-    def _refresh(self) -> None:
-        """Let the searcher look for a newer index, at most once a second and in one thread; a failure keeps the old."""
+    def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the searcher look for a newer index, now and then and in one thread; a failure keeps the old."""
         if time.monotonic() - self._refreshed < _REFRESH_SECONDS or not self._refreshing.acquire(blocking=False):
             return
         try:
-            self._searcher.refresh()
+            if self._searcher.refresh():
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for this any more
+                    loop.call_soon_threadsafe(self._on_change)
         except PeriplusError as error:
             _LOG.warning("The new index cannot be opened, the old one stays: %s", error)
         finally:
             self._refreshed = time.monotonic()
             self._refreshing.release()
+
+
+def _late() -> Overloaded:
+    return Overloaded(LATE, "Try again in a moment.")
 
 
 def _stopping() -> Overloaded:

@@ -1,17 +1,24 @@
 """Links within the result page, and which links to the outside are safe to show."""
 
-from functools import lru_cache
+import re
 from typing import Final
-from urllib.parse import quote_plus
+from urllib.parse import quote
 
-from periplus.records import Query
+import msgspec
 
-__all__ = ["link_to", "page_numbers", "require", "safe_link", "without_one"]
+from periplus.records import Hit, Query
+from periplus.serve.asked import Asked, address_of
+
+__all__ = ["fragment_link", "page_numbers", "require", "safe_link", "shown_link", "without_one"]
 
 _FEW: Final = 8
 """Longer queries get no links to drop a word."""
 _AROUND: Final = 10
 """Most page links shown at once."""
+_NOWHERE: Final = re.compile(r"https?://[^/]*\.invalid(?:[:/]|$)", re.IGNORECASE)
+_FEWEST: Final = 3
+_MOST: Final = 8
+"""Words of a snippet that a text fragment is made of."""
 
 
 def safe_link(url: str) -> str:
@@ -19,27 +26,43 @@ def safe_link(url: str) -> str:
     return url if url.lower().startswith(("http://", "https://")) else ""
 
 
-def link_to(query: Query, start: int = 0, explain: int = 0) -> str:
-    """Give the address of a page of results."""
-    link = "/search?q=" + _quoted(query.words)
-    link += f"&start={start}" if start else ""
-    return link + (f"&explain={explain}" if explain else "")
+def shown_link(hit: Hit) -> str:
+    """Give where a result leads: the page itself, or the kept copy of one that has no place on the web."""
+    if _NOWHERE.match(hit.url):
+        return f"/cached/{hit.key:016x}"
+    return safe_link(hit.url)
 
 
-@lru_cache(maxsize=64)
-def _quoted(words: str) -> str:
-    return quote_plus(words, errors="replace")  # kept, because one page has some twenty links with the same words
+def fragment_link(hit: Hit) -> str:
+    """Give where a result leads, at the place its snippet shows: browsers find the words and mark them."""
+    link = shown_link(hit)
+    if hit.kind not in ("text/html", "text/plain") or not link.startswith("http") or "#" in link:
+        return link
+    words = _around_mark(hit)
+    if len(words) < _FEWEST:
+        return link
+    return f"{link}#:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def require(query: Query, word: str) -> str:
+def _around_mark(hit: Hit) -> list[str]:
+    """Give a few words of the snippet from the first marked one on, as they stand on the page."""
+    texts = [text for text, _ in hit.snippet]
+    first = next((n for n, (_, marked) in enumerate(hit.snippet) if marked), None)
+    if first is None:
+        return []
+    words = "".join(texts[first:]).replace("…", " ").encode("utf-8", "ignore").decode().split()
+    return words[: min(_MOST, len(words) - 1)]
+
+
+def require(asked: Asked, word: str) -> str:
     """Give the address of the same query with `word` required: 'old word' becomes 'old +word'."""
-    parts = query.words.split()
+    parts = asked.query.words.split()
     place = next((i for i, part in enumerate(parts) if part.casefold() == word.casefold()), None)
     if place is None:
         parts.append("+" + word)
     else:
         parts[place] = "+" + parts[place]
-    return link_to(Query(" ".join(parts)))
+    return address_of(asked, q=" ".join(parts), start=0)
 
 
 def without_one(query: Query) -> list[tuple[str, Query]]:
@@ -47,7 +70,10 @@ def without_one(query: Query) -> list[tuple[str, Query]]:
     parts = query.words.split()
     if not 1 < len(parts) <= _FEW:
         return []
-    return [(part, Query(" ".join(parts[:i] + parts[i + 1 :]), size=1)) for i, part in enumerate(parts)]
+    rest = [" ".join(parts[:i] + parts[i + 1 :]) for i in range(len(parts))]
+    return [
+        (part, msgspec.structs.replace(query, words=words, size=1)) for part, words in zip(parts, rest, strict=True)
+    ]
 
 
 def page_numbers(query: Query, total: int, found: int, farthest: int) -> list[int]:

@@ -1,26 +1,17 @@
 """Numbers, sizes and times as people read them."""
 
 from datetime import UTC, datetime
+from email.utils import format_datetime
 
-__all__ = ["ago", "count", "date", "duration", "iso", "kind", "number", "signed", "size"]
+__all__ = ["duration", "iso", "kind", "mail_date", "moment", "signed", "since", "size"]
 
 _STEPS = ((60.0, "second"), (60.0, "minute"), (24.0, "hour"), (30.0, "day"), (12.0, "month"))
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def number(value: int) -> str:
-    """Write an integer with thousands parted: 1,204,331."""
-    return f"{value:,}"
-
-
 def signed(value: float) -> str:
     """Write a contribution with two decimals and a true minus sign: '4.20', '−0.40'."""
     return f"{value:.2f}".replace("-", "−")
-
-
-def count(value: int, noun: str) -> str:
-    """Write '1 page' or '8,412 pages'."""
-    return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
 
 
 def duration(seconds: float) -> str:
@@ -31,31 +22,26 @@ def duration(seconds: float) -> str:
     return f"{thousandths:.0f} ms" if thousandths < 999.5 else f"{thousandths / 1000:.1f} s"
 
 
-def ago(seconds: float) -> str:
-    """Write how long ago something was: 'just now', '40 seconds ago', '2 days ago'."""
+def since(seconds: float) -> tuple[int, str] | None:
+    """Give how long ago something was as a number and a unit: (40, 'second'), (2, 'day'); None is just now."""
     if seconds < 1:
-        return "just now"
+        return None
     left = seconds
     for step, unit in _STEPS:
         if left < step:
-            return f"{count(int(left), unit)} ago"
+            return int(left), unit
         left /= step
-    return f"{count(int(left), 'year')} ago"
-
-
-def date(when: float) -> str:
-    """Write a moment in universal time: '15 November 2026, 08:21 UTC'; '' when it is no sensible moment."""
-    moment = _moment(when)
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC" if moment else ""
+    return int(left), "year"
 
 
 def iso(when: float) -> str:
     """Write a moment for machines: '2026-11-15T08:21:00+00:00'; '' when it is no sensible moment."""
-    moment = _moment(when)
-    return moment.isoformat(timespec="seconds") if moment else ""
+    found = moment(when)
+    return found.isoformat(timespec="seconds") if found else ""
 
 
-def _moment(when: float) -> datetime | None:
+def moment(when: float) -> datetime | None:
+    """Give a moment in universal time; None when it is no sensible one."""
     try:
         return datetime.fromtimestamp(when, UTC) if when > 0 else None
     except (OverflowError, OSError, ValueError):
@@ -76,3 +62,9 @@ def size(value: int) -> str:
             return f"{left:.0f} {unit}" if unit == "bytes" or left >= 99.5 else f"{left:.1f} {unit}"
         left /= 1000
     return f"{left:,.1f} {_UNITS[-1]}"
+
+
+def mail_date(when: float) -> str:
+    """Write a moment as mail and feeds do: 'Sun, 15 Nov 2026 08:21:00 +0000'; '' when it is no sensible moment."""
+    found = moment(when)
+    return format_datetime(found) if found else ""

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import jinja2
+from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.fingerprint import fingerprint
 from periplus.records import Query
-from periplus.serve import phrases
-from periplus.serve.links import link_to, require, safe_link
+from periplus.serve.asked import Asked, address_of, parameters
+from periplus.serve.links import fragment_link, require, safe_link, shown_link
+from periplus.serve.tongues import TONGUES, Tongue, pick_tongue, tongue
 
 __all__ = ["STATIC", "Asset", "Pages", "read_assets"]
 
@@ -56,20 +58,42 @@ class Pages:
         self._templates.globals.update(
             static=links,
             safe_link=safe_link,
-            link_to=link_to,
+            shown_link=shown_link,
+            fragment_link=fragment_link,
+            address_of=address_of,
             require=require,
-            phrases=phrases,
-            foreign=_foreign,
+            tongues=TONGUES,
         )
 
-    def page(self, name: str, status: int = 200, headers: Mapping[str, str] | None = None, **given: Any) -> Response:
-        """Render an HTML page; characters that have no UTF-8 form become question marks."""
-        given.setdefault("query", Query(""))
-        text = self._templates.get_template(name).render(now=time.time(), **given)
+    def page(
+        self,
+        name: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        request: Request | None = None,
+        **given: Any,
+    ) -> Response:
+        """Render an HTML page in the language of whoever asks; what has no UTF-8 form becomes question marks."""
+        spoken = _spoken(request)
+        given.setdefault("asked", Asked(Query("")))
+        given.setdefault("query", given["asked"].query)
+        known = {"say": spoken.say, "t": spoken, "foreign": _Foreign(spoken.code)}
+        text = self._templates.get_template(name).render(now=time.time(), **known, **given)
         kind = "text/html" if name.endswith(".html") else "application/opensearchdescription+xml"
         return Response(text.encode("utf-8", "replace"), status, headers, kind)
 
 
-def _foreign(language: str) -> str:
-    """Give the language of a text when it is worth saying, that is: known and not English."""
-    return language if _LANGUAGE.fullmatch(language) and language != "en" else ""
+def _spoken(request: Request | None) -> Tongue:
+    if request is None:
+        return tongue("en")
+    return pick_tongue(parameters(request.scope["query_string"]), request.headers.get("accept-language", ""))
+
+
+class _Foreign:
+    """Gives the language of a text when it is worth saying, that is: known and not the page's own."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+
+    def __call__(self, language: str) -> str:
+        return language if _LANGUAGE.fullmatch(language) and language != self._own else ""

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from periplus.records import Query, ResultPage
 
-__all__ = ["CachedPageLike", "SearcherLike", "StatisticsLike"]
+__all__ = ["CachedPageLike", "FoundLike", "PartsLike", "SearcherLike", "StatisticsLike"]
 
 
 class CachedPageLike(Protocol):
@@ -47,6 +47,58 @@ class StatisticsLike(Protocol):
         """Size of the index on disk."""
 
 
+class FoundLike(Protocol):
+    """Whether one page can be found, and if not, why."""
+
+    @property
+    def url(self) -> str:
+        """In canonical form."""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it is in the index."""
+
+    @property
+    def reason(self) -> str:
+        """'indexed', 'noindex', 'copy', 'canonical', 'empty', 'waiting' or 'unknown'."""
+
+    @property
+    def other(self) -> str:
+        """The page that stands for it, or ''."""
+
+    @property
+    def key(self) -> int:
+        """Its fingerprint, which names the kept copy."""
+
+    @property
+    def when(self) -> float:
+        """Seconds since 1970 at which it was fetched; 0 when it is not there."""
+
+
+class PartsLike(Protocol):
+    """What an index is made of."""
+
+    @property
+    def generation(self) -> int:
+        """Which commit it is."""
+
+    @property
+    def documents(self) -> int:
+        """Pages that can be found."""
+
+    @property
+    def segments(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Name, documents, those of them that can be found, and bytes."""
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Bytes by kind of file."""
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """Pages by language; '' is unknown."""
+
+
 class SearcherLike(Protocol):
     """Words in, result pages out. All methods may be called from several threads at once."""
 
@@ -61,3 +113,12 @@ class SearcherLike(Protocol):
 
     def refresh(self) -> bool:
         """Open the newest index if it changed; say whether it did."""
+
+    def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
+        """Complete what somebody types, best first; each with how fitting it is, up to 1."""
+
+    def find(self, url: str) -> FoundLike:
+        """Say whether a URL is in the index; raise `BadUrl` for what is no URL."""
+
+    def parts(self) -> PartsLike | None:
+        """Say what the index is made of, if there is one."""

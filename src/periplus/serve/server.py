@@ -13,14 +13,15 @@ from typing import Final
 from granian.constants import Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server as Granian
-from starlette.applications import Starlette
 
 from periplus.errors import PortInUse
-from periplus.serve.app import make_app
+from periplus.serve.actions import Actions
+from periplus.serve.app import Application, make_app
+from periplus.serve.keys import Keys
 from periplus.serve.searching import SearcherLike
 from periplus.settings import ServeSettings
 
-__all__ = ["run", "serving"]
+__all__ = ["Running", "free_address", "run", "serving"]
 
 _READY_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.5
@@ -30,15 +31,26 @@ _HEADER_MS: Final = 10_000
 """A client that takes longer to say what it wants is hung up on."""
 
 
-def run(searcher: SearcherLike, settings: ServeSettings, on_ready: Callable[[str], None]) -> None:
+def run(
+    searcher: SearcherLike,
+    settings: ServeSettings,
+    on_ready: Callable[[str], None],
+    actions: Actions | None = None,
+    keys: Keys | None = None,
+) -> None:
     """Serve until Ctrl-C (or SIGTERM); `on_ready` is told the address once it answers. Raise `PortInUse` if taken."""
-    _Running(searcher, settings).run(on_ready)
+    address, port = free_address(settings.host, settings.port)
+    Running(make_app(searcher, settings, actions, keys), settings, address, port).run(on_ready)
 
 
 @contextlib.contextmanager
-def serving(searcher: SearcherLike, settings: ServeSettings) -> Iterator[str]:
+def serving(
+    searcher: SearcherLike, settings: ServeSettings, actions: Actions | None = None, keys: Keys | None = None
+) -> Iterator[str]:
     """Serve in a thread of this process for as long as the block runs; gives the address."""
-    running, told = _Running(searcher, settings), Future[str]()
+    address, port = free_address(settings.host, settings.port)
+    app, told = make_app(searcher, settings, actions, keys), Future[str]()
+    running = Running(app, settings, address, port)
 
     def work() -> None:
         try:
@@ -85,23 +97,26 @@ def _hint(error: Exception) -> str:
     return "Check serve.host and serve.port."
 
 
-class _Running:
+class Running:
     """One server, from its start to its end."""
 
-    def __init__(self, searcher: SearcherLike, settings: ServeSettings) -> None:
-        self._searcher = searcher
+    def __init__(self, app: Application, settings: ServeSettings, address: str, port: int) -> None:
+        self._app = app
         self._settings = settings
-        self._app: Starlette | None = None
+        self._place = (address, port)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Granian | None = None
         self._serving: asyncio.Task[None] | None = None
         self._stopping = False
+        self._numbers: tuple[int, ...] = ()
 
-    def run(self, on_ready: Callable[[str], None]) -> None:
-        """Serve until told to stop."""
-        address, port = free_address(self._settings.host, self._settings.port)
-        app = self._app = make_app(self._searcher, self._settings)
-        asyncio.run(self._serve(app, address, port, on_ready))
+    def run(self, on_ready: Callable[[str], None], numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)) -> None:
+        """Serve until told to stop, or one of the signals `numbers` comes."""
+        self._numbers = numbers
+        try:
+            asyncio.run(self._serve(self._app, *self._place, on_ready))
+        finally:
+            self._app.close()
 
     def stop(self) -> None:
         """Stop serving; any thread may call it, also more than once."""
@@ -112,15 +127,15 @@ class _Running:
 
     def _end(self) -> None:
         """Stop in three steps: no more connections, then no more searches, then whatever still hangs is let go."""
-        if self._server is None or self._serving is None or self._app is None:
+        if self._server is None or self._serving is None:
             return
         self._server.stop()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)
-        loop.call_later(_STOP_SECONDS, self._app.state.gate.close)
+        loop.call_later(_STOP_SECONDS, self._app.gate.close)
         loop.call_later(_STOP_SECONDS + 0.3, self._serving.cancel)
 
-    async def _serve(self, app: Starlette, address: str, port: int, on_ready: Callable[[str], None]) -> None:
+    async def _serve(self, app: Application, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = _granian(app, address, port, self._settings)
         with self._signals():
@@ -143,7 +158,7 @@ class _Running:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        numbers = self._numbers
 
         def first() -> None:
             for number in numbers:
@@ -160,7 +175,7 @@ class _Running:
                 loop.remove_signal_handler(number)
 
 
-def _granian(app: Starlette, address: str, port: int, settings: ServeSettings) -> Granian:
+def _granian(app: Application, address: str, port: int, settings: ServeSettings) -> Granian:
     return Granian(
         app,
         address=address,

@@ -8,93 +8,137 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from periplus.errors import Overloaded
-from periplus.records import Query, ResultPage
-from periplus.serve.asked import FARTHEST, PAGE, Asked, ask_page, parameters
+from periplus.errors import NothingHere, Overloaded
+from periplus.records import ResultPage
+from periplus.serve.api import json_response
+from periplus.serve.asked import FARTHEST, FORMATS, PAGE, TABS, Asked, address_of, ask_page, ask_program, parameters
+from periplus.serve.formats import as_csv, as_json, as_rss
+from periplus.serve.front import HOST
 from periplus.serve.gate import Gate
-from periplus.serve.links import link_to, page_numbers, without_one
+from periplus.serve.instant import Instant, instant_answer
+from periplus.serve.links import page_numbers, without_one
+from periplus.serve.openapi import OPERATIONS
 from periplus.serve.render import Asset, Pages
 
 __all__ = ["Views"]
 
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
-_HOST: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9a-fA-F:.]{2,45}\](:[0-9]{1,5})?")
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _A_DAY: Final = "public, max-age=86400"
-_ROBOTS: Final = "User-agent: *\nDisallow: /search\nDisallow: /cached/\nDisallow: /api/\n"
+_ROBOTS: Final = "User-agent: *\nDisallow: /search\nDisallow: /cached/\nDisallow: /api/\nDisallow: /admin\n"
+_TOO_MANY_HIDDEN: Final = 0.2
+"""Share of results left out by safe search beyond which the page says so."""
+_TYPES: Final = {"application/json": "json", "application/rss+xml": "rss", "text/csv": "csv", "text/html": "html"}
+_COPY_POLICY: Final = (
+    "sandbox allow-forms; default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
 
 
 class Views:
-    """The HTML views."""
+    """The HTML views, and the other forms of a result page."""
 
     def __init__(self, gate: Gate, pages: Pages, assets: Mapping[str, Asset]) -> None:
         self._gate = gate
         self._pages = pages
         self._assets = assets
 
-    async def landing(self, _: Request) -> Response:
+    async def landing(self, request: Request) -> Response:
         """Show the field and the facts; on the first run, how to begin."""
         facts = await self._gate.statistics()
-        return self._pages.page("landing.html", facts=facts) if facts.documents else self.first_run()
+        if not facts.documents:
+            return self.first_run(request)
+        return self._pages.page("landing.html", request=request, facts=facts)
 
-    def first_run(self) -> Response:
+    def first_run(self, request: Request) -> Response:
         """Say how to begin: there is nothing to search yet."""
-        return self._pages.page("first_run.html")
+        return self._pages.page("first_run.html", request=request, headers={"cache-control": "no-store"})
 
     async def search(self, request: Request) -> Response:
-        """Show results."""
-        asked = ask_page(parameters(request.scope["query_string"]))
+        """Show results, as a page or in the form that a program asks for."""
+        given = parameters(request.scope["query_string"])
+        form = _form(given.get("format", ""), request.headers.get("accept", ""))
+        if form != "html":
+            return await self._for_program(request, ask_program(given), form)
+        asked = ask_page(given)
         if not asked.query.words:
             return RedirectResponse("/", 303)
         found = await self._gate.search(asked.query)
         if not found.documents:
-            return self.first_run()
+            return self.first_run(request)
         lost = not found.hits and not asked.query.start
-        return self._results(found, asked, await self._shorter(asked.query) if lost else [])
+        answer = instant_answer(asked.query.words) if not asked.query.start else None
+        return self._results(request, found, asked, await self._shorter(asked) if lost else [], answer)
 
-    async def _shorter(self, query: Query) -> list[tuple[str, str]]:
+    async def _for_program(self, request: Request, asked: Asked, form: str) -> Response:
+        found = await self._gate.search(asked.query)
+        if not found.documents:
+            raise NothingHere("Nothing is indexed yet.")
+        if form == "csv":
+            headers = {"content-disposition": 'attachment; filename="results.csv"'}
+            return Response(as_csv(found).encode("utf-8", "replace"), 200, headers, "text/csv")
+        if form == "rss":
+            text = as_rss(found, asked, _base(request))
+            return Response(text.encode("utf-8", "replace"), media_type="application/rss+xml")
+        answer = instant_answer(asked.query.words)
+        return json_response(as_json(found, asked, [answer.text] if answer else []))
+
+    async def _shorter(self, asked: Asked) -> list[tuple[str, str]]:
         """List the words without which something is found, each with the address of the query without it."""
         useful = []
         with contextlib.suppress(Overloaded):  # a busy server has better things to do, and offers what it has
-            for word, rest in without_one(query):
+            for word, rest in without_one(asked.query):
                 if (await self._gate.search(rest)).hits:
-                    useful.append((word, link_to(rest)))
+                    useful.append((word, address_of(asked, q=rest.words)))
         return useful
 
-    def _results(self, found: ResultPage, asked: Asked, shorter: list[tuple[str, str]]) -> Response:
+    def _results(
+        self, request: Request, found: ResultPage, asked: Asked, shorter: list[tuple[str, str]], answer: Instant | None
+    ) -> Response:
         query = asked.query
         numbers = page_numbers(query, found.total, len(found.hits), FARTHEST)
         top = max((abs(value) for hit in found.hits for _, value in hit.reasons), default=0.0)
         return self._pages.page(
             "results.html",
-            query=query,
-            found=found,
+            request=request,
             asked=asked,
+            found=found,
             numbers=numbers,
             current=query.start // PAGE + 1,
             per_page=PAGE,
             top=top or 1.0,
             shorter=shorter,
+            answer=answer,
+            tabs=TABS,
+            much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
         )
 
     async def cached(self, request: Request) -> Response:
-        """Show the kept copy of a page as plain text: none of its scripts, styles or images."""
+        """Show the kept copy of a page as plain text, in a sandbox: none of its scripts, styles or images."""
         key = request.path_params["key"]
         kept = await self._gate.cached(int(key, 16)) if _KEY.fullmatch(key) else None
         if kept is None:
             return self.missing("There is no copy of this page.", "It may have been left out, or fetched again since.")
         paragraphs = [line.strip() for line in kept.text.splitlines() if line.strip()]
-        return self._pages.page("cached.html", kept=kept, paragraphs=paragraphs)
+        headers = {"content-security-policy": _COPY_POLICY}
+        return self._pages.page("cached.html", 200, headers, request, kept=kept, paragraphs=paragraphs)
 
-    async def about(self, _: Request) -> Response:
+    async def about(self, request: Request) -> Response:
         """Say what this is."""
-        return self._pages.page("about.html", facts=await self._gate.statistics())
+        return self._pages.page("about.html", request=request, facts=await self._gate.statistics())
+
+    async def settings(self, request: Request) -> Response:
+        """Show what can be set in the browser: language, safe search, rules for sites."""
+        return self._pages.page("settings.html", request=request)
+
+    async def documentation(self, request: Request) -> Response:
+        """Show the API to people."""
+        return self._pages.page("api.html", request=request, operations=OPERATIONS)
 
     async def opensearch(self, request: Request) -> Response:
         """Describe the search to browsers."""
-        host = request.headers.get("host", "")
-        base = f"{request.scope['scheme']}://{host}" if _HOST.fullmatch(host) else ""
-        return self._pages.page("opensearch.xml", headers={"cache-control": _A_DAY}, base=base)
+        headers = {"cache-control": _A_DAY}
+        return self._pages.page("opensearch.xml", 200, headers, request, base=_base(request))
 
     async def static(self, request: Request) -> Response:
         """Give a static file; for ever when it was asked for by its version."""
@@ -104,7 +148,9 @@ class Views:
             return self.missing("There is no such file.", "")
         versioned = parameters(request.scope["query_string"]).get("v") == asset.version
         tag = f'"{asset.version}"'
-        headers = {"etag": tag, "cache-control": _FOR_EVER if versioned else _A_DAY}
+        # Kept copies are shown in a sandbox, to which even our own style sheet comes from elsewhere.
+        headers = {"etag": tag, "cross-origin-resource-policy": "cross-origin"}
+        headers["cache-control"] = _FOR_EVER if versioned else _A_DAY
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(asset.body, 200, headers, asset.type)
@@ -117,16 +163,40 @@ class Views:
         """Say that something is not here."""
         return self.trouble(404, error, hint)
 
-    def trouble(self, status: int, error: str, hint: str, headers: Mapping[str, str] | None = None) -> Response:
+    def trouble(
+        self,
+        status: int,
+        error: str,
+        hint: str,
+        headers: Mapping[str, str] | None = None,
+        request: Request | None = None,
+    ) -> Response:
         """Say what went wrong in one sentence, and what to do."""
-        return self._pages.page("message.html", status, headers, error=error, hint=hint, failure="")
+        return self._pages.page("message.html", status, headers, request, error=error, hint=hint, failure="")
 
     def failed(self, name: str) -> Response:
         """Say that it was our fault, with the id that the log has."""
         hint = "Trying again may help. If it does not, give this id to whoever runs this server."
         return self._pages.page("message.html", 500, error="Something went wrong here.", hint=hint, failure=name)
 
-    def overloaded(self, asked: Asked, seconds: int) -> Response:
+    def overloaded(self, request: Request, asked: Asked, seconds: int, status: int) -> Response:
         """Say that too many ask at once; the page tries again by itself."""
         headers = {"retry-after": str(seconds), "cache-control": "no-store"}
-        return self._pages.page("overload.html", 429, headers, query=asked.query, seconds=seconds)
+        return self._pages.page("overload.html", status, headers, request, asked=asked, seconds=seconds)
+
+
+def _form(asked: str, accepted: str) -> str:
+    """Choose the form of an answer: as asked for by name, else the first type of the Accept header that we have."""
+    if asked:
+        return asked.lower() if asked.lower() in FORMATS else "html"
+    for part in accepted.split(",")[:20]:
+        form = _TYPES.get(part.partition(";")[0].strip().lower())
+        if form:
+            return form
+    return "html"
+
+
+def _base(request: Request) -> str:
+    """Give scheme and host as the client wrote them, '' if they make no sense."""
+    host = request.headers.get("host", "")
+    return f"{request.scope['scheme']}://{host}" if HOST.fullmatch(host) else ""

@@ -1,9 +1,9 @@
-// Keys, the clear and copy buttons, the countdown, and "why this?" without leaving the page.
+// Keys, completions, voice, the clear and copy buttons, your own rules, and "why this?" without leaving the page.
 // Every page works without this file.
 "use strict";
 
 const field = document.getElementById("q");
-const titles = () => [...document.querySelectorAll(".result .title")];
+const titles = () => [...document.querySelectorAll(".result:not([hidden]) .title")];
 const current = () => document.activeElement.closest?.(".result") ?? null;
 
 function move(step) {
@@ -16,7 +16,7 @@ function move(step) {
 }
 
 function press(selector) {
-  const result = current() ?? document.querySelector(".result");
+  const result = current() ?? document.querySelector(".result:not([hidden])");
   result?.querySelector(selector)?.click();
 }
 
@@ -33,7 +33,7 @@ const keys = {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target.matches("input, textarea, select, dialog *")) {
-    if (event.key === "Escape" && event.target === field) field.blur();
+    if (event.key === "Escape" && event.target === field && !completions.length) field.blur();
     return;
   }
   if (Object.hasOwn(keys, event.key)) {
@@ -69,6 +69,16 @@ async function explain(link) {
   }
 }
 
+// What is kept in this browser. A browser that keeps nothing behaves as if nothing had been set.
+const kept = {
+  get(name, otherwise) {
+    try { return JSON.parse(localStorage.getItem(`periplus.${name}`)) ?? otherwise; } catch { return otherwise; }
+  },
+  set(name, value) {
+    try { localStorage.setItem(`periplus.${name}`, JSON.stringify(value)); } catch { /* then not */ }
+  },
+};
+
 const clear = document.querySelector(".field .clear");
 if (field && clear) {
   document.documentElement.classList.add("scripted");
@@ -77,14 +87,205 @@ if (field && clear) {
   clear.addEventListener("click", () => { field.value = ""; show(); field.focus(); });
   addEventListener("pageshow", show);
   show();
+  const safe = kept.get("safe", 0);
+  if (safe && !field.form.elements.safesearch) field.form.append(hidden("safesearch", safe));
+}
+
+function hidden(name, value) {
+  const input = document.createElement("input");
+  Object.assign(input, { type: "hidden", name, value });
+  return input;
+}
+
+for (const select of document.querySelectorAll(".filters select")) {
+  select.addEventListener("change", () => select.form.requestSubmit());
+}
+
+// Completions. The list is a listbox that the field owns; the arrow keys choose, Escape closes.
+let completions = [];
+let chosen = -1;
+let asking = null;
+const list = document.createElement("ul");
+list.className = "completions";
+list.id = "completions";
+list.setAttribute("role", "listbox");
+list.hidden = true;
+if (field) {
+  field.form.append(list);
+  field.setAttribute("role", "combobox");
+  field.setAttribute("aria-controls", "completions");
+  field.setAttribute("aria-expanded", "false");
+  field.setAttribute("aria-autocomplete", "list");
+  list.setAttribute("aria-label", field.labels[0]?.textContent ?? "");
+  let timer = 0;
+  field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(complete, 60); });
+  field.addEventListener("blur", () => setTimeout(() => offer([]), 150));
+  field.addEventListener("keydown", choose);
+}
+
+async function complete() {
+  const typed = field.value.trim();
+  asking?.abort();
+  if (typed.length < 2) { offer([]); return; }
+  asking = new AbortController();
+  try {
+    const answer = await fetch(`/suggest?q=${encodeURIComponent(typed)}`, { signal: asking.signal });
+    const found = answer.ok ? (await answer.json())[1] : [];
+    if (field.value.trim() === typed && document.activeElement === field) offer(found);
+  } catch { /* typed on, or offline: no completions then */ }
+}
+
+function offer(found) {
+  completions = found;
+  chosen = -1;
+  list.replaceChildren(...found.map((text, n) => {
+    const item = document.createElement("li");
+    item.id = `completion-${n}`;
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", "false");
+    item.textContent = text;
+    item.addEventListener("mousedown", (event) => { event.preventDefault(); take(text); });
+    return item;
+  }));
+  list.hidden = !found.length;
+  field.setAttribute("aria-expanded", String(!!found.length));
+  field.removeAttribute("aria-activedescendant");
+}
+
+function take(text) {
+  field.value = text;
+  offer([]);
+  field.form.requestSubmit();
+}
+
+function choose(event) {
+  if (!completions.length || event.isComposing) return;
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    event.preventDefault();
+    const step = event.key === "ArrowDown" ? 1 : -1;
+    chosen = (chosen + step + completions.length + 1) % (completions.length + 1);
+    if (chosen === completions.length) chosen = step > 0 ? 0 : completions.length - 1;
+    [...list.children].forEach((item, n) => item.setAttribute("aria-selected", String(n === chosen)));
+    field.setAttribute("aria-activedescendant", `completion-${chosen}`);
+  } else if (event.key === "Enter" && chosen >= 0) {
+    event.preventDefault();
+    take(completions[chosen]);
+  } else if (event.key === "Escape") {
+    offer([]);
+    event.stopPropagation();
+  }
+}
+
+// Voice, where the browser has it.
+const Listener = window.SpeechRecognition ?? window.webkitSpeechRecognition;
+const voice = document.querySelector(".field .voice");
+if (Listener && voice) {
+  voice.hidden = false;
+  voice.form.classList.add("speaks");
+  voice.addEventListener("click", () => {
+    const listener = new Listener();
+    listener.lang = document.documentElement.lang;
+    voice.classList.add("listening");
+    listener.onresult = (event) => { field.value = event.results[0][0].transcript; field.form.requestSubmit(); };
+    listener.onend = listener.onerror = () => voice.classList.remove("listening");
+    listener.start();
+  });
+}
+
+// Your own rules: block, raise or pin a site.
+const rules = kept.get("rules", {});
+
+function ruleFor(host) {
+  for (let name = host; name; name = name.includes(".") ? name.slice(name.indexOf(".") + 1) : "") {
+    if (Object.hasOwn(rules, name)) return rules[name];
+  }
+  return "";
+}
+
+function applyRules() {
+  const results = document.querySelector(".results");
+  if (!results) return;
+  const all = [...results.children];
+  const order = { pin: 0, raise: 1 };
+  const rule = new Map(all.map((item) => [item, ruleFor(item.dataset.host)]));
+  const place = (item) => order[rule.get(item)] ?? 2;
+  const sorted = [...all].sort((a, b) => place(a) - place(b) || Number(a.id.slice(1)) - Number(b.id.slice(1)));
+  if (sorted.some((item, n) => item !== all[n])) results.replaceChildren(...sorted);
+  let blocked = 0;
+  for (const item of all) {
+    item.hidden = rule.get(item) === "block";
+    blocked += item.hidden;
+  }
+  const said = document.getElementById("ruled");
+  said.hidden = !blocked;
+  said.querySelector("a").textContent = String(blocked);
+}
+
+const ruleDialog = document.getElementById("rule");
+if (ruleDialog) {
+  if (Object.keys(rules).length) applyRules();
+  for (const button of document.querySelectorAll(".rule")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const host = button.closest(".result").dataset.host;
+      document.getElementById("rule-host").textContent = host;
+      for (const choice of ruleDialog.querySelectorAll(".choices button")) {
+        choice.setAttribute("aria-pressed", String(choice.value === ruleFor(host)));
+      }
+      ruleDialog.returnValue = "none";
+      ruleDialog.showModal();
+      ruleDialog.onclose = () => {
+        if (ruleDialog.returnValue === "none") return;
+        if (ruleDialog.returnValue) rules[host] = ruleDialog.returnValue;
+        else delete rules[host];
+        kept.set("rules", rules);
+        applyRules();
+      };
+    });
+  }
+}
+
+// The settings page. Lines of uBlacklist are match patterns: *://*.site/* blocks, @*://*.site/* lets through.
+function readRules(text) {
+  const read = {};
+  let passed = 0;
+  for (const raw of text.split("\n")) {
+    const line = raw.replace(/\s+#.*$/, "").trim().toLowerCase();
+    if (!line || line.startsWith("#")) continue;
+    const own = line.match(/^(block|raise|pin)\s+(?:https?:\/\/)?([a-z0-9.-]+)\/?$/);
+    const pattern = line.match(/^(@?)(?:\*|https?):\/\/(?:\*\.)?([a-z0-9.-]+)\/\*$/);
+    if (own) read[own[2]] = own[1];
+    else if (pattern && pattern[1]) delete read[pattern[2]];
+    else if (pattern) read[pattern[2]] = "block";
+    else passed += 1;
+  }
+  return [read, passed];
+}
+
+const settings = document.getElementById("kept");
+if (settings) {
+  settings.hidden = false;
+  const safe = document.getElementById("safe");
+  safe.value = String(kept.get("safe", 0));
+  safe.addEventListener("change", () => kept.set("safe", Number(safe.value)));
+  const box = document.getElementById("rules");
+  box.value = Object.entries(rules).map(([host, rule]) => `${rule} ${host}`).join("\n");
+  document.getElementById("save-rules").addEventListener("click", () => {
+    const [read, passed] = readRules(box.value);
+    kept.set("rules", read);
+    box.value = Object.entries(read).map(([host, rule]) => `${rule} ${host}`).join("\n");
+    const said = document.getElementById("rules-said");
+    said.textContent = said.dataset.said.replace("{kept}", Object.keys(read).length).replace("{passed}", passed);
+  });
 }
 
 for (const button of document.querySelectorAll(".copy")) {
-  if (!navigator.clipboard) continue;
+  const code = button.parentElement.querySelector("code");
+  if (!navigator.clipboard || !code) continue;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    button.textContent = "Copied";
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = button.dataset.copied;
   });
 }
 
@@ -93,6 +294,27 @@ if (countdown) {
   let left = Number(countdown.dataset.seconds);
   setInterval(() => {
     left = Math.max(0, left - 1);
-    countdown.textContent = left === 1 ? "1 second" : `${left} seconds`;
+    countdown.textContent = String(left);
   }, 1000);
+}
+
+// The admin page: figures as they come.
+const panels = document.getElementById("panels");
+if (panels) {
+  const source = new EventSource(panels.dataset.live);
+  const write = (id, value) => { const place = document.getElementById(id); if (place) place.textContent = value; };
+  const number = new Intl.NumberFormat(document.documentElement.lang);
+  source.onmessage = (event) => {
+    const now = JSON.parse(event.data);
+    write("live-state", now.state);
+    write("live-pages", number.format(now.pages));
+    write("live-rate", now.rate.toFixed(1));
+    write("live-waiting", number.format(now.waiting));
+    write("live-documents", number.format(now.documents));
+    write("live-requests", number.format(now.requests));
+    write("live-hits", now.hit_rate);
+    document.getElementById("crawl-line").setAttribute("points", now.crawl_line);
+    document.getElementById("request-line").setAttribute("points", now.request_line);
+  };
+  addEventListener("pagehide", () => source.close());
 }

@@ -1,0 +1,62 @@
+"""Why a page can or cannot be found: what the index and the page store know of its URL."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.errors import DataError
+from periplus.records import Visit
+from periplus.settings import StoreSettings
+from periplus.store import PageStore
+from periplus.url import address
+
+__all__ = ["INDEXED", "FoundPage", "why_not"]
+
+INDEXED: Final = "indexed"
+
+
+class FoundPage(msgspec.Struct, frozen=True):
+    """What is known of one URL."""
+
+    url: str
+    """In canonical form."""
+    key: int
+    reason: str
+    """'indexed', 'noindex', 'copy', 'canonical', 'empty', 'waiting' for the index, or 'unknown': never fetched well."""
+    other: str = ""
+    """The page that stands for it, when it is a copy or names another address as its own."""
+    when: float = 0.0
+    """Seconds since 1970 at which it was last fetched, 0 if it never was."""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it can be found."""
+        return self.reason == INDEXED
+
+
+def why_not(folder: Path, settings: StoreSettings, url: str) -> FoundPage:
+    """Say why a page is not in the index; raise `BadUrl` for what is no URL."""
+    place = address(url)
+    try:
+        with PageStore.open(folder / "store", settings) as store:
+            visit = store.find(place.key)
+    except DataError:
+        visit = None
+    if visit is None:
+        return FoundPage(place.url, place.key, "unknown")
+    reason, other = _reason(visit)
+    return FoundPage(place.url, place.key, reason, other, visit.when)
+
+
+def _reason(visit: Visit) -> tuple[str, str]:
+    page = visit.page
+    if visit.copy_of:
+        return "copy", visit.copy_of
+    if page is None:
+        return "empty", ""
+    if page.noindex:
+        return "noindex", ""
+    if page.canonical and page.canonical != visit.url:
+        return "canonical", page.canonical
+    return "waiting", ""

@@ -1,0 +1,121 @@
+"""Answers that are kept ready: admitted by how often they are asked for, evicted by their bytes.
+
+The admission is TinyLFU's: a small sketch remembers roughly how often each request came lately, and when room is
+needed a newcomer gets in only if it came more often than what would have to go. So a flood of requests that come once
+does not wash out those that come again and again. A new commit of the index empties the cache at once.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+__all__ = ["AnswerCache", "Kept", "Sketch"]
+
+_ROWS: Final = 4
+_HALVED: Final = bytes(n >> 1 for n in range(256))
+_EACH: Final = 600
+"""What an entry takes beside its body, in bytes."""
+_LARGEST_SHARE: Final = 16
+"""An answer may take this part of the cache at most."""
+
+
+class Kept(NamedTuple):
+    """One answer as it goes over the wire."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    until: float
+
+
+class Sketch:
+    """Counts roughly how often each of very many things came lately, in a fixed amount of memory."""
+
+    def __init__(self, width: int) -> None:
+        self._width = 1 << max(8, (width - 1).bit_length())
+        self._rows = [bytearray(self._width) for _ in range(_ROWS)]
+        self._sample = 10 * self._width
+        self._seen = 0
+
+    def add(self, number: int) -> None:
+        """Count one more; when enough were counted all counts are halved, so that the past fades."""
+        for row, place in zip(self._rows, self._places(number), strict=True):
+            if row[place] < 255:
+                row[place] += 1
+        self._seen += 1
+        if self._seen >= self._sample:
+            self._rows = [row.translate(_HALVED) for row in self._rows]
+            self._seen //= 2
+
+    def count(self, number: int) -> int:
+        """Give about how often it came: never too few, sometimes too many."""
+        return min(row[place] for row, place in zip(self._rows, self._places(number), strict=True))
+
+    def _places(self, number: int) -> list[int]:
+        mask = self._width - 1
+        step = (number >> 32) | 1
+        return [(number + n * step) & mask for n in range(_ROWS)]
+
+
+class AnswerCache:
+    """Keeps answers within a number of bytes. Used from one event loop."""
+
+    def __init__(self, most_bytes: int, seconds: float = 60.0) -> None:
+        self._most = most_bytes
+        self._seconds = seconds
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._sketch = Sketch(max(256, most_bytes // 2048))
+        self.bytes = 0
+        self.epoch = 0
+        """Counts the times that everything was forgotten; an answer begun before is not kept."""
+        self.hits = self.misses = self.refused = self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable) -> Kept | None:
+        """Give the kept answer to a request, if there is one and it is not stale."""
+        self._sketch.add(hash(key) & 0xFFFFFFFFFFFFFFFF)
+        found = self._kept.get(key)
+        if found is not None and found.until < time.monotonic():
+            self._drop(key)
+            found = None
+        if found is None:
+            self.misses += 1
+            return None
+        self._kept.move_to_end(key)
+        self.hits += 1
+        return found
+
+    def put(
+        self, key: Hashable, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, epoch: int
+    ) -> bool:
+        """Keep an answer if it is worth its room; say whether it was."""
+        size = len(body) + _EACH
+        if epoch != self.epoch or size * _LARGEST_SHARE > self._most:
+            return False
+        self._drop(key)
+        own = self._sketch.count(hash(key) & 0xFFFFFFFFFFFFFFFF)
+        while self.bytes + size > self._most:
+            oldest = next(iter(self._kept))
+            if self._sketch.count(hash(oldest) & 0xFFFFFFFFFFFFFFFF) >= own:
+                self._kept.move_to_end(oldest)
+                self.refused += 1
+                return False
+            self._drop(oldest)
+            self.evicted += 1
+        self._kept[key] = Kept(status, headers, body, time.monotonic() + self._seconds)
+        self.bytes += size
+        return True
+
+    def clear(self) -> None:
+        """Forget everything, also what is being made now: the index has changed."""
+        self._kept.clear()
+        self.bytes = 0
+        self.epoch += 1
+
+    def _drop(self, key: Hashable) -> None:
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self.bytes -= len(found.body) + _EACH

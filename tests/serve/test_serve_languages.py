@@ -1,0 +1,87 @@
+"""The languages of the interface: complete, chosen as the browser says, and never in the way of safety."""
+
+import re
+from pathlib import Path
+
+import pytest
+from asgi_caller import get
+from fake_searcher import FakeSearcher
+from hypothesis import given
+from hypothesis import strategies as st
+
+import periplus.serve
+from periplus.serve import make_app
+from periplus.serve.sites import _REASONS
+from periplus.serve.tongues import TONGUES, pick_tongue, tongue
+from periplus.settings import ServeSettings
+
+APP = make_app(FakeSearcher(), ServeSettings(threads=1))
+OTHERS = [code for code in TONGUES if code != "en"]
+FOLDER = Path(periplus.serve.__file__).parent / "templates"
+
+
+def said() -> set[str]:
+    """Every text that a template says by itself."""
+    found = set()
+    for path in FOLDER.glob("*.html"):
+        for match in re.finditer(r"""say\((?:"([^"]*)"|'([^']*)')""", path.read_text("utf-8")):
+            found.add(match[1] or match[2])
+    return found | set(_REASONS.values())
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_every_text_is_there_with_its_places(code: str) -> None:
+    book = tongue(code)._book
+    assert said() - set(book.text) == set()
+    for english, other in book.text.items():
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", other)), english
+    assert len(book.months) == 12
+
+
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        ("", "en"),
+        ("de", "de"),
+        ("de-CH,fr;q=0.9", "de"),
+        ("nl,fr;q=0.5,es;q=0.7", "es"),
+        ("fr;q=0,de;q=0.1", "de"),
+        ("*", "en"),
+        ("x" * 5000, "en"),
+        ("fr;q=abc", "en"),
+    ],
+)
+def test_the_browser_chooses(accepted: str, code: str) -> None:
+    assert pick_tongue({}, accepted).code == code
+    assert pick_tongue({"hl": "es"}, accepted).code == "es"
+    assert pick_tongue({"hl": "../x"}, accepted).code == code
+
+
+@given(st.text(max_size=100))
+def test_any_header_will_do(accepted: str) -> None:
+    assert pick_tongue({}, accepted).code in TONGUES
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [("de", "etwa 12.300 Ergebnisse, geschätzt, in 3,1 ms"), ("fr", "environ 12\u202f300 résultats, estimé")],
+)
+def test_a_page_in_another_language(code: str, count: str) -> None:
+    app = make_app(FakeSearcher(total=12_300), ServeSettings(threads=1))
+    text = get(app, "/search?q=salt", headers={"accept-language": code}).text
+    assert f'<html lang="{code}">' in text
+    assert count in text
+    assert 'lang="en"' in text.split("<main")[1], "results in English say so"
+    kept = get(app, f"/search?q=salt&hl={code}").text
+    assert f"&amp;hl={code}" in kept.split("Services")[0] or f"hl={code}" in kept, "links keep the language"
+
+
+@pytest.mark.parametrize(
+    "target", ["/", "/about", "/add", "/why-not?url=https://coast.example/", "/settings", "/api", "/admin"]
+)
+@pytest.mark.parametrize("code", list(TONGUES))
+def test_every_page_in_every_language(target: str, code: str) -> None:
+    answer = get(APP, target, headers={"accept-language": code})
+    assert answer.status == 200
+    assert f'<html lang="{code}">' in answer.text
+    assert "{" not in re.sub(r"<pre>.*?</pre>|<code>.*?</code>|data-said=\"[^\"]*\"", "", answer.text, flags=re.DOTALL)
