@@ -59,7 +59,7 @@ def test_a_variable_that_is_misspelt(capsys: pytest.CaptureFixture[str], monkeyp
     assert "crawl.pages" in fails(capsys, "search", "x")
 
 
-@pytest.mark.parametrize("seed", ["not a url", "ftp://a.example/", "http://", "javascript:alert(1)", "http://a b/"])
+@pytest.mark.parametrize("seed", ["not a url", "irc://a.example/", "http://", "javascript:alert(1)", "http://a b/"])
 def test_a_seed_that_is_no_url(capsys: pytest.CaptureFixture[str], tmp_path: Path, seed: str) -> None:
     fails(capsys, "crawl", "--", seed)
     assert os.listdir(tmp_path) == []

@@ -176,7 +176,7 @@ def test_a_second_stop_is_at_once(server, fast, fake_web, tmp_path, read_stored,
 
 
 def test_a_bad_seed_is_named_and_nothing_written(fast, tmp_path):
-    for bad in ("not a url", "ftp://a.test/", "http://"):
+    for bad in ("not a url", "irc://a.test/", "http://"):
         with pytest.raises(BadUrl, match=bad):
             Crawler(tmp_path / "data", fast(), ["http://fine.test/", bad])
     assert not (tmp_path / "data").exists()

@@ -81,7 +81,7 @@ def test_an_address_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no url", "ftp://example.com/", "data:text/html,x", "http://", "http://a b/", "http://[1/", "\x00"]
+    "text", ["", "no url", "irc://example.com/", "data:text/html,x", "http://", "http://a b/", "http://[1/", "\x00"]
 )
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(BadUrl):
@@ -89,8 +89,46 @@ def test_what_is_no_address(text: str) -> None:
 
 
 def test_other_schemes_are_named_as_the_reason() -> None:
-    with pytest.raises(BadUrl, match="Only http and https"):
-        address("ftp://example.com/file")
+    with pytest.raises(BadUrl, match="Only http, https, ftp and gopher"):
+        address("irc://example.com/room")
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "url"),
+    [
+        ("ftp://User:pw@Ftp.Example.org:21/pub/../a%7eb/ä", None, "ftp://ftp.example.org/a~b/%C3%A4"),
+        ("FTP://example.org:2121", None, "ftp://example.org:2121/"),
+        ("sub/", "ftp://h.test/pub/", "ftp://h.test/pub/sub/"),
+        ("/x", "ftp://h.test:2121/pub/", "ftp://h.test:2121/x"),
+        ("GOPHER://Example.org:70", None, "gopher://example.org/"),
+        ("gopher://example.org:7070/0/x?y", None, "gopher://example.org:7070/0/x?y"),
+        ("/0/next", "gopher://e.org/1/a", "gopher://e.org/0/next"),
+        ("x", "gopher://e.org/1/a/b", "gopher://e.org/1/a/x"),
+        ("//other.org/1/", "gopher://e.org/", "gopher://other.org/1/"),
+        ("http://a.test/", "gopher://e.org/1/a", "http://a.test/"),
+        ("ftp://a.test/x", "gopher://e.org/1/a", "ftp://a.test/x"),
+        ("gopher://a.test/1/x", "http://e.org/1/a", "gopher://a.test/1/x"),
+    ],
+)
+def test_files_and_menus_have_addresses_too(text: str, base: str | None, url: str) -> None:
+    found = address(text, base)
+    assert found.url == url
+    assert address(found.url) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gopher://h.test:25/_HELO%0d%0aMAIL",
+        "ftp://h.test/a%0Ab",
+        "gopher://h.test/1%00",
+        "gopher:",
+        "ftp:",
+    ],
+)
+def test_what_could_be_a_second_command_is_no_address(text: str) -> None:
+    with pytest.raises(BadUrl):
+        address(text)
 
 
 def test_an_absolute_url_needs_no_good_base() -> None:

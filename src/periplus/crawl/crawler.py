@@ -12,8 +12,8 @@ import msgspec
 from periplus.crawl.control import asked, clear
 from periplus.crawl.memory import Memory
 from periplus.crawl.metrics import as_metrics
-from periplus.crawl.robotsbook import ruled_path
 from periplus.crawl.neighbours import Alone
+from periplus.crawl.robotsbook import ruled_path
 from periplus.crawl.shards import home, read_topology
 from periplus.crawl.statistics import CrawlStatistics, Meter
 from periplus.crawl.status import leave_status, now_status

@@ -1,4 +1,4 @@
-"""Which URLs an operator wants at all: hosts, paths, patterns, countries and block lists. Seeds are not filtered."""
+"""Which URLs an operator wants: schemes, hosts, paths, patterns, countries, block lists. Seeds are not filtered."""
 
 import fnmatch
 import re
@@ -19,6 +19,7 @@ class UrlFilter:
 
     def __init__(self, settings: CrawlSettings) -> None:
         self._hosts = frozenset(host.lower() for host in settings.hosts)
+        self._schemes = frozenset(scheme.lower().rstrip(":/") for scheme in settings.schemes)
         self._paths = tuple(settings.paths)
         self._countries = frozenset(country.lower().lstrip(".") for country in settings.countries)
         self._include = _patterns(settings.include)
@@ -27,6 +28,8 @@ class UrlFilter:
 
     def wants(self, place: Address) -> bool:
         """Tell whether an address passes every filter that is set."""
+        if place.scheme not in self._schemes:
+            return False
         if self._blocked and _is_under(place.host, self._blocked):
             return False
         if self._hosts and not _is_under(place.host, self._hosts):

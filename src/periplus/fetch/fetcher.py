@@ -9,6 +9,7 @@ from typing import Final
 
 import pycurl
 
+from periplus.errors import SettingsError
 from periplus.fetch.guard import AddressGuard
 from periplus.fetch.hosts import HostsFile
 from periplus.fetch.transfer import Transfer
@@ -35,6 +36,8 @@ class Fetcher:
         self._settings = settings
         self._accepts = accepts
         self._guard = AddressGuard(settings.allow)
+        if settings.trust and not Path(settings.trust).is_file():
+            raise SettingsError(f"fetch.trust: there is no file {settings.trust}.")
         self._hosts = HostsFile.read(Path(settings.hosts)) if settings.hosts else HostsFile()
         self._selector = selectors.DefaultSelector()
         self._deadline: float | None = None

@@ -1,18 +1,37 @@
-"""Which network addresses may be connected to: public ones, and the ranges that the operator allows."""
+"""Which addresses and ports may be connected to: public ones, ranges that the operator allows, no mail servers."""
 
 import ipaddress
 from collections.abc import Iterable
 from typing import Final
 
 from periplus.errors import SettingsError
+from periplus.records import Address
 
-__all__ = ["AddressGuard"]
+__all__ = ["AddressGuard", "permits_port"]
 
 _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _SHARED: Final = ipaddress.IPv4Network("100.64.0.0/10")
+
+_NUMBERS: Final = (
+    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 70 77 79 87 95 101 102 103 104 109 110 111 113 115 "
+    "117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 "
+    "601 636 989 990 993 995 1719 1720 1723 2049 3306 3659 4045 4190 5060 5061 5432 6000 6379 6566 6665 6666 "
+    "6667 6668 6669 6679 6697 10080 11211 27017 "
+)
+_OTHERS: Final = frozenset(map(int, _NUMBERS.split()))
+"""Ports of services that take lines of text for orders: a URL must not become one."""
+_OWN: Final = {"ftp": 21, "gopher": 70}
+
+
+def permits_port(place: Address) -> bool:
+    """Tell whether the port of a URL may be one of its scheme: not that of another service."""
+    own = _OWN.get(place.scheme)
+    if own is not None:
+        return place.port == own or (place.port >= 1024 and place.port not in _OTHERS)
+    return place.port not in _OTHERS
 
 
 class AddressGuard:

@@ -9,7 +9,8 @@ from typing import Any, Final
 import pycurl
 
 from periplus.errors import BadUrl
-from periplus.fetch.guard import AddressGuard
+from periplus.fetch.files import headers_of, is_web, kind_of, of_file_failure, without_end
+from periplus.fetch.guard import AddressGuard, permits_port
 from periplus.fetch.outcomes import of_failure, of_status
 from periplus.records import Due, Fetched, Outcome
 from periplus.settings import FetchSettings
@@ -48,7 +49,10 @@ class Transfer:
     def _set_options(self, settings: FetchSettings) -> None:
         set_option = self.curl.setopt
         set_option(pycurl.NOSIGNAL, 1)
-        set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP | pycurl.PROTO_GOPHER)
+        set_option(pycurl.OPT_FILETIME, 1)
+        set_option(pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_NOCWD)
+        set_option(pycurl.FTP_SKIP_PASV_IP, 1)
         set_option(pycurl.FOLLOWLOCATION, 0)
         set_option(pycurl.PATH_AS_IS, 1)
         set_option(pycurl.PROXY, "")
@@ -63,7 +67,7 @@ class Transfer:
         set_option(pycurl.MAXFILESIZE_LARGE, settings.max_bytes)
         set_option(pycurl.SSL_VERIFYPEER, 1)
         set_option(pycurl.SSL_VERIFYHOST, 2)
-        bundle = next((path for path in _BUNDLES if Path(path).is_file()), None)
+        bundle = settings.trust or next((path for path in _BUNDLES if Path(path).is_file()), None)
         if bundle is not None:
             set_option(pycurl.CAINFO, bundle)
         set_option(pycurl.WRITEFUNCTION, self._on_body)
@@ -83,6 +87,7 @@ class Transfer:
         """Get ready to carry `due`. `route` is a CONNECT_TO rule; `any_type` takes every content type."""
         self._clear()
         self._due = due
+        self._web, self._good_port = is_web(due.address), permits_port(due.address)
         self._any_type = any_type
         self._when = time.time()
         self.curl.setopt(pycurl.URL, due.address.url)
@@ -97,8 +102,8 @@ class Transfer:
         """Check the address at the very moment of connecting; names may change their address between two looks."""
         try:
             ip = str(wanted.addr[0]) if wanted.addr else ""
-            if not self._guard.permits(ip):
-                self._refused = ip or "an address of an unknown kind"
+            if not self._good_port or not self._guard.permits(ip):
+                self._refused = (ip or "an address of an unknown kind") if self._good_port else "a port of others"
                 return pycurl.SOCKET_BAD
             return socket.socket(wanted.family, wanted.socktype, wanted.protocol)
         except KeyboardInterrupt:
@@ -119,6 +124,9 @@ class Transfer:
         if self._header_bytes > _MAX_HEADER_BYTES or len(self._headers) >= _MAX_HEADERS:
             self._why = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
             return False
+        if not self._web:
+            # What an ftp server says to each command is of no use; that it says so much is.
+            return True
         if line.startswith(b"HTTP/"):
             self._headers.clear()
             self._status = _status_of(line)
@@ -139,8 +147,19 @@ class Transfer:
         self._why = (Outcome.WRONG_TYPE, f"No reader for '{kind[:80]}'.")
         return False
 
+    def _takes_file(self) -> bool:
+        """Stop early when a file, by its name, is of a type that nobody reads."""
+        assert self._due is not None
+        kind = kind_of(self._due.address)
+        if self._any_type or self._accepts(kind):
+            return True
+        self._why = (Outcome.WRONG_TYPE, f"No reader for '{kind}'.")
+        return False
+
     def _on_body(self, part: bytes) -> int | None:
         try:
+            if not self._web and not self._body and not self._takes_file():
+                return _ABORT
             room = self._max_bytes - len(self._body)
             if len(part) > room:
                 self._body += part[:room]
@@ -161,6 +180,10 @@ class Transfer:
         outcome, error = self._outcome(code, message)
         location = self._location() if outcome is Outcome.REDIRECT else ""
         keep = outcome in (Outcome.OK, Outcome.TOO_LARGE)
+        if not self._web and keep:
+            self._status = 200
+            self._headers = [*headers_of(self._due.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
+            self._body = bytearray(without_end(self._due.address, bytes(self._body)))
         fetched = Fetched(
             due=self._due,
             outcome=outcome,
@@ -181,6 +204,11 @@ class Transfer:
     def _outcome(self, code: int, message: str) -> tuple[Outcome, str]:
         if self._refused and (code or not self._complete):
             return Outcome.FORBIDDEN_ADDRESS, f"{self._refused} may not be fetched (see fetch.allow)."
+        if not self._web and code and self._why is None:
+            assert self._due is not None
+            return of_file_failure(code, self._due.address, self._header_bytes > 0), message
+        if not self._web:
+            return self._why or (Outcome.OK, "")
         known = of_status(self._status, bool(self._header("location")))
         if self._complete and known is not Outcome.OK:
             # An error page that is endless or broken still is that error page.
@@ -193,7 +221,7 @@ class Transfer:
 
     def _location(self) -> str:
         assert self._due is not None
-        text = self._header("location")
+        text = self._header("location") if self._web else f"{self._due.address.url}/"
         try:
             return address(text, self._due.address.url).url
         except BadUrl:

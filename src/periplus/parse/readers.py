@@ -10,6 +10,7 @@ from periplus.parse.describe import describe
 from periplus.parse.epub import read_epub
 from periplus.parse.feeds import read_feed_page
 from periplus.parse.html import read_html
+from periplus.parse.listings import read_folder, read_menu
 from periplus.parse.markdown import read_markdown
 from periplus.parse.office import read_docx, read_open_document, read_pptx, read_xlsx
 from periplus.parse.pdf import read_pdf
@@ -54,6 +55,8 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         _OPEN + "spreadsheet": read_open_document,
         _OPEN + "presentation": read_open_document,
         "application/epub+zip": read_epub,
+        "text/ftp-dir-listing": read_folder,
+        "application/gopher-menu": read_menu,
     }
 )
 """By content type; `sniff` decides on the type. An image, sound or film is read where a page shows it."""

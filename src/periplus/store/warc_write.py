@@ -41,19 +41,23 @@ def info_record(name: str, when: float) -> bytes:
 
 
 def response_record(fetched: Fetched) -> bytes:
-    """Make the response record of a fetched page; its body is stored decompressed, and its headers say so."""
-    head = _http_head(fetched)
+    """Make the response record of a fetched page; its body is stored decompressed, and its headers say so.
+
+    What did not come over HTTP is a resource record: the body and nothing else.
+    """
+    is_web = fetched.due.address.scheme in ("http", "https")
+    head = _http_head(fetched) if is_web else b""
     whole = hashlib.sha1(head, usedforsecurity=False)
     whole.update(fetched.body)
     payload = hashlib.sha1(fetched.body, usedforsecurity=False)
     fields = [
-        ("WARC-Type", "response"),
+        ("WARC-Type", "response" if is_web else "resource"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(fetched.when)),
         ("WARC-Target-URI", _CONTROL.sub("", fetched.due.address.url)),
         ("WARC-Payload-Digest", _digest(payload.digest())),
         ("WARC-Block-Digest", _digest(whole.digest())),
-        ("Content-Type", "application/http; msgtype=response"),
+        ("Content-Type", "application/http; msgtype=response" if is_web else _type(fetched)),
     ]
     if address := _ip(fetched.ip):
         fields.insert(4, ("WARC-IP-Address", address))
@@ -96,6 +100,10 @@ def _http_head(fetched: Fetched) -> bytes:
             lines.append(f"{_stored_name(clean)}: {_UNSAFE.sub(' ', value).strip()}")
     lines.append(f"content-length: {len(fetched.body)}")
     return _bytes("\r\n".join(lines) + "\r\n\r\n")
+
+
+def _type(fetched: Fetched) -> str:
+    return _UNSAFE.sub(" ", fetched.header("content-type")).strip() or "application/octet-stream"
 
 
 def _stored_name(name: str) -> str:

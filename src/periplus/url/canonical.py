@@ -18,7 +18,7 @@ from periplus.url.whatwg import serialise
 
 __all__ = ["address", "canonical_address", "in_scope"]
 
-_PORTS: Final = {"http": 80, "https": 443}
+_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 
 # Hosts of plain labels whose last one is a word (no address, no punycode); a path without ';' or dot segments, whose
 # escapes are in upper case and needed; a query without escapes.
@@ -33,8 +33,11 @@ _PLAIN_RELATIVE: Final = re.compile(
     rf"(?:/(?!\.)[A-Za-z0-9_~.-]*(?:{_KEPT_ESCAPE}[A-Za-z0-9_~.-]*)*)*){_PLAIN_QUERY}"
 )
 _HREF: Final = re.compile(
-    r"(https?)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]+)(?::([0-9]+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?\Z", re.DOTALL
+    r"(https?|ftp)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]+)(?::([0-9]+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?\Z", re.DOTALL
 )
+_GOPHER: Final = re.compile(r"[\x00-\x20]*gopher:", re.IGNORECASE)
+_FTP: Final = re.compile(r"[\x00-\x20]*ftp:", re.IGNORECASE)
+_CONTROL: Final = re.compile(r"%(?:[01][0-9A-F]|7F)", re.IGNORECASE)
 _ORIGIN: Final = re.compile(r"https?://[^/\\?#]+")
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -86,17 +89,40 @@ def _remember(key: str | tuple[str, str], made: Address) -> None:
 def canonical_address(text: str, base: str | None = None) -> Address:
     """Do the work of `address` by the full parser, whatever the text looks like."""
     text = text.partition("#")[0]
-    href = serialise(text, base)
+    on_gopher = base is not None and _GOPHER.match(base) is not None and _FTP.match(text) is None
+    is_gopher = on_gopher or _GOPHER.match(text) is not None
+    href = _gopher(text, base) if is_gopher else serialise(text, base)
     if href is None and base is not None:
         href = serialise(text, None)
     if href is None:
         raise BadUrl(f"'{_short(text)}' is no URL.", "A whole URL looks like https://example.org/page.")
     found = _HREF.match(href)
     if found is None:
-        raise BadUrl(f"'{_short(href)}' is not fetched.", "Only http and https are.")
+        raise BadUrl(f"'{_short(href)}' is not fetched.", "Only http, https, ftp and gopher are.")
     scheme, host, port, path, query = found.groups()
+    if scheme == "ftp":
+        return _file_address("gopher" if is_gopher else scheme, host, port, path, query)
     path = drop_path_session(_normalise(path))
     return _build(scheme, host, port, path, _canonical_query(query) if query else "")
+
+
+def _gopher(text: str, base: str | None) -> str | None:
+    """Serialise a URL of gopher, which the standard does not know, as one of ftp, which is like it.
+
+    What is joined to it and has a scheme of its own is as it would be anywhere.
+    """
+    if base is not None and _GOPHER.match(base) is None:
+        base = None
+    joined = serialise(_GOPHER.sub("ftp:", text), None if base is None else _GOPHER.sub("ftp:", base))
+    return joined if joined is None or joined.startswith(("ftp:", "http:", "https:")) else None
+
+
+def _file_address(scheme: str, host: str, port: str | None, path: str, query: str | None) -> Address:
+    """Make the address of a file or menu: no session, no parameter, and nothing that could be a second command."""
+    whole = f"{path}?{query}" if query else path
+    if _CONTROL.search(whole):
+        raise BadUrl(f"'{_short(whole)}' has control characters in it.", "Such URLs of ftp and gopher are not fetched.")
+    return _build(scheme, host, None if port == str(_PORTS[scheme]) else port, _normalise(whole), "")
 
 
 def in_scope(address: Address, seed: Address, scope: str) -> bool:
