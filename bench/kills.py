@@ -1,12 +1,14 @@
 """Kill -9 at random moments: a crawl of a fake web is killed again and again, and has to come to the whole truth.
 
-.venv/bin/python bench/kills.py [--kills 200] [--hosts 60] [--pages 3000] [--delay 0.05] [--seed 1]
+.venv/bin/python bench/kills.py [--kills 200] [--shards 3] [--hosts 60] [--pages 6000] [--delay 0.1] [--seed 1]
 
+With several shards, a kill hits one of them or, every fourth time, their supervisor, which is then started again.
 Measured at the server's side: every good page is stored, none twice; nothing is asked for twice beyond what was under
 way at a kill; no host is ever asked again before its pause is over, also across restarts. Ends with 1 when one fails.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -20,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from periplus.crawl import Crawler
+from periplus.crawl import CrawlControl, Crawler, Supervisor
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Requests, running_apart
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
@@ -29,19 +31,27 @@ from record import save
 CONNECTIONS = 16
 
 
-def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...]) -> int:
+def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int) -> int:
     """Crawl in a child of this process, which has everything loaded already; give its number."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        Crawler(folder, settings, seeds).run()
+        crawl(folder, settings, seeds, shards)
         code = 0
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def crawl(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int) -> None:
+    """Crawl to the end, in one process or several."""
+    if shards > 1:
+        Supervisor(folder, settings, seeds, shards).run()
+    else:
+        Crawler(folder, settings, seeds).run()
 
 
 def ended(child: int) -> int | None:
@@ -50,21 +60,49 @@ def ended(child: int) -> int | None:
     return os.waitstatus_to_exitcode(status) if number else None
 
 
-def kill_often(folder: Path, settings: Settings, seeds: tuple[str, ...], kills: int, chance: random.Random) -> int:
-    """Crawl, and kill the crawler at random moments; give how often it was killed before it was done."""
-    for number in range(kills):
-        child = crawl_apart(folder, settings, seeds)
-        # Half of the kills come early, while the crawl recovers; the others while it runs.
-        end = time.monotonic() + (chance.uniform(0.0, 0.15) if number % 2 else chance.uniform(0.1, 0.8))
-        while time.monotonic() < end:
-            if (code := ended(child)) is not None:
-                if code:
-                    sys.exit(f"The crawler failed by itself after {number} kills.")
-                return number
-            time.sleep(0.001)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return kills
+def kill_often(
+    folder: Path, settings: Settings, seeds: tuple[str, ...], kills: int, chance: random.Random, shards: int = 1
+) -> tuple[int, int]:
+    """Crawl, and kill processes at random moments; give how many before the crawl was done, and how many of all."""
+    child = whole = 0
+    try:
+        for number in range(kills):
+            child = child or crawl_apart(folder, settings, seeds, shards)
+            # Half of the kills come early, while the crawl recovers; the others while it runs.
+            end = time.monotonic() + (chance.uniform(0.0, 0.15) if number % 2 else chance.uniform(0.1, 0.8))
+            while time.monotonic() < end:
+                if (code := ended(child)) is not None:
+                    child = 0
+                    if code:
+                        sys.exit(f"The crawler failed by itself after {number} kills.")
+                    return number, whole
+                time.sleep(0.001)
+            victim = child if shards == 1 or number % 4 == 3 else shard_to_kill(folder, child, chance)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim or child, signal.SIGKILL)
+            if victim in (0, child):
+                os.waitpid(child, 0)
+                child, whole = 0, whole + 1
+        return kills, whole
+    finally:
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def shard_to_kill(folder: Path, supervisor: int, chance: random.Random) -> int:
+    """Give the process of a shard of this supervisor; 0 when none has said anything yet."""
+    said = [status["process"] for status in CrawlControl(folder).status().get("shards", ())]
+    found = [process for process in said if parent_of(process) == supervisor]
+    return chance.choice(found) if found else 0
+
+
+def parent_of(process: int) -> int:
+    """Give the parent of a process: whose is none of ours is not killed, though it may have the number of one."""
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def shortest_pause(requests: Requests) -> float:
@@ -80,9 +118,10 @@ def shortest_pause(requests: Requests) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=60)
-    parser.add_argument("--pages", type=int, default=3000)
-    parser.add_argument("--delay", type=float, default=0.05)
+    parser.add_argument("--pages", type=int, default=6000)
+    parser.add_argument("--delay", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     plan = FakeWebPlan(seed=asked.seed, hosts=asked.hosts, pages=asked.pages)
@@ -95,9 +134,10 @@ def main() -> None:
                 frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),
                 crawl=CrawlSettings(scope="web", commit_seconds=0.1, checkpoint_seconds=0.3),
             )
-            kills = kill_often(folder / "data", settings, truth.seeds, asked.kills, random.Random(asked.seed))
+            chance, data = random.Random(asked.seed), folder / "data"
+            kills, whole = kill_often(data, settings, truth.seeds, asked.kills, chance, asked.shards)
             began = time.monotonic()
-            Crawler(folder / "data", settings, truth.seeds).run()
+            crawl(data, settings, truth.seeds, asked.shards)
             print(f"killed {kills} times, then {time.monotonic() - began:.0f} s to the end")
             requests = server.requests()
         with PageStore.open(folder / "data" / "store", settings.store) as store:
@@ -112,6 +152,8 @@ def main() -> None:
     pause = shortest_pause(requests)
     figures = {
         "kills": kills,
+        "shards": asked.shards,
+        "kills_of_the_supervisor": whole if asked.shards > 1 else 0,
         "good_pages": len(truth.pages),
         "lost": lost,
         "stored_twice": twice,
@@ -120,7 +162,7 @@ def main() -> None:
         "shortest_pause": round(pause, 4),
         "pause_wanted": asked.delay,
     }
-    save("kills", figures)
+    save("kills" if asked.shards == 1 else "kills-shards", figures)
     for name, value in figures.items():
         print(f"{name:>20}  {value}")
     if lost or twice or again > kills * CONNECTIONS or pause < asked.delay:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from periplus.cli.console import say, say_json
-from periplus.cli.crawling import run_crawl, say_next, say_summary
+from periplus.cli.console import count, say, say_json
+from periplus.cli.crawling import run_crawl, say_next, say_status, say_summary
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
@@ -20,6 +20,7 @@ INTERRUPTED = 130
     pages="crawl.pages",
     depth="crawl.depth",
     minutes="crawl.minutes",
+    shards="crawl.shards",
     recrawl="crawl.recrawl",
     scope="crawl.scope",
     host="crawl.hosts",
@@ -40,12 +41,17 @@ def crawl(
     pause: Annotated[bool, typer.Option("--pause", help="Let the crawl that runs in this folder pause.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Let it go on.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Let it stop in good order.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Say how it is.")] = False,
+    resize: Annotated[
+        int | None, typer.Option("--resize", min=1, max=64, help="Let a crawl in shards go on with so many.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl from seeds, or go on where the last run in the same folder stopped."""
     words = {"pause": pause, "resume": resume, "stop": stop}
-    if any(words.values()):
-        tell_crawl(Path(settings.folder), next(word for word, wanted in words.items() if wanted))
+    if any(words.values()) or status or resize is not None:
+        word = next((word for word, wanted in words.items() if wanted), "")
+        tell_crawl(Path(settings.folder), word, resize, as_json)
         return
     check_seeds(seeds or [])
     with folder_to_fill(settings) as folder:
@@ -59,12 +65,21 @@ def crawl(
         raise typer.Exit(INTERRUPTED)
 
 
-def tell_crawl(folder: Path, word: str) -> None:
-    """Tell the crawl that runs in a folder to pause, resume or stop."""
-    from periplus.crawl import tell
+def tell_crawl(folder: Path, word: str, resize: int | None = None, as_json: bool = False) -> None:
+    """Tell the crawl that runs in a folder to pause, resume, stop or have other shards; or ask how it is."""
+    from periplus.crawl import CrawlControl
 
-    tell(folder, word)
-    say(f"The crawl in {folder} was told to {word}.")
+    control = CrawlControl(folder)
+    if resize is not None:
+        control.resize(resize)
+        say(f"The crawl in {folder} goes on with {count(resize, 'shard')}.")
+    elif word:
+        getattr(control, word)()
+        say(f"The crawl in {folder} was told to {word}.")
+    elif as_json:
+        say_json(control.status())
+    else:
+        say_status(folder, control.status())
 
 
 def check_seeds(seeds: list[str]) -> None:

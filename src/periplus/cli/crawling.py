@@ -1,12 +1,10 @@
-"""Run a crawl while people watch: one block that updates in place, plain lines without a terminal, a summary."""
+"""Run a crawl, in one process or several, while people watch; say what it came to."""
 
-import contextlib
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from periplus.cli.console import bytes_as_text, clean, count, is_terminal, note, say
+from periplus.cli.console import bytes_as_text, clean, count, say
+from periplus.cli.crawlview import errors_as_text, watched
 from periplus.cli.stopping import asked_to_stop
 from periplus.errors import BadInput
 from periplus.settings import Settings
@@ -14,10 +12,9 @@ from periplus.settings import Settings
 if TYPE_CHECKING:
     from periplus.crawl import CrawlStatistics
 
-__all__ = ["Crawled", "run_crawl", "say_next", "say_summary"]
+__all__ = ["Crawled", "run_crawl", "say_next", "say_status", "say_summary"]
 
-_PLAIN_SECONDS: Final = 5.0
-_WIDTH: Final = 100
+_STOPPING: Final = "finishing what is under way"
 
 
 class Crawled(NamedTuple):
@@ -47,17 +44,33 @@ def run_crawl(folder: Path, settings: Settings, seeds: list[str], quiet: bool = 
 
     Raise `BadInput` when all that there was to fetch lies on private addresses, which nobody allowed.
     """
+    from periplus.crawl import count_shards
+
+    several = max(settings.crawl.shards, count_shards(folder)) > 1
+    crawled = (_run_shards if several else _run_one)(folder, settings, seeds, quiet)
+    _refuse_private(crawled.statistics)
+    return crawled
+
+
+def _run_one(folder: Path, settings: Settings, seeds: list[str], quiet: bool) -> Crawled:
     from periplus.crawl import Crawler
 
     with (
         Crawler(folder, settings, seeds) as crawler,
-        asked_to_stop(crawler.stop, "" if quiet else "finishing what is under way") as signals,
-        _watched(quiet) as show,
+        asked_to_stop(crawler.stop, "" if quiet else _STOPPING) as signals,
+        watched(quiet) as show,
     ):
         before = crawler.statistics()
-        crawled = Crawled(crawler.run(show), before, bool(signals))
-    _refuse_private(crawled.statistics)
-    return crawled
+        return Crawled(crawler.run(show), before, bool(signals))
+
+
+def _run_shards(folder: Path, settings: Settings, seeds: list[str], quiet: bool) -> Crawled:
+    from periplus.crawl import Supervisor
+
+    supervisor = Supervisor(folder, settings, seeds, settings.crawl.shards)
+    with asked_to_stop(supervisor.stop, "" if quiet else _STOPPING) as signals, watched(quiet) as show:
+        found = supervisor.run(show)
+    return Crawled(found, supervisor.before(), bool(signals))
 
 
 def _refuse_private(found: "CrawlStatistics") -> None:
@@ -80,9 +93,27 @@ def say_summary(crawled: Crawled) -> None:
     fetched, copies = bytes_as_text(found.bytes - before.bytes), found.copies - before.copies
     say(f"{fetched} fetched, {copies:,} copies, {found.waiting:,} URLs waiting.")
     if crawled.errors:
-        say("Without a page: " + _errors(crawled.errors) + ".")
+        say("Without a page: " + errors_as_text(crawled.errors) + ".")
     for remark in found.notes:
         say(clean(remark))
+
+
+def say_status(folder: Path, found: dict[str, Any]) -> None:
+    """Say how the crawl of a folder is, in a line for the whole and one for each shard."""
+    if found["state"] == "none":
+        say(f"There was no crawl in {folder}.")
+        return
+    say(f"The crawl in {folder} is {found['state']}: {_figures(found)}.")
+    for shard in found.get("shards", ()):
+        say(f"Shard {shard['number']} (process {shard['process']}) is {shard['state']}: {_figures(shard)}.")
+    if found["errors"]:
+        say("Without a page: " + errors_as_text(found["errors"]) + ".")
+
+
+def _figures(found: dict[str, Any]) -> str:
+    return (
+        f"{found['pages']:,} pages, {found['rate']:,.0f}/s, {found['waiting']:,} waiting, {found['busy']:,} under way"
+    )
 
 
 def say_next(crawled: Crawled, most: int) -> None:
@@ -92,55 +123,3 @@ def say_next(crawled: Crawled, most: int) -> None:
     elif crawled.statistics.waiting:
         say("Go on: the same command.")
     say("Next: periplus index build")
-
-
-def _errors(errors: dict[str, int]) -> str:
-    return ", ".join(f"{times:,} {name}" for name, times in sorted(errors.items(), key=lambda pair: -pair[1]))
-
-
-@contextlib.contextmanager
-def _watched(quiet: bool) -> "Iterator[Callable[[CrawlStatistics], None]]":
-    if quiet:
-        yield lambda found: None
-    elif is_terminal():
-        with _live() as show:
-            yield show
-    else:
-        yield _plain()
-
-
-@contextlib.contextmanager
-def _live() -> "Iterator[Callable[[CrawlStatistics], None]]":
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
-        yield lambda found: live.update(Text(block(found), overflow="ellipsis", no_wrap=True))
-
-
-def block(found: "CrawlStatistics") -> str:
-    """Draw a crawl in a few lines."""
-    lines = [
-        f"{found.pages:>9,} pages   {found.rate:,.0f}/s   {bytes_as_text(found.bytes)}   {found.seconds:,.0f} s",
-        f"{found.waiting:>9,} waiting   {found.busy:,} under way   {found.hosts:,} hosts   {found.seen:,} URLs seen",
-    ]
-    if found.errors or found.given_up:
-        gone = f"   {found.given_up:,} hosts do not answer" if found.given_up else ""
-        lines.append(f"{sum(found.errors.values()):>9,} without a page: {_errors(found.errors)}{gone}")
-    lines += [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
-    return "\n".join(lines)
-
-
-def _plain() -> "Callable[[CrawlStatistics], None]":
-    last = time.monotonic()
-
-    def show(found: "CrawlStatistics") -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _PLAIN_SECONDS:
-            last = now
-            failed = sum(found.errors.values())
-            note(f"{found.pages:,} pages, {found.rate:,.0f}/s, {found.waiting:,} waiting, {failed:,} without a page")
-
-    return show

@@ -34,6 +34,7 @@ _REST: Final = 10
     host="serve.host",
     port="serve.port",
     pages="crawl.pages",
+    shards="crawl.shards",
     depth="crawl.depth",
     scope="crawl.scope",
     delay="frontier.delay",

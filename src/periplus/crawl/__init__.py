@@ -20,6 +20,7 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
 from periplus.crawl.popularity import Popularity, read_popularity
 from periplus.crawl.proxylogs import import_proxy_logs
+from periplus.crawl.shards import count_shards
 from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
 from periplus.crawl.status import Status
@@ -34,6 +35,7 @@ __all__ = [
     "Status",
     "Supervisor",
     "Taken",
+    "count_shards",
     "import_jsonl",
     "import_proxy_logs",
     "import_warc",

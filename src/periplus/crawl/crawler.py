@@ -99,7 +99,10 @@ class Crawler:
         self._held.enter_context(lock_folder(folder / "crawl", "supervisor"))
         shards = len(read_topology(folder).shards)
         if shards > 1:
-            raise BadInput(f"The crawl in {folder} has {shards} shards.", "Go on with all of them: --shards 0.")
+            raise BadInput(
+                f"The crawl in {folder} has {shards} shards.",
+                "Use `Supervisor`, which goes on with all of them, or --shards 0.",
+            )
         clear(folder)
 
     def __enter__(self) -> Self:

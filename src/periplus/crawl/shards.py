@@ -21,7 +21,7 @@ from periplus.files import write_atomically
 from periplus.fingerprint import fingerprint_text
 from periplus.url import registered_domain
 
-__all__ = ["Ring", "Topology", "desk", "home", "read_topology", "write_topology"]
+__all__ = ["Ring", "Topology", "count_shards", "desk", "home", "read_topology", "write_topology"]
 
 _CACHED: Final = 200_000
 _FILE: Final = "shards.json"
@@ -84,6 +84,11 @@ def _remedy(folder: Path) -> str:
     """Say how to write the file anew, by the folders that there are."""
     numbers = sorted(int(path.name[6:]) for path in (folder / "crawl").glob("shard-*") if path.name[6:].isdigit())
     return f'Restore it: {{"shards": {sorted({0, *numbers})}}}.'
+
+
+def count_shards(folder: Path) -> int:
+    """Give how many shards the crawl of a folder has; one where there is none yet."""
+    return len(read_topology(folder).shards)
 
 
 def write_topology(folder: Path, topology: Topology) -> None:

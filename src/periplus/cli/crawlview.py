@@ -1,0 +1,113 @@
+"""What people see of a crawl that runs: one block that updates in place, plain lines without a terminal."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from periplus.cli.console import bytes_as_text, clean, is_terminal, note
+
+if TYPE_CHECKING:
+    from periplus.crawl import CrawlStatistics, Status
+
+__all__ = ["block", "errors_as_text", "shards_table", "watched"]
+
+_PLAIN_SECONDS: Final = 5.0
+_LIVE_SECONDS: Final = 0.25
+_WIDTH: Final = 100
+_NARROW: Final = 60
+
+Show = Callable[..., None]
+"""Takes the figures of a crawl, and those of its shards where there are several."""
+
+
+def errors_as_text(errors: dict[str, int]) -> str:
+    """Write outcomes and how often they came, the most frequent first."""
+    return ", ".join(f"{times:,} {name}" for name, times in sorted(errors.items(), key=lambda pair: -pair[1]))
+
+
+@contextlib.contextmanager
+def watched(quiet: bool) -> Iterator[Show]:
+    """Give a function that shows how a crawl is doing."""
+    if quiet:
+        yield lambda found, shards=(): None
+    elif is_terminal():
+        with _live() as show:
+            yield show
+    else:
+        yield _plain()
+
+
+@contextlib.contextmanager
+def _live() -> Iterator[Show]:
+    from rich.console import Console
+    from rich.live import Live
+
+    last = 0.0
+    # Nothing refreshes itself in a thread: shards are forked from this process.
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+
+        def show(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> None:
+            nonlocal last
+            if time.monotonic() - last >= _LIVE_SECONDS:
+                last = time.monotonic()
+                live.update(_drawn(found, shards), refresh=True)
+
+        yield show
+
+
+def _drawn(found: "CrawlStatistics", shards: "Sequence[Status]") -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    text = Text(block(found), overflow="ellipsis", no_wrap=True)
+    return Group(text, shards_table(shards)) if shards else text
+
+
+def block(found: "CrawlStatistics") -> str:
+    """Draw a crawl in a few lines."""
+    lines = [
+        f"{found.pages:>9,} pages   {found.rate:,.0f}/s   {bytes_as_text(found.bytes)}   {found.seconds:,.0f} s",
+        f"{found.waiting:>9,} waiting   {found.busy:,} under way   {found.hosts:,} hosts   {found.seen:,} URLs seen",
+    ]
+    if found.errors or found.given_up:
+        gone = f"   {found.given_up:,} hosts do not answer" if found.given_up else ""
+        lines.append(f"{sum(found.errors.values()):>9,} without a page: {errors_as_text(found.errors)}{gone}")
+    if found.slowest:
+        slow = ", ".join(f"{clean(host)} {seconds:.1f} s" for host, seconds in found.slowest[:3])
+        lines.append(f"  slowest {slow}")
+    lines += [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
+    return "\n".join(lines)
+
+
+def shards_table(shards: "Sequence[Status]") -> Any:
+    """Draw what each shard does, a line for each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("shard")
+    table.add_column("")
+    for name in ("pages", "pages/s", "waiting", "under way", "failed", "to send"):
+        table.add_column(name, justify="right")
+    table.add_column("last", no_wrap=True, overflow="ellipsis")
+    for status in shards:
+        found = status.statistics
+        numbers = (found.pages, found.rate, found.waiting, found.busy, sum(found.errors.values()), status.kept)
+        last = clean(found.recent[-1])[:_NARROW] if found.recent else ""
+        table.add_row(str(status.number), status.state, *(f"{number:,.0f}" for number in numbers), Text(last))
+    return table
+
+
+def _plain() -> Show:
+    last = time.monotonic()
+
+    def show(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _PLAIN_SECONDS:
+            last = now
+            failed = sum(found.errors.values())
+            note(f"{found.pages:,} pages, {found.rate:,.0f}/s, {found.waiting:,} waiting, {failed:,} without a page")
+
+    return show
