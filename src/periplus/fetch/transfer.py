@@ -114,7 +114,7 @@ class Transfer:
 
     def _on_header(self, line: bytes) -> int | None:
         try:
-            return None if self._complete or self._take_header(line) else _ABORT
+            return None if self._take_header(line) else _ABORT
         except KeyboardInterrupt:
             self.interrupted = True
             return _ABORT
@@ -124,6 +124,9 @@ class Transfer:
         if self._header_bytes > _MAX_HEADER_BYTES or len(self._headers) >= _MAX_HEADERS:
             self._why = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
             return False
+        if self._complete:
+            # Trailers mean nothing to us, but they count.
+            return True
         if not self._web:
             # What an ftp server says to each command is of no use; that it says so much is.
             return True
