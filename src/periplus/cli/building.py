@@ -19,9 +19,12 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
     from periplus.graph import Graph, build_graph
     from periplus.index import Index, build_index
+    from periplus.search import Inbox
     from periplus.store import PageStore
 
     open_data_folder(folder, create=False)
+    inbox = Inbox(folder)
+    inbox.keep(settings.store)
     if not (folder / "store").exists():
         raise NothingHere(
             f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
@@ -33,6 +36,7 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
             graph = Graph.open(folder / "graph")
             build_index(store.visits(), folder / "index", settings.index, graph, report)
         stored = store.statistics().pages
+    inbox.again()
     made = Index.open(folder / "index", verify=False).statistics()
     if stored > made.documents and not quiet:
         note(

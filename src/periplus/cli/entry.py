@@ -13,6 +13,7 @@ from periplus.cli.doctor import doctor
 from periplus.cli.evaluate import evaluate
 from periplus.cli.importing import import_pages
 from periplus.cli.index import index
+from periplus.cli.keys import keys
 from periplus.cli.search import MinusWords, search
 from periplus.cli.serve import serve
 from periplus.cli.up import up
@@ -63,6 +64,7 @@ app.command("import")(import_pages)
 app.add_typer(index, name="index")
 app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)
+app.add_typer(keys, name="keys")
 app.command("evaluate")(evaluate)
 app.command("doctor")(doctor)
 

@@ -16,6 +16,7 @@ from periplus.cli.crawling import run_crawl
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import with_settings
+from periplus.cli.serving import open_all
 from periplus.errors import DataError, NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.settings import Settings
@@ -53,11 +54,11 @@ def up(
     """Crawl, index and serve at once, until stopped."""
     check_seeds(seeds or [])
     compile_kernels()
-    from periplus.search import Searcher
     from periplus.serve import run
 
     with folder_to_fill(settings) as folder, contextlib.ExitStack() as beside:
-        searcher = Searcher.open(folder, settings, may_be_empty=True)
+        opened = open_all(folder, settings, may_be_empty=True)
+        searcher = opened.searcher
 
         def ready(url: str) -> None:
             """Begin the rest only now: a port that is taken should not start a crawl."""
@@ -66,7 +67,7 @@ def up(
             beside.enter_context(_fresh(searcher))
             say(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
 
-        run(searcher, settings.serve, ready)
+        run(searcher, settings.serve, ready, opened.actions, opened.keys)
     _say_end(searcher)
 
 
@@ -147,9 +148,11 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
     """Feed pages from the store to the index for as long as nothing fails."""
     from periplus.graph import Graph
     from periplus.index import LiveIndex
+    from periplus.search import Inbox, feed_inbox
     from periplus.store import PageStore
 
-    graph = None
+    graph, inbox = None, Inbox(folder)
+    inbox.again()
     with contextlib.suppress(DataError):
         graph = Graph.open(folder / "graph")
     with (
@@ -160,6 +163,7 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
         ranking = _Ranking(folder, settings, live, every)
         failure = ""
         while True:
+            feed_inbox(live, inbox)
             start = live.visits
             for number, visit in enumerate(store.visits(start), start + 1):
                 live.add(visit, number)
@@ -188,6 +192,7 @@ class _Ranking:
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
+        from periplus.search import Inbox
         from periplus.store import PageStore
 
         began = time.monotonic()
@@ -196,6 +201,7 @@ class _Ranking:
                 build_graph(store, self._folder / "graph", self._settings.graph)
                 self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
             self._ranked = self._live.manifest.visits
+            Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
         except NothingHere:
             pass  # Nothing but failures so far.
         except PeriplusError as error:

@@ -3,11 +3,26 @@
 In: a `Query` and a data folder. Out: a `ResultPage` with titles, trails, snippets and honest counts.
 `Searcher` may be used from many threads; it answers from the generation of the index it has open, and `refresh` moves
 it to the newest. Results are arranged (safe search, near-duplicates folded, hosts taking turns) and dressed (snippets,
-dates, missing words); `Searcher.suggest` completes what somebody types from titles and host names.
+dates, missing words); `Searcher.suggest` completes what somebody types from titles and host names, `Searcher.find` says
+why a page is not found. `Inbox` keeps pages that are handed in until they are in the store and, by `publishing` or
+`feed_inbox`, in the index.
 """
 
+from periplus.search.inbox import Inbox, page_to_publish
+from periplus.search.publisher import feed_inbox, publishing
 from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
 from periplus.search.snippets import make_snippet
 from periplus.search.whynot import FoundPage
 
-__all__ = ["CachedPage", "FoundPage", "IndexParts", "SearchStatistics", "Searcher", "make_snippet"]
+__all__ = [
+    "CachedPage",
+    "FoundPage",
+    "Inbox",
+    "IndexParts",
+    "SearchStatistics",
+    "Searcher",
+    "feed_inbox",
+    "make_snippet",
+    "page_to_publish",
+    "publishing",
+]

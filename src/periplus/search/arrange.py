@@ -69,54 +69,71 @@ def arrange(flags: npt.NDArray[np.int64], look: Look, wanted: int, barred: int, 
     """Put the first `wanted` results in order; `flags` are those of the candidates, best first."""
     barred_rows = (flags & barred) != 0
     source = iter(np.flatnonzero(~barred_rows).tolist())
-    similar: dict[int, list[int]] = {}
-    fresh = _unfolded(source, look, bits, similar)
+    folds = _Folds(look, bits)
     rows: list[int] = []
     waiting: deque[int] = deque()
     while len(rows) < wanted:
-        window = _fill(fresh, waiting, look, per_host, min(_WINDOW, wanted - len(rows)))
+        window = _fill(source, waiting, look, folds, per_host, min(_WINDOW, wanted - len(rows)))
         rows += window
         if not window:
             break
-    return Arranged(rows, similar, int(barred_rows.sum()), len(flags))
+    return Arranged(rows, folds.similar, int(barred_rows.sum()), len(flags))
 
 
-def _unfolded(source: Iterator[int], look: Look, bits: int, similar: dict[int, list[int]]) -> Iterator[int]:
-    """Give the rows that resemble no earlier one, and note those that do."""
-    known: list[tuple[int, Resemblance]] = []
-    for row in source:
-        if bits < 0:
-            yield row
-            continue
-        own = look.resemblance(row)
-        twin = next((before for before, its in known if own.like(its, bits)), None)
+class _Folds:
+    """Remembers what the results so far say, and which others say nearly the same."""
+
+    def __init__(self, look: Look, bits: int) -> None:
+        self._look = look
+        self._bits = bits
+        self._known: list[tuple[int, Resemblance]] = []
+        self.similar: dict[int, list[int]] = {}
+
+    def folds(self, row: int) -> bool:
+        """Say whether a row says nearly what an earlier one says, and note it."""
+        if self._bits < 0:
+            return False
+        own = self._look.resemblance(row)
+        twin = next((before for before, its in self._known if own.like(its, self._bits)), None)
         if twin is None:
-            known.append((row, own))
-            yield row
-        else:
-            similar.setdefault(twin, []).append(row)
+            self._known.append((row, own))
+            return False
+        self.similar.setdefault(twin, []).append(row)
+        return True
 
 
-def _fill(fresh: Iterator[int], waiting: deque[int], look: Look, per_host: int, room: int) -> list[int]:
-    """Fill a window: those that waited first, then new ones; what would crowd it waits for the next."""
+def _fill(source: Iterator[int], waiting: deque[int], look: Look, folds: _Folds, per_host: int, room: int) -> list[int]:
+    """Fill a window: those that waited first, then new ones; what would crowd it waits for the next.
+
+    Only what is let in is compared with others: that reads its text, and those that wait may never be asked for.
+    """
     window: list[int] = []
     counts: dict[str, int] = {}
 
-    def take(row: int) -> bool:
-        host = look.host(row) if per_host else ""
-        if per_host and counts.get(host, 0) >= per_host:
+    def crowds(row: int) -> bool:
+        if not per_host:
             return False
-        counts[host] = counts.get(host, 0) + 1
-        window.append(row)
-        return True
+        host = look.host(row)
+        if counts.get(host, 0) >= per_host:
+            return True
+        if not folds.folds(row):
+            counts[host] = counts.get(host, 0) + 1
+            window.append(row)
+        return False
+
+    def enter(row: int) -> None:
+        if not folds.folds(row):
+            window.append(row)
 
     for _ in range(len(waiting)):
         row = waiting.popleft()
-        if len(window) >= room or not take(row):
+        if len(window) >= room or crowds(row):
             waiting.append(row)
-    while len(window) < room and len(waiting) < _AHEAD and (row := next(fresh, -1)) >= 0:
-        if not take(row):
+    while len(window) < room and len(waiting) < _AHEAD and (row := next(source, -1)) >= 0:
+        if not per_host:
+            enter(row)
+        elif crowds(row):
             waiting.append(row)
     while len(window) < room and waiting:
-        window.append(waiting.popleft())
+        enter(waiting.popleft())
     return window

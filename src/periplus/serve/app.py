@@ -88,7 +88,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(api, log))]
+        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log))]
         yield
         for task in tasks:
             task.cancel()
@@ -112,8 +112,10 @@ def make_app(
     return Application(Front(inner, desk), gate, log)
 
 
-async def _share(api: Api, log: AccessLog) -> None:
+async def _share(gate: Gate, api: Api, log: AccessLog) -> None:
     while True:
+        with contextlib.suppress(Overloaded, DataError):
+            await gate.statistics()
         await asyncio.sleep(_SHARE_SECONDS)
         await asyncio.to_thread(api.renew_figures)
         log.flush()

@@ -1,0 +1,74 @@
+"""Takes pages out of the inbox into a live index, for a server that has no crawl beside it."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from periplus.errors import FolderInUse, PeriplusError
+from periplus.files import lock_folder
+from periplus.index import LiveIndex
+from periplus.search.inbox import Inbox
+from periplus.settings import Settings
+
+__all__ = ["feed_inbox", "publishing"]
+
+_LOG: Final = logging.getLogger("periplus.search")
+_LOOK_SECONDS: Final = 0.03
+_IDLE_SECONDS: Final = 5.0
+"""The index is let go after so long without a page, so that others can build it."""
+_PATIENCE: Final = 0.5
+
+
+def feed_inbox(live: LiveIndex, inbox: Inbox) -> int:
+    """Give all pages of the inbox to a live index; say how many there were."""
+    taken = []
+    for path, visit in inbox.pages():
+        live.add(visit)
+        taken.append(path)
+    if taken:
+        live.sync()  # only what survives a power cut may be called done
+    for path in taken:
+        inbox.done(path)
+    return len(taken)
+
+
+@contextlib.contextmanager
+def publishing(folder: Path, settings: Settings) -> Iterator[None]:
+    """While inside, a thread makes what is put into the inbox findable. It holds the index only while there is work."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_work, args=(folder, settings, ended), name="periplus-publish", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
+    inbox = Inbox(folder)
+    inbox.again()  # an index that was built meanwhile may lack them; to add a page twice does no harm
+    while not ended.wait(_LOOK_SECONDS):
+        if not inbox.waits():
+            continue
+        try:
+            _take(folder, settings, inbox, ended)
+        except FolderInUse:
+            ended.wait(_PATIENCE)  # a build, or a crawl that feeds the index itself
+        except (PeriplusError, OSError) as error:
+            _LOG.warning("Published pages wait: %s", error)
+            ended.wait(_PATIENCE)
+
+
+def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event) -> None:
+    """Hold the index for as long as pages come."""
+    with lock_folder(folder, "index"), LiveIndex(folder / "index", settings.index) as live:
+        last = time.monotonic()
+        while not ended.wait(_LOOK_SECONDS) and time.monotonic() - last < _IDLE_SECONDS:
+            if feed_inbox(live, inbox):
+                last = time.monotonic()
+    inbox.keep(settings.store)
