@@ -30,8 +30,9 @@ def make_snippet(
         return ((_clean(text[: 4 * chars])[:chars], False),) if text.strip() else ()
     first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
     begin = _begin(text, spans, first, last, chars)
-    marked = {int(n) for word in places for n in word[(word >= begin) & (word <= begin + chars)]}
-    return _pieces(text, spans, begin, marked, chars)
+    end = _end(text, spans, begin, chars)
+    marked = sorted({int(n) for word in places for n in word[(word >= begin) & (word < end)]})
+    return _pieces(text, spans, begin, end, marked)
 
 
 def _window(
@@ -67,19 +68,33 @@ def _begin(text: bytes, spans: npt.NDArray[np.int32], first: int, last: int, cha
     return begin if begin == 0 else min(first, begin + max(0, (first - begin) // 2))
 
 
-def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, marked: set[int], chars: int) -> tuple[Piece, ...]:
+def _end(text: bytes, spans: npt.NDArray[np.int32], begin: int, chars: int) -> int:
+    """Give the token before which a piece of about `chars` characters that starts with token `begin` ends."""
+    start = int(spans[begin, 0])
+    if text[start : start + chars].isascii():
+        return min(len(spans), int(np.searchsorted(spans[begin:, 1], start + chars)) + begin + 1)
+    token = begin
+    ends = spans[begin : begin + chars, 1].tolist()
+    used = 0
+    for token, stop in enumerate(ends, begin + 1):  # noqa: B007 where it ends is the answer
+        used += len(text[start:stop].decode("utf-8", "replace"))
+        start = max(start, stop)
+        if used >= chars:
+            break
+    return token
+
+
+def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, marked: list[int]) -> tuple[Piece, ...]:
+    """Cut tokens `begin` to `end` out of the text, those in `marked` apart."""
     pieces: list[Piece] = [("… ", False)] if begin > 0 else []
     at = int(spans[begin, 0])
-    used, token = 0, begin
-    while token < len(spans) and used < chars:
-        start, end = max(at, int(spans[token, 0])), int(spans[token, 1])
-        between, word = _clean(text[at:start]), _clean(text[start:end])
-        pieces += [(between, False), (word, token in marked)]
-        used += len(between) + len(word)
-        at = max(at, end)
-        token += 1
-    rest = "" if token < len(spans) else _clean(text[at:])
-    pieces.append((" …" if token < len(spans) else rest[:3].rstrip(), False))
+    for token in marked:
+        start, stop = max(at, int(spans[token, 0])), int(spans[token, 1])
+        pieces += [(_clean(text[at:start]), False), (_clean(text[start:stop]), True)]
+        at = max(at, stop)
+    pieces.append((_clean(text[at : max(at, int(spans[end - 1, 1]))]), False))
+    rest = "" if end < len(spans) else _clean(text[int(spans[-1, 1]) :])
+    pieces.append((" …" if end < len(spans) else rest[:3].rstrip(), False))
     return _joined(pieces)
 
 
