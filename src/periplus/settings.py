@@ -117,6 +117,12 @@ class StoreSettings(_Room, frozen=True):
     rotate_bytes: Annotated[int, Meta(description="Begin a new WARC file after this many bytes", ge=65_536)] = (
         1_073_741_824
     )
+    keep_days: Annotated[
+        float, Meta(description="Let go of responses older than this, but the newest of a page; 0 keeps them", ge=0)
+    ] = 0.0
+    keep_bytes: Annotated[
+        int, Meta(description="Let go of the oldest responses beyond this many bytes, but the newest of a page", ge=0)
+    ] = 0
 
 
 class CrawlSettings(_Room, frozen=True):

@@ -16,6 +16,7 @@ from periplus.cli.index import index
 from periplus.cli.keys import keys
 from periplus.cli.search import MinusWords, search
 from periplus.cli.serve import serve
+from periplus.cli.store import store
 from periplus.cli.up import up
 from periplus.cli.web import web
 from periplus.errors import PeriplusError
@@ -62,6 +63,7 @@ app.command("up")(up)
 app.command("crawl")(crawl)
 app.command("import")(import_pages)
 app.add_typer(index, name="index")
+app.add_typer(store, name="store")
 app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)
 app.add_typer(keys, name="keys")

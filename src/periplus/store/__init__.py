@@ -9,6 +9,7 @@ The same folder can be read while it is written. Every whole visit survives a ki
     store.commit()                          # survives a power cut
     for visit in store.visits(): ...
     store.find(visit.key); store.response(visit)
+    store.trim(keep_bytes, keep_days)       # lets go of old responses; visits stay
 
 A crawl in several shards has a store for each: `store`, `store/shard-01` and so on (`part_folder`). Opening `store` for
 reading gives all of them as one, in an order that `store/order.bin` keeps.
@@ -18,17 +19,20 @@ gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Form
 """
 
 from periplus.store.compression import compress, decompress, open_text
-from periplus.store.joined import part_folder
+from periplus.store.joined import part_folder, part_folders
 from periplus.store.pages import PageStore, StoreStatistics
+from periplus.store.retention import Trimmed
 from periplus.store.warc_read import WarcPage, read_warc
 
 __all__ = [
     "PageStore",
     "StoreStatistics",
+    "Trimmed",
     "WarcPage",
     "compress",
     "decompress",
     "open_text",
     "part_folder",
+    "part_folders",
     "read_warc",
 ]

@@ -100,7 +100,7 @@ class JoinedStore(PageStore):
         """Give the stored response of a visit, of whichever part it is."""
         failure: CorruptFile | None = None
         for part in self._look().values():
-            if is_warc(visit.warc) and not (part.folder / visit.warc).exists():
+            if is_warc(visit.warc) and not part.keeps(visit):
                 continue
             try:
                 page = part.response(visit)

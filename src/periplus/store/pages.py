@@ -1,18 +1,21 @@
 """The page store: what the crawler and imports write, and the index, the graph and cached copies read."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, cast
 
-from periplus.errors import CorruptFile, DataError, NothingHere
+from periplus.errors import CorruptFile, DataError, DiskFailed, NothingHere
 from periplus.records import Fetched, Visit
 from periplus.settings import StoreSettings
 from periplus.store.frames import decode_visits, one_visit
+from periplus.store.kept import KeptTable, kept_files
 from periplus.store.keys import KeyIndex
 from periplus.store.log import Position, frame_at, walk
-from periplus.store.manifest import Manifest, log_files, log_name, read_manifest, warc_files
-from periplus.store.recovery import stored_record
+from periplus.store.manifest import Manifest, is_warc, log_files, log_name, number_of, read_manifest, warc_files
+from periplus.store.recovery import record_at, stored_record
+from periplus.store.retention import Trimmed, carry_over, plan_trim
 from periplus.store.warc_read import WarcPage, parse_record
 from periplus.store.writer import Writer
 
@@ -36,6 +39,8 @@ class PageStore:
         self.folder = folder
         self._writer = writer
         self._keys = KeyIndex(folder)
+        self._kept = KeptTable(folder)
+        self._rotations = 0
 
     @classmethod
     def open(cls, folder: Path, settings: StoreSettings, *, write: bool = False) -> Self:
@@ -44,7 +49,9 @@ class PageStore:
         For reading, the stores of all shards beneath it are one.
         """
         if write:
-            return cls(folder, Writer(folder, settings))
+            store = cls(folder, Writer(folder, settings))
+            store._tidy(settings)
+            return store
         from periplus.store.joined import JoinedStore, part_folders
 
         if part_folders(folder):
@@ -63,7 +70,18 @@ class PageStore:
 
     def append(self, visit: Visit, fetched: Fetched | None = None) -> Visit:
         """Take a visit, and its response when it has a body worth keeping; give the visit with its WARC place."""
-        return self._writing().append(visit, fetched)
+        writer = self._writing()
+        taken = writer.append(visit, fetched)
+        if writer.rotations != self._rotations:
+            self._rotations = writer.rotations
+            self._tidy(writer.settings)
+        return taken
+
+    def _tidy(self, settings: StoreSettings) -> None:
+        """Let go of what is too much, where the operator has said what is. A disk that refuses may be asked again."""
+        with contextlib.suppress(DiskFailed):
+            if settings.keep_days or 0 < settings.keep_bytes < self.statistics().warc_bytes:
+                self.trim(settings.keep_bytes, settings.keep_days)
 
     def flush(self) -> None:
         """Hand all visits to the operating system: they survive the end of this process."""
@@ -124,10 +142,46 @@ class PageStore:
             raise NothingHere(f"The response of {visit.url} was not kept.")
         if self._writer is not None:
             self._writer.flush()
-        page = parse_record(stored_record(self.folder, visit))
+        page = parse_record(self._record(visit))
         if page is None:
             raise CorruptFile(f"{self.folder / visit.warc} is damaged at byte {visit.warc_offset}.")
         return page
+
+    def _record(self, visit: Visit) -> bytes:
+        """Give the record of a visit, from its own file or from where it was carried to."""
+        for last_try in (False, True):
+            place = self._kept.find(number_of(visit.warc), visit.warc_offset)
+            if place is None and is_warc(visit.warc) and not (self.folder / visit.warc).exists():
+                raise NothingHere(f"The response of {visit.url} is no longer kept.")
+            try:
+                return record_at(*place)[0] if place else stored_record(self.folder, visit)
+            except CorruptFile:
+                # It may have been carried elsewhere between the two looks.
+                if last_try:
+                    raise
+        raise AssertionError
+
+    def keeps(self, visit: Visit) -> bool:
+        """Tell whether the response of a visit is here, as far as files tell."""
+        here = is_warc(visit.warc) and (self.folder / visit.warc).exists()
+        return here or self._kept.find(number_of(visit.warc), visit.warc_offset) is not None
+
+    def trim(self, keep_bytes: int = 0, keep_days: float = 0.0, everything: bool = False) -> Trimmed:
+        """Let go of old responses: of files older than `keep_days`, and the oldest beyond `keep_bytes`; 0 is no limit.
+
+        The newest response of each page that is still there stays, unless `everything` is to go. Visits stay always.
+        """
+        writer = self._writing()
+        if not writer.full_warcs() and not (everything and kept_files(self.folder)):
+            return Trimmed(0, 0, 0)
+        writer.commit()
+        before = self.statistics().warc_bytes
+        plan = plan_trim(self.folder, self._manifest(), writer.full_warcs(), keep_bytes, keep_days, everything)
+        if not plan.names and not (everything and kept_files(self.folder)):
+            return Trimmed(0, 0, 0)
+        carried = carry_over(self.folder, self._kept, plan, writer.settings.rotate_bytes)
+        writer.forget_warcs(plan.names)
+        return Trimmed(len(plan.names), before - self.statistics().warc_bytes, carried)
 
     def statistics(self) -> StoreStatistics:
         """Say how many visits and pages there are, and what they take."""
@@ -137,7 +191,7 @@ class PageStore:
         begin = Position(len(manifest.logs) - 1, last.length) if last else Position(0, 0)
         for _, frame in walk(self.folder, manifest, begin):
             visits, pages = visits + frame.visits, pages + frame.pages
-        logs, warcs = log_files(self.folder), warc_files(self.folder)
+        logs, warcs = log_files(self.folder), [*warc_files(self.folder), *kept_files(self.folder).values()]
         sizes = [sum(path.stat().st_size for path in paths) for paths in (warcs, logs)]
         return StoreStatistics(visits, pages, sizes[0], sizes[1], len(logs) + len(warcs))
 

@@ -13,7 +13,7 @@ from periplus.store.log import walk_file
 from periplus.store.manifest import Manifest, Part, is_warc, log_files, number_of, warc_files
 from periplus.store.warc_read import MAX_BODY
 
-__all__ = ["recover", "stored_record"]
+__all__ = ["packed_record", "record_at", "recover", "stored_record"]
 
 _MAX_RECORD = MAX_BODY + (2 << 20)
 
@@ -29,16 +29,26 @@ def stored_record(folder: Path, visit: Visit) -> bytes:
     """Give the plain WARC record a visit points to; raise `CorruptFile` when it is not there whole."""
     if not is_warc(visit.warc):
         raise CorruptFile(f"'{visit.warc[:80]}' is no name of a WARC file of this store.")
-    path = folder / visit.warc
-    kind = "gzip" if visit.warc.endswith(".gz") else "zstd"
+    return record_at(folder / visit.warc, visit.warc_offset)[0]
+
+
+def packed_record(path: Path, offset: int) -> bytes:
+    """Give the record at `offset` as it lies in the file, compressed."""
+    return record_at(path, offset)[1]
+
+
+def record_at(path: Path, offset: int) -> tuple[bytes, bytes]:
+    """Give the record at `offset` of a WARC file, plain and as it lies there; `CorruptFile` when it is not whole."""
+    kind = "gzip" if path.suffix == ".gz" else "zstd"
     try:
         with path.open("rb") as file:
             length = 1 << 18
             while True:
-                file.seek(visit.warc_offset)
+                file.seek(offset)
                 raw = file.read(length)
                 try:
-                    return unpack_first(raw, _MAX_RECORD, kind)[0]
+                    plain, taken = unpack_first(raw, _MAX_RECORD, kind)
+                    return plain, raw[:taken]
                 except CorruptFile:
                     # Most records fit the first bite; a longer one is only damaged when all of it was seen.
                     if len(raw) < length or length > 2 * _MAX_RECORD:
@@ -47,7 +57,7 @@ def stored_record(folder: Path, visit: Visit) -> bytes:
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     except CorruptFile as error:
-        raise CorruptFile(f"{path} is damaged at byte {visit.warc_offset}: {error.message}") from None
+        raise CorruptFile(f"{path} is damaged at byte {offset}: {error.message}") from None
 
 
 def recover(folder: Path, manifest: Manifest) -> Manifest:
@@ -100,10 +110,15 @@ def _header_end(path: Path) -> int:
 
 
 def _records_whole(folder: Path, frame: Frame) -> bool:
-    """Say whether all WARC records a frame points to are there: after a power cut they may not be."""
+    """Say whether all WARC records a frame points to are there: after a power cut they may not be.
+
+    A file before the last that is not there at all was let go; a power cut takes the end of the last one.
+    """
+    last = max((number_of(path.name) for path in warc_files(folder)), default=-1)
     try:
         for visit in decode_visits(frame):
-            if visit.warc:
+            let_go = number_of(visit.warc) < last and not (folder / visit.warc).exists()
+            if visit.warc and not let_go:
                 stored_record(folder, visit)
     except CorruptFile:
         return False

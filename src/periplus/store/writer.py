@@ -64,6 +64,8 @@ class Writer:
 
     def _open(self, manifest: Manifest) -> None:
         self._durable = manifest
+        self.rotations = 0
+        """WARC files filled since the store was opened."""
         self._visits, self._pages = manifest.visits, manifest.pages
         self._batch: list[bytes] = []
         self._batch_bytes = self._batch_pages = 0
@@ -135,6 +137,7 @@ class Writer:
         if self._warc is not None and self._warc.size >= self.settings.rotate_bytes:
             self.commit()
             self._old_warcs.append(Part(self._warc.path.name, self._warc.end))
+            self.rotations += 1
             self._warc.close()
             self._warc = None
 
@@ -189,6 +192,20 @@ class Writer:
         write_manifest(self.folder, manifest)
         self._durable, self._changed = manifest, False
         return self._visits
+
+    def full_warcs(self) -> list[str]:
+        """Name the WARC files that nothing more is written to; the last of all is never among them."""
+        names = [part.name for part in self._old_warcs]
+        return names if self._warc is not None else names[:-1]
+
+    def forget_warcs(self, names: list[str]) -> None:
+        """Remove full WARC files: first from the manifest, then from the disk."""
+        self._old_warcs = [part for part in self._old_warcs if part.name not in names]
+        self._changed = True
+        self.commit()
+        for name in names:
+            with disk_errors(self.folder / name):
+                (self.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Commit, then let go of files and lock, also when the commit fails."""
