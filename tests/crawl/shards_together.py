@@ -1,0 +1,58 @@
+"""Several shards in one process, turn by turn: the same exchange of files, and nothing left to chance."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from periplus.crawl.quotas import Quotas
+from periplus.crawl.resharding import reshard
+from periplus.crawl.shard import ShardCrawler
+from periplus.crawl.shards import desk
+from periplus.crawl.status import Status, read_status
+from periplus.settings import Settings
+from periplus.url import address
+
+
+class Together:
+    """All shards of a crawl."""
+
+    def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str], count: int) -> None:
+        self.folder, self.settings = folder, settings
+        self.topology = reshard(folder, settings, count, [address(seed) for seed in seeds])
+        self.quotas = Quotas(folder, settings.crawl.pages)
+        self.shards = [self.start(number) for number in self.topology.shards]
+
+    def start(self, number: int) -> ShardCrawler:
+        return ShardCrawler(self.folder, self.settings, self.topology.seeds, number, self.topology.shards)
+
+    def known(self) -> dict[int, Status]:
+        found = {number: read_status(desk(self.folder, number)) for number in self.topology.shards}
+        return {number: status for number, status in found.items() if status is not None}
+
+    def turns(self, enough: Callable[[], bool] = lambda: False) -> None:
+        """Let all take turns until none has anything to do, or until it is enough."""
+        for _ in range(100_000):
+            for shard in self.shards:
+                shard._listened = 0.0
+                shard.step()
+            known = self.known()
+            self.quotas.share_out(known)
+            states = {status.state for status in known.values()}
+            waiting = sum(1 for number in known for _ in (desk(self.folder, number) / "inbox").glob("*.parcel"))
+            done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.reached(known))
+            if enough() or (done and waiting == sum(status.held for status in known.values())):
+                return
+        raise AssertionError("the crawl does not end")
+
+    def close(self) -> None:
+        for shard in self.shards:
+            shard.close()
+
+
+@contextlib.contextmanager
+def together(folder: Path, settings: Settings, seeds: Iterable[str], count: int) -> Iterator[Together]:
+    crawl = Together(folder, settings, seeds, count)
+    try:
+        yield crawl
+    finally:
+        crawl.close()

@@ -1,0 +1,293 @@
+"""Shards of a crawl: whose a host is, links that are handed over, hosts that move, pages shared out."""
+
+import contextlib
+import os
+import shutil
+from collections import Counter
+
+import msgspec
+import pytest
+from scripted_web import ScriptedWeb
+from shards_together import Together, together
+
+from periplus.crawl import Crawler, CrawlStatistics, count_shards
+from periplus.crawl import resharding as resharding_module
+from periplus.crawl.metrics import as_metrics
+from periplus.crawl.neighbours import Neighbours
+from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.quotas import Quotas
+from periplus.crawl.resharding import reshard
+from periplus.crawl.shards import Ring, Topology, desk, read_topology
+from periplus.crawl.statistics import total
+from periplus.crawl.status import Status
+from periplus.errors import BadInput, CorruptFile, NewerFormat
+from periplus.records import Due, Outcome
+from periplus.settings import StoreSettings
+from periplus.url import address
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Shards that take turns in one process do not wait for each other."""
+    monkeypatch.setattr("periplus.crawl.crawler._PATIENCE", 0.001)
+
+
+def test_a_domain_is_on_one_shard_and_few_move():
+    hosts = [f"h{n}.site{n % 500}.test" for n in range(2000)]
+    three, four = Ring((0, 1, 2)), Ring((0, 1, 2, 3))
+    for name in ("a.example.co.uk", "b.example.co.uk", "example.co.uk"):
+        assert three.owner(name) == three.owner("example.co.uk")
+    shares = Counter(three.owner(host) for host in hosts)
+    assert min(shares.values()) > 2000 / 3 * 0.8
+    moved = [host for host in hosts if three.owner(host) != four.owner(host)]
+    assert {four.owner(host) for host in moved} == {3}
+    assert 2000 / 4 * 0.7 < len(moved) < 2000 / 4 * 1.3
+
+
+def test_parcels_come_back_whole_or_not_at_all(tmp_path):
+    parcel = Parcel(
+        3,
+        [SentLink("http://a.test/", 2, 1.5, 0, True)],
+        ["http://b.test/"],
+        [Question("http://a.test:80", "http://c.test/robots.txt")],
+        [Answer("http://a.test:80", "http://c.test/robots.txt", Outcome.OK, 200, 0.1, "", "", b"\0x")],
+    )
+    path = tmp_path / "03-1.parcel"
+    write_parcel(path, parcel)
+    assert read_parcel(path) == parcel
+    assert len(parcel) == 4
+    good = path.read_bytes()
+    for bad in (b"", good[:10], good[:-1], good[:-1] + bytes([good[-1] ^ 1]), b"X" + good[1:]):
+        path.write_bytes(bad)
+        with pytest.raises(CorruptFile, match="03-1"):
+            read_parcel(path)
+    path.write_bytes(good[:8] + b"\x07" + good[9:])
+    with pytest.raises(NewerFormat, match="format 7"):
+        read_parcel(path)
+
+
+def links_for(ring: Ring, number: int, count: int) -> list[Due]:
+    hosts = [f"h{n}.test" for n in range(1000) if ring.owner(f"h{n}.test") == number]
+    return [Due(address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
+
+
+def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.neighbours._MOST_PARCELS", 3)
+    monkeypatch.setattr("periplus.crawl.neighbours._BATCH", 10)
+    monkeypatch.setattr("periplus.crawl.neighbours._MOST_KEPT", 25)
+    ring = Ring((0, 1))
+    sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
+    dues = links_for(ring, 1, 100)
+    own = links_for(ring, 0, 5)
+    assert sender.ours([*dues[:10], *own], set()) == own
+    assert sender.ours(dues[:10], set()) == []  # sent a moment ago: not again
+    for begin in range(0, 60, 10):
+        sender.ours(dues[begin : begin + 10], {dues[0].address.key})
+        sender.send()
+    assert sender.are_slow()  # three parcels are in the inbox, the rest is kept
+    assert sender.kept() == 30
+    taken: list[str] = []
+
+    def take(parcel: Parcel) -> None:
+        taken.extend(link.url for link in parcel.links)
+
+    assert receiver.receive(take) == 3
+    assert receiver.receive(take) == 0
+    assert receiver.held == 3
+    again = Neighbours(tmp_path, 1, (0, 1), StoreSettings())  # the receiver dies before its snapshot
+    twice: list[str] = []
+    assert again.receive(lambda parcel: twice.extend(link.url for link in parcel.links)) == 3
+    assert twice == taken
+    again.settle()
+    sender.send()
+    assert sender.kept() == 0
+    again.receive(take)
+    again.settle()
+    assert taken == [due.address.url for due in dues[:60]]
+    assert not list((desk(tmp_path, 1) / "inbox").iterdir())
+    sender.ours(dues[60:], set())
+    for _ in range(9):
+        sender.send(everything=True)  # before a snapshot there is always room
+    assert sender.kept() == 0
+
+
+def test_three_shards_find_what_one_finds(server, fast, fake_web, tmp_path, read_stored, urls_of):
+    data, settings = tmp_path / "data", fast()
+    with together(data, settings, fake_web.seeds, 3) as crawl:
+        crawl.turns()
+        assert all(status.statistics.pages for status in crawl.known().values())
+    visits = read_stored(data, settings)
+    assert {page.url for page in fake_web.truth().pages} <= urls_of(visits)
+    assert len({visit.url for visit in visits}) == len(visits)
+    assert not fake_web.truth().blocked & server.requests().counts.keys()
+    assert set(server.requests().counts.values()) == {1}
+    with pytest.raises(BadInput, match="3 shards"):
+        Crawler(data, settings)
+    assert count_shards(data) == 3
+
+
+def test_hosts_move_with_all_that_is_known_of_them(server, fast, fake_web, tmp_path, read_stored, urls_of):
+    """One process, then three, then two, one again: nothing is lost, asked for twice, or forgotten."""
+    data, settings = tmp_path / "data", fast()
+    crawler = Crawler(data, settings, fake_web.seeds)
+    while crawler.statistics().pages < 60:
+        crawler.step()
+    crawler.close()
+    seen = crawler.statistics().seen
+    for count, pages in ((3, 120), (2, 180), (4, 240)):
+        with together(data, settings, (), count) as crawl:
+            counted = sum(shard.statistics().seen for shard in crawl.shards)
+            assert counted == seen
+            crawl.turns(lambda pages=pages, crawl=crawl: pages_of(crawl) >= pages)
+        seen = sum(shard.statistics().seen for shard in crawl.shards)
+    reshard(data, settings, 1, [])
+    last = Crawler(data, settings).run()
+    visits = read_stored(data, settings)
+    assert {page.url for page in fake_web.truth().pages} <= urls_of(visits)
+    assert last.pages == sum(visit.page is not None and visit.page.kind.startswith("text/") for visit in visits)
+    twice = {url: n for url, n in server.requests().counts.items() if n > 1}
+    # What was under way when a shard was closed is asked for again; robots.txt that is known is not.
+    assert len(twice) <= 4 * settings.fetch.connections
+    assert sum(url.endswith("/robots.txt") for url in twice) <= 4
+    assert len({visit.url for visit in visits}) == len(visits)
+
+
+def pages_of(crawl: Together) -> int:
+    return sum(shard.statistics().pages for shard in crawl.shards)
+
+
+def waiting(data, settings) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """Give the shard of each host, and what waits there; the files stay as they are."""
+    topology, found = read_topology(data), {}
+    ring = Ring(topology.shards)
+    for number in topology.shards:
+        with resharding_module._open(data, settings, number, ring, 1.0) as (memory, _):
+            for host in memory.frontier.give(memory.frontier.hosts()):
+                assert host.name not in found
+                assert ring.owner(host.name) == number
+                found[host.name] = (number, tuple(sorted(entry.url for entry in host.queue)))
+    return found
+
+
+def test_a_move_that_is_killed_is_done_wholly_or_not_at_all(server, fast, fake_web, tmp_path, monkeypatch):
+    """The process dies at the n-th file that a move replaces, for every n."""
+    settings = fast(pages=40)
+    Crawler(tmp_path / "begin", settings, fake_web.seeds).run()
+    before = waiting(tmp_path / "begin", settings)
+    real, died = os.replace, 0
+    for after in range(100):
+        data, left = tmp_path / str(after), [after]
+        shutil.copytree(tmp_path / "begin", data)
+
+        def dying(*paths, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise SystemExit("killed")
+            real(*paths)
+
+        with monkeypatch.context() as patched, contextlib.suppress(SystemExit):
+            patched.setattr(os, "replace", dying)
+            reshard(data, settings, 3, [])
+        # Whoever comes next finishes it; all that waited still does, once, at the shard that has its host.
+        reshard(data, settings, 3, [])
+        found = waiting(data, settings)
+        assert {name: urls for name, (_, urls) in found.items()} == {name: urls for name, (_, urls) in before.items()}
+        assert {number for number, _ in found.values()} == {0, 1, 2}
+        if left[0] >= 0:
+            break
+        died += 1
+    assert died >= 6
+
+
+def test_a_damaged_snapshot_of_a_shard_is_made_again_from_all(server, fast, fake_web, tmp_path, read_stored, urls_of):
+    data, settings = tmp_path / "data", fast()
+    with together(data, settings, fake_web.seeds, 3) as crawl:
+        crawl.turns(lambda: pages_of(crawl) >= 80)
+    (data / "crawl" / "shard-01" / "frontier.bin").write_bytes(b"damaged")
+    with together(data, settings, (), 3) as crawl:
+        assert "made again" in crawl.shards[1].statistics().notes[0]
+        crawl.turns()
+    visits = read_stored(data, settings)
+    assert {page.url for page in fake_web.truth().pages} <= urls_of(visits)
+    assert len({visit.url for visit in visits}) == len(visits)
+
+
+def test_all_shards_together_keep_the_limit(server, fast, fake_web, tmp_path):
+    for most in (1, 37, 100):
+        with together(tmp_path / str(most), fast(pages=most), fake_web.seeds, 3) as crawl:
+            crawl.turns()
+            assert pages_of(crawl) == most
+
+
+def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
+    (tmp_path / "crawl").mkdir()
+    quotas, figures = Quotas(tmp_path, 1000), total([])
+    had, known = {0: 0, 1: 0}, {0: 0, 1: 0}
+    for _ in range(200):
+        shards = {n: Status(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
+        quotas.share_out(shards)
+        told = msgspec.json.decode((tmp_path / "crawl" / "quotas.json").read_bytes(), type=dict[int, int])
+        known = {n: told.get(n, 0) for n in had}
+        assert known[0] + known[1] <= 1000
+        had[0] = known[0]
+    assert had[0] == 1000
+    assert quotas.reached({0: Status(1, "full", figures, had=1000), 1: Status(1, "idle", figures)})
+
+
+def test_robots_that_has_moved_to_another_shard(tmp_path):
+    """The shard that has the host asks for it, within its pauses, and gives the answer back."""
+    ring = Ring((0, 1))
+    ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
+    web = ScriptedWeb()
+    try:
+        settings = web.settings(tmp_path, ours, theirs, scope="web")
+        web.put(f"http://{ours}/robots.txt", "", status=302, Location=f"http://{theirs}/rules")
+        web.put(f"http://{theirs}/rules", "User-agent: *\nDisallow: /secret\n", "text/plain")
+        web.put(f"http://{ours}/", '<a href="/secret">s</a> <a href="/open">o</a>')
+        web.put(f"http://{ours}/open", "<p>open")
+        with together(tmp_path / "data", settings, [f"http://{ours}/"], 2) as crawl:
+            crawl.turns()
+            assert crawl.known()[0].statistics.errors == {"robots": 1}
+        assert web.requests.count(f"http://{theirs}/rules") == 1
+        assert f"http://{ours}/open" in web.requests
+        assert f"http://{ours}/secret" not in web.requests
+    finally:
+        web.close()
+
+
+def test_a_seed_that_moves_widens_the_scope_of_all(tmp_path):
+    ring = Ring((0, 1))
+    ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
+    web = ScriptedWeb()
+    try:
+        settings = web.settings(tmp_path, ours, theirs, scope="host")
+        web.put(f"http://{ours}/", "", status=301, Location=f"http://{theirs}/")
+        web.put(f"http://{theirs}/", '<a href="/in">in</a>')
+        web.put(f"http://{theirs}/in", f'<p>in <a href="http://{ours}/back">back</a>')
+        web.put(f"http://{ours}/back", "<p>back")
+        with together(tmp_path / "data", settings, [f"http://{ours}/"], 2) as crawl:
+            crawl.turns()
+        assert {f"http://{theirs}/in", f"http://{ours}/back"} <= set(web.requests)
+    finally:
+        web.close()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"shards": []}', '{"shards": [1]}', '{"shards": [0, 0]}', "[]"])
+def test_a_damaged_list_of_shards_is_named(tmp_path, text):
+    (tmp_path / "crawl" / "shard-01").mkdir(parents=True)
+    (tmp_path / "crawl" / "shards.json").write_text(text)
+    with pytest.raises(CorruptFile, match=r"shards\.json.*\[0, 1\]"):
+        read_topology(tmp_path)
+
+
+def test_figures_of_each_shard(tmp_path):
+    assert read_topology(tmp_path) == Topology()
+    one = CrawlStatistics(3, 4, 1.5, {"gone": 1}, 10, 2, 1, 1, 9, 5.0, slowest=(("a.test", 2.0),), recent=("u",))
+    other = CrawlStatistics(4, 4, 2.0, {"gone": 2, "dns": 1}, 1, 0, 0, 3, 1, 7.0, slowest=(("b.test", 3.0),))
+    both = total([one, other])
+    assert (both.pages, both.rate, both.errors, both.hosts) == (7, 3.5, {"gone": 3, "dns": 1}, 4)
+    assert both.slowest == (("b.test", 3.0), ("a.test", 2.0))
+    text = as_metrics({0: one, 7: other})
+    assert 'periplus_crawl_pages_total{shard="7"} 4\n' in text
+    assert 'periplus_crawl_failures_total{shard="0",outcome="gone"} 1\n' in text
+    assert text.count("# TYPE periplus_crawl_pages_total") == 1
