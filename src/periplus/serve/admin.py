@@ -29,6 +29,8 @@ _KEPT: Final = 600
 _LIVE_SECONDS: Final = 1.0
 _NO_STORE: Final = {"cache-control": "no-store"}
 _WORDS: Final = ("pause", "resume", "stop")
+_NO_CRAWL: Final = {"running": False, "state": "none", "pages": 0, "rate": 0.0, "waiting": 0, "recent": ()}
+"""How it is when there never was a crawl."""
 
 
 class Admin:
@@ -122,10 +124,10 @@ class Admin:
         while True:
             found = await self._panels()
             live = {
-                "pages": found["crawl"].get("pages", 0),
-                "rate": round(found["crawl"].get("rate", 0.0), 1),
-                "state": found["crawl"].get("state", "none"),
-                "waiting": found["crawl"].get("waiting", 0),
+                "pages": found["crawl"]["pages"],
+                "rate": round(found["crawl"]["rate"], 1),
+                "state": found["crawl"]["state"],
+                "waiting": found["crawl"]["waiting"],
                 "documents": found["index"].documents if found["index"] else 0,
                 "requests": found["requests"],
                 "hit_rate": found["hit_rate"],
@@ -138,12 +140,12 @@ class Admin:
     async def _panels(self) -> dict[str, Any]:
         """Gather what all panels show."""
         control = self._actions.crawl
-        crawl: dict[str, Any] = await asyncio.to_thread(control.status) if control else {"state": "none"}
+        crawl: dict[str, Any] = _NO_CRAWL | (await asyncio.to_thread(control.status) if control else {})
         index = await self._gate.parts()
         self._renew()
         figures = self._metrics.everybody()
         requests = sum(figures.requests.values())
-        self._samples.append((time.monotonic(), float(crawl.get("rate", 0.0)), float(requests)))
+        self._samples.append((time.monotonic(), float(crawl["rate"]), float(requests)))
         asked = figures.values.get("cache_hits", 0) + figures.values.get("cache_misses", 0)
         segments = [(name, alive) for name, _, alive, _ in index.segments] if index else []
         return {

@@ -14,6 +14,7 @@ __all__ = ["AnswerCache", "Kept", "Sketch"]
 
 _ROWS: Final = 4
 _HALVED: Final = bytes(n >> 1 for n in range(256))
+_SPREAD: Final = 0x9E3779B97F4A7C15
 _EACH: Final = 600
 """What an entry takes beside its body, in bytes."""
 _LARGEST_SHARE: Final = 16
@@ -54,8 +55,9 @@ class Sketch:
 
     def _places(self, number: int) -> list[int]:
         mask = self._width - 1
+        number = (number * _SPREAD) & 0xFFFFFFFFFFFFFFFF
         step = (number >> 32) | 1
-        return [(number + n * step) & mask for n in range(_ROWS)]
+        return [((number >> 8) + n * step) & mask for n in range(_ROWS)]
 
 
 class AnswerCache:

@@ -1,0 +1,124 @@
+"""Kept answers: admitted by frequency, bounded by bytes, gone with the index they came from."""
+
+import asyncio
+import random
+from collections import OrderedDict
+
+from asgi_caller import call, get
+from fake_searcher import FakeSearcher
+
+from periplus.serve import AnswerCache, make_app
+from periplus.serve.cache import Sketch
+from periplus.settings import ServeSettings
+
+
+def put(cache: AnswerCache, key: str, size: int = 1000) -> bool:
+    return cache.put(key, 200, (), b"x" * size, cache.epoch)
+
+
+def test_bytes_are_bounded_and_counted() -> None:
+    cache = AnswerCache(100_000)
+    for n in range(1000):
+        cache.get(str(n))
+        put(cache, str(n), n)
+        assert cache.bytes <= 100_000
+    assert cache.evicted + cache.refused > 0
+    assert not put(cache, "huge", 50_000), "one answer may not take it all"
+    cache.clear()
+    assert (cache.bytes, len(cache)) == (0, 0)
+
+
+def test_what_comes_often_outlives_a_flood() -> None:
+    cache = AnswerCache(64_000)
+    for _ in range(20):
+        for n in range(20):
+            if cache.get(f"often{n}") is None:
+                put(cache, f"often{n}")
+    for n in range(2000):
+        cache.get(f"once{n}")
+        put(cache, f"once{n}")
+    assert sum(cache.get(f"often{n}") is not None for n in range(20)) >= 18
+
+
+def test_it_beats_plain_recency_on_a_zipf_log() -> None:
+    random.seed(7)
+    log = random.choices(range(5000), [1 / n for n in range(1, 5001)], k=20_000)
+    cache, recent, hits = AnswerCache(160_000), OrderedDict[int, bool](), 0
+    for n in log:
+        if cache.get(n) is None:
+            cache.put(n, 200, (), b"x" * 1000, cache.epoch)
+        if n in recent:
+            hits += 1
+            recent.move_to_end(n)
+        else:
+            recent[n] = True
+            if len(recent) > 100:
+                recent.popitem(last=False)
+    assert cache.hits > 1.05 * hits
+
+
+def test_an_answer_of_an_older_index_is_not_kept() -> None:
+    cache = AnswerCache(100_000)
+    epoch = cache.epoch
+    cache.clear()
+    assert not cache.put("late", 200, (), b"x", epoch)
+    assert cache.get("late") is None
+
+
+def test_answers_grow_stale() -> None:
+    cache = AnswerCache(100_000, seconds=-1.0)
+    put(cache, "a")
+    assert cache.get("a") is None
+
+
+def test_the_sketch_never_counts_too_few_and_forgets() -> None:
+    sketch = Sketch(256)
+    for _ in range(40):
+        sketch.add(12345)
+    assert sketch.count(12345) >= 40
+    for n in range(5000):
+        sketch.add(hash(str(n)) & (1 << 64) - 1)
+    assert sketch.count(12345) < 40
+
+
+class Changing(FakeSearcher):
+    """An index that changes when it is told to."""
+
+    changed = False
+
+    def refresh(self) -> bool:
+        changed, self.changed = self.changed, False
+        return changed
+
+
+def test_a_commit_empties_the_cache_at_once() -> None:
+    searcher = Changing()
+    app = make_app(searcher, ServeSettings(threads=1))
+
+    async def story() -> None:
+        for _ in range(3):
+            await call(app, "/api/search?q=salt")
+        assert len(searcher.asked) == 1
+        searcher.changed = True
+        await asyncio.sleep(0.25)
+        await call(app, "/api/search?q=other")  # whatever reaches the searcher notices the commit
+        await asyncio.sleep(0.01)
+        searcher.total = 5
+        assert (await call(app, "/api/search?q=salt")).json["total"] == 5
+
+    asyncio.run(story())
+
+
+def test_what_is_kept_is_the_same_and_only_good_answers_are() -> None:
+    searcher = FakeSearcher()
+    app = make_app(searcher, ServeSettings(threads=1))
+    first, second = get(app, "/search?q=salt"), get(app, "/search?q=salt")
+    assert first == second
+    assert len(searcher.asked) == 1
+    assert get(app, "/search?q=salt", "HEAD").body == b""
+    assert get(app, "/search?q=salt", headers={"accept": "application/json"}).json["query"] == "salt"
+    assert "Ergebnisse" in get(app, "/search?q=salt", headers={"accept-language": "de"}).text
+    for _ in range(2):
+        assert get(app, "/api/search?q=").status == 400
+    metrics = get(app, "/metrics").text
+    assert "periplus_cache_hits_total 2" in metrics

@@ -1,0 +1,82 @@
+"""Several processes at one address: they share the work and the figures, and one that dies is replaced."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+PROGRAM = """
+import os
+from fake_searcher import FakeSearcher
+from periplus.serve import Actions, Keys, Opened, run_processes
+from periplus.settings import ServeSettings
+from periplus.records import ResultPage
+
+def answer(query):
+    return ResultPage(query, (), os.getpid(), True, False, 0.0, 1)
+
+def opener(folder):
+    return Opened(FakeSearcher(answer=answer), Actions(), Keys(None))
+
+if __name__ == "__main__":
+    run_processes(opener, ("x",), ServeSettings(port=0, workers=2), lambda url: print(url, flush=True))
+    print("stopped", flush=True)
+"""
+
+
+def ask(url: str, target: str) -> bytes:
+    where = urlsplit(url)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    try:
+        connection.request("GET", target)
+        return connection.getresponse().read()
+    finally:
+        connection.close()
+
+
+def who_answers(url: str, seen: set[int], most: int = 400) -> set[int]:
+    """Ask over new connections until two processes have answered."""
+    for n in range(most):
+        seen.add(json.loads(ask(url, f"/api/search?q=x{n}{time.time_ns()}"))["total"])
+        if len(seen) >= 2:
+            break
+    return seen
+
+
+def test_processes_share_the_work_and_are_replaced(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, str(program)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().strip()
+        both = who_answers(url, set())
+        assert len(both) == 2
+        gone = both.pop()
+        os.kill(gone, signal.SIGKILL)
+        left, again = both, set[int]()
+        for _ in range(3000):
+            try:
+                again = who_answers(url, set(left), 5) - {gone}
+            except (OSError, http.client.HTTPException):
+                continue  # the connection went to the one that is gone
+            if len(again) == 2:
+                break
+            time.sleep(0.01)
+        assert len(again) == 2, "the one that was killed is replaced"
+        os.kill(process.pid, signal.SIGTERM)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, b"stopped\n"), errors
+    for one in again:
+        try:
+            os.kill(one, 0)
+        except ProcessLookupError:
+            continue
+        raise AssertionError("a process was left behind")
