@@ -76,7 +76,7 @@ class HostileWeb:
 
     def respond(self, peer: socket.socket, host: str, path: str) -> bool:
         """Send the answer; False to hang up."""
-        if path == "/robots.txt" and host != "robots-flood.test":
+        if path == "/robots.txt" and host not in ("robots-flood.test", "robots-giant.test", "sitemap-circle.test"):
             peer.sendall(answer(b"", "404 Not Found"))
             return True
         if host in GOOD_HOSTS:
@@ -147,7 +147,7 @@ class HostileWeb:
         return True
 
     def many_links(self, peer: socket.socket, path: str) -> bool:
-        body = links(*(f"http://good-one.test/p{n}?x" for n in range(60_000))) if path == "/" else b"<p>x</p>"
+        body = links(*(f"http://good-one.test/p{n}?x" for n in range(100_000))) if path == "/" else b"<p>x</p>"
         peer.sendall(answer(gzip.compress(body, 1), "200 OK", "Content-Encoding: gzip"))
         return True
 
@@ -155,6 +155,50 @@ class HostileWeb:
         mark = zlib.crc32(path.encode())
         peer.sendall(answer(b"<title>Welcome</title><p>Nothing here</p>" + links(*(f"/{mark + n}" for n in range(4)))))
         return True
+
+    def robots_giant(self, peer: socket.socket, path: str) -> bool:
+        """A robots.txt of a gigabyte, by its own word."""
+        if path == "/robots.txt":
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1073741824\r\n\r\n")
+            peer.sendall(b"User-agent: *\nDisallow: /no\n")
+            while not self.stop.is_set():
+                peer.sendall(b"Disallow: /" + b"z" * 90_000 + b"\n")
+            return False
+        peer.sendall(answer(links("/no/1", "/yes")))
+        return True
+
+    def sitemap_circle(self, peer: socket.socket, path: str) -> bool:
+        """Sitemaps that name each other, themselves, and ever new ones."""
+        if path == "/robots.txt":
+            peer.sendall(answer(b"Sitemap: http://sitemap-circle.test/map0.xml\n"))
+        elif path.startswith("/map"):
+            number = int(path[4:].removesuffix(".xml") or 0)
+            near = "".join(
+                f"<sitemap><loc>http://sitemap-circle.test/map{n}.xml</loc></sitemap>"
+                for n in (0, number, number + 1, number * 2 + 1, number * 1_000 + 7)
+            )
+            peer.sendall(answer(f"<sitemapindex>{near}</sitemapindex>".encode()))
+        else:
+            peer.sendall(answer(b"<p>A page of a site whose sitemaps go round in circles.</p>"))
+        return True
+
+    def echo_404(self, peer: socket.socket, path: str) -> bool:
+        """Says yes to everything, and repeats the address."""
+        mark = zlib.crc32(path.encode())
+        body = f"<title>{path}</title><p>We looked for {path} and could not find it.</p>".encode()
+        peer.sendall(answer(body + links(*(f"/sub{n}/{mark + n}" for n in range(4)))))
+        return True
+
+    def refresh_loop(self, peer: socket.socket, path: str) -> bool:
+        other = f"/{zlib.crc32(path.encode())}"
+        peer.sendall(answer(f'<meta http-equiv="refresh" content="0;url={other}"><p>Wait.</p>'.encode()))
+        return True
+
+    def trailer_flood(self, peer: socket.socket, path: str) -> bool:
+        peer.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n")
+        while not self.stop.is_set():
+            peer.sendall(b"X-Trailer: " + b"y" * 900 + b"\r\n")
+        return False
 
     def wrong_charset(self, peer: socket.socket, path: str) -> bool:
         body = "<meta charset=utf-16><title>Café</title><p>Grüße</p>".encode("latin-1") + bytes(range(128, 256))
@@ -182,4 +226,9 @@ HOSTILE = (
     "yes-to-all.test",
     "wrong-charset.test",
     "chunk-lies.test",
+    "robots-giant.test",
+    "sitemap-circle.test",
+    "echo-404.test",
+    "refresh-loop.test",
+    "trailer-flood.test",
 )

@@ -45,6 +45,9 @@ def test_every_good_page_of_the_hostile_web_is_fetched(hostile, tmp_path, read_s
     assert counts["calendar.test"] < 300
     assert counts["session-maze.test"] < 60
     assert counts["yes-to-all.test"] < 60
+    assert counts["echo-404.test"] < 60
+    assert counts["sitemap-circle.test"] < 150
+    assert counts["refresh-loop.test"] < 60
     assert not any("/no/" in url for url, visit in visits.items() if visit.outcome is not Outcome.ROBOTS)
     refused = [visit for visit in visits.values() if visit.outcome is Outcome.FORBIDDEN_ADDRESS]
     assert {visit.url.split("/")[2] for visit in refused} >= {"127.0.0.99:1"}

@@ -78,6 +78,21 @@ def test_a_host_that_never_says_no_is_found_out():
     assert signature(Page("x", title="T", text="Sorry, nothing here")) == traps.state.soft["yes.test"]
 
 
+def test_a_host_that_repeats_the_address_is_found_out_too():
+    traps = Traps()
+    probe = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(5)][-1]
+    sorry = "We could not find {} on this server. Try /help."
+    traps.learn(traps.judge(visit(probe.address.url, sorry.format(probe.address.path)), "yes.test"))
+    for url, named in (
+        ("http://yes.test/offers/a%20b", "/offers/a b"),
+        ("http://yes.test/offers/x.html?y=1", "http://yes.test/offers/x.html?y=1"),
+        ("http://yes.test/deep/name", "name"),
+    ):
+        assert traps.judge(visit(url, sorry.format(named)), "yes.test").outcome is Outcome.GONE
+    other = visit("http://yes.test/offers/9", "An offer of /offers/9 that is really there.")
+    assert traps.judge(other, "yes.test") is other
+
+
 def test_an_honest_404_to_a_probe_teaches_nothing():
     traps = Traps()
     probe = [traps.learn(visit(f"http://no.test/{number}")) for number in range(5)][-1]

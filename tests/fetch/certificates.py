@@ -1,5 +1,9 @@
-"""Certificates for tests: an authority of our own, and servers it vouches for, rightly or not."""
+"""Certificates for tests: an authority of our own, servers it vouches for, rightly or not, and one that uses them."""
 
+import contextlib
+import socket
+import ssl
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -29,6 +33,35 @@ class Authority:
         builder = _builder(subject, self._name, key, days)
         builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         return _write(self._folder, name or host, builder.sign(self._key, hashes.SHA256()), key)
+
+
+class TlsPeer:
+    """Answers every request over TLS, and counts them."""
+
+    def __init__(self, files: tuple[Path, Path], version: ssl.TLSVersion | None = None) -> None:
+        self.requests = 0
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if version is not None:
+            self._context.maximum_version = self._context.minimum_version = version
+            self._context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        self._context.load_cert_chain(*files)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), self._context.wrap_socket(peer, server_side=True) as talk:
+                while talk.recv(65_536):
+                    self.requests += 1
+                    talk.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello")
+
+    def close(self) -> None:
+        self._listener.close()
 
 
 def self_signed(folder: Path, host: str) -> tuple[Path, Path]:

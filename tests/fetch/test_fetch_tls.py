@@ -6,12 +6,11 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from certificates import Authority, self_signed
+from certificates import Authority, TlsPeer, self_signed
 
 from periplus.errors import SettingsError
 from periplus.fetch import Fetcher
@@ -20,35 +19,6 @@ from periplus.settings import FetchSettings
 from periplus.url import address
 
 HOST = "good.test"
-
-
-class TlsPeer:
-    """Answers every request over TLS, and counts them."""
-
-    def __init__(self, files: tuple[Path, Path], version: ssl.TLSVersion | None = None) -> None:
-        self.requests = 0
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if version is not None:
-            self._context.maximum_version = self._context.minimum_version = version
-            self._context.set_ciphers("DEFAULT:@SECLEVEL=0")
-        self._context.load_cert_chain(*files)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listener.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError), self._context.wrap_socket(peer, server_side=True) as talk:
-                while talk.recv(65_536):
-                    self.requests += 1
-                    talk.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello")
-
-    def close(self) -> None:
-        self._listener.close()
 
 
 @pytest.fixture(scope="module")

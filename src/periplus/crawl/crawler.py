@@ -268,11 +268,12 @@ class Crawler:
         if waiting is not None:
             return self._learn_robots(waiting, fetched)
         self._asked += 1
-        if fetched.outcome is not Outcome.OK:
-            keep = fetched if fetched.outcome is Outcome.NOT_MODIFIED else None
-            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), keep, fetched.ip)
         memory = self._memory
         as_list = fetched.due.address.key in memory.harvester.lists
+        # Of a list that is too long the beginning is read.
+        if fetched.outcome is not Outcome.OK and not (as_list and fetched.outcome is Outcome.TOO_LARGE):
+            keep = fetched if fetched.outcome is Outcome.NOT_MODIFIED else None
+            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), keep, fetched.ip)
         visit = page_visit(fetched, self._settings.parse, memory.originals, as_list, self._settings.crawl.forms > 0)
         visit = memory.harvester.traps.judge(visit, fetched.due.address.host)
         keep = fetched if visit.page is not None and not as_list else None

@@ -6,6 +6,7 @@ Everything is learnt from visits alone, so that recovery, which replays them, co
 import re
 import time
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
@@ -53,6 +54,17 @@ def signature(page: Page) -> int:
     return fingerprint_text(f"{page.title}\n{page.text[:_SIGNED]}")
 
 
+def _bare_signature(page: Page) -> int:
+    """Give the same of a page without its own address, which pages that tell of an error like to repeat."""
+    said = f"{page.title}\n{page.text[:_SIGNED]}"
+    path = page.url.partition("://")[2].partition("/")[2]
+    for piece in (page.url, f"/{path}", path, path.rpartition("/")[2]):
+        for form in (piece, unquote(piece)):
+            if len(form) > 1:
+                said = said.replace(form, "")
+    return fingerprint_text(said)
+
+
 class Traps:
     """Learns from visits; rewrites and refuses addresses by what it has learnt."""
 
@@ -95,7 +107,7 @@ class Traps:
         if visit.page is None or visit.outcome is not Outcome.OK:
             return visit
         is_probe = visit.key in self.state.probes
-        said = signature(visit.page) if is_probe or host in self.state.soft else 0
+        said = _bare_signature(visit.page) if is_probe or host in self.state.soft else 0
         if is_probe or said == self.state.soft.get(host, -1):
             return msgspec.structs.replace(visit, page=None, outcome=Outcome.GONE, content=said)
         return visit

@@ -42,6 +42,7 @@ class Transfer:
         self._due: Due | None = None
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
+        self._unannounced: bool | None = None
         self._clear()
         self.curl = pycurl.Curl()
         self._set_options(settings)
@@ -64,7 +65,6 @@ class Transfer:
         set_option(pycurl.TIMEOUT_MS, _milliseconds(settings.timeout))
         set_option(pycurl.LOW_SPEED_LIMIT, 256)
         set_option(pycurl.LOW_SPEED_TIME, settings.slow_seconds)
-        set_option(pycurl.MAXFILESIZE_LARGE, settings.max_bytes)
         set_option(pycurl.SSL_VERIFYPEER, 1)
         set_option(pycurl.SSL_VERIFYHOST, 2)
         bundle = settings.trust or next((path for path in _BUNDLES if Path(path).is_file()), None)
@@ -84,11 +84,15 @@ class Transfer:
         self._why: tuple[Outcome, str] | None = None
 
     def begin(self, due: Due, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool) -> None:
-        """Get ready to carry `due`. `route` is a CONNECT_TO rule; `any_type` takes every content type."""
+        """Get ready to carry `due`. `route` is a CONNECT_TO rule; `any_type` takes every content type and length."""
         self._clear()
         self._due = due
         self._web, self._good_port = is_web(due.address), permits_port(due.address)
         self._any_type = any_type
+        if any_type != self._unannounced:
+            # Of robots.txt and sitemaps the beginning is worth having, however long they say they are.
+            self._unannounced = any_type
+            self.curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if any_type else self._max_bytes)
         self._when = time.time()
         self.curl.setopt(pycurl.URL, due.address.url)
         if route != self._route:
