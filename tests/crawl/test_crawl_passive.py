@@ -5,6 +5,7 @@ import os
 import random
 
 import pytest
+from shards_together import together
 
 from periplus.crawl import Crawler, read_popularity, take_visits
 from periplus.crawl.passive import Passive
@@ -181,3 +182,21 @@ def test_digests_are_bounded(tmp_path, monkeypatch):
     for number in range(100):
         passive._is_changed(number, Sighting(A, 1, "x"))
     assert len(passive.state.digests) == 10
+
+
+def test_every_shard_hears_of_its_own_hosts(scripted, tmp_path):
+    hosts = [f"host{number}.test" for number in range(8)]
+    for host in hosts:
+        scripted.put(f"http://{host}/", "<p>start")
+        scripted.put(f"http://{host}/hidden", f"<p>hidden page of {host}")
+    settings = scripted.settings(tmp_path, *hosts)
+    take_visits(tmp_path / "data", [Sighting(f"http://{host}/hidden", 2, "one") for host in hosts])
+    with together(tmp_path / "data", settings, [f"http://{host}/" for host in hosts], 3) as crawl:
+        crawl.turns()
+        assert sorted(url for url in scripted.requests if "hidden" in url) == [f"http://{h}/hidden" for h in hosts]
+        scripted.requests.clear()
+        take_visits(tmp_path / "data", [Sighting(f"http://{host}/hidden", 1, "two") for host in hosts])
+        for shard in crawl.shards:
+            shard._memory.hear(shard._store)
+        crawl.turns()
+        assert sorted(scripted.requests) == [f"http://{host}/hidden" for host in hosts]

@@ -45,7 +45,7 @@ class Memory:
         self.history = History()
         """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
-        self.passive = Passive(path.parent.parent)
+        self.passive = Passive(path.parents[1 if self.neighbours.number == 0 else 2])
 
     @classmethod
     def recover(
@@ -184,11 +184,11 @@ class Memory:
 
     def hear(self, store: PageStore) -> bool:
         """Take the next visits that others reported; tell whether there were any."""
-        reported = self.passive.read(self.harvester, store.find)
-        self.add(reported.fresh)
+        reported = self.passive.read(self.harvester, store.find, lambda place: self.neighbours.mine(place.host))
+        self.frontier.add(reported.fresh)
         for _, visit in reported.again:
             self.history.pages.setdefault(visit.key, seen_once(visit))
-        self._look_again([due for due, _ in reported.again])
+        self.frontier.add_again(due for due, _ in reported.again)
         return reported.read > 0
 
     def had_its_share(self, host: str) -> bool:
@@ -219,4 +219,5 @@ class Memory:
             passive=self.passive.state,
         )
         write_state(path or self._path, state)
-        self.passive.saved()
+        if self.neighbours.number == 0:
+            self.passive.saved()

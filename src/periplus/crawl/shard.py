@@ -111,9 +111,8 @@ class ShardCrawler(Crawler):
         """Leave it to the supervisor, who sees all shards."""
 
     def _listen(self) -> None:
-        """Hear what others have reported; the rest is heard and said in every turn."""
-        if self._others.number == 0:
-            self._memory.hear(self._store)
+        """Hear what others have reported of our own hosts; the rest is heard and said in every turn."""
+        self._memory.hear(self._store)
 
     def _hear(self, now: float) -> None:
         """Look at what the operator and the supervisor want."""
