@@ -33,6 +33,16 @@ def test_urlset() -> None:
     assert read_sitemap(b"\xef\xbb\xbf" + URLSET) == found
 
 
+def test_language_versions() -> None:
+    body = b"""<urlset xmlns:xhtml="x"><url><loc>http://a.example/en</loc><lastmod>2026-01-01T00:00:00Z</lastmod>
+    <xhtml:link rel="alternate" hreflang="de" href="http://a.example/de"/>
+    <xhtml:link rel="alternate" hreflang="fr" href="javascript:x"/><xhtml:link rel="canonical" href="http://a.example/c"/>
+    </url></urlset>"""
+    found = read_sitemap(body)
+    assert found.pages == ("http://a.example/en", "http://a.example/de")
+    assert found.changed == (20454 * 86_400.0, 0.0)
+
+
 def test_index() -> None:
     assert read_sitemap(INDEX).sitemaps == ("http://a.example/s1.xml", "http://a.example/s2.xml")
 

@@ -71,6 +71,9 @@ class _Entries:
             self._visit_page(names[-1], text)
         elif entry == "lastmod" and names[-2:-1] == ["url"]:
             self._changed = moment(text)
+        elif entry == "link" and names[-2:-1] == ["url"] and attributes.get("rel") == "alternate":
+            # The same page in another language.
+            _add(self.pages, attributes.get("href", "").strip())
         return len(self.pages) + len(self.sitemaps) < _MOST_ENTRIES
 
     def _visit_page(self, name: str, text: str) -> None:
