@@ -1,0 +1,265 @@
+"""What people do on the pages, in a real browser: completions, tabs, rules, languages, admin; axe finds nothing.
+
+Screenshots of every page are kept in the folder `screenshots`.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
+from fake_searcher import FakeSearcher
+
+from periplus.records import Query, ResultPage
+from periplus.serve import Actions, Keys, serving
+from periplus.settings import ServeSettings
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("chromium is not installed: apt install chromium", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install periplus[dev]")
+
+pytestmark = pytest.mark.browser
+
+DESK, PHONE = (1280, 900), (390, 844)
+PATHS = {
+    "landing": "",
+    "results": "search?q=salt+harbour&safesearch=1",
+    "answer": "search?q=12+nmi+in+km",
+    "why-this": "search?q=salt&explain=2",
+    "nothing": "search?q=nothing+here",
+    "about": "about",
+    "add": "add",
+    "why-not": "why-not?url=coast.example/x",
+    "settings": "settings",
+    "api": "api",
+    "missing": "no-such-page",
+    "login": "admin",
+}
+
+
+class Searcher(FakeSearcher):
+    """Finds near-duplicates and inner links, and hides some."""
+
+    def search(self, query: Query) -> ResultPage:
+        page = super().search(query)
+        hits = list(page.hits)
+        if hits:
+            more = {"similar": ("https://a.example/",), "links": (("Opening hours", "https://a.example/h"),)}
+            hits[0] = msgspec.structs.replace(hits[0], **more)
+        return msgspec.structs.replace(page, hits=tuple(hits), hidden=30 if query.safe else 0, looked=100)
+
+
+class Crawl:
+    def __init__(self) -> None:
+        self.state = "running"
+
+    def status(self) -> dict[str, Any]:
+        figures = {
+            "pages": 1234,
+            "rate": 12.5,
+            "waiting": 99,
+            "errors": {"gone": 4, "timeout": 2},
+            "recent": ("https://a.example/",),
+        }
+        return {"running": True, "state": self.state, "slowest": [("slow.example", 1.25)], **figures}
+
+    def pause(self) -> None:
+        self.state = "paused"
+
+    def resume(self) -> None:
+        self.state = "running"
+
+    def stop(self) -> None:
+        self.state = "stopping"
+
+
+KEYS = Keys(None)
+SECRET = KEYS.add("me", "admin")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    actions = Actions(report=lambda seen: (len(seen), 0), crawl=Crawl())
+    with serving(Searcher(), ServeSettings(port=0, submissions=True), actions, KEYS) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        chromium = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-sync", "--no-first-run"]
+        )
+        yield chromium
+        chromium.close()
+
+
+class Tab:
+    """One page; what it complained about fails the test."""
+
+    def __init__(self, browser: Any, size: tuple[int, int] = DESK, scheme: str = "light", **more: Any) -> None:
+        phone = size[0] < 600
+        view = {"width": size[0], "height": size[1]}
+        self.context = browser.new_context(viewport=view, color_scheme=scheme, is_mobile=phone, has_touch=phone, **more)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def __enter__(self) -> Any:
+        return self.page
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert [line for line in self.complaints if "404" not in line] == []
+
+
+looks = pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=str)
+
+
+@looks
+def test_axe_finds_nothing_and_all_pages_fit(
+    browser: Any, site: str, size: tuple[int, int], scheme: str, project: Path
+) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    ).Axe()
+    kept = project / "screenshots"
+    kept.mkdir(exist_ok=True)
+    with Tab(browser, size, scheme, bypass_csp=True) as page:
+        for name, path in PATHS.items():
+            page.goto(site + path)
+            page.screenshot(path=kept / f"{name}-{size[0]}-{scheme}.png")
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0, f"{name} scrolls sideways"
+            found = axe.run(page).response["violations"]
+            said = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+            assert said == [], name
+
+
+def test_completions_are_chosen_by_keys(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        page.goto(site)
+        page.click("#q")
+        page.keyboard.type("sa")
+        page.wait_for_selector(".completions li")
+        assert page.locator("#q").get_attribute("aria-expanded") == "true"
+        page.keyboard.press("ArrowDown")
+        assert page.locator("#q").get_attribute("aria-activedescendant") == "completion-0"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/search?q=Salt+harbour")
+        page.focus("#q")
+        page.fill("#q", "ti")
+        page.wait_for_selector(".completions li")
+        page.keyboard.press("Escape")
+        assert not page.locator(".completions").is_visible()
+
+
+def test_tabs_filters_and_safe_search_stay_in_the_address(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt")
+        page.get_by_role("link", name="Documents").click()
+        page.wait_for_url("**tab=documents")
+        assert page.locator(".tabs [aria-current]").inner_text() == "Documents"
+        page.select_option('.filters [name="time_range"]', "week")
+        page.wait_for_url("**time_range=week*")
+        page.select_option('.filters [name="safesearch"]', "2")
+        page.wait_for_url("**safesearch=2*")
+        assert "tab=documents" in page.url
+        assert "time_range=week" in page.url
+        assert "Safe search left out 30" in page.locator(".note.warning").inner_text()
+        page.get_by_role("link", name="Show all").click()
+        page.wait_for_selector("text=Safe search off", state="attached")
+        assert "safesearch" not in page.url
+        page.get_by_role("link", name="Next").click()
+        page.wait_for_url("**start=10*")
+        assert "tab=documents" in page.url
+
+
+def test_filters_work_without_javascript(browser: Any, site: str) -> None:
+    with Tab(browser, java_script_enabled=False) as page:
+        page.goto(site + "search?q=salt")
+        page.select_option('.filters [name="safesearch"]', "1")
+        page.click(".filters button")
+        page.wait_for_url("**safesearch=1*")
+        page.fill("#q", "harbour")
+        page.press("#q", "Enter")
+        page.wait_for_url("**q=harbour*")
+        assert "safesearch=1" in page.url, "the field keeps it"
+
+
+def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None:
+    order = "[...document.querySelectorAll('.result:not([hidden])')].map(e => e.dataset.host)"
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt")
+        assert page.evaluate(order)[0] == "coast0.example"
+        page.hover("#r1")
+        page.click("#r1 .rule")
+        page.click('#rule button[value="block"]')
+        assert "coast0.example" not in page.evaluate(order)
+        assert "2" in page.locator("#ruled").inner_text()
+        page.goto(site + "settings")
+        assert page.input_value("#rules") == "block coast0.example"
+        page.fill(
+            "#rules",
+            "pin coast3.example\nraise coast2.example\n# a list of uBlacklist\n*://*.coast1.example/*\n/regex/",
+        )
+        page.click("#save-rules")
+        assert "3 rules kept, 1 lines not understood" in page.locator("#rules-said").inner_text()
+        page.goto(site + "search?q=salt")
+        hosts = page.evaluate(order)
+        assert hosts[:3] == ["coast3.example", "coast2.example", "coast2.example"] or hosts[0] == "coast3.example"
+        assert "coast1.example" not in hosts
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.closest('.result').dataset.host") == "coast3.example"
+
+
+def test_the_safe_search_that_was_chosen_is_begun_with(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "settings")
+        page.select_option("#safe", "2")
+        page.goto(site)
+        page.fill("#q", "salt")
+        page.press("#q", "Enter")
+        page.wait_for_url("**safesearch=2*")
+
+
+def test_the_browser_chooses_the_language(browser: Any, site: str) -> None:
+    with Tab(browser, locale="de-CH") as page:
+        page.goto(site + "search?q=salt")
+        assert page.locator("html").get_attribute("lang") == "de"
+        assert "Ergebnisse" in page.locator(".count").inner_text()
+    with Tab(browser, locale="de-CH") as page:
+        page.goto(site + "settings")
+        page.get_by_role("link", name="Français").click()
+        assert page.locator("h1").inner_text() == "Réglages"
+
+
+def test_a_site_is_handed_in(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "add")
+        page.fill("#url", "coast.example/guide")
+        page.click(".plain button")
+        assert "https://coast.example/guide" in page.locator("[role=status]").inner_text()
+
+
+def test_the_admin_page_is_live(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "admin")
+        page.fill("#key", SECRET)
+        page.click(".plain button")
+        page.wait_for_selector(".panels")
+        assert "1,234" in page.locator("#live-pages").inner_text()
+        page.get_by_role("button", name="pause").click()
+        page.wait_for_function("document.getElementById('live-state').textContent === 'paused'")
+        page.get_by_role("button", name="resume").click()
+        page.wait_for_function("document.getElementById('live-state').textContent === 'running'")
+        page.wait_for_function("document.getElementById('request-line').getAttribute('points').length > 0")
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_selector("#key")

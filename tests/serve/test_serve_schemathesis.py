@@ -1,0 +1,75 @@
+"""Schemathesis asks everything that /openapi.json describes, in every way it can think of: never a fault of ours."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from fake_searcher import FakeSearcher
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+
+from periplus.records import Sighting
+from periplus.serve import Actions, Keys, Published, serving
+from periplus.settings import ServeSettings
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install periplus[dev]")
+GenerationMode = pytest.importorskip("schemathesis.generation").GenerationMode
+
+
+class Crawl:
+    def status(self) -> dict[str, Any]:
+        return {"running": True, "state": "running"}
+
+    def pause(self) -> None:
+        pass
+
+    resume = stop = pause
+
+
+def report(seen: Sequence[Sighting]) -> tuple[int, int]:
+    return len(seen), 0
+
+
+KEYS = Keys(None)
+SECRET = KEYS.add("all", "admin")
+ACTIONS = Actions(lambda given: Published("00000000000000ab", given.url), lambda name: None, report, Crawl())
+
+
+@pytest.fixture(scope="module")
+def schema() -> Iterator[Any]:
+    with serving(FakeSearcher(), ServeSettings(port=0), ACTIONS, KEYS) as url:
+        yield schemathesis.openapi.from_url(url + "openapi.json")
+
+
+def test_whatever_is_asked_is_answered_as_described(schema: Any) -> None:
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == 13
+    statuses: dict[str, set[int]] = {}
+    for operation in operations:
+        described = {int(status) for status in operation.definition.raw["responses"]}
+        statuses[operation.label] = ask_everything(operation, GenerationMode.POSITIVE, described)
+        ask_everything(operation, GenerationMode.NEGATIVE, described | {404, 405, 422})
+    assert all(min(seen) < 300 for seen in statuses.values()), statuses
+
+
+def ask_everything(operation: Any, mode: Any, described: set[int]) -> set[int]:
+    """Ask one operation in many ways, right or wrong; give the statuses that came back."""
+    seen = set[int]()
+
+    @settings(
+        max_examples=10,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        answer = case.call(headers={"authorization": f"Bearer {SECRET}"}, timeout=20)
+        assert answer.status_code in described - {500, 501, 503}, answer.text
+        seen.add(answer.status_code)
+
+    with contextlib.suppress(Unsatisfiable):  # where nothing can be wrong, nothing wrong can be asked
+        ask()
+    return seen
