@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=6000)
     parser.add_argument("--delay", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="keep no figures")
     asked = parser.parse_args()
     plan = FakeWebPlan(seed=asked.seed, hosts=asked.hosts, pages=asked.pages)
     truth = FakeWeb(plan).truth()
@@ -162,7 +163,8 @@ def main() -> None:
         "shortest_pause": round(pause, 4),
         "pause_wanted": asked.delay,
     }
-    save("kills" if asked.shards == 1 else "kills-shards", figures)
+    if not asked.quick:
+        save("kills" if asked.shards == 1 else "kills-shards", figures)
     for name, value in figures.items():
         print(f"{name:>20}  {value}")
     if lost or twice or again > kills * CONNECTIONS or pause < asked.delay:

@@ -11,8 +11,9 @@ from periplus.files import write_atomically
 
 __all__ = ["Quotas"]
 
-_SLICES: Final = 4
-"""A shard gets one part in so many of what would be its share of the rest."""
+_SLICES: Final = 2
+"""A shard gets one part in so many of what would be its share of the rest, but not fewer pages at once than these."""
+_LEAST: Final = 8
 
 
 class Quotas:
@@ -46,7 +47,7 @@ class Quotas:
             for number, status in shards.items()
         }
         free = self._limit - sum(held.values())
-        part = max(1, (self._limit - sum(had.values())) // (_SLICES * len(shards)))
+        part = max(_LEAST, (self._limit - sum(had.values())) // (_SLICES * len(shards)))
         given = dict(self._given)
         for number, status in shards.items():
             left = given.get(number, 0) - had[number]

@@ -109,7 +109,7 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
         }
         memories = {number: shard[0] for number, shard in shards.items()}
         loose = [memory.neighbours.parcel for memory in memories.values() if isinstance(memory.neighbours, _Gathering)]
-        loose += [read_parcel(path) for number in before.shards for path in _parcels(folder, number)]
+        loose += [read_parcel(path) for number in every for path in _parcels(folder, number)]
         ring = Ring(wanted.shards)
         for number, memory in memories.items():
             memory.neighbours = _Gathering(number, ring)

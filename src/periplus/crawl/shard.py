@@ -20,7 +20,7 @@ from periplus.url import address
 
 __all__ = ["ShardCrawler", "read_quotas"]
 
-_LISTEN: Final = 0.2
+_LISTEN: Final = 0.05
 _SAY: Final = 1.0
 _SLOW: Final = 0.05
 _PATIENCE: Final = 60.0

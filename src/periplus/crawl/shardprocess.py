@@ -24,7 +24,7 @@ _FAILURES: Final = 5
 """Bad starts in a row, after which there is no use in another one."""
 _KILLS: Final = 100
 """The same, of processes that others have killed."""
-_REST: Final = 0.2
+_REST: Final = 0.05
 _END: Final = 30.0
 _LONGEST_LOG: Final = 1 << 20
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -22,9 +22,10 @@ from periplus.crawl.shardprocess import ShardProcess
 from periplus.crawl.shards import desk
 from periplus.crawl.statistics import CrawlStatistics, total
 from periplus.crawl.status import Status, leave_status, read_status
+from periplus.crawl.visits import Originals, page_visit
 from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, open_data_folder, write_atomically
-from periplus.records import Address, Outcome
+from periplus.records import Address, Due, Fetched, Outcome
 from periplus.settings import Settings
 from periplus.url import address
 
@@ -60,6 +61,7 @@ class Supervisor:
             self._held.close()
             raise
         clear(folder)
+        _warm(settings)
         self._began = time.monotonic()
         self._said = 0.0
 
@@ -203,6 +205,14 @@ class Supervisor:
         shards, errors = self.shards(), set(self.statistics().errors)
         if not self._stops and errors and errors <= _UNREACHABLE and not any(status.answered for status in shards):
             raise NoNetwork("Not one host could be reached.", "Check the network and the seeds, then try again.")
+
+
+def _warm(settings: Settings) -> None:
+    """Read a page, so that what reading needs is loaded once, and not by every process that is forked from this one."""
+    page = Due(address("http://warm.invalid/"))
+    body = b"<!doctype html><title>Warm</title><p>Some words, and <a href=/>a link</a>."
+    fetched = Fetched(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
+    page_visit(fetched, settings.parse, Originals())
 
 
 def _owner_lives(path: Path) -> bool:
