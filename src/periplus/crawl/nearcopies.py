@@ -16,7 +16,8 @@ from periplus.records import LIST_KIND, Page
 
 __all__ = ["NearCopies", "page_hash"]
 
-MOST_PAGES: Final = 1 << 20
+MOST_PAGES: Final = 1 << 19
+"""A look-up among so many takes some 30 microseconds; it grows with their number."""
 _DISTANCE: Final = 3
 _BANDS: Final = 4
 _WIDTH: Final = 16
