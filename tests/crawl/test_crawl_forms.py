@@ -2,9 +2,10 @@
 
 import pytest
 
-from periplus.crawl import Crawler
+from periplus.crawl import Crawler, take_visits
+from periplus.crawl.formfiller import FormFiller
 from periplus.parse import read_forms
-from periplus.records import Due, Fetched, Form, Outcome
+from periplus.records import Due, Fetched, Form, Outcome, Page, Sighting, Visit
 from periplus.url import address
 
 
@@ -114,6 +115,19 @@ def test_forms_that_give_nothing_new_are_left_alone_soon(scripted, tmp_path):
     settings = scripted.settings(tmp_path, "a.test", forms=1_000)
     Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
     assert len([request for request in scripted.requests if "find" in request]) < 30
+
+
+def test_words_that_people_ask_for_come_first(library, tmp_path):
+    take_visits(tmp_path / "data", [Sighting("http://a.test/find?q=storm+petrel&page=2", 5)])
+    Crawler(tmp_path / "data", library.settings(tmp_path, "a.test", forms=3), ["http://a.test/"]).run()
+    assert "http://a.test/find?q=storm+petrel&page=2" in library.requests
+    filler = FormFiller(10)
+    filler.hear("http://a.test/find?q=storm+petrel&page=2", "a.test")
+    filler.learn(Visit("http://a.test/", 1, Outcome.OK, 1.0, page=Page("http://a.test/", title="Lighthouse")), "a.test")
+    page = Page("http://a.test/", forms=(Form("http://a.test/find", "q"),))
+    assert list(filler.fill(page, "a.test")) == [
+        f"http://a.test/find?q={word}" for word in ("petrel", "storm", "lighthouse")
+    ]
 
 
 def test_robots_hold_for_forms(library, tmp_path):

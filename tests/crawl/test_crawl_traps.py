@@ -1,5 +1,7 @@
 """Traps: what is learnt about hosts, and that what is no trap stays."""
 
+import msgspec
+
 from periplus.crawl.harvest import Harvester
 from periplus.crawl.traps import Traps, TrapsState, signature
 from periplus.records import Link, Outcome, Page, Visit
@@ -60,6 +62,29 @@ def test_twins_are_one_after_three_pages_agree():
     for number in range(9):
         traps.learn(visit(f"http://mirror.test/{number}", copy_of=f"https://www.here.test/{number}"))
     assert rewritten(traps, "http://mirror.test/z") == "http://mirror.test/z"
+
+
+def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
+    harvester = Harvester(CrawlSettings(scope="web"), [address("http://here.test/")])
+    place = address("http://mirror.test:8080/next")
+    before = harvester.rank(place, 1)
+    for number in range(19):
+        harvester.harvest(visit(f"http://mirror.test:8080/{number}", copy_of=f"http://here.test/{number}"))
+    assert harvester.rank(place, 1) == before
+    near = visit("http://mirror.test:8080/19", "nearly")
+    harvester.harvest(msgspec.structs.replace(near, near_copy_of="http://here.test/19"))
+    assert harvester.rank(place, 1) < before - 3
+    assert Traps(harvester.traps.state).mirrors == {"mirror.test"}
+    for number in range(5):
+        harvester.harvest(visit(f"http://mirror.test:8080/own{number}", f"own words {number}"))
+    assert harvester.rank(place, 1) == before
+
+
+def test_copies_within_one_host_make_no_mirror():
+    traps = Traps()
+    for number in range(50):
+        traps.learn(visit(f"http://here.test/{number}", copy_of="http://here.test/first"))
+    assert traps.mirrors == set()
 
 
 def test_a_host_that_never_says_no_is_found_out():

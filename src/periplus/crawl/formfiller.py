@@ -1,4 +1,4 @@
-"""Filling in forms, within a budget: each choice once, and for texts the words that the site itself uses.
+"""Filling in forms, within a budget: each choice once, and for texts the words that people or the site itself use.
 
 Hosts whose forms lead to nothing new are left alone soon. Everything is learnt from visits alone, so that recovery,
 which replays them, comes to the same.
@@ -7,7 +7,7 @@ which replays them, comes to the same.
 import re
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -29,7 +29,7 @@ class HostForms(msgspec.Struct):
     """What is known of one host's forms."""
 
     words: list[str] = []
-    """Words of its titles and headings."""
+    """Words of its titles and headings, and of reported addresses."""
     tried: int = 0
     """How many of the words were tried."""
     sent: int = 0
@@ -80,6 +80,17 @@ class FormFiller:
                     return
                 if word not in known.words:
                     known.words.append(word)
+
+    def hear(self, url: str, host: str) -> None:
+        """Take the words that people have asked a host for, out of an address that was reported; they come first."""
+        if not self._budget or "?" not in url:
+            return
+        known = self._host(host)
+        for _, value in parse_qsl(url.partition("?")[2][:1_000], max_num_fields=50)[:8]:
+            for word in _WORD.findall(value.lower())[:4]:
+                if word not in known.words:
+                    known.words.insert(known.tried, word)
+        del known.words[2 * _MOST_WORDS :]
 
     def fill(self, page: Page, host: str) -> Iterator[str]:
         """Give URLs for the forms of a page, as long as the host's budget lasts. `sent` counts what was wanted."""

@@ -95,7 +95,9 @@ class Harvester:
     def accept(self, url: str) -> Address | None:
         """Give the address that stands for a URL from outside, if it is one that this crawl wants."""
         for place in self._addresses([url], url):
-            return place if self._wanted(place) else None
+            if self._wanted(place):
+                self.forms.hear(place.url, _host_of(place.url))
+                return place
         return None
 
     def rank(self, place: Address, depth: int) -> float:
@@ -104,7 +106,7 @@ class Harvester:
         A little chance, the same for the same URL, keeps equal ones from coming in the order of the page.
         """
         parameters = place.path.count("=") if "?" in place.path else 0
-        fame = math.log2(1 + self.links_to_host.get(place.host, 0))
+        fame = math.log2(1 + self.links_to_host.get(place.host, 0)) - 16.0 * (place.host in self.traps.mirrors)
         chance = (place.key & 0xFFFF) / 0x10000 * _CHANCE
         return round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4 + chance, 4)
 

@@ -191,6 +191,7 @@ def _move_facts(memories: dict[int, Memory], ring: Ring) -> None:
         _hand_over(harvester.lists_of_host, owner, lambda other: other.harvester.lists_of_host)
         _hand_over(harvester.links_to_host, owner, lambda other: other.harvester.links_to_host)
         _hand_over(memory.pages_of_host, owner, lambda other: other.pages_of_host)
+        _hand_over(harvester.forms.state.hosts, owner, lambda other: other.harvester.forms.state.hosts)
         for name in harvester.traps.state.__struct_fields__:
             _hand_over(getattr(harvester.traps.state, name), owner, partial(_traps_table, name))
     lists = set().union(*(memory.harvester.lists for memory in memories.values()))

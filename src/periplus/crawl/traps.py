@@ -29,6 +29,9 @@ _PROBE_AFTER: Final = 5
 _MOST_TEXTS: Final = 200_000
 _SIGNED: Final = 400
 _PREFIXES: Final = ("www.", "m.", "mobile.")
+_MIRRORED: Final = 20
+"""A host is a mirror after so many pages that others had before, if hardly any of its pages are its own."""
+_OWN_SHARE: Final = 0.1
 
 
 class TrapsState(msgspec.Struct):
@@ -47,6 +50,8 @@ class TrapsState(msgspec.Struct):
     """What a host gives for pages that do not exist, where that is not an error."""
     twins: dict[str, str] = {}
     """Origins that give the same pages as others."""
+    copied: dict[str, tuple[int, int]] = {}
+    """Of hosts with pages that another host had before: how many those are, and how many pages came since the first."""
 
 
 def signature(page: Page) -> int:
@@ -71,6 +76,8 @@ class Traps:
     def __init__(self, state: TrapsState | None = None) -> None:
         self.state = state or TrapsState()
         self._newest = time.gmtime().tm_year + 1
+        self.mirrors = {host for host, counts in self.state.copied.items() if _is_mirror(*counts)}
+        """Hosts that have next to nothing of their own: they are crawled last."""
 
     def rewrite(self, place: Address) -> Address:
         """Give the address that stands for this one: without noise, at the better known twin."""
@@ -122,6 +129,8 @@ class Traps:
             return None
         if visit.copy_of:
             self._learn_twin(visit)
+        if visit.outcome is Outcome.OK:
+            self._learn_mirror(visit)
         if visit.page is None:
             return None
         try:
@@ -185,6 +194,26 @@ class Traps:
         self.state.votes[pair] = self.state.votes.get(pair, 0) + 1
         if self.state.votes[pair] >= _VOTES and original.origin not in self.state.twins:
             self.state.twins[copy.origin] = original.origin
+
+    def _learn_mirror(self, visit: Visit) -> None:
+        """Count pages that another host had before, and those that none had."""
+        host, original = _host(visit.url), _host(visit.copy_of or visit.near_copy_of)
+        counts = self.state.copied.get(host)
+        is_copy = bool(original) and original != host
+        if is_copy or counts is not None:
+            copies, pages = counts or (0, 0)
+            self.state.copied[host] = copies, pages = copies + is_copy, pages + 1
+            (self.mirrors.add if _is_mirror(copies, pages) else self.mirrors.discard)(host)
+
+
+def _host(url: str) -> str:
+    """Give the host that a canonical URL names, without its port."""
+    place = url.partition("://")[2].partition("/")[0]
+    return place if place.endswith("]") else place.rpartition(":")[0] or place
+
+
+def _is_mirror(copies: int, pages: int) -> bool:
+    return copies >= _MIRRORED and pages - copies <= _OWN_SHARE * pages
 
 
 def _bare(host: str) -> str:
