@@ -155,3 +155,25 @@ def test_the_crawl_marks_near_copies_also_after_a_restart(scripted, tmp_path, re
     Crawler(tmp_path / "data", options, ["http://c.test/"]).run()
     visits = {visit.url: visit for visit in read_stored(tmp_path / "data", options)}
     assert visits["http://c.test/"].near_copy_of == "http://a.test/original"
+
+
+def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
+    truth, originals, marked = fake_web.truth(), Originals(), {}
+    pages = [page.url for page in truth.pages]
+    for url in dict.fromkeys([*pages, *truth.near_duplicates, *truth.duplicates]):
+        place = address(url)
+        answer = fake_web.response(place.host, place.path)
+        if answer.status == 200:
+            headers = tuple((name.lower(), value) for name, value in answer.headers)
+            fetched = Fetched(Due(place), Outcome.OK, 1.0, 200, headers, answer.body)
+            visit = page_visit(fetched, ParseSettings(), originals)
+            originals.learn(visit)
+            if visit.near_copy_of:
+                marked[url] = visit.near_copy_of
+
+    def group(url: str) -> str:
+        return truth.near_duplicates.get(url) or truth.duplicates.get(url) or url
+
+    assert truth.near_duplicates
+    assert sum(url in marked for url in truth.near_duplicates) >= 0.9 * len(truth.near_duplicates)
+    assert sum(group(url) == group(original) for url, original in marked.items()) >= 0.9 * len(marked)
