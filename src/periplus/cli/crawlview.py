@@ -10,12 +10,11 @@ from periplus.cli.console import bytes_as_text, clean, is_terminal, note
 if TYPE_CHECKING:
     from periplus.crawl import CrawlStatistics, Status
 
-__all__ = ["block", "errors_as_text", "shards_table", "watched"]
+__all__ = ["block", "errors_as_text", "watched"]
 
 _PLAIN_SECONDS: Final = 5.0
 _LIVE_SECONDS: Final = 0.25
 _WIDTH: Final = 100
-_NARROW: Final = 60
 
 Show = Callable[..., None]
 """Takes the figures of a crawl, and those of its shards where there are several."""
@@ -57,15 +56,13 @@ def _live() -> Iterator[Show]:
 
 
 def _drawn(found: "CrawlStatistics", shards: "Sequence[Status]") -> Any:
-    from rich.console import Group
     from rich.text import Text
 
-    text = Text(block(found), overflow="ellipsis", no_wrap=True)
-    return Group(text, shards_table(shards)) if shards else text
+    return Text(block(found, shards), overflow="ellipsis", no_wrap=True)
 
 
-def block(found: "CrawlStatistics") -> str:
-    """Draw a crawl in a few lines."""
+def block(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> str:
+    """Draw a crawl in a few lines, and a line for each of its shards."""
     lines = [
         f"{found.pages:>9,} pages   {found.rate:,.0f}/s   {bytes_as_text(found.bytes)}   {found.seconds:,.0f} s",
         f"{found.waiting:>9,} waiting   {found.busy:,} under way   {found.hosts:,} hosts   {found.seen:,} URLs seen",
@@ -74,29 +71,25 @@ def block(found: "CrawlStatistics") -> str:
         gone = f"   {found.given_up:,} hosts do not answer" if found.given_up else ""
         lines.append(f"{sum(found.errors.values()):>9,} without a page: {errors_as_text(found.errors)}{gone}")
     if found.slowest:
-        slow = ", ".join(f"{clean(host)} {seconds:.1f} s" for host, seconds in found.slowest[:3])
+        slow = ", ".join(f"{clean(host)} {seconds:.2f} s" for host, seconds in found.slowest[:3])
         lines.append(f"  slowest {slow}")
-    lines += [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
+    lines += _shard_lines(shards) or [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
     return "\n".join(lines)
 
 
-def shards_table(shards: "Sequence[Status]") -> Any:
-    """Draw what each shard does, a line for each."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("shard")
-    table.add_column("")
-    for name in ("pages", "pages/s", "waiting", "under way", "failed", "to send"):
-        table.add_column(name, justify="right")
-    table.add_column("last", no_wrap=True, overflow="ellipsis")
+def _shard_lines(shards: "Sequence[Status]") -> list[str]:
+    """Say what each shard does."""
+    if not shards:
+        return []
+    lines = ["    shard  state       pages     /s  waiting  under way  failed  to send"]
     for status in shards:
         found = status.statistics
-        numbers = (found.pages, found.rate, found.waiting, found.busy, sum(found.errors.values()), status.kept)
-        last = clean(found.recent[-1])[:_NARROW] if found.recent else ""
-        table.add_row(str(status.number), status.state, *(f"{number:,.0f}" for number in numbers), Text(last))
-    return table
+        last = clean(found.recent[-1])[:_WIDTH] if found.recent else ""
+        lines.append(
+            f"{status.number:>9}  {status.state:<8} {found.pages:>8,} {found.rate:>6,.0f} {found.waiting:>8,}"
+            f" {found.busy:>10,} {sum(found.errors.values()):>7,} {status.kept:>8,}   {last}".rstrip()
+        )
+    return lines
 
 
 def _plain() -> Show:

@@ -154,7 +154,10 @@ class ShardCrawler(Crawler):
         calm = self._quiet and not (self._fetcher.busy() or self._awaited or self._errands or self._others.kept())
         if calm and self._enough(0):
             return "full"
-        return "idle" if calm and self._memory.frontier.wait(self._now()) is None else "running"
+        if not calm or self._memory.frontier.wait(self._now()) is not None:
+            return "running"
+        # What others reported is heard to the end before there is nothing left to do.
+        return "running" if self._others.number == 0 and self._memory.hear(self._store) else "idle"
 
     def _ask_robots(self, due: Due, now: float) -> None:
         """Ask for robots.txt; where it has moved to another shard's host, that shard asks for us."""
