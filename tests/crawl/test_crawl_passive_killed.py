@@ -1,0 +1,73 @@
+"""Reports and kill -9: what was acknowledged is there, whatever the moment."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+from periplus.crawl import read_popularity, take_visits
+from periplus.crawl.popularity import forget_read
+from periplus.crawl.sink import SinkPosition, read_sink
+from periplus.fingerprint import fingerprint_text
+from periplus.records import Sighting
+
+
+def report(folder, pipe, name):
+    for number in range(1_000_000):
+        take_visits(folder, [Sighting(f"http://{name}.test/{number}/{part}") for part in range(20)])
+        pipe.send(number)
+
+
+def test_every_acknowledged_report_is_read_after_kills(tmp_path):
+    context = multiprocessing.get_context("fork")
+    chance = random.Random(8)
+    acknowledged: dict[str, int] = {}
+    for turn in range(12):
+        here, there = context.Pipe(duplex=False)
+        writer = context.Process(target=report, args=(tmp_path, there, f"w{turn}"))
+        writer.start()
+        there.close()
+        here.recv()
+        time.sleep(chance.random() * 0.05)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        last = 0
+        try:
+            while True:
+                last = here.recv()
+        except EOFError:
+            acknowledged[f"w{turn}"] = last
+    urls, position = set(), SinkPosition()
+    while True:
+        found, after = read_sink(tmp_path, position)
+        if after == position:
+            break
+        urls.update(sighting.url for sighting in found)
+        position = after
+    for name, last in acknowledged.items():
+        for number in range(last + 1):
+            assert {f"http://{name}.test/{number}/{part}" for part in range(20)} <= urls
+
+
+def forget(folder, end):
+    forget_read(folder, end, kept=0)
+
+
+def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 2_000)
+    context = multiprocessing.get_context("fork")
+    chance = random.Random(9)
+    url = "http://a.test/page"
+    for turn in range(10):
+        for number in range(8):
+            take_visits(tmp_path, [Sighting(url), *(Sighting(f"http://a.test/{turn}/{number}/{k}") for k in range(9))])
+        end = read_sink(tmp_path, SinkPosition(), 1 << 30)[1]
+        process = context.Process(target=forget, args=(tmp_path, end))
+        process.start()
+        time.sleep(chance.random() * 0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        assert read_popularity(tmp_path).of(fingerprint_text(url)) == 8 * (turn + 1)
+    forget_read(tmp_path, end, kept=0)
+    assert read_popularity(tmp_path).of(fingerprint_text(url)) == 80
