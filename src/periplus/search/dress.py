@@ -16,7 +16,8 @@ from periplus.url import trail
 
 __all__ = ["Dresser"]
 
-_PLACE: Final = (1 << invert.FIELD_SHIFT) - 1
+_BODY: Final = int(Field.BODY) << invert.FIELD_SHIFT
+_NOWHERE: Final = np.zeros(0, np.int64)
 _MOST_TEXT: Final = 16_384
 """Bytes of a text that near-duplicates are told by."""
 _MOST_KNOWN: Final = 100_000
@@ -83,10 +84,11 @@ class Dresser:
         places, missing = [], []
         for word, terms in zip(self._prepared.words, self._terms(number), strict=True):
             at = [segment.positions(term, document)[0] for term in terms]
-            joined = at[0] if len(at) == 1 else np.concatenate([np.zeros(0, np.int64), *at])
+            joined = at[0] if len(at) == 1 else np.concatenate([_NOWHERE, *at])
             if len(joined) == 0:
                 missing.append(word.word)
-            places.append(joined[joined >> invert.FIELD_SHIFT == Field.BODY] & _PLACE)
+            # Positions are in order of fields, and the body is the last of them.
+            places.append(joined[joined >= _BODY] - _BODY)
         weights = [max(word.weight, 0.01) for word in self._prepared.words]
         return Hit(
             url=url,

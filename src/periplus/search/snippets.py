@@ -14,6 +14,7 @@ __all__ = ["make_snippet"]
 _TOKEN_CHARS: Final = 6
 _MOST_PLACES: Final = 2_000
 _SPACE: Final = re.compile(r"\s+")
+_NOWHERE: Final = np.zeros(0, np.int64)
 
 Piece = tuple[str, bool]
 
@@ -31,7 +32,8 @@ def make_snippet(
     first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
     begin = _begin(text, spans, first, last, chars)
     end = _end(text, spans, begin, chars)
-    marked = sorted({int(n) for word in places for n in word[(word >= begin) & (word < end)]})
+    every = np.concatenate([_NOWHERE, *places])
+    marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
     return _pieces(text, spans, begin, end, marked)
 
 
@@ -39,7 +41,7 @@ def _window(
     places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], width: int, tokens: int
 ) -> tuple[int, int]:
     """Find the run of at most `width` tokens with the most different, weightiest words; give its ends."""
-    found = sorted((int(n), word) for word, at in enumerate(places) for n in at[:_MOST_PLACES] if n < tokens)
+    found = sorted((n, word) for word, at in enumerate(places) for n in at[:_MOST_PLACES].tolist() if n < tokens)
     best, ends = 0.0, (0, 0)
     counts = [0] * len(places)
     worth, left = 0.0, 0
@@ -58,10 +60,14 @@ def _window(
 
 def _begin(text: bytes, spans: npt.NDArray[np.int32], first: int, last: int, chars: int) -> int:
     """Begin at the start of a sentence or line if one is near before the words, else a few words before them."""
-    room = chars - int(spans[last, 1] - spans[first, 0])
+    reach = max(0, chars - int(spans[last, 1] - spans[first, 0])) * 2 // 3
+    low = int(np.searchsorted(spans[: first + 1, 0], int(spans[first, 0]) - reach, side="right"))
+    near = spans[max(0, low - 1) : first + 1].tolist()
     begin = first
-    while begin > 0 and int(spans[first, 0] - spans[begin - 1, 0]) < max(0, room) * 2 // 3:
-        gap = text[int(spans[begin - 1, 1]) : int(spans[begin, 0])]
+    for step in range(len(near) - 1, 0, -1):
+        if near[-1][0] - near[step - 1][0] >= reach:
+            break
+        gap = text[near[step - 1][1] : near[step][0]]
         if b"\n" in gap or b". " in gap or b"? " in gap or b"! " in gap:
             return begin
         begin -= 1

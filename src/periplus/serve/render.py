@@ -1,6 +1,5 @@
 """Templates and static files: read once from the package, rendered with everything escaped."""
 
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from starlette.responses import Response
 from periplus.fingerprint import fingerprint
 from periplus.records import Query
 from periplus.serve.asked import Asked, address_of, parameters
-from periplus.serve.links import fragment_link, require, safe_link, shown_link
+from periplus.serve.links import safe_link
 from periplus.serve.tongues import TONGUES, Tongue, pick_tongue, tongue
 
 __all__ = ["STATIC", "Asset", "Pages", "read_assets"]
@@ -21,7 +20,6 @@ __all__ = ["STATIC", "Asset", "Pages", "read_assets"]
 STATIC: Final = "/static/"
 _HERE: Final = Path(__file__).parent
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
 class Asset(NamedTuple):
@@ -58,10 +56,7 @@ class Pages:
         self._templates.globals.update(
             static=links,
             safe_link=safe_link,
-            shown_link=shown_link,
-            fragment_link=fragment_link,
             address_of=address_of,
-            require=require,
             tongues=TONGUES,
         )
 
@@ -74,26 +69,16 @@ class Pages:
         **given: Any,
     ) -> Response:
         """Render an HTML page in the language of whoever asks; what has no UTF-8 form becomes question marks."""
-        spoken = _spoken(request)
+        spoken = self.tongue(request)
         given.setdefault("asked", Asked(Query("")))
         given.setdefault("query", given["asked"].query)
-        known = {"say": spoken.say, "t": spoken, "foreign": _Foreign(spoken.code)}
+        known = {"say": spoken.say, "t": spoken}
         text = self._templates.get_template(name).render(now=time.time(), **known, **given)
         kind = "text/html" if name.endswith(".html") else "application/opensearchdescription+xml"
         return Response(text.encode("utf-8", "replace"), status, headers, kind)
 
-
-def _spoken(request: Request | None) -> Tongue:
-    if request is None:
-        return tongue("en")
-    return pick_tongue(parameters(request.scope["query_string"]), request.headers.get("accept-language", ""))
-
-
-class _Foreign:
-    """Gives the language of a text when it is worth saying, that is: known and not the page's own."""
-
-    def __init__(self, own: str) -> None:
-        self._own = own
-
-    def __call__(self, language: str) -> str:
-        return language if _LANGUAGE.fullmatch(language) and language != self._own else ""
+    def tongue(self, request: Request | None) -> Tongue:
+        """Choose the language of a page."""
+        if request is None:
+            return tongue("en")
+        return pick_tongue(parameters(request.scope["query_string"]), request.headers.get("accept-language", ""))

@@ -18,6 +18,7 @@ TONGUES: Final = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Fra
 """The languages there are, by their own names."""
 _RANGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:-[A-Za-z0-9]{1,8})*\s*(?:;\s*q=([0-9.]{1,5}))?\s*")
 _MOST: Final = 20
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
 class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +80,10 @@ class Tongue:
             return ""
         month = self._book.months[moment.month - 1] if self._book.months else f"{moment:%B}"
         return self._book.date.format(day=moment.day, month=month, year=moment.year, time=f"{moment:%H:%M}")
+
+    def foreign(self, language: str) -> str:
+        """Give the language of a text when it is worth saying, that is: known and not this one."""
+        return language if language != self.code and _LANGUAGE.fullmatch(language) else ""
 
     kind = staticmethod(phrases.kind)
     iso = staticmethod(phrases.iso)

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,6 +20,7 @@ from periplus.serve.instant import Instant, instant_answer
 from periplus.serve.links import page_numbers, without_one
 from periplus.serve.openapi import OPERATIONS
 from periplus.serve.render import Asset, Pages
+from periplus.serve.shown import show
 
 __all__ = ["Views"]
 
@@ -85,8 +87,10 @@ class Views:
 
     async def _shorter(self, asked: Asked) -> list[tuple[str, str]]:
         """List the words without which something is found, each with the address of the query without it."""
-        useful = []
-        with contextlib.suppress(Overloaded):  # a busy server has better things to do, and offers what it has
+        useful: list[tuple[str, str]] = []
+        if self._gate.waiting:  # a busy server has better things to do
+            return useful
+        with contextlib.suppress(Overloaded):
             for word, rest in without_one(asked.query):
                 if (await self._gate.search(rest)).hits:
                     useful.append((word, address_of(asked, q=rest.words)))
@@ -97,7 +101,7 @@ class Views:
     ) -> Response:
         query = asked.query
         numbers = page_numbers(query, found.total, len(found.hits), FARTHEST)
-        top = max((abs(value) for hit in found.hits for _, value in hit.reasons), default=0.0)
+        spoken = self._pages.tongue(request)
         return self._pages.page(
             "results.html",
             request=request,
@@ -106,7 +110,8 @@ class Views:
             numbers=numbers,
             current=query.start // PAGE + 1,
             per_page=PAGE,
-            top=top or 1.0,
+            hits=show(found.hits, asked, spoken, time.time()),
+            unfolded=address_of(asked, similar=1),
             shorter=shorter,
             answer=answer,
             tabs=TABS,
