@@ -1,0 +1,310 @@
+"""HTTP search under load: start, cold and warm requests a second, publish to found, a crowd (T10, T11, T12, R5).
+
+    python bench/serve.py [--folder FOLDER] [--corpus JSONL] [--queries JSONL] [--seconds N] [--crowd-seconds N]
+
+Without a folder that is indexed already, one is made of the corpus, or of 150,000 generated passages. The server is
+`periplus serve` with as many processes as cores, as installed. Requests come from `wrk` where it is installed, else
+from a client of our own; both share the machine with the server, so that the figures are those of server and client
+together. Cold: answers are not kept, and queries follow one another as in the log. Warm: queries come by Zipf's law, as
+people ask them, after a round of warming up. Crowd: 1,000 connections that ask again as soon as they were answered.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from corpus import make_passages, make_queries, read_passages, tokenise
+from peers.ours import page_visits
+from periplus.index import build_index
+from periplus.serve import Keys
+from periplus.settings import Settings
+from record import save
+
+CONNECTIONS = 64
+CROWD = 1_000
+SCRIPT = """
+local paths = {}
+for line in io.lines("PATHS") do paths[#paths + 1] = line end
+local at, step, begun = 0, 1, 0
+function setup(thread) thread:set("begun", begun); begun = begun + math.floor(#paths / 2) end
+function init() at = begun end
+function request() at = at % #paths + 1; return wrk.format("GET", paths[at]) end
+local seen = {}
+function response(status) seen[status] = (seen[status] or 0) + 1 end
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format("FIGURES %d %d %d %d %d %d\\n", summary.requests, summary.duration, latency:percentile(50),
+    latency:percentile(99), e.status, e.connect + e.read + e.write + e.timeout))
+end
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, help="a data folder with an index; made if it has none")
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--documents", type=int, default=150_000)
+    parser.add_argument("--queries", type=Path)
+    parser.add_argument("--seconds", type=int, default=15)
+    parser.add_argument("--crowd-seconds", type=int, default=120)
+    parser.add_argument("--pages", type=int, default=20, help="how many are published")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = options.folder or Path(name)
+        prepare(folder, options)
+        figures = measure(folder, options, Path(name))
+    save("serve", figures)
+    print(last_line(figures))
+
+
+def last_line(figures: dict[str, Any]) -> str:
+    cold, warm, crowd = figures["cold"], figures["warm"], figures["crowd"]
+    return (
+        f"serve: {figures['documents']:,} pages, {CONNECTIONS} connections, {figures['processes']} processes on "
+        f"{figures['cores']} cores with the client: cold {cold['rate']:,.0f}/s p50 {cold['p50_ms']:.0f} p99 "
+        f"{cold['p99_ms']:.0f} ms, warm {warm['rate']:,.0f}/s p50 {warm['p50_ms']:.1f} p99 {warm['p99_ms']:.1f} ms, "
+        f"errors {cold['errors'] + warm['errors']}; start {figures['start_seconds']:.1f} s; published page found after "
+        f"{figures['published']['median_ms']:.0f} ms (worst {figures['published']['worst_ms']:.0f}); "
+        f"crowd of {CROWD:,}: accepted p99 {crowd['accepted_p99_ms']:.0f} ms, {crowd['accepted']:,} answered, "
+        f"{crowd['refused']:,} refused, {crowd['failed']:,} failed, "
+        f"memory {crowd['memory_mb'][0]:.0f} to {max(crowd['memory_mb']):.0f} MB"
+    )
+
+
+def prepare(folder: Path, options: argparse.Namespace) -> None:
+    """Make an index if there is none."""
+    if (folder / "index").exists():
+        return
+    passages = read_passages(options.corpus, 200) if options.corpus else make_passages()
+    build_index(page_visits(islice(passages, options.documents)), folder / "index", Settings().index)
+
+
+def queries(options: argparse.Namespace) -> list[str]:
+    """Give the queries of the log, or some that fit the generated corpus."""
+    if options.queries:
+        lines = [json.loads(line) for line in options.queries.read_text("utf-8").splitlines() if line.strip()]
+        return list(dict.fromkeys(line.get("query") or line["text"] for line in lines))
+    sample = list(tokenise(p.text for p in islice(make_passages(), 5_000)))
+    return list(dict.fromkeys(asked.typed for asked in make_queries(sample)))
+
+
+def measure(folder: Path, options: argparse.Namespace, work: Path) -> dict[str, Any]:
+    asked = queries(options)
+    random.Random(7).shuffle(asked)
+    weights = [1 / n for n in range(1, len(asked) + 1)]
+    cold = write_paths(work / "cold.txt", asked)
+    warm = write_paths(work / "warm.txt", random.Random(8).choices(asked, weights, k=50_000))
+    figures: dict[str, Any] = {"cores": os.cpu_count(), "processes": os.cpu_count(), "queries": len(asked)}
+    with served(folder, "serve.cache_mb=0") as (url, start):
+        figures |= {"start_seconds": start, "documents": ask(url, "/api/statistics")["documents"]}
+        load(url, cold, 3, work)
+        figures["cold"] = load(url, cold, options.seconds, work)
+        print("cold", figures["cold"], flush=True)
+    with served(folder) as (url, _):
+        load(url, warm, 5, work)
+        figures["warm"] = load(url, warm, options.seconds, work)
+        figures["warm"]["hit_rate"] = hit_rate(url)
+        print("warm", figures["warm"], flush=True)
+        figures["published"] = publish(folder, url, options.pages)
+        print("published", figures["published"], flush=True)
+    with served(folder) as (url, _):
+        figures["crowd"] = asyncio.run(crowd(url, cold.read_text("utf-8").split("\n"), options.crowd_seconds))
+    return figures
+
+
+def write_paths(path: Path, asked: list[str]) -> Path:
+    """Write the paths to ask for: half of them JSON, half pages."""
+    forms = ("&format=json", "")
+    path.write_text("\n".join("/search?q=" + urllib.parse.quote(q) + forms[n % 2] for n, q in enumerate(asked)))
+    return path
+
+
+@contextlib.contextmanager
+def served(folder: Path, *settings: str) -> Iterator[tuple[str, float]]:
+    """Run `periplus serve` for as long as the block runs; give its address and the seconds to the first answer."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(Path(sys.executable).parent / "periplus"), "serve", "--folder", str(folder), "--port", str(port)]
+    command += ["--workers", "0"] + [word for one in settings for word in ("--set", one)]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            with contextlib.suppress(OSError):
+                ask(url, "/api/search?q=first")
+                break
+            if process.poll() is not None:
+                raise SystemExit("The server did not start.")
+            time.sleep(0.02)
+        yield url, round(time.perf_counter() - began, 2)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def ask(url: str, path: str) -> Any:
+    with urllib.request.urlopen(url + path, timeout=30) as answer:
+        return json.load(answer)
+
+
+def load(url: str, paths: Path, seconds: int, work: Path) -> dict[str, Any]:
+    """Ask with 64 connections for some seconds."""
+    if shutil.which("wrk") is None:
+        return asyncio.run(ours(url, paths.read_text("utf-8").split("\n"), CONNECTIONS, seconds))["load"]
+    script = work / "paths.lua"
+    script.write_text(SCRIPT.replace("PATHS", str(paths)))
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s", "-s", str(script), url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)", said)
+    assert found, said
+    requests, duration, p50, p99, statuses, errors = (int(part) for part in found.groups())
+    return {
+        "client": "wrk",
+        "rate": round(requests / duration * 1e6, 1),
+        "p50_ms": round(p50 / 1000, 2),
+        "p99_ms": round(p99 / 1000, 2),
+        "errors": statuses + errors,
+    }
+
+
+async def ours(url: str, paths: list[str], connections: int, seconds: int) -> dict[str, Any]:
+    """Ask from a client of our own; give what came back, and how long it took."""
+    where = urllib.parse.urlsplit(url)
+    times: dict[int, list[float]] = {}
+    failed = Counter[str]()
+    ends = time.perf_counter() + seconds
+
+    async def one(number: int) -> None:
+        at = number
+        while time.perf_counter() < ends:
+            try:
+                reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            except OSError as error:
+                failed[type(error).__name__] += 1
+                await asyncio.sleep(0.1)
+                continue
+            try:
+                while time.perf_counter() < ends:
+                    at = (at + connections) % len(paths)
+                    began = time.perf_counter()
+                    writer.write(f"GET {paths[at]} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                    size = re.search(rb"content-length: (\d+)", head)
+                    await asyncio.wait_for(reader.readexactly(int(size[1]) if size else 0), 30)
+                    status = int(head[9:12])
+                    times.setdefault(status, []).append(time.perf_counter() - began)
+                    if status in (429, 503):
+                        await asyncio.sleep(0.2)  # less patient than Retry-After asks for, as crowds are
+            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                failed[type(error).__name__] += 1
+            finally:
+                writer.close()
+
+    await asyncio.gather(*(one(n) for n in range(connections)))
+    good = sorted(times.get(200, [0.0]))
+    refused = sum(len(times.get(status, ())) for status in (429, 503))
+    other = sum(len(found) for status, found in times.items() if status not in (200, 429, 503))
+    figures = {
+        "client": "own",
+        "rate": round(len(good) / seconds, 1),
+        "p50_ms": round(1000 * good[len(good) // 2], 2),
+        "p99_ms": round(1000 * good[int(0.99 * (len(good) - 1))], 2),
+        "errors": refused + other + sum(failed.values()),
+    }
+    return {"load": figures, "refused": refused, "failed": other + sum(failed.values()), "accepted": len(good)}
+
+
+async def crowd(url: str, paths: list[str], seconds: int) -> dict[str, Any]:
+    """Let a thousand clients ask at once; watch the memory of the server."""
+    memory: list[float] = [server_memory(url)]
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            memory.append(server_memory(url))
+
+    watching = asyncio.create_task(watch())
+    found = await ours(url, paths, CROWD, seconds)
+    watching.cancel()
+    return {
+        "clients": CROWD,
+        "seconds": seconds,
+        "accepted": found["accepted"],
+        "accepted_p99_ms": found["load"]["p99_ms"],
+        "refused": found["refused"],
+        "failed": found["failed"],
+        "memory_mb": [round(value, 1) for value in memory],
+    }
+
+
+def server_memory(url: str) -> float:
+    """Give the memory of all server processes that is theirs alone, in MB: maps of the index are shared."""
+    port = url.rpartition(":")[2]
+    total = 0
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if entry.name.isdigit() and f"--port\0{port}\0".encode() in (entry / "cmdline").read_bytes():
+                family = [entry.name, *(entry / "task" / entry.name / "children").read_text().split()]
+                for one in family:
+                    status = Path(f"/proc/{one}/status").read_text()
+                    total += int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]
+                break
+    return total / 1024
+
+
+def hit_rate(url: str) -> float:
+    with urllib.request.urlopen(url + "/metrics") as answer:
+        text = answer.read().decode()
+    found = dict(re.findall(r"^periplus_cache_(hits|misses)_total (\S+)$", text, re.MULTILINE))
+    hits, misses = float(found["hits"]), float(found["misses"])
+    return round(hits / max(1.0, hits + misses), 3)
+
+
+def publish(folder: Path, url: str, pages: int) -> dict[str, Any]:
+    """Publish pages over HTTP one by one, and ask for each until it is found."""
+    name = f"bench-{time.time_ns()}"
+    secret = Keys(folder).add(name, "publish")
+    time.sleep(1.1)  # servers notice new keys within a second
+    taken = []
+    for number in range(pages):
+        word = f"w{time.time_ns()}x{number}"
+        body = json.dumps({"title": f"Page {word}", "content": f"{word} is said here and nowhere else."}).encode()
+        headers = {"content-type": "application/json", "authorization": f"Bearer {secret}"}
+        began = time.perf_counter()
+        urllib.request.urlopen(urllib.request.Request(url + "/api/publish", body, headers)).read()
+        while not ask(url, f"/api/search?q={word}&n={time.time_ns()}")["total"]:
+            time.sleep(0.005)
+        taken.append(1000 * (time.perf_counter() - began))
+    Keys(folder).remove(name)
+    return {
+        "pages": pages,
+        "first_ms": round(taken[0]),
+        "median_ms": round(statistics.median(taken)),
+        "worst_ms": round(max(taken)),
+    }
+
+
+if __name__ == "__main__":
+    main()
