@@ -89,12 +89,11 @@ def find_key(data: Any, begin: int, end: int, book: Any) -> int:  # pragma: no c
 @njit(cache=True, nogil=True)
 def read(data: Any, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Read a page. `out` is written from its start with text, and from `now[VALUES]` on with values."""
-    _read(borrow(data), borrow(book), borrow(now), borrow(out))
+    _read(borrow(data), np.int64(len(data)), borrow(book), borrow(now), borrow(out))
 
 
 @njit(cache=True, nogil=True)
-def _read(data: Any, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
-    end = len(data)
+def _read(data: Any, end: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     at = _NOTHING
     while at < end:
         if data[at] != 60 or not begins_markup(data, at, end):

@@ -17,6 +17,7 @@ from periplus.kernels.html_tree import (
     LINK_MARKS,
     MARKS,
     MATH,
+    MOST_ROWS,
     NOTED,
     OPEN,
     ROW_TABLE,
@@ -68,7 +69,7 @@ def _is_blank(byte: int) -> bool:  # pragma: no cover - compiled
 def put_row(now: Any, kind: int, number: int) -> int:  # pragma: no cover - compiled
     """Begin a row, with the text from here on; -1 if there is no room."""
     row = now[ROWS]
-    if ROW_TABLE + COLUMNS * (row + 1) > len(now):
+    if row >= now[MOST_ROWS]:
         return _NO_ROW
     now[ROWS] = row + 1
     for column in range(COLUMNS):
