@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from periplus.kernels import html_book, html_rows, html_scan, html_text, html_tree
+from periplus.kernels import html_book, html_references, html_rows, html_scan, html_text, html_tree
 from periplus.kernels.html_tags import NUMBER
 
 STATES = {"Data state": "", "PLAINTEXT state": "plaintext", "RCDATA state": "title"} | {
@@ -65,7 +65,7 @@ class Tokens:
         self.data = np.frombuffer(text.replace("\r\n", "\n").replace("\r", "\n").encode(), np.uint8)
         self.book = BOOK
         self.now = html_tree.make_state(8, 8, 0)
-        self.out = np.empty(4 * len(self.data) + 64, np.uint8)
+        self.out = np.empty(4 * len(self.data) + 128, np.uint8)
         self.found: list[Token] = []
 
     def read(self, state: str, last: str) -> list[Token]:
@@ -101,27 +101,32 @@ class Tokens:
         if not following[ending : ending + 1].isalpha():
             return int(html_scan.end_of_bogus(data, at + 2, end)) + 1
         begin = at + 1 + ending
-        name, count, _, place = html_scan.read_tag(data, begin, end, self.now)
+        _, name = html_scan.read_name(data, begin, end)
+        found, place = self._attributes(name)
         if place < 0:
             return end
         word = bytes(data[begin:name]).decode().replace("\0", "\ufffd")
-        self.found.append(["EndTag", small(word)] if ending else ["StartTag", small(word), self._attributes(count)])
-        return int(place)
+        self.found.append(["EndTag", small(word)] if ending else ["StartTag", small(word), found])
+        return place
 
-    def _attributes(self, count: int) -> dict[str, str]:
+    def _attributes(self, at: int) -> tuple[dict[str, str], int]:
         found: dict[str, str] = {}
-        for number in range(count):
-            first, last, begin, end = self.now[html_scan.SPANS + 4 * number :][:4]
+        while True:
+            what, at, _, *spans = map(int, html_scan.read_attribute(self.data, at, len(self.data)))
+            if what != html_scan.ATTRIBUTE:
+                return found, -1 if what == html_scan.PAGE_ENDS else at
+            first, last, begin, end = spans
             start = html_rows._copy(self.data, begin, end, np.int64(1), self.book, self.now, self.out)
             value = bytes(self.out[start : self.now[html_tree.VALUES]]).decode()
             found.setdefault(small(bytes(self.data[first:last]).decode().replace("\0", "\ufffd")), value)
-        return found
 
     def _text(self, at: int, end: int, decode: bool, zero: str) -> None:
         pieces = bytearray()
         while at < end:
             if decode and self.data[at] == 38:
-                at, size = html_scan.read_reference(self.data, at, end, np.int64(0), self.book, self.out, np.int64(0))
+                at, size = html_references.read_reference(
+                    self.data, at, end, np.int64(0), self.book, self.out, np.int64(0)
+                )
                 pieces += bytes(self.out[:size])
             else:
                 pieces.append(self.data[at])

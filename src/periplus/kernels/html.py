@@ -15,19 +15,20 @@ from periplus.kernels.html_book import FLAGS_OF, SLOT_HASHES, SLOT_NUMBERS, SLOT
 from periplus.kernels.html_borrow import borrow
 from periplus.kernels.html_close import close_tag
 from periplus.kernels.html_open import open_tag
-from periplus.kernels.html_rows import note_element, put_title
+from periplus.kernels.html_rows import ANYWHERE, note_element, put_title
 from periplus.kernels.html_scan import (
     end_of_bogus,
     end_of_comment,
     end_of_raw,
     end_of_script,
-    hash_range,
-    read_tag,
+    read_attributes,
+    read_name,
 )
 from periplus.kernels.html_tags import NUMBER
 from periplus.kernels.html_text import DECODE, MARKUP, ZEROS, begins_markup, is_blank_run, skip_text, write_text
 from periplus.kernels.html_tree import (
     ANNOTATION,
+    AREAS,
     CHAIN,
     DEPTH,
     FLAGS,
@@ -58,7 +59,8 @@ from periplus.kernels.html_tree import (
 __all__ = ["find_key", "merge", "read"]
 
 _RAW, _DECODE, _SCRIPT, _HIDE, _BLOCK = tags_of.RAW, tags_of.DECODE, tags_of.SCRIPT, tags_of.HIDE, tags_of.BLOCK
-_NOTHING = np.int64(0)
+_SAYS, _ACTS = tags_of.SAYS, tags_of.ACTS
+_NOTHING, _NO_ROW = np.int64(0), np.int64(-1)
 _TABLE, _NO_FRAMES = tags_of.TABLE, tags_of.NO_FRAMES
 _TITLE, _PLAINTEXT, _FRAMESET, _NOFRAMES = (NUMBER[name] for name in ["title", "plaintext", "frameset", "noframes"])
 
@@ -75,9 +77,8 @@ def _choose_area(data: Any, at: int, end: int, book: Any, now: Any) -> None:  # 
 
 
 @njit(cache=True, nogil=True)
-def find_key(data: Any, begin: int, end: int, book: Any) -> int:  # pragma: no cover - compiled
+def find_key(hashed: int, book: Any) -> int:  # pragma: no cover - compiled
     """Give the number of a known element, or a negative one made of its hash."""
-    hashed = hash_range(data, begin, end)
     slot = hashed & (SLOTS - 1)
     while book[SLOT_NUMBERS + slot] >= 0:
         if book[SLOT_HASHES + slot] == hashed:
@@ -95,65 +96,76 @@ def read(data: Any, book: Any, now: Any, out: Any) -> None:  # pragma: no cover 
 @njit(cache=True, nogil=True)
 def _read(data: Any, end: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     at = _NOTHING
-    while at < end:
+    while at >= 0 and at < end:
         if data[at] != 60 or not begins_markup(data, at, end):
-            if now[HIDDEN] >= 0 or now[FRAMES]:
-                at = skip_text(data, at, end)
-            else:
-                _choose_area(data, at, end, book, now)
-                mode = MARKUP | DECODE
-                if now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOREIGN] in (SVG, MATH, ANNOTATION):
-                    mode |= ZEROS
-                at = write_text(data, at, end, mode, book, now, out)
+            at = _read_text(data, at, end, book, now, out)
             continue
         byte = data[at + 1]
-        if byte == 33:
-            if at + 3 < end and data[at + 2] == 45 and data[at + 3] == 45:
-                _, at = end_of_comment(data, at + 4, end)
-            elif now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOREIGN] > 0 and _is_section(data, at, end):
-                at = _read_section(data, at + 9, end, book, now, out)
-            else:
-                at = end_of_bogus(data, at + 2, end) + 1
-            continue
-        if byte == 63:
+        if byte >= 65:
+            at = _read_start(data, at + 1, end, book, now, out)
+        elif byte == 47 and ((data[at + 2] | 32) >= 97 and (data[at + 2] | 32) <= 122):
+            at = _read_end(data, at + 2, end, book, now)
+        elif byte != 33:
             at = end_of_bogus(data, at + 2, end) + 1
-            continue
-        if byte == 47:
-            if not ((data[at + 2] | 32) >= 97 and (data[at + 2] | 32) <= 122):
-                at = end_of_bogus(data, at + 2, end) + 1
-                continue
-            name, _, _, place = read_tag(data, at + 2, end, now)
-            if place < 0:
-                break
-            key = find_key(data, at + 2, name, book)
-            if not now[FRAMES]:
-                close_tag(now, key, book[FLAGS_OF + key] if key >= 0 else _NOTHING)
-            at = place
-            continue
-        name, count, closed, place = read_tag(data, at + 1, end, now)
-        if place < 0:
-            break
-        key = find_key(data, at + 1, name, book)
-        flags = book[FLAGS_OF + key] if key >= 0 else _NOTHING
-        at = place
-        if now[FRAMES] and key != _NOFRAMES:
-            continue
-        hide, row = note_element(data, count, key, flags, book, now, out)
-        if not open_tag(now, key, flags, hide, closed == 1, row):
-            continue
-        if flags & _NO_FRAMES:
-            now[NO_FRAMES] = 1
-        if flags & _RAW:
-            at = _read_raw(data, at, end, key, flags | hide, book, now, out)
-            if at < end:
-                name, _, _, at = read_tag(data, at + 2, end, now)
-                if at < 0:
-                    break
-        elif key == _FRAMESET and now[USED] == 0 and not now[NO_FRAMES]:
-            now[FRAMES] = 1
+        elif at + 3 < end and data[at + 2] == 45 and data[at + 3] == 45:
+            _, at = end_of_comment(data, at + 4, end)
+        elif now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOREIGN] > 0 and _is_section(data, at, end):
+            at = _read_section(data, at + 9, end, book, now, out)
+        else:
+            at = end_of_bogus(data, at + 2, end) + 1
     end_link(now)
     pop_to(now, _NOTHING)
     now[CHAIN + 3 * now[SEGMENT] + 1] = now[USED]
+
+
+@njit(cache=True, nogil=True)
+def _read_text(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> int:  # pragma: no cover - compiled
+    """Read text up to the next markup; give the place after it."""
+    if now[HIDDEN] >= 0 or now[FRAMES]:
+        return skip_text(data, at, end)
+    if now[AREAS] > 1 or now[TABLES] > 0:
+        _choose_area(data, at, end, book, now)
+    mode = MARKUP | DECODE
+    if now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOREIGN] in (SVG, MATH, ANNOTATION):
+        mode |= ZEROS
+    return write_text(data, at, end, mode, book, now, out)
+
+
+@njit(cache=True, nogil=True)
+def _read_end(data: Any, at: int, end: int, book: Any, now: Any) -> int:  # pragma: no cover - compiled
+    """Read an end tag from its name on; give the place after it, -1 if it never ends."""
+    hashed, at = read_name(data, at, end)
+    _, _, place = read_attributes(data, at, end, book, now)
+    if place >= 0 and not now[FRAMES]:
+        key = find_key(hashed, book)
+        close_tag(now, key, book[FLAGS_OF + key] if key >= 0 else _NOTHING)
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _read_start(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> int:  # pragma: no cover - compiled
+    """Read a start tag from its name on, and raw text behind it; give the place after it, -1 if it never ends."""
+    hashed, at = read_name(data, at, end)
+    have, closed, at = read_attributes(data, at, end, book, now)
+    key = find_key(hashed, book)
+    if at < 0 or (now[FRAMES] and key != _NOFRAMES):
+        return at
+    flags = book[FLAGS_OF + key] if key >= 0 else _NOTHING
+    hide, row = _NOTHING, _NO_ROW
+    if flags & _SAYS or have & ANYWHERE:
+        hide, row = note_element(data, have, key, flags, book, now, out)
+    if not open_tag(now, key, flags, hide, closed == 1, row) or not flags & (_NO_FRAMES | _RAW | _ACTS):
+        return at
+    if flags & _NO_FRAMES:
+        now[NO_FRAMES] = 1
+    if flags & _RAW:
+        at = _read_raw(data, at, end, key, flags | hide, book, now, out)
+        if at < end:
+            _, at = read_name(data, at + 2, end)
+            _, _, at = read_attributes(data, at, end, book, now)
+    elif key == _FRAMESET and now[USED] == 0 and not now[NO_FRAMES]:
+        now[FRAMES] = 1
+    return at
 
 
 @njit(cache=True, nogil=True)

@@ -16,6 +16,7 @@ PLAIN, BLANK, LESS, AMP, DROP, LEAD = range(6)
 """What a byte of text is: copied, white space, '<', '&', dropped, or the first of a character to look at."""
 
 SLOTS = 1_024
+ATTRIBUTE_SLOTS = 1_024
 KNOWN = 256
 LONGEST_NAME = 16
 _MOST_REFERENCES = 2_304
@@ -31,15 +32,21 @@ SLOT_NUMBERS = SLOT_HASHES + SLOTS
 """Element in each slot of the hash table of names, or -1."""
 FLAGS_OF = SLOT_NUMBERS + SLOTS
 """By element: its bits."""
-SIZE_OF = FLAGS_OF + KNOWN
+LEVEL_OF = FLAGS_OF + KNOWN
+"""By element: the level of a heading."""
+SIZE_OF = LEVEL_OF + KNOWN
 NAME_OF = SIZE_OF + KNOWN
 """By element: its name, a number for each letter."""
-STARTS = NAME_OF + KNOWN * LONGEST_NAME
+ATTRIBUTE_HASHES = NAME_OF + KNOWN * LONGEST_NAME
+ATTRIBUTE_BITS = ATTRIBUTE_HASHES + ATTRIBUTE_SLOTS
+"""Hash and number of the attribute in each slot; no two of them share one."""
+STARTS = ATTRIBUTE_BITS + ATTRIBUTE_SLOTS
 """By reference, in the order of their names: where the name begins."""
 ENDS = STARTS + _MOST_REFERENCES
 """By reference: where the value begins."""
 NAMES = ENDS + _MOST_REFERENCES
 
+_HEADINGS = tuple(f"h{level}" for level in range(1, 7))
 _CONTROLS = bytes(range(128, 160)).decode("cp1252", "surrogateescape")
 """What people mean by the numbers 128 to 159; five of them mean nothing else than they say."""
 
@@ -77,8 +84,12 @@ def _write_elements(book: npt.NDArray[np.int64], seen: str) -> None:
             slot = (slot + 1) % SLOTS
         book[SLOT_HASHES + slot], book[SLOT_NUMBERS + slot] = hashed, number
         book[SIZE_OF + number] = len(name)
+        book[LEVEL_OF + number] = int(name[1]) if name in _HEADINGS else 0
         place = NAME_OF + LONGEST_NAME * int(number)
         book[place : place + len(name)] = np.frombuffer(name.encode(), np.uint8)
         book[FLAGS_OF + number] = html_tags.flags_of(name)
+    for name, number in html_tags.ATTRIBUTE.items():
+        slot = int(html_tags.hash_name(name)) % ATTRIBUTE_SLOTS
+        book[ATTRIBUTE_HASHES + slot], book[ATTRIBUTE_BITS + slot] = html_tags.hash_name(name), number
     for name in seen.split():
         book[FLAGS_OF + html_tags.NUMBER[name]] &= ~html_tags.HIDE

@@ -113,6 +113,13 @@ def _close_other(now: Any, key: int) -> None:  # pragma: no cover - compiled
 @njit(cache=True, nogil=True)
 def close_tag(now: Any, key: int, flags: int) -> None:  # pragma: no cover - compiled
     """Take an end tag."""
+    top = STACK + 6 * (now[DEPTH] - 1)
+    if now[OVER] == 0 and now[DEPTH] > 0 and now[top + KEY] == key and now[top + FOREIGN] == 0:
+        # Nearly always it is for the innermost element, and then all rules say the same.
+        if key == _A:
+            end_link(now)
+        pop_to(now, now[DEPTH] - 1)
+        return
     if now[OVER] > 0 and key != _HTML and key != _BODY:
         now[OVER] -= 1
         return

@@ -44,7 +44,7 @@ _NONE, _NOTHING = np.int64(-1), np.int64(0)
 _PART_FLAGS = tags_of.BLOCK | tags_of.SPECIAL | tags_of.TABLE
 _CLOSES_P, _HIDE, _HEADING = tags_of.CLOSES_P, tags_of.HIDE, tags_of.HEADING
 _TABLE, _PART, _BREAKOUT = tags_of.TABLE, tags_of.PART, tags_of.BREAKOUT
-_CELL, _STAYS = tags_of.CELL, tags_of.STAYS
+_CELL, _STAYS, _ACTS, _HOLDS = tags_of.CELL, tags_of.STAYS, tags_of.ACTS, tags_of.HOLDS
 _A, _P, _LI, _DD, _DT, _TR, _TBODY = (NUMBER[name] for name in ["a", "p", "li", "dd", "dt", "tr", "tbody"])
 _BUTTON, _OPTION, _OPTGROUP, _SELECT, _FORM, _NOBR = (
     NUMBER[name] for name in ["button", "option", "optgroup", "select", "form", "nobr"]
@@ -154,12 +154,12 @@ def _area_of_child(now: Any, flags: int) -> int:  # pragma: no cover - compiled
 def open_tag(now: Any, key: int, flags: int, hide: int, closed: bool, row: int) -> int:  # pragma: no cover - compiled
     """Take a start tag; give 1 if it is an HTML element, 0 if it is foreign or means nothing here."""
     kind = _foreign_of(now, key)
-    if kind:
+    if kind > 0:
         if not flags & _BREAKOUT:
             _open_foreign(now, key, kind, hide, closed)
             return 0
         break_out(now)
-    if key in (_HTML, _HEAD, _BODY, _FRAMESET):
+    if flags & _ACTS and (key in (_HTML, _HEAD, _BODY, _FRAMESET)):
         return 1
     if flags & _PART:
         return _open_part(now, key, flags, hide)
@@ -175,16 +175,19 @@ def open_tag(now: Any, key: int, flags: int, hide: int, closed: bool, row: int) 
 def _open_in_body(now: Any, key: int, flags: int, hide: int, row: int, area: int) -> int:  # pragma: no cover - compiled
     """Take a start tag where it is in HTML and in no table."""
     before = now[DEPTH]
-    if key == _FORM and now[OPEN + _FORM] > 0:
-        return 0
-    if key in (_LI, _DD, _DT):
-        _close_item(now, key)
+    if flags & _ACTS:
+        if key == _FORM and now[OPEN + _FORM] > 0:
+            return 0
+        if key in (_LI, _DD, _DT):
+            _close_item(now, key)
     if flags & _CLOSES_P:
         at = in_scope(now, _P, _BUTTON)
         if at >= 0:
             pop_to(now, at)
         if flags & _HEADING and now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FLAGS] & _HEADING:
             pop_to(now, now[DEPTH] - 1)
+    elif not flags & _ACTS:
+        pass
     elif key in (_OPTION, _OPTGROUP):
         if now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + KEY] == _OPTION:
             pop_to(now, now[DEPTH] - 1)
@@ -215,6 +218,9 @@ def _open_in_body(now: Any, key: int, flags: int, hide: int, row: int, area: int
     if flags & (_VOID | _RAW):
         if area_of_top(now) != area:
             enter_area(now, area)
+        return 1
+    if not flags & (_ACTS | _HOLDS):
+        push(now, key, flags | hide, area, _NOTHING, row)
         return 1
     push(now, key, flags | hide, area, SVG if key == _SVG else MATH if key == _MATH else _NOTHING, row)
     if key == _TABLE_TAG and now[DEPTH] > 0 and now[STACK + 6 * (now[DEPTH] - 1) + FOSTER] != area:

@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels import html_tags as tags_of
-from periplus.kernels.html_scan import SPANS, hash_range, read_reference
-from periplus.kernels.html_tags import NUMBER, hash_name
+from periplus.kernels.html_book import LEVEL_OF
+from periplus.kernels.html_references import read_reference
+from periplus.kernels.html_scan import SPANS, hash_range
+from periplus.kernels.html_tags import ATTRIBUTE, NUMBER, hash_name
 from periplus.kernels.html_tree import (
     COLUMNS,
     DEPTH,
@@ -28,6 +30,7 @@ from periplus.kernels.html_tree import (
     VALUES,
     end_link,
 )
+from periplus.kernels.html_vectors import LANES, before_reference, copy_lanes
 
 __all__ = ["note_element", "put_row", "put_title"]
 
@@ -43,21 +46,23 @@ _ZERO, _FIRST, _SECOND, _THIRD = np.int64(0), np.int64(4), np.int64(6), np.int64
 _NO_ROW = np.int64(-1)
 _INSIDE, _OUTSIDE = np.int64(1), np.int64(0)
 _ALT, _ARIA_HIDDEN, _ARIA_LABEL, _CONTENT, _DATETIME = (
-    hash_name(name) for name in ["alt", "aria-hidden", "aria-label", "content", "datetime"]
+    ATTRIBUTE[name] for name in ["alt", "aria-hidden", "aria-label", "content", "datetime"]
 )
 _HIDDEN, _HREF, _HTTP_EQUIV, _ITEMPROP, _LANG, _NAME = (
-    hash_name(name) for name in ["hidden", "href", "http-equiv", "itemprop", "lang", "name"]
+    ATTRIBUTE[name] for name in ["hidden", "href", "http-equiv", "itemprop", "lang", "name"]
 )
-_PROPERTY, _REL, _SRC, _TITLE_NAME, _TYPE = (hash_name(name) for name in ["property", "rel", "src", "title", "type"])
+_PROPERTY, _REL, _SRC, _TITLE_NAME, _TYPE = (ATTRIBUTE[name] for name in ["property", "rel", "src", "title", "type"])
+_BIT_HIDDEN, _BIT_ARIA_HIDDEN = np.int64(1) << _HIDDEN, np.int64(1) << _ARIA_HIDDEN
+ANYWHERE = _BIT_HIDDEN | _BIT_ARIA_HIDDEN
+"""Attributes that say something on every element."""
 _TRUE, _LD_JSON = hash_name("true"), hash_name("application/ld+json")
 _NOFOLLOW, _SPONSORED, _UGC = (hash_name(name) for name in ["nofollow", "sponsored", "ugc"])
 
 _A, _AREA_TAG, _META_TAG, _LINK_TAG, _IMG, _IMAGE, _BASE_TAG = (
     NUMBER[name] for name in ["a", "area", "meta", "link", "img", "image", "base"]
 )
-_HTML, _TIME_TAG, _SCRIPT, _BODY, _TEMPLATE = (NUMBER[name] for name in ["html", "time", "script", "body", "template"])
+_HTML, _TIME_TAG, _SCRIPT, _TEMPLATE = (NUMBER[name] for name in ["html", "time", "script", "template"])
 _IS_HEADING, _IS_EMPHASIS, _VOID, _HIDE = tags_of.HEADING, tags_of.EMPHASIS, tags_of.VOID, tags_of.HIDE
-_LEVELS = tuple(NUMBER[f"h{level}"] for level in range(1, 7))
 
 
 @njit(cache=True, nogil=True)
@@ -80,15 +85,6 @@ def put_row(now: Any, kind: int, number: int) -> int:  # pragma: no cover - comp
 
 
 @njit(cache=True, nogil=True)
-def _find(data: Any, now: Any, count: int, name: Any) -> int:  # pragma: no cover - compiled
-    """Give the number of the first attribute with this name, or -1."""
-    for i in range(count):
-        if hash_range(data, now[SPANS + 4 * i], now[SPANS + 4 * i + 1]) == name:
-            return i
-    return -1
-
-
-@njit(cache=True, nogil=True)
 def _copy(
     data: Any, begin: int, end: int, inside: int, book: Any, now: Any, out: Any
 ) -> int:  # pragma: no cover - compiled
@@ -96,6 +92,13 @@ def _copy(
     used = now[VALUES]
     start = used
     while begin < end:
+        if begin + LANES <= end:
+            step = before_reference(data, begin)
+            copy_lanes(data, begin, out, used)
+            begin += step
+            used += step
+            if step == LANES:
+                continue
         byte = data[begin]
         if byte == 38:
             begin, used = read_reference(data, begin, end, inside, book, out, used)
@@ -117,11 +120,11 @@ def _copy(
 
 @njit(cache=True, nogil=True)
 def _keep(
-    data: Any, attribute: int, book: Any, now: Any, out: Any, row: int, column: int
+    data: Any, have: int, attribute: int, book: Any, now: Any, out: Any, row: int, column: int
 ) -> None:  # pragma: no cover - compiled
-    """Put the value of an attribute into a row."""
-    if attribute >= 0 and row >= 0:
-        begin = _copy(data, now[SPANS + 4 * attribute + 2], now[SPANS + 4 * attribute + 3], _INSIDE, book, now, out)
+    """Put the value of an attribute into a row, if the tag has it."""
+    if (have >> attribute) & 1 and row >= 0:
+        begin = _copy(data, now[SPANS + 2 * attribute], now[SPANS + 2 * attribute + 1], _INSIDE, book, now, out)
         now[ROW_TABLE + 10 * row + column], now[ROW_TABLE + 10 * row + column + 1] = begin, now[VALUES]
 
 
@@ -156,132 +159,108 @@ def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True)
-def _note_link(data: Any, count: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _first_of(now: Any, have: int, one: int, other: int) -> int:  # pragma: no cover - compiled
+    """Give the first of two attributes if it is there and says something, else the second."""
+    told = (have >> one) & 1 and now[SPANS + 2 * one] < now[SPANS + 2 * one + 1]
+    return one if told else other
+
+
+@njit(cache=True, nogil=True)
+def _note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """A new link; its text goes on until it is closed."""
-    href = _find(data, now, count, _HREF)
     end_link(now)
-    if href < 0 or now[HIDDEN] >= 0:
+    if not (have >> _HREF) & 1 or now[HIDDEN] >= 0:
         return
-    rel = _find(data, now, count, _REL)
-    row = put_row(
-        now, LINK_ROW, _relations(data, now[SPANS + 4 * rel + 2], now[SPANS + 4 * rel + 3]) if rel >= 0 else _ZERO
-    )
-    _keep(data, href, book, now, out, row, _FIRST)
-    label = _find(data, now, count, _ARIA_LABEL)
-    if label < 0:
-        label = _find(data, now, count, _TITLE_NAME)
-    _keep(data, label, book, now, out, row, _THIRD)
+    relations = _ZERO
+    if (have >> _REL) & 1:
+        relations = _relations(data, now[SPANS + 2 * _REL], now[SPANS + 2 * _REL + 1])
+    row = put_row(now, LINK_ROW, relations)
+    _keep(data, have, _HREF, book, now, out, row, _FIRST)
+    _keep(data, have, _ARIA_LABEL if (have >> _ARIA_LABEL) & 1 else _TITLE_NAME, book, now, out, row, _THIRD)
     if key == _AREA_TAG:
-        _keep(data, _find(data, now, count, _ALT), book, now, out, row, _SECOND)
+        _keep(data, have, _ALT, book, now, out, row, _SECOND)
     else:
         now[LINK], now[LINK_MARKS] = row, now[MARKS]
 
 
 @njit(cache=True, nogil=True)
-def _note_image(data: Any, count: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _note_image(data: Any, have: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """An image; within a link its alternative text may stand for the link's."""
-    alt = _find(data, now, count, _ALT)
     link = now[LINK]
     row = put_row(now, IMAGE, _ZERO)
-    _keep(data, _find(data, now, count, _SRC), book, now, out, row, _FIRST)
-    _keep(data, alt, book, now, out, row, _SECOND)
+    _keep(data, have, _SRC, book, now, out, row, _FIRST)
+    _keep(data, have, _ALT, book, now, out, row, _SECOND)
     if link >= 0 and row >= 0 and now[ROW_TABLE + 10 * link + 6] == now[ROW_TABLE + 10 * link + 7]:
         now[ROW_TABLE + 10 * link + 6] = now[ROW_TABLE + 10 * row + 6]
         now[ROW_TABLE + 10 * link + 7] = now[ROW_TABLE + 10 * row + 7]
 
 
 @njit(cache=True, nogil=True)
-def _note_head(data: Any, count: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _note_head(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Metadata: <meta>, <link> and <base>."""
     if key == _META_TAG:
         row = put_row(now, META, _ZERO)
-        name = _find(data, now, count, _NAME)
-        if name < 0 or now[SPANS + 4 * name + 2] == now[SPANS + 4 * name + 3]:
-            name = _find(data, now, count, _PROPERTY)
-        if name < 0 or now[SPANS + 4 * name + 2] == now[SPANS + 4 * name + 3]:
-            name = _find(data, now, count, _ITEMPROP)
-        _keep(data, name, book, now, out, row, _FIRST)
-        _keep(data, _find(data, now, count, _CONTENT), book, now, out, row, _SECOND)
-        _keep(data, _find(data, now, count, _HTTP_EQUIV), book, now, out, row, _THIRD)
+        name = _first_of(now, have, _NAME, _first_of(now, have, _PROPERTY, _ITEMPROP))
+        _keep(data, have, name, book, now, out, row, _FIRST)
+        _keep(data, have, _CONTENT, book, now, out, row, _SECOND)
+        _keep(data, have, _HTTP_EQUIV, book, now, out, row, _THIRD)
     elif key == _LINK_TAG:
         row = put_row(now, REFERENCE, _ZERO)
-        _keep(data, _find(data, now, count, _REL), book, now, out, row, _FIRST)
-        _keep(data, _find(data, now, count, _HREF), book, now, out, row, _SECOND)
-        _keep(data, _find(data, now, count, _TYPE), book, now, out, row, _THIRD)
-    else:
-        href = _find(data, now, count, _HREF)
-        if href >= 0:
-            _keep(data, href, book, now, out, put_row(now, BASE, _ZERO), _FIRST)
+        _keep(data, have, _REL, book, now, out, row, _FIRST)
+        _keep(data, have, _HREF, book, now, out, row, _SECOND)
+        _keep(data, have, _TYPE, book, now, out, row, _THIRD)
+    elif (have >> _HREF) & 1:
+        _keep(data, have, _HREF, book, now, out, put_row(now, BASE, _ZERO), _FIRST)
 
 
 @njit(cache=True, nogil=True)
-def _is_hidden(data: Any, now: Any, count: int) -> bool:  # pragma: no cover - compiled
+def _is_hidden(data: Any, have: int, now: Any) -> bool:  # pragma: no cover - compiled
     """Tell whether an attribute takes the element out of sight."""
-    for i in range(count):
-        begin, size = now[SPANS + 4 * i], now[SPANS + 4 * i + 1] - now[SPANS + 4 * i]
-        first = data[begin] | 32
-        if size == 6 and first == 104:
-            if hash_range(data, begin, begin + 6) == _HIDDEN:
-                return True
-        elif (
-            size == 11
-            and first == 97
-            and hash_range(data, begin, begin + 11) == _ARIA_HIDDEN
-            and hash_range(data, now[SPANS + 4 * i + 2], now[SPANS + 4 * i + 3]) == _TRUE
-        ):
-            return True
-    return False
+    if (have >> _HIDDEN) & 1:
+        return True
+    if not (have >> _ARIA_HIDDEN) & 1:
+        return False
+    return hash_range(data, now[SPANS + 2 * _ARIA_HIDDEN], now[SPANS + 2 * _ARIA_HIDDEN + 1]) == _TRUE
 
 
 @njit(cache=True, nogil=True)
 def note_element(
-    data: Any, count: int, key: int, flags: int, book: Any, now: Any, out: Any
+    data: Any, have: int, key: int, flags: int, book: Any, now: Any, out: Any
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Note what a start tag says; give HIDE if the element is out of sight, and the row its text belongs to, or -1."""
     depth = now[DEPTH]
     foreign = now[STACK + 6 * (depth - 1) + FOREIGN] if depth > 0 else _ZERO
     if (foreign in (SVG, MATH)) and not flags & tags_of.BREAKOUT:
         return _ZERO, _NO_ROW
-    if key in (_A, _AREA_TAG):
-        _note_link(data, count, key, book, now, out)
-    elif key in (_META_TAG, _LINK_TAG, _BASE_TAG):
+    row = _NO_ROW
+    if flags & tags_of.SAYS:
+        if flags & (_IS_HEADING | _IS_EMPHASIS):
+            if now[HIDDEN] < 0:
+                row = put_row(now, HEADING if flags & _IS_HEADING else EMPHASIS, book[LEVEL_OF + key])
+        elif key in (_A, _AREA_TAG):
+            _note_link(data, have, key, book, now, out)
+        elif _note_other(data, have, key, book, now, out):
+            return _ZERO, _NO_ROW
+    hidden = have & (_BIT_HIDDEN | _BIT_ARIA_HIDDEN) and not flags & _VOID and _is_hidden(data, have, now)
+    return _HIDE if hidden else _ZERO, row
+
+
+@njit(cache=True, nogil=True)
+def _note_other(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> bool:  # pragma: no cover - compiled
+    """Note metadata, an image or a date; tell whether that is all there is to the tag."""
+    if key in (_META_TAG, _LINK_TAG, _BASE_TAG):
         if now[OPEN + _TEMPLATE] == 0:
-            _note_head(data, count, key, book, now, out)
-        return _ZERO, _NO_ROW
+            _note_head(data, have, key, book, now, out)
     elif key in (_IMG, _IMAGE):
         if now[HIDDEN] < 0:
-            _note_image(data, count, book, now, out)
-        return _ZERO, _NO_ROW
+            _note_image(data, have, book, now, out)
     elif key == _HTML:
-        _keep(
-            data,
-            _find(data, now, count, _LANG),
-            book,
-            now,
-            out,
-            put_row(now, LANGUAGE, _ZERO),
-            _FIRST,
-        )
-        return _ZERO, _NO_ROW
+        _keep(data, have, _LANG, book, now, out, put_row(now, LANGUAGE, _ZERO), _FIRST)
     elif key == _TIME_TAG:
-        when = _find(data, now, count, _DATETIME)
-        if when >= 0 and now[HIDDEN] < 0:
-            _keep(data, when, book, now, out, put_row(now, TIME, _ZERO), _FIRST)
-    elif key == _SCRIPT:
-        kind = _find(data, now, count, _TYPE)
-        if kind >= 0 and hash_range(data, now[SPANS + 4 * kind + 2], now[SPANS + 4 * kind + 3]) == _LD_JSON:
+        if (have >> _DATETIME) & 1 and now[HIDDEN] < 0:
+            _keep(data, have, _DATETIME, book, now, out, put_row(now, TIME, _ZERO), _FIRST)
+        return False
+    elif key == _SCRIPT and (have >> _TYPE) & 1:
+        if hash_range(data, now[SPANS + 2 * _TYPE], now[SPANS + 2 * _TYPE + 1]) == _LD_JSON:
             now[NOTED] = put_row(now, DATA, _ZERO) + 1
-        return _ZERO, _NO_ROW
-    elif key == _BODY:
-        return _ZERO, _NO_ROW
-    row = _NO_ROW
-    if now[HIDDEN] < 0:
-        if flags & _IS_HEADING:
-            level = np.int64(1)
-            for i in range(6):
-                if _LEVELS[i] == key:
-                    level = np.int64(i + 1)
-            row = put_row(now, HEADING, level)
-        elif flags & _IS_EMPHASIS:
-            row = put_row(now, EMPHASIS, _ZERO)
-    return _HIDE if count > 0 and not flags & _VOID and _is_hidden(data, now, count) else _ZERO, row
+    return True

@@ -6,7 +6,7 @@ anew.
 
 import numpy as np
 
-__all__ = ["NUMBER", "flags_of", "hash_name"]
+__all__ = ["ATTRIBUTE", "NUMBER", "flags_of", "hash_name"]
 
 BLOCK = np.int64(1 << 0)
 """Begins and ends a line."""
@@ -38,6 +38,14 @@ NO_FRAMES = np.int64(1 << 17)
 CELL = np.int64(1 << 18)
 STAYS = np.int64(1 << 19)
 """May be right in a table."""
+ACTS = np.int64(1 << 20)
+"""Its start tag does more than to open it, and to close a paragraph."""
+HOLDS = np.int64(1 << 21)
+"""Is kept in the list of tables."""
+SAYS = np.int64(1 << 22)
+"""Its start tag says something beyond the text."""
+PARTS = np.int64(1 << 23)
+"""Parts blocks of text for whoever looks for the main content."""
 
 _LISTS: dict[np.int64, str] = {
     BLOCK: "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset "
@@ -73,6 +81,13 @@ _LISTS: dict[np.int64, str] = {
     "select table textarea wbr xmp",
     CELL: "td th",
     STAYS: "script style template table input form",
+    ACTS: "html head body frameset form li dd dt option optgroup a nobr button select input textarea keygen svg math",
+    HOLDS: "table template",
+    SAYS: "a area meta link base img image html time script body h1 h2 h3 h4 h5 h6 b strong em i mark dfn",
+    PARTS: "div section center fieldset dl ul ol menu table tbody thead tfoot details dialog figure address hgroup tr "
+    "html head body nav aside footer header article main form p blockquote pre dd summary h1 h2 h3 h4 h5 h6 li dt td "
+    "th caption legend figcaption br hr script style textarea title iframe noscript svg math template select object "
+    "noembed noframes datalist button",
 }
 _OTHERS = "mark dfn span datalist time abbr cite q sub sup var ruby rb rt rtc rp"
 _FOREIGN = "svg math foreignobject desc mi mo mn ms mtext annotation-xml mglyph malignmark"
@@ -80,6 +95,13 @@ _FOREIGN = "svg math foreignobject desc mi mo mn ms mtext annotation-xml mglyph 
 NAMES = tuple(dict.fromkeys(" ".join([*_LISTS.values(), _OTHERS, _FOREIGN]).split()))
 NUMBER = {name: np.int64(number) for number, name in enumerate(NAMES)}
 """The number of each known element."""
+
+_ATTRIBUTES = (
+    "href rel src alt title aria-label content name property itemprop http-equiv type lang datetime hidden aria-hidden "
+    "style class data-src poster label data"
+)
+ATTRIBUTE = {name: np.int64(number) for number, name in enumerate(_ATTRIBUTES.split())}
+"""The number of each known attribute."""
 
 _FNV_SEED, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 

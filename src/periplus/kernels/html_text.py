@@ -6,12 +6,15 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.html_book import AMP, BLANK, CLASSES, DROP, LESS, PLAIN
-from periplus.kernels.html_scan import read_reference
+from periplus.kernels.html_references import read_reference
+from periplus.kernels.html_scan import find_byte
 from periplus.kernels.html_tree import FOSTERED, PENDING, USED
+from periplus.kernels.html_vectors import LANES, before_markup, copy_lanes
 
 MARKUP, DECODE, ZEROS = np.int64(1), np.int64(2), np.int64(4)
 """How text is read: up to markup, references decoded, a zero shown as U+FFFD."""
 _OUTSIDE = np.int64(0)
+_LESS = np.uint8(60)
 
 __all__ = ["begins_markup", "is_blank_run", "skip_text", "write_text"]
 
@@ -72,6 +75,21 @@ def write_text(
                     out[used] = 32 if pending == 1 else 10
                     used += 1
                 pending = 0
+            if data[at] < 128 and at + LANES < end:
+                # Words with one space between them need no look at each letter.
+                step = before_markup(data, at)
+                copy_lanes(data, at, out, used)
+                while step == LANES and at + LANES + LANES < end:
+                    at += LANES
+                    used += LANES
+                    step = before_markup(data, at)
+                    copy_lanes(data, at, out, used)
+                at += step
+                used += step
+                if data[at - 1] == 32:
+                    used -= 1
+                    pending = 1
+                continue
             while at < end and book[CLASSES + data[at]] == PLAIN:
                 out[used] = data[at]
                 used += 1
@@ -133,8 +151,9 @@ def write_text(
 @njit(cache=True, nogil=True)
 def skip_text(data: Any, at: int, end: int) -> int:  # pragma: no cover - compiled
     """Give the place of the next markup."""
-    while at < end and not (data[at] == 60 and begins_markup(data, at, end)):
-        at += 1
+    at = find_byte(data, at, end, _LESS)
+    while at < end and not begins_markup(data, at, end):
+        at = find_byte(data, at + 1, end, _LESS)
     return at
 
 

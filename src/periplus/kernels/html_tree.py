@@ -41,7 +41,7 @@ MOST_SEGMENTS = 16_384
 COLUMNS = 10
 """A row is: kind, number, begin and end in `text`, and three pairs of begin and end in `values`."""
 
-OPEN = SPANS + 4 * MOST_ATTRIBUTES
+OPEN = SPANS + 2 * MOST_ATTRIBUTES
 """From here: how many elements of each kind are open; kinds that are not known share places by their hash."""
 STACK = OPEN + KNOWN + 512
 TABLE_PLACES = STACK + 6 * DEEPEST
@@ -53,9 +53,8 @@ CHAIN = AREA_TABLE + 2 * MOST_AREAS
 ROW_TABLE = CHAIN + 3 * MOST_SEGMENTS
 
 _BLOCK, _SPECIAL, _SCOPE = tags_of.BLOCK, tags_of.SPECIAL, tags_of.SCOPE
-_HIDE = tags_of.HIDE
-_MARK = tags_of.MARK
-_TEMPLATE, _TABLE_TAG = (NUMBER[name] for name in ["template", "table"])
+_HIDE, _MARK, _HOLDS = tags_of.HIDE, tags_of.MARK, tags_of.HOLDS
+_TABLE_TAG = NUMBER["table"]
 _OL, _UL = (NUMBER[name] for name in ["ol", "ul"])
 
 
@@ -103,25 +102,34 @@ def push(now: Any, key: int, flags: int, area: int, foreign: int, row: int) -> N
     now[entry + FOREIGN], now[entry + ROW], now[entry + FOSTER] = foreign, row, 0
     now[OPEN + _place(key)] += 1
     now[DEPTH] = depth + 1
-    if flags & _MARK:
-        now[MARKS] += 1
-    if foreign == 0 and (key in (_TABLE_TAG, _TEMPLATE)):
-        now[TABLE_PLACES + now[TABLES]] = depth
-        now[TABLES] += 1
-        if key == _TABLE_TAG:
-            now[entry + FOSTER] = area
-            if now[AREAS] + 2 <= MOST_AREAS and now[SEGMENTS] + 4 <= MOST_SEGMENTS:
-                first = _segment_after(now, now[AREA_TABLE + 2 * area + 0])
-                second = _segment_after(now, first)
-                now[AREA_TABLE + 2 * area + 0] = _segment_after(now, second)
-                foster = now[AREAS]
-                now[AREAS] += 2
-                now[AREA_TABLE + 2 * foster + 0], now[AREA_TABLE + 2 * foster + 1] = first, 0
-                now[AREA_TABLE + 2 * (foster + 1) + 0], now[AREA_TABLE + 2 * (foster + 1) + 1] = second, 2
-                now[entry + FOSTER], now[entry + WHERE] = foster, foster + 1
+    if flags & (_MARK | _HOLDS | _HIDE):
+        if flags & _MARK:
+            now[MARKS] += 1
+        if flags & _HOLDS and foreign == 0:
+            _hold(now, key, area, depth)
+        if flags & _HIDE and now[HIDDEN] < 0:
+            now[HIDDEN] = depth
     enter_area(now, now[entry + WHERE])
-    if flags & _HIDE and now[HIDDEN] < 0:
-        now[HIDDEN] = depth
+
+
+@njit(cache=True, nogil=True)
+def _hold(now: Any, key: int, area: int, depth: int) -> None:  # pragma: no cover - compiled
+    """Note a table or template; a table gets an area of its own, and one for the text that belongs before it."""
+    entry = STACK + 6 * depth
+    now[TABLE_PLACES + now[TABLES]] = depth
+    now[TABLES] += 1
+    if key != _TABLE_TAG:
+        return
+    now[entry + FOSTER] = area
+    if now[AREAS] + 2 <= MOST_AREAS and now[SEGMENTS] + 4 <= MOST_SEGMENTS:
+        first = _segment_after(now, now[AREA_TABLE + 2 * area + 0])
+        second = _segment_after(now, first)
+        now[AREA_TABLE + 2 * area + 0] = _segment_after(now, second)
+        foster = now[AREAS]
+        now[AREAS] += 2
+        now[AREA_TABLE + 2 * foster + 0], now[AREA_TABLE + 2 * foster + 1] = first, 0
+        now[AREA_TABLE + 2 * (foster + 1) + 0], now[AREA_TABLE + 2 * (foster + 1) + 1] = second, 2
+        now[entry + FOSTER], now[entry + WHERE] = foster, foster + 1
 
 
 @njit(cache=True, nogil=True)
@@ -139,16 +147,18 @@ def _left(now: Any, at: int) -> None:  # pragma: no cover - compiled
     now[OPEN + _place(now[entry + KEY])] -= 1
     if now[entry + ROW] >= 0:
         now[ROW_TABLE + 10 * (now[entry + ROW]) + 3] = now[USED]
-    if now[entry + FLAGS] & _MARK:
-        now[MARKS] -= 1
-        if now[LINK] >= 0 and now[LINK_MARKS] > now[MARKS]:
-            end_link(now)
-    if now[entry + FOREIGN] == 0 and (now[entry + KEY] == _TABLE_TAG or now[entry + KEY] == _TEMPLATE):
-        now[TABLES] -= 1
-    if now[HIDDEN] == at:
-        now[HIDDEN] = -1
-    if now[entry + FLAGS] & _BLOCK and now[HIDDEN] < 0:
-        now[PENDING] = 2
+    flags = now[entry + FLAGS]
+    if flags & (_MARK | _HOLDS | _HIDE | _BLOCK):
+        if flags & _MARK:
+            now[MARKS] -= 1
+            if now[LINK] >= 0 and now[LINK_MARKS] > now[MARKS]:
+                end_link(now)
+        if flags & _HOLDS and now[entry + FOREIGN] == 0:
+            now[TABLES] -= 1
+        if now[HIDDEN] == at:
+            now[HIDDEN] = -1
+        if flags & _BLOCK and now[HIDDEN] < 0:
+            now[PENDING] = 2
 
 
 @njit(cache=True, nogil=True)

@@ -93,7 +93,7 @@ def read_flat(data: bytes, deepest: int = 512, seen: str = "") -> Flat:
     size = len(data)
     # A zero may become three bytes; references grow by a fifth at most.
     room = 3 * size + 64 if 0 in data else size + size // 4 + 64
-    out = np.empty(2 * room, np.uint8)
+    out = np.empty(2 * room + 64, np.uint8)
     now = html_tree.make_state(deepest, min(_MOST_ROWS, size // 3 + 8), room)
     kernel.read(np.frombuffer(data, np.uint8), _book(seen), now, out)
     used = int(now[html_tree.USED])

@@ -1,0 +1,119 @@
+"""Thirty-two bytes at a time: how far a quoted value, a run of text or a value without references goes.
+
+Each function looks at 32 bytes, all of which must be there, and gives how many of them come before the first that ends
+the run, 32 where none does. Written as vectors of LLVM, which has instructions for them on every processor.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+__all__ = ["LANES", "before_byte", "before_markup", "before_reference", "copy_lanes"]
+
+LANES = np.int64(32)
+_LANES = 32
+_BYTE, _VECTOR, _MASK = ir.IntType(8), ir.VectorType(ir.IntType(8), _LANES), ir.IntType(_LANES)
+_WIDE = ir.IntType(64)
+
+
+def _all(byte: int) -> Any:
+    return ir.Constant(_VECTOR, [byte] * _LANES)
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Give the address of an element, of an array or of a borrowed one."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(array, [at], source_etype=_BYTE), _VECTOR.as_pointer())
+
+
+def _load(context: Any, builder: Any, signature: Any, arguments: Any, shift: int = 0) -> Any:
+    at = builder.add(arguments[1], ir.Constant(_WIDE, shift)) if shift else arguments[1]
+    place = _address(context, builder, signature.args[0], arguments[0], at)
+    return builder.load(place, align=1, typ=_VECTOR)
+
+
+def _first(builder: Any, found: Any) -> Any:
+    """Give the number of the first lane that is set, or how many there are."""
+    mask = builder.zext(builder.bitcast(found, _MASK), _WIDE)
+    return builder.cttz(builder.or_(mask, ir.Constant(_WIDE, 1 << _LANES)), ir.Constant(ir.IntType(1), 1))
+
+
+def _before_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wanted = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
+        wanted = builder.shuffle_vector(wanted, wanted, zeros)
+        return _first(builder, builder.icmp_unsigned("==", _load(context, builder, signature, arguments), wanted))
+
+    return types.int64(data, types.int64, types.uint8), generate
+
+
+def _before_markup(typing: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = _load(context, builder, signature, arguments)
+        after = _load(context, builder, signature, arguments, 1)
+        # As signed numbers, all bytes beyond ASCII are below the space too.
+        found = builder.icmp_signed("<", here, _all(32))
+        for byte in (60, 38, 127):
+            found = builder.or_(found, builder.icmp_unsigned("==", here, _all(byte)))
+        spaces = [builder.icmp_unsigned("==", vector, _all(32)) for vector in (here, after)]
+        return _first(builder, builder.or_(found, builder.and_(*spaces)))
+
+    return types.int64(data, types.int64), generate
+
+
+def _before_reference(typing: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = _load(context, builder, signature, arguments)
+        found = builder.icmp_unsigned("==", here, _all(38))
+        for byte in (0, 13):
+            found = builder.or_(found, builder.icmp_unsigned("==", here, _all(byte)))
+        return _first(builder, found)
+
+    return types.int64(data, types.int64), generate
+
+
+def _copy_lanes(typing: Any, data: Any, at: Any, out: Any, used: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _address(context, builder, signature.args[2], arguments[2], arguments[3])
+        builder.store(_load(context, builder, signature, arguments), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64, out, types.int64), generate
+
+
+def _plainly(ends: Callable[[Any, int], bool]) -> Callable[..., int]:
+    return lambda data, at: next((i for i in range(_LANES) if ends(data, at + i)), _LANES)
+
+
+def _ends_text(data: Any, at: int) -> bool:
+    return not 32 <= data[at] < 127 or data[at] in (60, 38) or (data[at] == 32 and data[at + 1] == 32)
+
+
+def _copy_plainly(data: Any, at: int, out: Any, used: int) -> None:
+    out[used : used + _LANES] = data[at : at + _LANES]
+
+
+if config.DISABLE_JIT:
+    before_markup = _plainly(_ends_text)
+    before_reference = _plainly(lambda data, at: data[at] in (0, 13, 38))
+    copy_lanes = _copy_plainly
+
+    def before_byte(data: Any, at: int, byte: int) -> int:
+        """Look for a byte."""
+        return _plainly(lambda data, at: bool(data[at] == byte))(data, at)
+else:
+    before_byte = intrinsic(_before_byte)
+    """Look for a byte."""
+    before_markup = intrinsic(_before_markup)
+    """Look for what text cannot be copied with as it is: markup, references, control characters, all beyond ASCII, and
+    the first of two spaces; one byte more must be there."""
+    before_reference = intrinsic(_before_reference)
+    """Look for what the value of an attribute cannot be copied with as it is."""
+    copy_lanes = intrinsic(_copy_lanes)
+    """Copy 32 bytes, whatever is in them."""
