@@ -37,9 +37,8 @@ UNSEEN = ["script", "style", "noscript", "template"]
 
 def ours(page: bytes) -> Found:
     flat = read_flat(page)
-    title = "".join(flat.value(row, 0) for row in flat.rows(Kind.TITLE))
-    headings = [flat.words(row, 1_000) for row in flat.rows(Kind.HEADING)]
-    return title, headings, flat.pairs(Kind.LINK), flat.text
+    links = list(zip(flat.values(Kind.LINK, 0), flat.texts(Kind.LINK), strict=True))
+    return "".join(flat.values(Kind.TITLE, 0)), flat.texts(Kind.HEADING), links, flat.text
 
 
 def lexbor(page: bytes) -> Found:

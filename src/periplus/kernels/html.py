@@ -14,6 +14,7 @@ from periplus.kernels import html_tags as tags_of
 from periplus.kernels.html_book import FLAGS_OF, SLOT_HASHES, SLOT_NUMBERS, SLOTS, make_book
 from periplus.kernels.html_borrow import borrow
 from periplus.kernels.html_close import close_tag
+from periplus.kernels.html_gather import gather
 from periplus.kernels.html_open import open_tag
 from periplus.kernels.html_rows import ANYWHERE, note_element, put_title
 from periplus.kernels.html_scan import (
@@ -251,3 +252,4 @@ def warm() -> None:
     now, text = make_state(8, 8, 32), np.empty(64, np.uint8)
     read(np.frombuffer(b"<p>x", np.uint8), make_book(), now, text)
     merge(now, text, text)
+    gather(now, 0, 2, 1, 1, text, text)

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DEPTH, AREA, SEGMENT, PENDING, USED, HIDDEN, LINK, LINK_MARKS, MARKS, TABLES = range(10)
-AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS = range(10, 22)
+AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS, FIRST_VALUE = range(10, 23)
 """Places in the state, which is one array of numbers: those that stand alone come first."""
 KEY, FLAGS, WHERE, FOREIGN, ROW, FOSTER = range(6)
 """Columns of the stack."""
@@ -243,7 +243,7 @@ def make_state(deepest: int, most_rows: int, values: int) -> npt.NDArray[np.int6
     now[:STACK] = 0
     now[HIDDEN] = now[LINK] = -1
     now[AREAS] = now[SEGMENTS] = 1
-    now[VALUES] = values
+    now[VALUES] = now[FIRST_VALUE] = values
     now[MOST_ROWS] = most_rows
     now[LIMIT] = min(deepest, DEEPEST)
     now[AREA_TABLE : AREA_TABLE + 2] = 0

@@ -1,0 +1,73 @@
+"""Rows to strings: the pieces of one column one behind the other, so that Python splits once instead of slicing."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from periplus.kernels.html_borrow import borrow
+from periplus.kernels.html_tree import COLUMNS, ROW_TABLE, ROWS
+from periplus.kernels.html_vectors import LANES, copy_lanes
+
+__all__ = ["gather"]
+
+_TEXT = np.int64(2)
+
+
+@njit(cache=True, nogil=True)
+def _is_break(byte: int) -> bool:  # pragma: no cover - compiled
+    return byte == 32 or byte == 10
+
+
+@njit(cache=True, nogil=True)
+def gather(
+    now: Any, kind: int, column: int, most: int, longest: int, source: Any, out: Any
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Write a column of the first `most` rows of a kind, a zero between two; give how many, and the length.
+
+    Text comes in one line. What is longer than `longest` bytes is cut, where a character ends. A zero is in no text, as
+    the reader has made U+FFFD of each. Where `out` has not room for all, and 32 bytes more, that is -1 and the length
+    it would take.
+    """
+    count, used = _gather(borrow(now), kind, column, most, longest, borrow(source), borrow(out), len(out) - LANES)
+    return (count if used <= len(out) - LANES else np.int64(-1)), used
+
+
+@njit(cache=True, nogil=True)
+def _gather(
+    now: Any, kind: int, column: int, most: int, longest: int, source: Any, out: Any, room: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    count, used = np.int64(0), np.int64(0)
+    for row in range(now[ROWS]):
+        place = ROW_TABLE + COLUMNS * row
+        if now[place] != kind:
+            continue
+        if count >= most:
+            break
+        begin, end = now[place + column], now[place + column + 1]
+        if column == _TEXT:
+            while begin < end and _is_break(source[begin]):
+                begin += 1
+            while end > begin and _is_break(source[end - 1]):
+                end -= 1
+        if end - begin > longest:
+            end = begin + longest
+            while end > begin and source[end] >= 128 and source[end] < 192:
+                end -= 1
+        first = used + 1 if count > 0 else used
+        count += 1
+        if first + end - begin > room:
+            used = first + end - begin
+            continue
+        if first > used:
+            out[used] = 0
+        used = first
+        for at in range(begin, end, LANES):
+            copy_lanes(source, at, out, used)
+            used += LANES
+        used = first + end - begin
+        if column == _TEXT:
+            for at in range(first, used):
+                if out[at] == 10:
+                    out[at] = 32
+    return count, used
