@@ -77,7 +77,7 @@ def _choose_area(data: Any, at: int, end: int, book: Any, now: Any) -> None:  # 
         enter_area(now, area_of_top(now))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def find_key(hashed: int, book: Any) -> int:  # pragma: no cover - compiled
     """Give the number of a known element, or a negative one made of its hash."""
     slot = hashed & (SLOTS - 1)
@@ -119,7 +119,7 @@ def _read(data: Any, end: int, book: Any, now: Any, out: Any) -> None:  # pragma
     now[CHAIN + 3 * now[SEGMENT] + 1] = now[USED]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _read_text(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> int:  # pragma: no cover - compiled
     """Read text up to the next markup; give the place after it."""
     if now[HIDDEN] >= 0 or now[FRAMES]:
@@ -132,7 +132,7 @@ def _read_text(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> i
     return write_text(data, at, end, mode, book, now, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _read_end(data: Any, at: int, end: int, book: Any, now: Any) -> int:  # pragma: no cover - compiled
     """Read an end tag from its name on; give the place after it, -1 if it never ends."""
     hashed, at = read_name(data, at, end)

@@ -124,7 +124,7 @@ def _open_foreign(now: Any, key: int, kind: int, hide: int, closed: bool) -> Non
         push(now, key, flags, now[AREA], foreign, _NONE)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _foreign_of(now: Any, key: int) -> int:  # pragma: no cover - compiled
     """Give the kind of foreign content that a start tag falls into; 0 where it is HTML."""
     depth = now[DEPTH]
@@ -138,7 +138,7 @@ def _foreign_of(now: Any, key: int) -> int:  # pragma: no cover - compiled
     return MATH if kind >= TEXT_POINT else kind
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _area_of_child(now: Any, flags: int) -> int:  # pragma: no cover - compiled
     """Give the area that a new element is in: right in a table, that is the one before the table."""
     depth = now[DEPTH]
@@ -171,7 +171,7 @@ def open_tag(now: Any, key: int, flags: int, hide: int, closed: bool, row: int) 
     return _open_in_body(now, key, flags, hide, row, _area_of_child(now, flags))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _open_in_body(now: Any, key: int, flags: int, hide: int, row: int, area: int) -> int:  # pragma: no cover - compiled
     """Take a start tag where it is in HTML and in no table."""
     before = now[DEPTH]

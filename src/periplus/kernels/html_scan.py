@@ -46,12 +46,12 @@ _LESS, _GREATER = np.uint8(60), np.uint8(62)
 _NONE = np.int64(0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _is_blank(byte: int) -> bool:  # pragma: no cover - compiled
     return byte == 32 or (byte >= 9 and byte <= 13 and byte != 11)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _mix(hashed: Any, byte: Any) -> Any:  # pragma: no cover - compiled
     """Hash one byte more, ASCII letters made small."""
     if byte >= 65 and byte <= 90:
@@ -81,7 +81,7 @@ def find_byte(data: Any, at: int, end: int, byte: int) -> int:  # pragma: no cov
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def read_name(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Read the name of a tag; give its hash and the place after it."""
     hashed = _SEED
@@ -141,7 +141,7 @@ def read_attribute(
     return ATTRIBUTE if at < end else PAGE_ENDS, at, np.int64(hashed >> np.uint64(1)), begin, stop, value, value_end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def read_attributes(
     data: Any, at: int, end: int, book: Any, now: Any
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled

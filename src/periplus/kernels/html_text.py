@@ -19,7 +19,7 @@ _LESS = np.uint8(60)
 __all__ = ["begins_markup", "is_blank_run", "skip_text", "write_text"]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def begins_markup(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
     """Tell whether the '<' at `at` is more than a character."""
     if at + 1 >= end:

@@ -58,7 +58,7 @@ _TABLE_TAG = NUMBER["table"]
 _OL, _UL = (NUMBER[name] for name in ["ol", "ul"])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _place(key: int) -> int:  # pragma: no cover - compiled
     return key if key >= 0 else KNOWN + (key & 511)
 
@@ -73,7 +73,7 @@ def _segment_after(now: Any, before: int) -> int:  # pragma: no cover - compiled
     return segment
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def enter_area(now: Any, area: int) -> None:  # pragma: no cover - compiled
     """Write text to another area from here on."""
     if now[AREA] == area:
@@ -90,7 +90,7 @@ def enter_area(now: Any, area: int) -> None:  # pragma: no cover - compiled
     now[PENDING], now[AREA], now[SEGMENT] = now[AREA_TABLE + 2 * area + 1], area, segment
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def push(now: Any, key: int, flags: int, area: int, foreign: int, row: int) -> None:  # pragma: no cover - compiled
     """Open an element; what is too deep is counted only."""
     depth = now[DEPTH]
@@ -132,7 +132,7 @@ def _hold(now: Any, key: int, area: int, depth: int) -> None:  # pragma: no cove
         now[entry + FOSTER], now[entry + WHERE] = foster, foster + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def end_link(now: Any) -> None:  # pragma: no cover - compiled
     """The text of the link that is open ends here."""
     if now[LINK] >= 0:
@@ -140,7 +140,7 @@ def end_link(now: Any) -> None:  # pragma: no cover - compiled
         now[LINK] = -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _left(now: Any, at: int) -> None:  # pragma: no cover - compiled
     """Do what the end of the element at `at` brings with it."""
     entry = STACK + 6 * at
@@ -230,7 +230,7 @@ def break_out(now: Any) -> None:  # pragma: no cover - compiled
     pop_to(now, depth)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def area_of_top(now: Any) -> int:  # pragma: no cover - compiled
     """Give the area of the innermost open element."""
     depth = now[DEPTH]
