@@ -83,7 +83,8 @@ def test_the_kernel_reads_what_a_tree_gives(page: str) -> None:
     assert [" ".join(flat.words(row, 9_999).split()) for row in flat.rows(Kind.HEADING)] == expected.headings
     found = [(flat.value(row, 0), " ".join(flat.words(row, 9_999).split())) for row in flat.rows(Kind.LINK)]
     assert found == expected.links
-    assert [(target, " ".join(words.split())) for target, words in flat.pairs(Kind.LINK)] == expected.links
+    assert list(zip(flat.values(Kind.LINK, 0), flat.texts(Kind.LINK), strict=True)) == expected.links
+    assert flat.texts(Kind.HEADING) == expected.headings
     assert [flat.value(row, 0) for row in flat.rows(Kind.TITLE)] == [expected.title]
 
 

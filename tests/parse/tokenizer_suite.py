@@ -64,7 +64,7 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self.data = np.frombuffer(text.replace("\r\n", "\n").replace("\r", "\n").encode(), np.uint8)
         self.book = BOOK
-        self.now = html_tree.make_state(8, 8, 0)
+        self.now = html_tree.make_state(8, 8, 0, 4 * len(self.data))
         self.out = np.empty(4 * len(self.data) + 128, np.uint8)
         self.found: list[Token] = []
 

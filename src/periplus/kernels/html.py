@@ -15,8 +15,9 @@ from periplus.kernels.html_book import FLAGS_OF, SLOT_HASHES, SLOT_NUMBERS, SLOT
 from periplus.kernels.html_borrow import borrow
 from periplus.kernels.html_close import close_tag
 from periplus.kernels.html_gather import gather
+from periplus.kernels.html_notes import ANYWHERE, note_element
 from periplus.kernels.html_open import open_tag
-from periplus.kernels.html_rows import ANYWHERE, note_element, put_title
+from periplus.kernels.html_rows import put_title
 from periplus.kernels.html_scan import (
     end_of_bogus,
     end_of_comment,
@@ -39,6 +40,7 @@ from periplus.kernels.html_tree import (
     FRAMES,
     HIDDEN,
     MATH,
+    MOST_TRACES,
     NO_FRAMES,
     NOTED,
     PENDING,
@@ -49,6 +51,8 @@ from periplus.kernels.html_tree import (
     TABLE_PLACES,
     TABLES,
     TITLED,
+    TRACE_TABLE,
+    TRACES,
     USED,
     area_of_top,
     end_link,
@@ -60,7 +64,7 @@ from periplus.kernels.html_tree import (
 __all__ = ["find_key", "merge", "read"]
 
 _RAW, _DECODE, _SCRIPT, _HIDE, _BLOCK = tags_of.RAW, tags_of.DECODE, tags_of.SCRIPT, tags_of.HIDE, tags_of.BLOCK
-_SAYS, _ACTS = tags_of.SAYS, tags_of.ACTS
+_SAYS, _ACTS, _PARTS = tags_of.SAYS | tags_of.SHOWS, tags_of.ACTS, tags_of.PARTS
 _NOTHING, _NO_ROW = np.int64(0), np.int64(-1)
 _TABLE, _NO_FRAMES = tags_of.TABLE, tags_of.NO_FRAMES
 _TITLE, _PLAINTEXT, _FRAMESET, _NOFRAMES = (NUMBER[name] for name in ["title", "plaintext", "frameset", "noframes"])
@@ -132,20 +136,35 @@ def _read_text(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> i
     return write_text(data, at, end, mode, book, now, out)
 
 
+@njit(cache=True, nogil=True)
+def _trace(now: Any, at: int) -> None:  # pragma: no cover - compiled
+    """Note where in the text a tag is."""
+    count = now[TRACES]
+    if count < now[MOST_TRACES]:
+        place = now[TRACE_TABLE] + 2 * count
+        now[place], now[place + 1] = at, now[USED]
+        now[TRACES] = count + 1
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _read_end(data: Any, at: int, end: int, book: Any, now: Any) -> int:  # pragma: no cover - compiled
     """Read an end tag from its name on; give the place after it, -1 if it never ends."""
+    begin = at
     hashed, at = read_name(data, at, end)
     _, _, place = read_attributes(data, at, end, book, now)
     if place >= 0 and not now[FRAMES]:
         key = find_key(hashed, book)
-        close_tag(now, key, book[FLAGS_OF + key] if key >= 0 else _NOTHING)
+        flags = book[FLAGS_OF + key] if key >= 0 else _NOTHING
+        if flags & _PARTS:
+            _trace(now, begin)
+        close_tag(now, key, flags)
     return place
 
 
 @njit(cache=True, nogil=True)
 def _read_start(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> int:  # pragma: no cover - compiled
     """Read a start tag from its name on, and raw text behind it; give the place after it, -1 if it never ends."""
+    begin = at
     hashed, at = read_name(data, at, end)
     have, closed, at = read_attributes(data, at, end, book, now)
     key = find_key(hashed, book)
@@ -153,6 +172,8 @@ def _read_start(data: Any, at: int, end: int, book: Any, now: Any, out: Any) -> 
         return at
     flags = book[FLAGS_OF + key] if key >= 0 else _NOTHING
     hide, row = _NOTHING, _NO_ROW
+    if flags & _PARTS:
+        _trace(now, begin)
     if flags & _SAYS or have & ANYWHERE:
         hide, row = note_element(data, have, key, flags, book, now, out)
     if not open_tag(now, key, flags, hide, closed == 1, row) or not flags & (_NO_FRAMES | _RAW | _ACTS):
@@ -210,7 +231,8 @@ def _read_raw(
     else:
         stop = end_of_raw(data, at, end, book, key)
     if flags & _SCRIPT and now[NOTED] > 0:
-        now[ROW_TABLE + 10 * now[NOTED] - 1 + 2], now[ROW_TABLE + 10 * now[NOTED] - 1 + 3] = at, stop
+        place = ROW_TABLE + 10 * (now[NOTED] - 1)
+        now[place + 2], now[place + 3] = at, stop
         now[NOTED] = 0
     if key == _TITLE and now[TITLED] == 0 and now[HIDDEN] < 0:
         now[TITLED] = 1
@@ -226,14 +248,15 @@ def _read_raw(
 
 
 @njit(cache=True, nogil=True)
-def merge(now: Any, text: Any, out: Any) -> int:  # pragma: no cover - compiled
-    """Copy the segments of `text` in the order of the document; give the length."""
+def merge(now: Any, text: Any, out: Any, places: Any) -> int:  # pragma: no cover - compiled
+    """Copy the segments of `text` in the order of the document; give the length, and in `places` where each byte is."""
     used = 0
     pending = 0
     segment = 0
     while segment >= 0:
         for at in range(now[CHAIN + 3 * segment + 0], max(now[CHAIN + 3 * segment + 0], now[CHAIN + 3 * segment + 1])):
             byte = text[at]
+            places[at] = used
             if byte == 32 or byte == 10:
                 pending = max(pending, 1 if byte == 32 else 2)
                 continue
@@ -241,15 +264,17 @@ def merge(now: Any, text: Any, out: Any) -> int:  # pragma: no cover - compiled
                 out[used] = 32 if pending == 1 else 10
                 used += 1
             pending = 0
+            places[at] = used
             out[used] = byte
             used += 1
         segment = now[CHAIN + 3 * segment + 2]
+    places[now[USED]] = used
     return used
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    now, text = make_state(8, 8, 32), np.empty(64, np.uint8)
+    now, text = make_state(8, 8, 64, 128), np.empty(192, np.uint8)
     read(np.frombuffer(b"<p>x", np.uint8), make_book(), now, text)
-    merge(now, text, text)
+    merge(now, text, text, np.empty(192, np.int64))
     gather(now, 0, 2, 1, 1, text, text)

@@ -5,64 +5,62 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from periplus.kernels import html_tags as tags_of
-from periplus.kernels.html_book import LEVEL_OF
 from periplus.kernels.html_references import read_reference
 from periplus.kernels.html_scan import SPANS, hash_range
 from periplus.kernels.html_tags import ATTRIBUTE, NUMBER, hash_name
 from periplus.kernels.html_tree import (
+    BASE,
     COLUMNS,
-    DEPTH,
-    FOREIGN,
+    DATA,
+    END_OF_VALUES,
     HIDDEN,
+    IMAGE,
+    LANGUAGE,
     LINK,
     LINK_MARKS,
+    LINK_ROW,
     MARKS,
-    MATH,
+    META,
     MOST_ROWS,
     NOTED,
     OPEN,
+    REFERENCE,
     ROW_TABLE,
     ROWS,
-    STACK,
-    SVG,
+    TIME,
+    TITLE,
     USED,
     VALUES,
     end_link,
 )
 from periplus.kernels.html_vectors import LANES, before_reference, copy_lanes
 
-__all__ = ["note_element", "put_row", "put_title"]
+__all__ = ["first_of", "keep", "note_link", "note_other", "put_row", "put_title"]
 
-TITLE, HEADING, EMPHASIS, LINK_ROW, META, REFERENCE, IMAGE, BASE, LANGUAGE, TIME, DATA = (
-    np.int64(kind) for kind in range(11)
-)
-"""Kinds of rows."""
 NOFOLLOW, SPONSORED, UGC = np.int64(1), np.int64(2), np.int64(4)
 """Bits of the number of a link: what its rel says."""
 
-_ZERO, _FIRST, _SECOND, _THIRD = np.int64(0), np.int64(4), np.int64(6), np.int64(8)
-"""Columns of the out."""
+_ZERO = np.int64(0)
+FIRST, SECOND, THIRD = np.int64(4), np.int64(6), np.int64(8)
+"""Columns of values."""
 _NO_ROW = np.int64(-1)
+_MOST_GROWTH = np.int64(3)
+"""A zero becomes three bytes."""
 _INSIDE, _OUTSIDE = np.int64(1), np.int64(0)
-_ALT, _ARIA_HIDDEN, _ARIA_LABEL, _CONTENT, _DATETIME = (
-    ATTRIBUTE[name] for name in ["alt", "aria-hidden", "aria-label", "content", "datetime"]
+_ALT, _LAZY, _ARIA_LABEL, _CONTENT, _DATETIME = (
+    ATTRIBUTE[name] for name in ["alt", "data-src", "aria-label", "content", "datetime"]
 )
-_HIDDEN, _HREF, _HTTP_EQUIV, _ITEMPROP, _LANG, _NAME = (
-    ATTRIBUTE[name] for name in ["hidden", "href", "http-equiv", "itemprop", "lang", "name"]
+_HREF, _HTTP_EQUIV, _ITEMPROP, _LANG, _NAME = (
+    ATTRIBUTE[name] for name in ["href", "http-equiv", "itemprop", "lang", "name"]
 )
 _PROPERTY, _REL, _SRC, _TITLE_NAME, _TYPE = (ATTRIBUTE[name] for name in ["property", "rel", "src", "title", "type"])
-_BIT_HIDDEN, _BIT_ARIA_HIDDEN = np.int64(1) << _HIDDEN, np.int64(1) << _ARIA_HIDDEN
-ANYWHERE = _BIT_HIDDEN | _BIT_ARIA_HIDDEN
-"""Attributes that say something on every element."""
-_TRUE, _LD_JSON = hash_name("true"), hash_name("application/ld+json")
+_LD_JSON, _LD_JSON_SIZE = hash_name("application/ld+json"), np.int64(len("application/ld+json"))
 _NOFOLLOW, _SPONSORED, _UGC = (hash_name(name) for name in ["nofollow", "sponsored", "ugc"])
 
 _A, _AREA_TAG, _META_TAG, _LINK_TAG, _IMG, _IMAGE, _BASE_TAG = (
     NUMBER[name] for name in ["a", "area", "meta", "link", "img", "image", "base"]
 )
 _HTML, _TIME_TAG, _SCRIPT, _TEMPLATE = (NUMBER[name] for name in ["html", "time", "script", "template"])
-_IS_HEADING, _IS_EMPHASIS, _VOID, _HIDE = tags_of.HEADING, tags_of.EMPHASIS, tags_of.VOID, tags_of.HIDE
 
 
 @njit(cache=True, nogil=True)
@@ -91,6 +89,8 @@ def _copy(
     """Decode an attribute's value to the end of `out`; give its begin."""
     used = now[VALUES]
     start = used
+    if used + _MOST_GROWTH * (end - begin) > now[END_OF_VALUES]:
+        end = min(end, begin + (now[END_OF_VALUES] - used) // _MOST_GROWTH)
     while begin < end:
         if begin + LANES <= end:
             step = before_reference(data, begin)
@@ -119,7 +119,7 @@ def _copy(
 
 
 @njit(cache=True, nogil=True)
-def _keep(
+def keep(
     data: Any, have: int, attribute: int, book: Any, now: Any, out: Any, row: int, column: int
 ) -> None:  # pragma: no cover - compiled
     """Put the value of an attribute into a row, if the tag has it."""
@@ -159,14 +159,14 @@ def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True)
-def _first_of(now: Any, have: int, one: int, other: int) -> int:  # pragma: no cover - compiled
+def first_of(now: Any, have: int, one: int, other: int) -> int:  # pragma: no cover - compiled
     """Give the first of two attributes if it is there and says something, else the second."""
     told = (have >> one) & 1 and now[SPANS + 2 * one] < now[SPANS + 2 * one + 1]
     return one if told else other
 
 
 @njit(cache=True, nogil=True)
-def _note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
+def note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """A new link; its text goes on until it is closed."""
     end_link(now)
     if not (have >> _HREF) & 1 or now[HIDDEN] >= 0:
@@ -175,10 +175,10 @@ def _note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) ->
     if (have >> _REL) & 1:
         relations = _relations(data, now[SPANS + 2 * _REL], now[SPANS + 2 * _REL + 1])
     row = put_row(now, LINK_ROW, relations)
-    _keep(data, have, _HREF, book, now, out, row, _FIRST)
-    _keep(data, have, _ARIA_LABEL if (have >> _ARIA_LABEL) & 1 else _TITLE_NAME, book, now, out, row, _THIRD)
+    keep(data, have, _HREF, book, now, out, row, FIRST)
+    keep(data, have, _ARIA_LABEL if (have >> _ARIA_LABEL) & 1 else _TITLE_NAME, book, now, out, row, THIRD)
     if key == _AREA_TAG:
-        _keep(data, have, _ALT, book, now, out, row, _SECOND)
+        keep(data, have, _ALT, book, now, out, row, SECOND)
     else:
         now[LINK], now[LINK_MARKS] = row, now[MARKS]
 
@@ -188,8 +188,9 @@ def _note_image(data: Any, have: int, book: Any, now: Any, out: Any) -> None:  #
     """An image; within a link its alternative text may stand for the link's."""
     link = now[LINK]
     row = put_row(now, IMAGE, _ZERO)
-    _keep(data, have, _SRC, book, now, out, row, _FIRST)
-    _keep(data, have, _ALT, book, now, out, row, _SECOND)
+    keep(data, have, first_of(now, have, _SRC, _LAZY), book, now, out, row, FIRST)
+    keep(data, have, _ALT, book, now, out, row, SECOND)
+    keep(data, have, first_of(now, have, _ARIA_LABEL, _TITLE_NAME), book, now, out, row, THIRD)
     if link >= 0 and row >= 0 and now[ROW_TABLE + 10 * link + 6] == now[ROW_TABLE + 10 * link + 7]:
         now[ROW_TABLE + 10 * link + 6] = now[ROW_TABLE + 10 * row + 6]
         now[ROW_TABLE + 10 * link + 7] = now[ROW_TABLE + 10 * row + 7]
@@ -200,53 +201,21 @@ def _note_head(data: Any, have: int, key: int, book: Any, now: Any, out: Any) ->
     """Metadata: <meta>, <link> and <base>."""
     if key == _META_TAG:
         row = put_row(now, META, _ZERO)
-        name = _first_of(now, have, _NAME, _first_of(now, have, _PROPERTY, _ITEMPROP))
-        _keep(data, have, name, book, now, out, row, _FIRST)
-        _keep(data, have, _CONTENT, book, now, out, row, _SECOND)
-        _keep(data, have, _HTTP_EQUIV, book, now, out, row, _THIRD)
+        name = first_of(now, have, _NAME, first_of(now, have, _PROPERTY, _ITEMPROP))
+        keep(data, have, name, book, now, out, row, FIRST)
+        keep(data, have, _CONTENT, book, now, out, row, SECOND)
+        keep(data, have, _HTTP_EQUIV, book, now, out, row, THIRD)
     elif key == _LINK_TAG:
         row = put_row(now, REFERENCE, _ZERO)
-        _keep(data, have, _REL, book, now, out, row, _FIRST)
-        _keep(data, have, _HREF, book, now, out, row, _SECOND)
-        _keep(data, have, _TYPE, book, now, out, row, _THIRD)
+        keep(data, have, _REL, book, now, out, row, FIRST)
+        keep(data, have, _HREF, book, now, out, row, SECOND)
+        keep(data, have, _TYPE, book, now, out, row, THIRD)
     elif (have >> _HREF) & 1:
-        _keep(data, have, _HREF, book, now, out, put_row(now, BASE, _ZERO), _FIRST)
+        keep(data, have, _HREF, book, now, out, put_row(now, BASE, _ZERO), FIRST)
 
 
 @njit(cache=True, nogil=True)
-def _is_hidden(data: Any, have: int, now: Any) -> bool:  # pragma: no cover - compiled
-    """Tell whether an attribute takes the element out of sight."""
-    if (have >> _HIDDEN) & 1:
-        return True
-    if not (have >> _ARIA_HIDDEN) & 1:
-        return False
-    return hash_range(data, now[SPANS + 2 * _ARIA_HIDDEN], now[SPANS + 2 * _ARIA_HIDDEN + 1]) == _TRUE
-
-
-@njit(cache=True, nogil=True)
-def note_element(
-    data: Any, have: int, key: int, flags: int, book: Any, now: Any, out: Any
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Note what a start tag says; give HIDE if the element is out of sight, and the row its text belongs to, or -1."""
-    depth = now[DEPTH]
-    foreign = now[STACK + 6 * (depth - 1) + FOREIGN] if depth > 0 else _ZERO
-    if (foreign in (SVG, MATH)) and not flags & tags_of.BREAKOUT:
-        return _ZERO, _NO_ROW
-    row = _NO_ROW
-    if flags & tags_of.SAYS:
-        if flags & (_IS_HEADING | _IS_EMPHASIS):
-            if now[HIDDEN] < 0:
-                row = put_row(now, HEADING if flags & _IS_HEADING else EMPHASIS, book[LEVEL_OF + key])
-        elif key in (_A, _AREA_TAG):
-            _note_link(data, have, key, book, now, out)
-        elif _note_other(data, have, key, book, now, out):
-            return _ZERO, _NO_ROW
-    hidden = have & (_BIT_HIDDEN | _BIT_ARIA_HIDDEN) and not flags & _VOID and _is_hidden(data, have, now)
-    return _HIDE if hidden else _ZERO, row
-
-
-@njit(cache=True, nogil=True)
-def _note_other(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> bool:  # pragma: no cover - compiled
+def note_other(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> bool:  # pragma: no cover - compiled
     """Note metadata, an image or a date; tell whether that is all there is to the tag."""
     if key in (_META_TAG, _LINK_TAG, _BASE_TAG):
         if now[OPEN + _TEMPLATE] == 0:
@@ -255,12 +224,13 @@ def _note_other(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -
         if now[HIDDEN] < 0:
             _note_image(data, have, book, now, out)
     elif key == _HTML:
-        _keep(data, have, _LANG, book, now, out, put_row(now, LANGUAGE, _ZERO), _FIRST)
+        keep(data, have, _LANG, book, now, out, put_row(now, LANGUAGE, _ZERO), FIRST)
     elif key == _TIME_TAG:
         if (have >> _DATETIME) & 1 and now[HIDDEN] < 0:
-            _keep(data, have, _DATETIME, book, now, out, put_row(now, TIME, _ZERO), _FIRST)
+            keep(data, have, _DATETIME, book, now, out, put_row(now, TIME, _ZERO), FIRST)
         return False
     elif key == _SCRIPT and (have >> _TYPE) & 1:
-        if hash_range(data, now[SPANS + 2 * _TYPE], now[SPANS + 2 * _TYPE + 1]) == _LD_JSON:
+        begin, end = now[SPANS + 2 * _TYPE], now[SPANS + 2 * _TYPE + 1]
+        if hash_range(data, begin, min(end, begin + _LD_JSON_SIZE)) == _LD_JSON:
             now[NOTED] = put_row(now, DATA, _ZERO) + 1
     return True

@@ -44,6 +44,8 @@ HOLDS = np.int64(1 << 21)
 """Is kept in the list of tables."""
 SAYS = np.int64(1 << 22)
 """Its start tag says something beyond the text."""
+SHOWS = np.int64(1 << 24)
+"""Its start tag is about media, a figure or a table."""
 PARTS = np.int64(1 << 23)
 """Parts blocks of text for whoever looks for the main content."""
 
@@ -84,6 +86,7 @@ _LISTS: dict[np.int64, str] = {
     ACTS: "html head body frameset form li dd dt option optgroup a nobr button select input textarea keygen svg math",
     HOLDS: "table template",
     SAYS: "a area meta link base img image html time script body h1 h2 h3 h4 h5 h6 b strong em i mark dfn",
+    SHOWS: "video audio source track embed object figure figcaption table",
     PARTS: "div section center fieldset dl ul ol menu table tbody thead tfoot details dialog figure address hgroup tr "
     "html head body nav aside footer header article main form p blockquote pre dd summary h1 h2 h3 h4 h5 h6 li dt td "
     "th caption legend figcaption br hr script style textarea title iframe noscript svg math template select object "
@@ -98,7 +101,7 @@ NUMBER = {name: np.int64(number) for number, name in enumerate(NAMES)}
 
 _ATTRIBUTES = (
     "href rel src alt title aria-label content name property itemprop http-equiv type lang datetime hidden aria-hidden "
-    "style class data-src poster label data"
+    "style class data-src poster label data itemscope"
 )
 ATTRIBUTE = {name: np.int64(number) for number, name in enumerate(_ATTRIBUTES.split())}
 """The number of each known attribute."""

@@ -29,7 +29,16 @@ __all__ = [
 
 DEPTH, AREA, SEGMENT, PENDING, USED, HIDDEN, LINK, LINK_MARKS, MARKS, TABLES = range(10)
 AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS, FIRST_VALUE = range(10, 23)
-"""Places in the state, which is one array of numbers: those that stand alone come first."""
+TRACES, TRACE_TABLE, MOST_TRACES, END_OF_VALUES = range(23, 27)
+"""Places in the state, which is one array of numbers: those that stand alone come first. Traces are where in the page a
+tag is that parts blocks, and where in the text that is; they are kept behind the rows."""
+TITLE, HEADING, EMPHASIS, LINK_ROW, META, REFERENCE, IMAGE, BASE, LANGUAGE, TIME, DATA = (
+    np.int64(kind) for kind in range(11)
+)
+MEDIA, FIGURE, CAPTION, TABLE_ROW, PROPERTY, STYLE = (np.int64(kind) for kind in range(11, 17))
+"""Kinds of rows."""
+ALSO = 8
+"""Column of rows without a third value: one more than the number of another row for the same element."""
 KEY, FLAGS, WHERE, FOREIGN, ROW, FOSTER = range(6)
 """Columns of the stack."""
 SVG, MATH, HTML_POINT, TEXT_POINT, ANNOTATION = (np.int64(kind) for kind in range(1, 6))
@@ -140,13 +149,24 @@ def end_link(now: Any) -> None:  # pragma: no cover - compiled
         now[LINK] = -1
 
 
+@njit(cache=True, nogil=True)
+def _end_rows(now: Any, row: int) -> None:  # pragma: no cover - compiled
+    """The text of a row ends here, and that of other rows for the same element, of which each leads to the next."""
+    while row >= 0:
+        place = ROW_TABLE + 10 * row
+        now[place + 3] = now[USED]
+        if now[place] == FIGURE:
+            now[place + 1] = now[ROWS]
+        row = now[place + ALSO] - 1
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _left(now: Any, at: int) -> None:  # pragma: no cover - compiled
     """Do what the end of the element at `at` brings with it."""
     entry = STACK + 6 * at
     now[OPEN + _place(now[entry + KEY])] -= 1
     if now[entry + ROW] >= 0:
-        now[ROW_TABLE + 10 * (now[entry + ROW]) + 3] = now[USED]
+        _end_rows(now, now[entry + ROW])
     flags = now[entry + FLAGS]
     if flags & (_MARK | _HOLDS | _HIDE | _BLOCK):
         if flags & _MARK:
@@ -237,13 +257,18 @@ def area_of_top(now: Any) -> int:  # pragma: no cover - compiled
     return now[STACK + 6 * (depth - 1) + WHERE] if depth > 0 else 0
 
 
-def make_state(deepest: int, most_rows: int, values: int) -> npt.NDArray[np.int64]:
+def make_state(
+    deepest: int, most_rows: int, values: int, end_of_values: int, most_traces: int = 0
+) -> npt.NDArray[np.int64]:
     """Make the state for reading one page; `values` is where values begin in the output."""
-    now = np.empty(ROW_TABLE + COLUMNS * most_rows, np.int64)
+    traces = ROW_TABLE + COLUMNS * most_rows
+    now = np.empty(traces + 2 * most_traces, np.int64)
     now[:STACK] = 0
+    now[TRACE_TABLE], now[MOST_TRACES] = traces, most_traces
     now[HIDDEN] = now[LINK] = -1
     now[AREAS] = now[SEGMENTS] = 1
     now[VALUES] = now[FIRST_VALUE] = values
+    now[END_OF_VALUES] = end_of_values
     now[MOST_ROWS] = most_rows
     now[LIMIT] = min(deepest, DEEPEST)
     now[AREA_TABLE : AREA_TABLE + 2] = 0

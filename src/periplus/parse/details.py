@@ -1,29 +1,22 @@
 """What a page states in a form for machines: OpenGraph, JSON-LD, microdata and infobox tables as facts, and its media.
 
-One sweep over a few tags of the decoded markup, whichever reader has read the text.
+All of it is in the rows that the kernel has left; only a few tables are looked at as markup.
 """
 
-import html
 import re
 from typing import Any, Final
 
 import msgspec
 
 from periplus.parse.feeds import rough_text
+from periplus.parse.flat import Flat, Kind
 from periplus.parse.links import absolute
+from periplus.parse.media import read_media
 from periplus.parse.tidy import iso_date, one_line
 from periplus.records import Media
 
 __all__ = ["Details", "read_details"]
 
-_TAG: Final = re.compile(
-    r"<(meta|img|video|audio|source|track|/?figure|figcaption|script|table|h[1-6]|object|embed)\b([^<>]{0,4000})>",
-    re.IGNORECASE,
-)
-_ATTRIBUTE: Final = re.compile(
-    r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s\"'>]{1,2000}))"
-)
-_PROPERTY: Final = re.compile(r"<(\w{1,12})\s([^<>]{1,4000})>([^<]{0,300})")
 _ROW: Final = re.compile(
     r"<th\b[^<>]{0,500}>(.{1,1000}?)</th>.{0,40}?<td\b[^<>]{0,500}>(.{1,3000}?)</td>", re.DOTALL | re.I
 )
@@ -56,7 +49,11 @@ _PERSONS: Final = (
     "offers",
     "location",
 )
-_MOST_TAGS: Final = 5_000
+_MOST_META: Final = 1_000
+_MOST_SCRIPTS: Final = 8
+_MOST_TABLES: Final = 1_000
+_MOST_BOXES: Final = 4
+_MOST_PROPERTIES: Final = 500
 _MOST_FACTS: Final = 60
 _MOST_MEDIA: Final = 100
 _LONGEST_FACT: Final = 300
@@ -78,7 +75,7 @@ class Details:
 
     def state(self, key: str, value: str) -> None:
         """Keep a fact."""
-        value = one_line(html.unescape(value[: 4 * _LONGEST_FACT]), _LONGEST_FACT)
+        value = one_line(value, _LONGEST_FACT)
         if value and len(self.facts) < _MOST_FACTS:
             self.facts[(one_line(key, 60), value)] = None
 
@@ -86,121 +83,48 @@ class Details:
         """Keep an image, a sound, a film or a text track."""
         if not reference or reference.startswith("data:") or len(self.media) >= _MOST_MEDIA:
             return
-        url = absolute(html.unescape(reference), self._base)
+        url = absolute(reference, self._base)
         known = self.media.get(url)
         if url and (known is None or len(known.text) < len(text)):
             self.media[url] = Media(url, kind, text)
 
 
-def read_details(markup: str, base: str) -> Details:
-    """Read facts and media out of a page's markup, in linear time."""
+def read_details(flat: Flat, base: str) -> Details:
+    """Read facts and media out of a page, in linear time."""
     details = Details(base)
-    sweep = _Sweep(markup, details)
-    for number, found in enumerate(_TAG.finditer(markup)):
-        if number >= _MOST_TAGS:
-            break
-        sweep.take(found)
-    if "itemprop" in markup:
-        _read_microdata(markup, details)
+    _read_meta(flat, details)
+    for row in flat.rows(Kind.DATA, _MOST_SCRIPTS):
+        _read_linked_data(flat.data[row[2] : min(row[3], row[2] + _LONGEST_SCRIPT)], details)
+    _read_tables(flat, details)
+    _read_microdata(flat, details)
+    read_media(flat, details.show)
     return details
 
 
-def _attributes(raw: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(raw):
-        found.setdefault(name.lower(), double or single or bare)
-    return found
-
-
-class _Sweep:
-    """Where in the page we are: in which figure, under which heading, in which film."""
-
-    def __init__(self, markup: str, details: Details) -> None:
-        self._markup = markup
-        self._details = details
-        self._figure: list[tuple[str, str, str]] | None = None
-        self._heading = ""
-        self._player = ("", "")
-        self._scripts = self._tables = 0
-
-    def take(self, found: re.Match[str]) -> None:
-        """Take note of one tag."""
-        tag, raw = found[1].lower(), found[2]
-        if tag == "meta":
-            self._meta(_attributes(raw))
-        elif tag in {"img", "video", "audio", "source", "track", "embed", "object"}:
-            self._show(tag, _attributes(raw))
-        elif tag == "figure":
-            self._figure = []
-        elif tag == "/figure":
-            self._figure = None
-        elif tag == "figcaption":
-            self._caption(found.end())
-        elif tag == "script":
-            self._script(raw, found.end())
-        elif tag == "table":
-            self._table(raw, found.end())
-        else:
-            self._heading = rough_text(self._markup[found.end() : found.end() + 300].partition("</")[0], 200)
-
-    def _meta(self, attributes: dict[str, str]) -> None:
-        name = (attributes.get("property") or attributes.get("name") or "").lower()
-        content = attributes.get("content", "")
+def _read_meta(flat: Flat, details: Details) -> None:
+    """Read OpenGraph and the author."""
+    names, contents = (flat.values(Kind.META, number, _MOST_META) for number in range(2))
+    for name, content in zip(map(str.lower, names), contents, strict=True):
         if name in _MEDIA_META:
-            self._details.show(content, _MEDIA_META[name], "")
+            details.show(content, _MEDIA_META[name], "")
         elif name in _AUTHORS and not content.startswith("http"):
-            self._details.author = self._details.author or one_line(html.unescape(content), 200)
+            details.author = details.author or one_line(content, 200)
         elif name.startswith(_GRAPH):
-            self._details.state(name, content)
+            details.state(name, content)
 
-    def _show(self, tag: str, attributes: dict[str, str]) -> None:
-        source = attributes.get("src") or attributes.get("data-src") or attributes.get("data") or ""
-        words = next((attributes[key] for key in ("alt", "aria-label", "title", "label") if attributes.get(key)), "")
-        text = one_line(html.unescape(words), 300)
-        if tag in {"video", "audio"}:
-            self._player = (tag, text or self._heading)
-            self._add(source, tag, text or self._heading)
-            self._add(attributes.get("poster", ""), "image", text)
-        elif tag == "source" and self._player[0]:
-            self._add(source, self._player[0], text or self._player[1])
-        elif tag == "track":
-            self._add(source, "track", text or self._player[1])
-        elif tag == "img" and (text or self._figure is not None):
-            self._add(source, "image", text)
-        elif tag in {"embed", "object"} and attributes.get("type", "").startswith(("video/", "audio/")):
-            self._add(source, attributes["type"][:5], text or self._heading)
 
-    def _add(self, source: str, kind: str, text: str) -> None:
-        if self._figure is not None and source:
-            self._figure.append((source, kind, text))
-        self._details.show(source, kind, text)
-
-    def _caption(self, place: int) -> None:
-        """Give what stands in a figure its caption, beside its own words."""
-        piece = self._markup[place : place + 2_000].partition("</figcaption")[0]
-        caption = rough_text(piece, 300)
-        for source, kind, text in self._figure or ():
-            self._details.show(source, kind, one_line(f"{text}. {caption}" if text else caption, 300))
-
-    def _script(self, raw: str, place: int) -> None:
-        if "ld+json" not in raw or self._scripts >= 8:
-            return
-        self._scripts += 1
-        end = self._markup.find("</script", place, place + _LONGEST_SCRIPT)
-        if end > 0:
-            _read_linked_data(self._markup[place:end], self._details)
-
-    def _table(self, raw: str, place: int) -> None:
-        if self._tables >= 4 or not _BOX.search(raw):
-            return
-        self._tables += 1
-        end = self._markup.find("</table", place, place + _LONGEST_TABLE)
-        for row in self._markup[place : max(place, end)].split("<tr")[:200]:
+def _read_tables(flat: Flat, details: Details) -> None:
+    """Read tables that are called infobox or the like."""
+    classes = flat.values(Kind.TABLE, 0, _MOST_TABLES)
+    boxes = [place for place, name in zip(flat.numbers(Kind.TABLE, _MOST_TABLES), classes, strict=True) if _BOX.search(name)]
+    for place in boxes[:_MOST_BOXES]:
+        end = flat.data.find(b"</table", place, place + _LONGEST_TABLE)
+        for row in flat.data[place : max(place, end)].decode("utf-8", "ignore").split("<tr")[:200]:
             if found := _ROW.search(row[:5_000]):
-                self._details.state(rough_text(found[1], 60).rstrip(":"), rough_text(found[2], _LONGEST_FACT))
+                details.state(rough_text(found[1], 60).rstrip(":"), rough_text(found[2], _LONGEST_FACT))
 
 
-def _read_linked_data(text: str, details: Details) -> None:
+def _read_linked_data(text: bytes, details: Details) -> None:
     try:
         document = msgspec.json.decode(text.strip())
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -234,20 +158,15 @@ def _several(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _read_microdata(markup: str, details: Details) -> None:
-    """Read the values of itemprop attributes: of `content` or `datetime`, or the text that follows."""
-    for number, found in enumerate(_PROPERTY.finditer(markup)):
-        if number >= 20_000 or len(details.facts) >= _MOST_FACTS:
-            break
-        if "itemprop" not in found[2]:
-            continue
-        attributes = _attributes(found[2])
-        name = attributes.get("itemprop", "")
-        value = attributes.get("content") or attributes.get("datetime") or found[3]
-        if name == "articleBody" or not value.strip():
+def _read_microdata(flat: Flat, details: Details) -> None:
+    """Read the values of itemprop attributes: of `content` or `datetime`, or the text of the element."""
+    for row in flat.rows(Kind.PROPERTY, _MOST_PROPERTIES):
+        name = flat.value(row, 0).strip()
+        value = flat.value(row, 1) or flat.words(row, _LONGEST_FACT)
+        if name == "articleBody" or not value.strip() or (row[1] and name not in _PERSONS):
             continue
         details.state(name, value)
         if name == "datePublished":
             details.published = details.published or iso_date(value)
         elif name in {"author", "creator"}:
-            details.author = details.author or one_line(html.unescape(value), 200)
+            details.author = details.author or one_line(value, 200)

@@ -8,7 +8,7 @@ import msgspec
 
 from periplus.parse.archive import Archive
 from periplus.parse.head import Head
-from periplus.parse.html import read_html
+from periplus.parse.html import read_markup
 from periplus.parse.tidy import iso_date, one_line, two_letters
 from periplus.parse.xmlwalk import walk
 from periplus.records import Fetched, Link, Page
@@ -101,7 +101,7 @@ def _read_chapters(
         data = archive.read(posixpath.normpath(posixpath.join(folder, unquote(name))))
         if not data:
             continue
-        chapter = read_html(msgspec.structs.replace(fetched, headers=(), body=data), settings)
+        chapter, _ = read_markup(msgspec.structs.replace(fetched, headers=(), body=data), settings)
         chapters.append(chapter)
         length += len(chapter.text)
         if length > settings.max_text:

@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from itertools import islice
 from typing import Final
 
-from periplus.parse.feeds import rough_text
+from periplus.parse.flat import Flat, Kind
 from periplus.records import Flag, Link
 from periplus.url import registered_domain
 
-__all__ = ["Warnings", "find_flags"]
+__all__ = ["Evidence", "Warnings", "find_flags"]
 
 _LOOK: Final = 12_000
 _EXPLICIT: Final = """
@@ -18,21 +17,11 @@ camgirl camgirls gangbang bukkake creampie handjob deepthroat fucking fucked pus
 sexfilme sexcam sexcams порно
 """
 _ADULT_WORDS: Final = frozenset(_EXPLICIT.split())
-_RATED: Final = re.compile(
-    r"<meta[^<>]{0,200}(?:rta-5042-1996-1400-1577-rta|name\s{0,2}=\s{0,2}[\"']?rating[\"']?[^<>]{0,60}"
-    r"content\s{0,2}=\s{0,2}[\"']?(?:adult|mature|restricted))",
-    re.IGNORECASE,
-)
-_KEYWORDS: Final = re.compile(
-    r"<meta[^<>]{0,200}name\s{0,2}=\s{0,2}[\"']?keywords[\"']?[^<>]{0,60}content\s{0,2}=\s{0,2}[\"']([^\"'<>]{0,20000})",
-    re.IGNORECASE,
-)
+_RATED: Final = ("adult", "mature", "restricted", "rta-5042-1996-1400-1577-rta")
 _UNSEEN: Final = re.compile(
     r"display:\s?none|visibility:\s?hidden|font-size:\s?0(?:px|pt|em)?\s?(?:;|\Z)|text-indent:\s?-\d{3,6}|left:\s?-\d{3,6}|"
-    r"opacity:\s?0\s?[;\"']"
+    r"opacity:\s?0\s?(?:;|\Z)"
 )
-_STYLED: Final = re.compile(r"style=[\"']([^\"'<>]{0,500})")
-_OPENING: Final = re.compile(r"<(\w{1,12})\s[^<>]*\Z")
 _LOCKED: Final = (
     "subscribe to continue",
     "subscribe to keep reading",
@@ -50,14 +39,22 @@ _LOCKED: Final = (
     "会員限定",
     "有料会員",
 )
-_WALL: Final = re.compile(r"(?:class|id)\s?=\s?[\"'][^\"'<>]{0,200}\b(?:paywall|pay-wall|subscriber-wall|regwall)")
+_WALL: Final = re.compile(
+    rb"(?:class|id)\s?=\s?[\"'][^\"'<>]{0,200}\b(?:paywall|pay-wall|subscriber-wall|regwall)", re.IGNORECASE
+)
+_WALLS: Final = (b"paywall", b"pay-wall", b"subscriber-wall", b"regwall")
 _SCRIPTED: Final = re.compile(r"<div[^<>]{0,200}id\s?=\s?[\"']?(?:root|app|__next|__nuxt|main-app|svelte|q-app)\b")
 _NEEDS: Final = re.compile(
     r"(?:enable|requires?|need|activate|activer|aktivieren) .{0,30}javascript|javascript .{0,40}(?:enable|required)"
 )
 _WORD: Final = re.compile(r"\w{3,30}")
+_BETWEEN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+"""What parts words in ASCII."""
 
+_MOST_META: Final = 1_000
 _MOST_STYLES: Final = 500
+_LONGEST_HIDDEN: Final = 20_000
+_MOST_MARKUP: Final = 1 << 20
 _LITTLE_TEXT: Final = 250
 _SHORT_TEXT: Final = 4_000
 _MANY_WORDS: Final = 120
@@ -82,26 +79,46 @@ class Warnings:
             self.reasons.append(reason)
 
 
+class Evidence:
+    """What the flags of an HTML page are raised by, beside its text."""
+
+    def __init__(self, flat: Flat, free: bool) -> None:
+        self.flat = flat
+        self.free = free
+        """Whether the page does not say that it must be paid for."""
+        names, contents = (flat.values(Kind.META, number, _MOST_META) for number in range(2))
+        self.meta = {name.lower(): content for name, content in zip(names, contents, strict=True)}
+
+
 def find_flags(
-    title: str, text: str, links: tuple[Link, ...], own_domain: str, markup: str = "", free: bool = True
+    title: str, text: str, links: tuple[Link, ...], own_domain: str, evidence: Evidence | None = None
 ) -> Warnings:
     """Look at what a page shows and, for HTML, at its markup."""
     warnings = Warnings()
-    lowered = markup.lower()
-    words = _WORD.findall(text[:_LOOK].lower())
-    _look_for_adult(title, words, lowered[:_LOOK], warnings)
-    _look_for_stuffing(words, lowered[:_LOOK], warnings)
+    words = _words(text[:_LOOK].lower())
+    meta = evidence.meta if evidence else {}
+    _look_for_adult(title, words, meta.get("rating", "").strip().lower(), warnings)
+    _look_for_stuffing(words, meta.get("keywords", ""), warnings)
     _look_for_farm(text, links, own_domain, warnings)
-    if markup:
-        _look_for_hidden(text, lowered, warnings)
-        _look_for_wall(text, lowered, free, warnings)
-        _look_for_scripts(text, lowered, warnings)
+    if evidence:
+        _look_for_hidden(text, evidence.flat, warnings)
+        _look_for_wall(text, evidence.flat.data, evidence.free, warnings)
+        _look_for_scripts(text, evidence.flat.data, warnings)
     return warnings
 
 
-def _look_for_adult(title: str, words: list[str], head: str, warnings: Warnings) -> None:
-    if "rating" in head and _RATED.search(head):
+def _words(text: str) -> list[str]:
+    """Split text into words of three letters and more."""
+    if not text.isascii():
+        return _WORD.findall(text)
+    return [word for word in text.translate(_BETWEEN).split() if len(word) > 2]
+
+
+def _look_for_adult(title: str, words: list[str], rating: str, warnings: Warnings) -> None:
+    if rating.startswith(_RATED):
         warnings.warn(Flag.ADULT, "adult: rated so by the page itself")
+        return
+    if _ADULT_WORDS.isdisjoint(words):
         return
     found = [word for word in words if word in _ADULT_WORDS]
     titled = not _ADULT_WORDS.isdisjoint(_WORD.findall(title.lower()))
@@ -109,20 +126,19 @@ def _look_for_adult(title: str, words: list[str], head: str, warnings: Warnings)
         warnings.warn(Flag.ADULT, f"adult: {len(found)} explicit words")
 
 
-def _look_for_stuffing(words: list[str], head: str, warnings: Warnings) -> None:
-    keywords = _KEYWORDS.search(head) if "keywords" in head else None
-    if keywords and keywords[1].count(",") > _MOST_KEYWORDS:
-        warnings.warn(Flag.STUFFED, f"stuffed: {keywords[1].count(',') + 1} keywords in the head")
+def _look_for_stuffing(words: list[str], keywords: str, warnings: Warnings) -> None:
+    if keywords.count(",") > _MOST_KEYWORDS:
+        warnings.warn(Flag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
+        return
+    if len(words) < _MANY_WORDS:
         return
     # Short words are grammar in most languages; they are common on every page.
-    longer = [word for word in words if len(word) > 4]
-    if len(words) < _MANY_WORDS or not longer:
+    counts = {word: count for word, count in Counter(words).items() if count > _PHRASE_SHARE * len(words) and len(word) > 4}
+    if not counts:
         return
-    word, count = Counter(longer).most_common(1)[0]
+    word, count = max(counts.items(), key=lambda pair: pair[1])
     if count > _WORD_SHARE * len(words):
         warnings.warn(Flag.STUFFED, f"stuffed: '{word}' is {count / len(words):.0%} of all words")
-        return
-    if count <= _PHRASE_SHARE * len(words):
         return
     phrase, times = Counter(zip(words, words[1:], words[2:], strict=False)).most_common(1)[0]
     if times >= 10 and times > _PHRASE_SHARE * len(words):
@@ -141,42 +157,40 @@ def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings
         warnings.warn(Flag.LINK_FARM, f"link farm: links to {len(domains)} domains, and hardly any other text")
 
 
-def _look_for_hidden(text: str, markup: str, warnings: Warnings) -> None:
+def _look_for_hidden(text: str, flat: Flat, warnings: Warnings) -> None:
     """Measure text in elements that a style keeps out of sight; a menu that opens is no offence."""
     hidden, links = 0, 0
-    for found in islice(_STYLED.finditer(markup) if "style=" in markup else (), _MOST_STYLES):
-        trick = _UNSEEN.search(found[1])
-        before = markup[max(0, found.start() - 600) : found.start()] if trick else ""
-        opening = _OPENING.search(before, max(0, before.rfind("<")))
-        if trick is None or opening is None:
+    for row in flat.rows(Kind.STYLE, _MOST_STYLES):
+        trick = _UNSEEN.search(flat.value(row, 0)[:1_000].lower())
+        if trick is None:
             continue
-        place = markup.find(">", found.end()) + 1
-        piece = markup[place : place + 20_000].partition(f"</{opening[1]}")[0]
-        length = len(rough_text(piece, 20_000))
-        sly = not trick[0].startswith(("display", "visibility"))
-        hidden += length if sly else length // 3
-        links += piece.count("<a ")
+        length = len(flat.words(row, _LONGEST_HIDDEN))
+        hidden += length // 3 if trick[0].startswith(("display", "visibility")) else length
+        links += flat.count_within(Kind.LINK, row)
         if hidden > len(text):
             break
     if hidden >= 300 and hidden > 0.3 * len(text):
         warnings.warn(Flag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 
 
-def _look_for_wall(text: str, markup: str, free: bool, warnings: Warnings) -> None:
-    is_short = len(text) < _SHORT_TEXT
-    lowered = text.lower() if is_short or "wall" in markup else ""
-    phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "") if lowered else ""
+def _look_for_wall(text: str, markup: bytes, free: bool, warnings: Warnings) -> None:
     if not free:
         warnings.warn(Flag.PAYWALL, "paywall: the page says it is not free")
-    elif phrase and (is_short or _WALL.search(markup)):
+        return
+    is_short = len(text) < _SHORT_TEXT
+    walled = any(word in markup for word in _WALLS) and _WALL.search(markup) is not None
+    lowered = text.lower() if is_short or walled else ""
+    phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "") if lowered else ""
+    if phrase:
         warnings.warn(Flag.PAYWALL, f"paywall: '{phrase}'")
-    elif is_short and "paywall" in markup and _WALL.search(markup):
+    elif is_short and walled:
         warnings.warn(Flag.PAYWALL, "paywall: an element is called so")
 
 
-def _look_for_scripts(text: str, markup: str, warnings: Warnings) -> None:
-    scripts = markup.count("<script") if len(text) < _LITTLE_TEXT else 0
-    if not scripts:
+def _look_for_scripts(text: str, markup: bytes, warnings: Warnings) -> None:
+    if len(text) >= _LITTLE_TEXT:
         return
-    if _SCRIPTED.search(markup) or _NEEDS.search(markup) or (len(text) < 40 and scripts >= 2):
+    lowered = markup[:_MOST_MARKUP].decode("utf-8", "ignore").lower()
+    scripts = lowered.count("<script")
+    if scripts and (_SCRIPTED.search(lowered) or _NEEDS.search(lowered) or (len(text) < 40 and scripts >= 2)):
         warnings.warn(Flag.SCRIPT_ONLY, f"script-only: {len(text)} characters without running scripts")

@@ -7,11 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.kernels import html as kernel
-from periplus.kernels import html_book, html_gather, html_rows, html_tree
+from periplus.kernels import html_book, html_extras, html_gather, html_rows, html_tree
 
 __all__ = ["Flat", "Kind", "read_flat"]
 
 _MOST_ROWS: Final = 65_536
+_MOST_TRACES: Final = 262_144
+_SPACE: Final = 32
 _ENDLESS: Final = 1 << 40
 _LONGEST_TEXT: Final = 4_096
 _MARGIN: Final = 64
@@ -24,24 +26,46 @@ Bytes = npt.NDArray[np.uint8]
 class Kind:
     """Kinds of rows, each with what its three values are."""
 
-    TITLE = int(html_rows.TITLE)
+    TITLE = int(html_tree.TITLE)
     """The title."""
-    HEADING = int(html_rows.HEADING)
+    HEADING = int(html_tree.HEADING)
     """Number: its level."""
-    EMPHASIS = int(html_rows.EMPHASIS)
-    LINK = int(html_rows.LINK_ROW)
+    EMPHASIS = int(html_tree.EMPHASIS)
+    LINK = int(html_tree.LINK_ROW)
     """Target, alternative text of an image in it, label. Number: what rel says."""
-    META = int(html_rows.META)
+    META = int(html_tree.META)
     """Name, content, http-equiv."""
-    REFERENCE = int(html_rows.REFERENCE)
+    REFERENCE = int(html_tree.REFERENCE)
     """<link>: rel, target, type."""
-    IMAGE = int(html_rows.IMAGE)
+    IMAGE = int(html_tree.IMAGE)
     """Source, alternative text."""
-    BASE = int(html_rows.BASE)
-    LANGUAGE = int(html_rows.LANGUAGE)
-    TIME = int(html_rows.TIME)
-    DATA = int(html_rows.DATA)
+    BASE = int(html_tree.BASE)
+    LANGUAGE = int(html_tree.LANGUAGE)
+    TIME = int(html_tree.TIME)
+    DATA = int(html_tree.DATA)
     """JSON-LD; begin and end are places in the page itself."""
+    MEDIA = int(html_tree.MEDIA)
+    """Source, words about it, poster or type. Number: AUDIO, VIDEO and so on."""
+    FIGURE = int(html_tree.FIGURE)
+    """Number: that of the first row that is not in it any more."""
+    CAPTION = int(html_tree.CAPTION)
+    TABLE = int(html_tree.TABLE_ROW)
+    """A table with a class, which is its value. Number: a place in its start tag."""
+    PROPERTY = int(html_tree.PROPERTY)
+    """Microdata: name, content or date. Number: whether it is an item of its own."""
+    STYLE = int(html_tree.STYLE)
+    """The style of an element, where it may hide it."""
+
+    AUDIO, VIDEO, SOURCE, TRACK, EMBED = (
+        int(kind)
+        for kind in (
+            html_extras.AUDIO,
+            html_extras.VIDEO,
+            html_extras.SOURCE,
+            html_extras.TRACK,
+            html_extras.EMBED,
+        )
+    )
     NOFOLLOW = int(html_rows.NOFOLLOW)
     """A bit of a link's number."""
 
@@ -59,12 +83,36 @@ class Flat:
     @cached_property
     def text(self) -> str:
         """The visible text, blocks parted by newlines, in the order of the document."""
+        return str(self._ordered[0].data, "utf-8", "replace")
+
+    @cached_property
+    def _ordered(self) -> tuple[Bytes, Table | None]:
+        """Give the text in the order of the document, and where each of its bytes went if that is another."""
         used = int(self._now[html_tree.USED])
-        raw = self._out[:used]
-        if self._now[html_tree.FOSTERED] and used:
-            merged = np.empty(used, np.uint8)
-            raw = merged[: kernel.merge(self._now, self._out, merged)]
-        return str(raw.data, "utf-8", "replace").strip()
+        if not (self._now[html_tree.FOSTERED] and used):
+            return self._out[:used], None
+        merged, places = np.empty(used, np.uint8), np.empty(used + 1, np.int64)
+        return merged[: kernel.merge(self._now, self._out, merged, places)], places
+
+    def stretches(self, begin: Table, end: Table) -> tuple[Table, Table]:
+        """Give where in `text` stretches of the page are that begin behind tags that part blocks, and end before."""
+        count, first = int(self._now[html_tree.TRACES]), int(self._now[html_tree.TRACE_TABLE])
+        traces = self._now[first : first + 2 * count].reshape(-1, 2)
+        used = np.concatenate(([0], traces[:, 1], self._now[html_tree.USED :][:1]))
+        starts = used[np.searchsorted(traces[:, 0], begin)]
+        ends = used[np.searchsorted(traces[:, 0], end) + 1]
+        if count == int(self._now[html_tree.MOST_TRACES]):
+            ends = np.where(begin > traces[-1, 0], starts, ends)
+        text, places = self._ordered
+        # What is written first in a block is the break before it.
+        size = int(self._now[html_tree.USED])
+        starts = starts + ((starts < ends) & (self._out[np.minimum(starts, max(0, size - 1))] <= _SPACE))
+        if places is not None:
+            starts, ends = places[starts], places[ends]
+        if text.max(initial=0) >= 0x80:
+            inner = np.flatnonzero((text & 0xC0) == 0x80)
+            starts, ends = starts - np.searchsorted(inner, starts), ends - np.searchsorted(inner, ends)
+        return starts, np.maximum(starts, ends)
 
     def numbers(self, kind: int, most: int = _MOST_ROWS) -> list[int]:
         """Give the numbers of the rows of one kind."""
@@ -83,6 +131,25 @@ class Flat:
         """Give rows of one kind: kind, number, begin and end in the text, and three pairs for values."""
         found: list[list[int]] = self._table[self._table[:, 0] == kind][:most].tolist()
         return found
+
+    def count_within(self, kind: int, row: list[int]) -> int:
+        """Give how many rows of a kind begin in the text of a row."""
+        starts = self._table[self._table[:, 0] == kind, 2]
+        return int(np.count_nonzero((starts >= row[2]) & (starts < row[3])))
+
+    def numbered(self, kinds: tuple[int, ...], most: int) -> list[tuple[int, list[int]]]:
+        """Give rows of some kinds in the order of the page, each with its number."""
+        found = np.flatnonzero(np.isin(self._table[:, 0], kinds))[:most]
+        return list(zip(found.tolist(), self._table[found].tolist(), strict=True))
+
+    def line_at(self, row: list[int], most: int) -> str:
+        """Give the line of the text that a row begins in, cut to about `most` characters."""
+        place, used = row[2], int(self._now[html_tree.USED])
+        around = bytes(self._out[max(0, place - 2 * most) : min(used, place + 2 * most)].data)
+        middle = place - max(0, place - 2 * most)
+        begin = around.rfind(b"\n", 0, middle) + 1
+        end = around.find(b"\n", max(middle, begin + 1))
+        return around[begin : end if end >= 0 else len(around)].decode("utf-8", "ignore").strip()
 
     def words(self, row: list[int], most: int) -> str:
         """Give the text of a row in one line, cut to about `most` characters."""
@@ -114,7 +181,10 @@ def read_flat(data: bytes, deepest: int = 512, seen: str = "") -> Flat:
     size = len(data)
     # A zero may become three bytes; references grow by a fifth at most.
     room = (3 * size if 0 in data else size + size // 4) + _MARGIN
-    out = np.empty(2 * room + _MARGIN, np.uint8)
-    now = html_tree.make_state(deepest, min(_MOST_ROWS, size // 3 + 8), room)
+    # No value is kept more than twice.
+    ends = room + 3 * max(2 * size, room) + _MARGIN
+    out = np.empty(ends + _MARGIN, np.uint8)
+    count = min(_MOST_ROWS, size // 3 + 8)
+    now = html_tree.make_state(deepest, count, room, ends, min(_MOST_TRACES, size // 3 + 8))
     kernel.read(np.frombuffer(data, np.uint8), _book(seen), now, out)
     return Flat(data, now, out)

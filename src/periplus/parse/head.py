@@ -21,9 +21,6 @@ _MOST_ALTERNATES: Final = 64
 _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 _FOLLOWED: Final = frozenset({"alternate", "next", "prev"})
 
-Attributes = dict[str, str | None]
-
-
 class Head:
     """Gathers what <meta> and <link> say. References are absolute once they are kept."""
 
@@ -42,38 +39,36 @@ class Head:
             if name == "x-robots-tag":
                 self._obey(value)
 
-    def set_base(self, reference: str | None) -> None:
+    def set_base(self, reference: str) -> None:
         """Take the address of <base>."""
-        self.base = absolute(reference or "", self.base) or self.base
+        self.base = absolute(reference, self.base) or self.base
 
-    def set_language(self, tag: str | None) -> None:
+    def set_language(self, tag: str) -> None:
         """Take the language of <html>, which goes before the header's."""
-        self.language = two_letters(tag or "") or self.language
+        self.language = two_letters(tag) or self.language
 
-    def meta(self, attributes: Attributes) -> None:
-        """Take one <meta>."""
-        name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").lower()
-        content = attributes.get("content") or ""
+    def meta(self, name: str, content: str, pragma: str) -> None:
+        """Take one <meta>: its name, content and http-equiv."""
+        name = name.lower()
         if name == "description" or (name == "og:description" and not self.description):
             self.description = one_line(content, _LONGEST_DESCRIPTION)
         elif name == "robots":
             self._obey(content)
         elif name in _DATES:
             self.published = self.published or iso_date(content)
-        elif (attributes.get("http-equiv") or "").lower() == "refresh":
+        elif pragma and pragma.lower() == "refresh":
             found = _REFRESH.match(content[:2_048])
             self.refresh = found[1].strip() if found else ""
-        elif (attributes.get("http-equiv") or "").lower() == "content-language":
+        elif pragma and pragma.lower() == "content-language":
             self.language = self.language or two_letters(content)
 
-    def link(self, attributes: Attributes) -> None:
-        """Take one <link>."""
-        relations = (attributes.get("rel") or "").lower().split()
-        target = attributes.get("href") or ""
+    def link(self, relation: str, target: str, kind: str) -> None:
+        """Take one <link>: its rel, href and type."""
+        relations = relation.lower().split()
         if "canonical" in relations and not self.canonical:
             self.canonical = absolute(target, self.base)
         elif not _FOLLOWED.isdisjoint(relations):
-            self._alternate(target, (attributes.get("type") or "").strip().lower(), "stylesheet" in relations)
+            self._alternate(target, kind.strip().lower(), "stylesheet" in relations)
 
     def _alternate(self, target: str, kind: str, is_style: bool) -> None:
         """Take a feed, or another form of the page."""

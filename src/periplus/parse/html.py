@@ -1,8 +1,10 @@
-"""HTML to a Page: one pass in a kernel, and slices of what it found."""
+"""HTML to a Page: one pass in a kernel, and strings of what it found."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from periplus.parse.charsets import decode_to_utf8
+from periplus.parse.describe import describe_html
 from periplus.parse.flat import Flat, Kind, read_flat
 from periplus.parse.head import Head
 from periplus.parse.links import Links
@@ -10,12 +12,14 @@ from periplus.parse.tidy import iso_date, one_line
 from periplus.records import Fetched, Link, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_html"]
+__all__ = ["read_html", "read_markup"]
 
 _LONGEST_TITLE: Final = 300
 _LONGEST_HEADING: Final = 300
 _LONGEST_EMPHASIS: Final = 100
 _LONGEST_LINK: Final = 300
+_BYTES: Final = 4
+"""Of one character, at most."""
 _DEEPEST_HEADING: Final = 3
 _MOST_HEADINGS: Final = 64
 _MOST_EMPHASIS: Final = 200
@@ -26,18 +30,24 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 
 
 def read_html(fetched: Fetched, settings: ParseSettings) -> Page:
-    """Read an HTML page of any quality, in time linear in its length."""
+    """Read an HTML page of any quality, in time linear in its length, and all that can be said about it."""
+    page, flat = read_markup(fetched, settings)
+    return describe_html(page, flat, fetched.due.address.domain)
+
+
+def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
+    """Read what is said in an HTML page, but nothing about it."""
     data, charset = decode_to_utf8(fetched.body[:_MOST_BYTES], fetched.header("content-type"))
     flat = read_flat(data, settings.max_depth)
     head = _read_head(flat, fetched)
     headings = _read_headings(flat)
-    titles = [one_line(flat.value(row, 0), _LONGEST_TITLE) for row in flat.rows(Kind.TITLE, 1)]
-    return Page(
+    titles = [one_line(title, _LONGEST_TITLE) for title in flat.values(Kind.TITLE, 0, 1)]
+    page = Page(
         url=fetched.due.address.url,
         title="".join(titles) or (headings[0] if headings else ""),
         headings=headings,
         emphasis=_read_emphasis(flat),
-        text=flat.text[: settings.max_text].strip(),
+        text=flat.text[: settings.max_text].rstrip(),
         links=_read_links(flat, head, settings.max_links),
         canonical=head.canonical,
         description=head.description,
@@ -49,47 +59,54 @@ def read_html(fetched: Fetched, settings: ParseSettings) -> Page:
         feeds=tuple(head.feeds),
         images=_read_images(flat, head.base),
     )
+    return page, flat
+
+
+def _columns(flat: Flat, kind: int) -> Iterable[tuple[str, str, str]]:
+    """Give the three values of rows of metadata."""
+    return zip(*(flat.values(kind, number, _MOST_METADATA) for number in range(3)), strict=True)
 
 
 def _read_head(flat: Flat, fetched: Fetched) -> Head:
     head = Head(fetched, fetched.due.address.url)
-    for row in flat.rows(Kind.LANGUAGE, 1):
-        head.set_language(flat.value(row, 0))
-    for row in flat.rows(Kind.BASE, 1):
-        head.set_base(flat.value(row, 0))
-    for row in flat.rows(Kind.META, _MOST_METADATA):
-        head.meta({"name": flat.value(row, 0), "content": flat.value(row, 1), "http-equiv": flat.value(row, 2)})
-    for row in flat.rows(Kind.REFERENCE, _MOST_METADATA):
-        head.link({"rel": flat.value(row, 0), "href": flat.value(row, 1), "type": flat.value(row, 2)})
+    for language in flat.values(Kind.LANGUAGE, 0, 1):
+        head.set_language(language)
+    for target in flat.values(Kind.BASE, 0, 1):
+        head.set_base(target)
+    for name, content, pragma in _columns(flat, Kind.META):
+        head.meta(name, content, pragma)
+    for relation, target, kind in _columns(flat, Kind.REFERENCE):
+        head.link(relation, target, kind)
     for row in flat.rows(Kind.DATA, _MOST_SCRIPTS):
         head.script(flat.data[row[2] : row[3]].decode("utf-8", "ignore"))
-    for row in flat.rows(Kind.TIME, 1):
-        head.published = head.published or iso_date(flat.value(row, 0))
+    for when in flat.values(Kind.TIME, 0, 1):
+        head.published = head.published or iso_date(when)
     return head
 
 
 def _read_headings(flat: Flat) -> tuple[str, ...]:
-    high = [row for row in flat.rows(Kind.HEADING) if row[1] <= _DEEPEST_HEADING][:_MOST_HEADINGS]
-    return tuple(filter(None, (one_line(flat.words(row, _LONGEST_HEADING), _LONGEST_HEADING) for row in high)))
+    rows = flat.rows(Kind.HEADING, 16 * _MOST_HEADINGS)
+    high = [row for row in rows if row[1] <= _DEEPEST_HEADING][:_MOST_HEADINGS]
+    return tuple(filter(None, (flat.words(row, _LONGEST_HEADING)[:_LONGEST_HEADING].rstrip() for row in high)))
 
 
 def _read_emphasis(flat: Flat) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for row in flat.rows(Kind.EMPHASIS, 4 * _MOST_EMPHASIS):
-        phrase = flat.words(row, _LONGEST_EMPHASIS) if row[3] - row[2] <= 4 * _LONGEST_EMPHASIS else ""
-        if 0 < len(phrase) <= _LONGEST_EMPHASIS:
-            found[phrase] = None
-            if len(found) >= _MOST_EMPHASIS:
-                break
-    return tuple(found)
+    longest = _BYTES * (_LONGEST_EMPHASIS + 1)
+    found = dict.fromkeys(flat.texts(Kind.EMPHASIS, 4 * _MOST_EMPHASIS, longest))
+    return tuple(phrase for phrase in found if 0 < len(phrase) <= _LONGEST_EMPHASIS)[:_MOST_EMPHASIS]
 
 
 def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
     links = Links(head.base, most)
     links.add(head.refresh)
-    for row in flat.rows(Kind.LINK, 4 * most):
-        text = flat.words(row, _LONGEST_LINK) or flat.value(row, 1).strip() or flat.value(row, 2)
-        links.add(flat.value(row, 0), text, bool(row[1] & Kind.NOFOLLOW))
+    rows = 4 * most
+    words = flat.texts(Kind.LINK, rows, _BYTES * _LONGEST_LINK)
+    if "" in words:
+        # A link without words may have an image with some, or a label.
+        others = zip(words, flat.values(Kind.LINK, 1, rows), flat.values(Kind.LINK, 2, rows), strict=True)
+        words = [text or one_line(alt, _LONGEST_LINK) or one_line(label, _LONGEST_LINK) for text, alt, label in others]
+    unloved = (bool(number & Kind.NOFOLLOW) for number in flat.numbers(Kind.LINK, rows))
+    links.add_all(zip(flat.values(Kind.LINK, 0, rows), words, unloved, strict=True))
     for reference in head.alternates:
         links.add(reference)
     return links.taken(head.nofollow)
@@ -97,6 +114,7 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
 
 def _read_images(flat: Flat, base: str) -> tuple[Link, ...]:
     images = Links(base, _MOST_IMAGES)
-    for row in flat.rows(Kind.IMAGE, 2 * _MOST_IMAGES):
-        images.add(flat.value(row, 0), flat.value(row, 1))
+    rows = 2 * _MOST_IMAGES
+    for source, words in zip(flat.values(Kind.IMAGE, 0, rows), flat.values(Kind.IMAGE, 1, rows), strict=True):
+        images.add(source, words)
     return images.taken()

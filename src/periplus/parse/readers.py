@@ -75,6 +75,8 @@ def parse(fetched: Fetched, settings: ParseSettings) -> Page | None:
     kind = kind_of(fetched.body, fetched.header("content-type"), fetched.due.address.path)
     reader = READERS.get(kind)
     page = reader(fetched, settings) if reader else None
-    if page is not None and page.kind == "text/html" and reader is not read_html:
+    if page is None or reader is read_html:
+        return page
+    if page.kind == "text/html":
         page = msgspec.structs.replace(page, kind=kind)
-    return describe(page, fetched) if page is not None else None
+    return describe(page, fetched.due.address.domain)
