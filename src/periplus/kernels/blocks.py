@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["Blocks", "Names", "scan_blocks"]
+__all__ = ["Blocks", "Names", "scan_blocks", "sum_up"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """What a tag does. The kind of a block is one of the first seven."""
@@ -255,6 +255,18 @@ def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
     return rows[:count], parent[:containers]
 
 
+@njit(cache=True, nogil=True)
+def sum_up(parent: Any, held: Any, whole: Any) -> Any:
+    """Add to each container what those within it hold; give the last one within each."""
+    last = np.arange(len(parent))
+    for number in range(len(parent) - 1, 0, -1):
+        up = parent[number]
+        held[up] += held[number]
+        whole[up] += whole[number]
+        last[up] = max(last[up], last[number])
+    return last
+
+
 def scan_blocks(data: npt.NDArray[np.uint8], names: Names) -> Blocks:
     """Find the blocks of text in UTF-8 markup, in time linear in its length."""
     most = min(200_000, int(np.count_nonzero(data == 60)) + 1)
@@ -268,3 +280,4 @@ def warm() -> None:
     one, word = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8)
     names = Names(np.zeros(1, np.uint64), one, one, word, np.zeros(2, np.int32), one, np.zeros(1, np.uint8))
     scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), names)
+    sum_up(one, np.zeros(1), np.zeros(1))

@@ -277,4 +277,4 @@ def warm() -> None:
     now, text = make_state(8, 8, 64, 128), np.empty(192, np.uint8)
     read(np.frombuffer(b"<p>x", np.uint8), make_book(), now, text)
     merge(now, text, text, np.empty(192, np.int64))
-    gather(now, 0, 2, 1, 1, text, text)
+    gather(now, 0, 2, 1, 1, 1, text, text)

@@ -21,21 +21,22 @@ def _is_break(byte: int) -> bool:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True)
 def gather(
-    now: Any, kind: int, column: int, most: int, longest: int, source: Any, out: Any
+    now: Any, kind: int, column: int, columns: int, most: int, longest: int, source: Any, out: Any
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write a column of the first `most` rows of a kind, a zero between two; give how many, and the length.
+    """Write columns of the first `most` rows of a kind, a zero between two; give how many pieces, and the length.
 
     Text comes in one line. What is longer than `longest` bytes is cut, where a character ends. A zero is in no text, as
     the reader has made U+FFFD of each. Where `out` has not room for all, and 32 bytes more, that is -1 and the length
     it would take.
     """
-    count, used = _gather(borrow(now), kind, column, most, longest, borrow(source), borrow(out), len(out) - LANES)
-    return (count if used <= len(out) - LANES else np.int64(-1)), used
+    room = len(out) - LANES
+    count, used = _gather(borrow(now), kind, column, columns, most * columns, longest, borrow(source), borrow(out), room)
+    return (count if used <= room else np.int64(-1)), used
 
 
 @njit(cache=True, nogil=True)
 def _gather(
-    now: Any, kind: int, column: int, most: int, longest: int, source: Any, out: Any, room: int
+    now: Any, kind: int, column: int, columns: int, most: int, longest: int, source: Any, out: Any, room: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     count, used = np.int64(0), np.int64(0)
     for row in range(now[ROWS]):
@@ -44,30 +45,39 @@ def _gather(
             continue
         if count >= most:
             break
-        begin, end = now[place + column], now[place + column + 1]
-        if column == _TEXT:
-            while begin < end and _is_break(source[begin]):
-                begin += 1
-            while end > begin and _is_break(source[end - 1]):
-                end -= 1
-        if end - begin > longest:
-            end = begin + longest
-            while end > begin and source[end] >= 128 and source[end] < 192:
-                end -= 1
-        first = used + 1 if count > 0 else used
-        count += 1
-        if first + end - begin > room:
+        for number in range(columns):
+            begin, end = now[place + column + 2 * number], now[place + column + 2 * number + 1]
+            if column == _TEXT:
+                begin, end = _trim(source, begin, end)
+            if end - begin > longest:
+                end = begin + longest
+                while end > begin and source[end] >= 128 and source[end] < 192:
+                    end -= 1
+            first = used + 1 if count > 0 else used
+            if first + end - begin <= room:
+                if count > 0:
+                    out[used] = 0
+                _write(source, begin, end, out, first, column == _TEXT)
             used = first + end - begin
-            continue
-        if first > used:
-            out[used] = 0
-        used = first
-        for at in range(begin, end, LANES):
-            copy_lanes(source, at, out, used)
-            used += LANES
-        used = first + end - begin
-        if column == _TEXT:
-            for at in range(first, used):
-                if out[at] == 10:
-                    out[at] = 32
+            count += 1
     return count, used
+
+
+@njit(cache=True, nogil=True)
+def _trim(source: Any, begin: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Leave out breaks at both ends."""
+    while begin < end and _is_break(source[begin]):
+        begin += 1
+    while end > begin and _is_break(source[end - 1]):
+        end -= 1
+    return begin, end
+
+
+@njit(cache=True, nogil=True)
+def _write(source: Any, begin: int, end: int, out: Any, used: int, line: bool) -> None:  # pragma: no cover - compiled
+    for at in range(begin, end, LANES):
+        copy_lanes(source, at, out, used + at - begin)
+    if line:
+        for at in range(used, used + end - begin):
+            if out[at] == 10:
+                out[at] = 32

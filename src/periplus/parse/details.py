@@ -49,7 +49,6 @@ _PERSONS: Final = (
     "offers",
     "location",
 )
-_MOST_META: Final = 1_000
 _MOST_SCRIPTS: Final = 8
 _MOST_TABLES: Final = 1_000
 _MOST_BOXES: Final = 4
@@ -103,8 +102,7 @@ def read_details(flat: Flat, base: str) -> Details:
 
 def _read_meta(flat: Flat, details: Details) -> None:
     """Read OpenGraph and the author."""
-    names, contents = (flat.values(Kind.META, number, _MOST_META) for number in range(2))
-    for name, content in zip(map(str.lower, names), contents, strict=True):
+    for name, content, _ in flat.meta:
         if name in _MEDIA_META:
             details.show(content, _MEDIA_META[name], "")
         elif name in _AUTHORS and not content.startswith("http"):

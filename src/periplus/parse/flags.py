@@ -16,7 +16,7 @@ porn porno pornos pornographic pornographie pornografie pornhub xxx milf milfs b
 camgirl camgirls gangbang bukkake creampie handjob deepthroat fucking fucked pussy cunt dildo dildos nsfw nudes sexfilm
 sexfilme sexcam sexcams порно
 """
-_ADULT_WORDS: Final = frozenset(_EXPLICIT.split())
+_ADULT_WORDS: Final = frozenset(_EXPLICIT.encode().split())
 _RATED: Final = ("adult", "mature", "restricted", "rta-5042-1996-1400-1577-rta")
 _UNSEEN: Final = re.compile(
     r"display:\s?none|visibility:\s?hidden|font-size:\s?0(?:px|pt|em)?\s?(?:;|\Z)|text-indent:\s?-\d{3,6}|left:\s?-\d{3,6}|"
@@ -47,11 +47,10 @@ _SCRIPTED: Final = re.compile(r"<div[^<>]{0,200}id\s?=\s?[\"']?(?:root|app|__nex
 _NEEDS: Final = re.compile(
     r"(?:enable|requires?|need|activate|activer|aktivieren) .{0,30}javascript|javascript .{0,40}(?:enable|required)"
 )
-_WORD: Final = re.compile(r"\w{3,30}")
-_BETWEEN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
-"""What parts words in ASCII."""
+_BETWEEN: Final = bytes(code if code >= 128 or chr(code).isalnum() or code == ord("_") else 32 for code in range(256))
+"""What parts words in ASCII is made a space."""
+_PUNCTUATION: Final = re.compile(rb"\xe2\x80.|\xc2[\xa0-\xbf]|\xe3\x80[\x80-\x9f]|\xef\xbc[\x80-\x8f]", re.DOTALL)
 
-_MOST_META: Final = 1_000
 _MOST_STYLES: Final = 500
 _LONGEST_HIDDEN: Final = 20_000
 _MOST_MARKUP: Final = 1 << 20
@@ -86,8 +85,7 @@ class Evidence:
         self.flat = flat
         self.free = free
         """Whether the page does not say that it must be paid for."""
-        names, contents = (flat.values(Kind.META, number, _MOST_META) for number in range(2))
-        self.meta = {name.lower(): content for name, content in zip(names, contents, strict=True)}
+        self.meta = {name: content for name, content, _ in flat.meta}
 
 
 def find_flags(
@@ -107,26 +105,27 @@ def find_flags(
     return warnings
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str) -> list[bytes]:
     """Split text into words of three letters and more."""
-    if not text.isascii():
-        return _WORD.findall(text)
-    return [word for word in text.translate(_BETWEEN).split() if len(word) > 2]
+    raw = text.encode("utf-8", "ignore")
+    if len(raw) > len(text):
+        raw = _PUNCTUATION.sub(b" ", raw)
+    return [word for word in raw.translate(_BETWEEN).split() if len(word) > 2]
 
 
-def _look_for_adult(title: str, words: list[str], rating: str, warnings: Warnings) -> None:
+def _look_for_adult(title: str, words: list[bytes], rating: str, warnings: Warnings) -> None:
     if rating.startswith(_RATED):
         warnings.warn(Flag.ADULT, "adult: rated so by the page itself")
         return
     if _ADULT_WORDS.isdisjoint(words):
         return
     found = [word for word in words if word in _ADULT_WORDS]
-    titled = not _ADULT_WORDS.isdisjoint(_WORD.findall(title.lower()))
+    titled = not _ADULT_WORDS.isdisjoint(_words(title.lower()))
     if len(found) >= 3 and (titled or (len(set(found)) >= 3 and len(found) > 0.01 * len(words))):
         warnings.warn(Flag.ADULT, f"adult: {len(found)} explicit words")
 
 
-def _look_for_stuffing(words: list[str], keywords: str, warnings: Warnings) -> None:
+def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) -> None:
     if keywords.count(",") > _MOST_KEYWORDS:
         warnings.warn(Flag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
@@ -138,11 +137,11 @@ def _look_for_stuffing(words: list[str], keywords: str, warnings: Warnings) -> N
         return
     word, count = max(counts.items(), key=lambda pair: pair[1])
     if count > _WORD_SHARE * len(words):
-        warnings.warn(Flag.STUFFED, f"stuffed: '{word}' is {count / len(words):.0%} of all words")
+        warnings.warn(Flag.STUFFED, f"stuffed: '{word.decode()}' is {count / len(words):.0%} of all words")
         return
     phrase, times = Counter(zip(words, words[1:], words[2:], strict=False)).most_common(1)[0]
     if times >= 10 and times > _PHRASE_SHARE * len(words):
-        warnings.warn(Flag.STUFFED, f"stuffed: '{' '.join(phrase)}' {times} times")
+        warnings.warn(Flag.STUFFED, f"stuffed: '{b' '.join(phrase).decode()}' {times} times")
 
 
 def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings: Warnings) -> None:
@@ -178,7 +177,7 @@ def _look_for_wall(text: str, markup: bytes, free: bool, warnings: Warnings) -> 
         warnings.warn(Flag.PAYWALL, "paywall: the page says it is not free")
         return
     is_short = len(text) < _SHORT_TEXT
-    walled = any(word in markup for word in _WALLS) and _WALL.search(markup) is not None
+    walled = b"wall" in markup and any(word in markup for word in _WALLS) and _WALL.search(markup) is not None
     lowered = text.lower() if is_short or walled else ""
     phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "") if lowered else ""
     if phrase:

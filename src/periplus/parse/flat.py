@@ -1,5 +1,6 @@
 """A page as the kernel leaves it: its text, and a row of offsets for everything else that it says."""
 
+from collections.abc import Iterable
 from functools import cache, cached_property
 from typing import Final
 
@@ -12,6 +13,8 @@ from periplus.kernels import html_book, html_extras, html_gather, html_rows, htm
 __all__ = ["Flat", "Kind", "read_flat"]
 
 _MOST_ROWS: Final = 65_536
+_MOST_KINDS: Final = int(html_tree.STYLE) + 1
+_MOST_METADATA: Final = 1_000
 _MOST_TRACES: Final = 262_144
 _SPACE: Final = 32
 _ENDLESS: Final = 1 << 40
@@ -79,6 +82,8 @@ class Flat:
         rows = int(now[html_tree.ROWS])
         self._table = now[html_tree.ROW_TABLE : html_tree.ROW_TABLE + html_tree.COLUMNS * rows]
         self._table = self._table.reshape(-1, html_tree.COLUMNS)
+        self._kinds = self._table[:, 0].copy()
+        self._counts = np.bincount(self._kinds, minlength=_MOST_KINDS).tolist()
 
     @cached_property
     def text(self) -> str:
@@ -114,32 +119,47 @@ class Flat:
             starts, ends = starts - np.searchsorted(inner, starts), ends - np.searchsorted(inner, ends)
         return starts, np.maximum(starts, ends)
 
+    @cached_property
+    def meta(self) -> list[tuple[str, str, str]]:
+        """What <meta> says: names in small letters, content, http-equiv."""
+        found = self.triples(Kind.META, _MOST_METADATA)
+        return [(name.lower(), content, pragma) for name, content, pragma in found]
+
     def numbers(self, kind: int, most: int = _MOST_ROWS) -> list[int]:
         """Give the numbers of the rows of one kind."""
-        found: list[int] = self._table[self._table[:, 0] == kind, 1][:most].tolist()
+        found: list[int] = self._table[self._kinds == kind, 1][:most].tolist() if self._counts[kind] else []
         return found
 
     def texts(self, kind: int, most: int = _MOST_ROWS, longest: int = _LONGEST_TEXT) -> list[str]:
         """Give the text of all rows of one kind, each in one line and cut to so many bytes."""
-        return self._gathered(kind, 2, most, longest)
+        return self._gathered(kind, 2, 1, most, longest)
 
     def values(self, kind: int, number: int, most: int = _MOST_ROWS) -> list[str]:
         """Give one of the values of all rows of one kind."""
-        return self._gathered(kind, 2 * number + 4, most, _ENDLESS)
+        return self._gathered(kind, 2 * number + 4, 1, most, _ENDLESS)
+
+    def triples(self, kind: int, most: int = _MOST_ROWS) -> Iterable[tuple[str, str, str]]:
+        """Give the three values of all rows of one kind."""
+        found = self._gathered(kind, 4, 3, most, _ENDLESS)
+        return zip(found[::3], found[1::3], found[2::3], strict=True)
 
     def rows(self, kind: int, most: int = _MOST_ROWS) -> list[list[int]]:
         """Give rows of one kind: kind, number, begin and end in the text, and three pairs for values."""
-        found: list[list[int]] = self._table[self._table[:, 0] == kind][:most].tolist()
+        found: list[list[int]] = self._table[self._kinds == kind][:most].tolist() if self._counts[kind] else []
         return found
 
     def count_within(self, kind: int, row: list[int]) -> int:
         """Give how many rows of a kind begin in the text of a row."""
-        starts = self._table[self._table[:, 0] == kind, 2]
+        starts = self._table[self._kinds == kind, 2]
         return int(np.count_nonzero((starts >= row[2]) & (starts < row[3])))
 
     def numbered(self, kinds: tuple[int, ...], most: int) -> list[tuple[int, list[int]]]:
         """Give rows of some kinds in the order of the page, each with its number."""
-        found = np.flatnonzero(np.isin(self._table[:, 0], kinds))[:most]
+        wanted = np.zeros(len(self._kinds), np.bool_)
+        for kind in kinds:
+            if self._counts[kind]:
+                wanted |= self._kinds == kind
+        found = np.flatnonzero(wanted)[:most]
         return list(zip(found.tolist(), self._table[found].tolist(), strict=True))
 
     def line_at(self, row: list[int], most: int) -> str:
@@ -162,14 +182,16 @@ class Flat:
     def _string(self, begin: int, end: int) -> str:
         return str(self._out[begin:end].data, "utf-8", "ignore")
 
-    def _gathered(self, kind: int, column: int, most: int, longest: int) -> list[str]:
+    def _gathered(self, kind: int, column: int, columns: int, most: int, longest: int) -> list[str]:
+        if not self._counts[kind]:
+            return []
         now = self._now
         # Nearly always pieces do not overlap, and this is enough for all of them.
         size = int(now[html_tree.USED] if column == 2 else now[html_tree.VALUES] - now[html_tree.FIRST_VALUE])
-        count, used = -1, size + int(now[html_tree.ROWS])
+        count, used = -1, size + columns * self._counts[kind]
         while count < 0:
             room = np.empty(used + _MARGIN, np.uint8)
-            count, used = html_gather.gather(now, kind, column, most, longest, self._out, room)
+            count, used = html_gather.gather(now, kind, column, columns, most, longest, self._out, room)
         return str(room[:used].data, "utf-8", "replace").split("\0") if count else []
 
 

@@ -48,8 +48,7 @@ class Head:
         self.language = two_letters(tag) or self.language
 
     def meta(self, name: str, content: str, pragma: str) -> None:
-        """Take one <meta>: its name, content and http-equiv."""
-        name = name.lower()
+        """Take one <meta>: its name in small letters, content and http-equiv."""
         if name == "description" or (name == "og:description" and not self.description):
             self.description = one_line(content, _LONGEST_DESCRIPTION)
         elif name == "robots":

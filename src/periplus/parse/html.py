@@ -1,6 +1,5 @@
 """HTML to a Page: one pass in a kernel, and strings of what it found."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from periplus.parse.charsets import decode_to_utf8
@@ -62,20 +61,15 @@ def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
     return page, flat
 
 
-def _columns(flat: Flat, kind: int) -> Iterable[tuple[str, str, str]]:
-    """Give the three values of rows of metadata."""
-    return zip(*(flat.values(kind, number, _MOST_METADATA) for number in range(3)), strict=True)
-
-
 def _read_head(flat: Flat, fetched: Fetched) -> Head:
     head = Head(fetched, fetched.due.address.url)
     for language in flat.values(Kind.LANGUAGE, 0, 1):
         head.set_language(language)
     for target in flat.values(Kind.BASE, 0, 1):
         head.set_base(target)
-    for name, content, pragma in _columns(flat, Kind.META):
+    for name, content, pragma in flat.meta:
         head.meta(name, content, pragma)
-    for relation, target, kind in _columns(flat, Kind.REFERENCE):
+    for relation, target, kind in flat.triples(Kind.REFERENCE, _MOST_METADATA):
         head.link(relation, target, kind)
     for row in flat.rows(Kind.DATA, _MOST_SCRIPTS):
         head.script(flat.data[row[2] : row[3]].decode("utf-8", "ignore"))
@@ -100,13 +94,14 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
     links = Links(head.base, most)
     links.add(head.refresh)
     rows = 4 * most
-    words = flat.texts(Kind.LINK, rows, _BYTES * _LONGEST_LINK)
-    if "" in words:
-        # A link without words may have an image with some, or a label.
-        others = zip(words, flat.values(Kind.LINK, 1, rows), flat.values(Kind.LINK, 2, rows), strict=True)
-        words = [text or one_line(alt, _LONGEST_LINK) or one_line(label, _LONGEST_LINK) for text, alt, label in others]
-    unloved = (bool(number & Kind.NOFOLLOW) for number in flat.numbers(Kind.LINK, rows))
-    links.add_all(zip(flat.values(Kind.LINK, 0, rows), words, unloved, strict=True))
+    said = zip(flat.triples(Kind.LINK, rows), flat.texts(Kind.LINK, rows, _BYTES * _LONGEST_LINK), strict=True)
+    numbers = flat.numbers(Kind.LINK, rows)
+    unloved = [number & Kind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
+    # A link without words may have an image with some, or a label.
+    links.add_all(
+        (target, text or one_line(alt, _LONGEST_LINK) or one_line(label, _LONGEST_LINK), shunned)
+        for ((target, alt, label), text), shunned in zip(said, unloved, strict=True)
+    )
     for reference in head.alternates:
         links.add(reference)
     return links.taken(head.nofollow)
@@ -115,6 +110,6 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
 def _read_images(flat: Flat, base: str) -> tuple[Link, ...]:
     images = Links(base, _MOST_IMAGES)
     rows = 2 * _MOST_IMAGES
-    for source, words in zip(flat.values(Kind.IMAGE, 0, rows), flat.values(Kind.IMAGE, 1, rows), strict=True):
+    for source, words, _ in flat.triples(Kind.IMAGE, rows):
         images.add(source, words)
     return images.taken()

@@ -66,7 +66,8 @@ class Links:
                     break
                 self._tries -= 1
                 url = recent[bare] = self._resolve(bare)
-            if url:
+            known = self._found.get(url)
+            if url and (known is None or known[1] or not known[0]):
                 self._note(url, text[:_LONGEST_TEXT].rstrip(), nofollow)
 
     def _note(self, url: str, text: str, nofollow: bool) -> None:

@@ -142,22 +142,17 @@ def _container(blocks: kernel.Blocks, text: Numbers, every: Numbers, enough: flo
     As its number and that of the last one in it: containers are numbered as they begin.
     """
     count = len(blocks.parent)
-    held = np.bincount(blocks.container, weights=text, minlength=count).tolist()
-    whole = np.bincount(blocks.container, weights=every, minlength=count).tolist()
-    last, parents = list(range(count)), blocks.parent.tolist()
-    for number in range(count - 1, 0, -1):
-        up = parents[number]
-        held[up] += held[number]
-        whole[up] += whole[number]
-        last[up] = max(last[up], last[number])
-    best = max((number for number in range(count) if held[number] >= enough), default=0)
+    held = np.bincount(blocks.container, weights=text, minlength=count)
+    whole = np.bincount(blocks.container, weights=every, minlength=count)
+    last = kernel.sum_up(blocks.parent, held, whole)
+    best = int(np.flatnonzero(held >= enough)[-1]) if held[0] >= enough else 0
     number = best
     while number > 0:
-        up = parents[number]
+        up = int(blocks.parent[number])
         if held[up] > held[best] and held[up] - held[best] >= _WORTH * (whole[up] - whole[best]):
             best = up
         number = up
-    return best, last[best]
+    return best, int(last[best])
 
 
 def _join(blocks: kernel.Blocks, good: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:

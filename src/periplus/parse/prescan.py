@@ -1,6 +1,7 @@
 """The encoding that a page names in its first kilobyte: the WHATWG prescan, step by step."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 __all__ = ["charset_in", "prescan"]
@@ -28,20 +29,25 @@ def charset_in(text: str) -> str:
     return next(filter(None, found.groups()), "") if found else ""
 
 
-def prescan(body: bytes) -> list[str]:
+def prescan(body: bytes) -> Iterator[str]:
     """Give the labels that the page may mean, in the order in which they count; the first that is known does.
 
     A declaration after the first kilobyte comes too late for the prescan; a parser that meets it begins anew, so
     that it counts all the same.
     """
-    return _scan(body[:_LOOK]) or (_scan(body[:_LATE]) if b"charset" in body[_LOOK:_LATE].lower() else [])
+    early = False
+    for label in _scan(body[:_LOOK]):
+        early = True
+        yield label
+    if not early and b"charset" in body[_LOOK:_LATE].lower():
+        yield from _scan(body[:_LATE])
 
 
-def _scan(start: bytes) -> list[str]:
+def _scan(start: bytes) -> Iterator[str]:
     for mark, name in _WIDE:
         if start.startswith(mark):
-            return [name]
-    labels: list[str] = []
+            yield name
+            return
     at = 0
     while found := _STEP.search(start, at):
         at = found.end()
@@ -56,11 +62,12 @@ def _scan(start: bytes) -> list[str]:
         else:
             attributes, at = _attributes(start, at)
             if found[2] and at >= 0:
-                labels += _meant(attributes)
+                yield from _meant(attributes)
             if at < 0:
                 break
     declared = _XML.match(start)
-    return [*labels, next(filter(None, declared.groups()), b"").decode("latin-1")] if declared else labels
+    if declared:
+        yield next(filter(None, declared.groups()), b"").decode("latin-1")
 
 
 def _attributes(start: bytes, at: int) -> tuple[dict[str, str], int]:
