@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.html_borrow import borrow
+from periplus.kernels.html_scan import find_byte
+
 __all__ = ["Blocks", "Names", "scan_blocks", "sum_up"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
@@ -17,6 +20,7 @@ NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS = (1 <
 """What a block is inside of. NAMED and CONTENT: by the class, identifier or role of an element; NAMELESS elements are
 the ones whose names are about the whole page."""
 
+_LESS, _GREATER = np.uint8(60), np.uint8(62)
 _DEEPEST = 256
 _NEAR = 48
 """How far up the stack the start of an end tag is looked for."""
@@ -62,11 +66,11 @@ def _is_letter(byte: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _name(data: Any, place: int) -> Any:
+def _name(data: Any, place: int, size: int) -> Any:
     """Pack the first eight letters of a name; give them and where the name ends."""
     packed = np.uint64(0)
     count = 0
-    while place < len(data):
+    while place < size:
         byte = data[place]
         if not (_is_letter(byte) or (byte >= 48 and byte <= 57)):
             break
@@ -78,51 +82,54 @@ def _name(data: Any, place: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _find_tag(tags: Any, packed: Any) -> int:
-    low, high = 0, len(tags)
+def _find_tag(tags: Any, count: int, packed: Any) -> int:
+    low, high = 0, count
     while low < high:
         middle = (low + high) // 2
         if tags[middle] < packed:
             low = middle + 1
         else:
             high = middle
-    return low if low < len(tags) and tags[low] == packed else -1
+    return low if low < count and tags[low] == packed else -1
 
 
 @njit(cache=True, nogil=True)
-def _tag_end(data: Any, place: int) -> int:
+def _tag_end(data: Any, place: int, size: int) -> int:
     """Give the place after a tag's '>', which does not count within quotes."""
-    quote = 0
     after_equals = False
-    while place < len(data):
+    while place < size:
         byte = data[place]
-        if quote:
-            if byte == quote:
-                quote = 0
-        elif byte == 62:
+        if byte == 62:
             return place + 1
-        elif after_equals and (byte == 34 or byte == 39):
-            quote = byte
-        after_equals = byte == 61 or (after_equals and byte == 32)
+        if after_equals and (byte == 34 or byte == 39):
+            place = find_byte(data, place + 1, size, byte)
+            after_equals = False
+        else:
+            after_equals = byte == 61 or (after_equals and byte == 32)
         place += 1
-    return place
+    return min(place, size)
 
 
 @njit(cache=True, nogil=True)
-def _skip_comment(data: Any, place: int) -> int:
-    while place + 2 < len(data):
-        if data[place] == 45 and data[place + 1] == 45 and data[place + 2] == 62:
-            return place + 3
+def _skip_comment(data: Any, place: int, size: int) -> int:
+    begin = place
+    while place < size:
+        place = find_byte(data, place, size, _GREATER)
+        if place < size and place >= begin + 2 and data[place - 1] == 45 and data[place - 2] == 45:
+            return place + 1
         place += 1
-    return len(data)
+    return size
 
 
 @njit(cache=True, nogil=True)
-def _skip_raw(data: Any, place: int, packed: Any) -> int:
+def _skip_raw(data: Any, place: int, size: int, packed: Any) -> int:
     """Give where the end tag of a raw element begins; -1 when there is none."""
-    while place + 2 < len(data):
-        if data[place] == 60 and data[place + 1] == 47:
-            found, after = _name(data, place + 2)
+    while place + 2 < size:
+        place = find_byte(data, place, size, _LESS)
+        if place + 2 >= size:
+            break
+        if data[place + 1] == 47:
+            found, after = _name(data, place + 2, size)
             if found == packed:
                 return place
             place = after
@@ -132,29 +139,31 @@ def _skip_raw(data: Any, place: int, packed: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _matches(data: Any, place: int, end: int, names: Names, word: int) -> bool:
-    begin, stop = names.starts[word], names.starts[word + 1]
+def _matches(data: Any, place: int, end: int, words: Any, starts: Any, word: int, whole: int) -> bool:
+    begin, stop = starts[word], starts[word + 1]
     if place + stop - begin > end:
         return False
     for k in range(stop - begin):
-        if data[place + k] | 32 != names.words[begin + k] | 32:
+        if data[place + k] | 32 != words[begin + k] | 32:
             return False
     after = place + stop - begin
-    return not names.whole[word] or after >= end or not _is_letter(data[after])
+    return whole == 0 or after >= end or not _is_letter(data[after])
 
 
 @njit(cache=True, nogil=True)
-def _told_by_name(data: Any, begin: int, end: int, names: Names) -> int:
+def _told_by_name(
+    data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, count: int
+) -> int:
     """Read class, id and role for words that tell what an element is for."""
     bits = 0
     place = begin
     end = min(end, begin + 600)
     while place + 4 < end:
         byte = data[place] | 32
-        starts = data[place - 1] == 32 or data[place - 1] == 10 or data[place - 1] == 9
-        long = starts and place + 6 < end and data[place + 5] == 61 and byte == 99 and data[place + 1] | 32 == 108
-        short = starts and data[place + 2] == 61 and byte == 105 and data[place + 1] | 32 == 100
-        role = starts and data[place + 4] == 61 and byte == 114 and data[place + 1] | 32 == 111
+        fresh = data[place - 1] == 32 or data[place - 1] == 10 or data[place - 1] == 9
+        long = fresh and place + 6 < end and data[place + 5] == 61 and byte == 99 and data[place + 1] | 32 == 108
+        short = fresh and data[place + 2] == 61 and byte == 105 and data[place + 1] | 32 == 100
+        role = fresh and data[place + 4] == 61 and byte == 114 and data[place + 1] | 32 == 111
         if not (long or short or role):
             place += 1
             continue
@@ -164,25 +173,68 @@ def _told_by_name(data: Any, begin: int, end: int, names: Names) -> int:
         fresh = True
         while place < end and data[place] != quote and data[place] != 62:
             if fresh:
-                for word in range(len(names.bits)):
-                    if data[place] | 32 == names.words[names.starts[word]] and _matches(data, place, end, names, word):
-                        bits |= names.bits[word]
+                for word in range(count):
+                    if data[place] | 32 == words[starts[word]] and _matches(
+                        data, place, end, words, starts, word, whole[word]
+                    ):
+                        bits |= told[word]
             fresh = not _is_letter(data[place])
             place += 1
     return bits
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
-    rows = np.empty((most, 7), np.int64)
+def _put(
+    rows: Any, row: int, begin: int, end: int, chars: int, linked: int, kind: int, inside: int, container: int
+) -> None:
+    place = 7 * row
+    rows[place], rows[place + 1], rows[place + 2], rows[place + 3] = begin, end, chars, linked
+    rows[place + 4], rows[place + 5], rows[place + 6] = kind, inside, container
+
+
+@njit(cache=True, nogil=True)
+def _scan(data: Any, names: Names, most: int) -> Any:
+    rows = np.empty(7 * most, np.int64)
     parent = np.full(most + 1, -1, np.int32)
-    opened = np.zeros(_DEEPEST, np.uint64)
-    numbers = np.zeros(_DEEPEST, np.int32)
-    bits = np.zeros(_DEEPEST, np.int32)
+    opened, no_end = np.zeros(_DEEPEST, np.uint64), np.zeros(len(names.tags), np.uint8)
+    numbers, bits = np.zeros(_DEEPEST, np.int32), np.zeros(_DEEPEST, np.int32)
+    lent = (borrow(names.tags), borrow(names.does), borrow(names.region))
+    telling = (borrow(names.words), borrow(names.starts), borrow(names.bits), borrow(names.whole))
+    count, containers = _scan_all(
+        borrow(data),
+        len(data),
+        lent,
+        len(names.tags),
+        telling,
+        len(names.bits),
+        most,
+        (borrow(opened), borrow(no_end), borrow(numbers), borrow(bits)),
+        borrow(rows),
+        borrow(parent),
+    )
+    return rows.reshape(-1, 7)[:count], parent[:containers]
+
+
+@njit(cache=True, nogil=True)
+def _scan_all(
+    data: Any,
+    size: int,
+    lent: Any,
+    tag_count: int,
+    telling: Any,
+    word_count: int,
+    most: int,
+    desk: Any,
+    rows: Any,
+    parent: Any,
+) -> Any:
+    tags, does_of, region_of = lent
+    words, starts, told, whole = telling
+    opened, no_end, numbers, bits = desk
     depth, count, containers = 0, 0, 1
     kind, chars, linked, in_link = CONTAINER, 0, 0, False
     place, block = 0, 0
-    while place < len(data) and count < most:
+    while place < size and count < most:
         byte = data[place]
         if byte != 60:
             if byte > 32 and (byte & 0xC0) != 0x80:
@@ -192,20 +244,20 @@ def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
                 linked += weight if in_link else 0
             place += 1
             continue
-        following = data[place + 1] if place + 1 < len(data) else 0
+        following = data[place + 1] if place + 1 < size else 0
         if following == 33 or following == 63:
-            is_comment = place + 3 < len(data) and data[place + 2] == 45 and data[place + 3] == 45
-            place = _skip_comment(data, place + 4) if is_comment else _tag_end(data, place + 2)
+            is_comment = place + 3 < size and data[place + 2] == 45 and data[place + 3] == 45
+            place = _skip_comment(data, place + 4, size) if is_comment else _tag_end(data, place + 2, size)
             continue
         closing = following == 47
-        packed, after = _name(data, place + (2 if closing else 1))
+        packed, after = _name(data, place + (2 if closing else 1), size)
         if packed == 0:
             chars += 1
             place += 1
             continue
-        tag = _find_tag(names.tags, packed)
-        does = names.does[tag] if tag >= 0 else INLINE
-        end = _tag_end(data, after)
+        tag = _find_tag(tags, tag_count, packed)
+        does = does_of[tag] if tag >= 0 else INLINE
+        end = _tag_end(data, after, size)
         if does == LINK:
             in_link = not closing
         if does in (INLINE, LINK):
@@ -213,23 +265,20 @@ def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
             continue
         # Anything else ends a block.
         if chars > 0:
-            rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = block, place, chars, linked
-            rows[count, 4] = kind
-            rows[count, 5] = bits[depth]
-            rows[count, 6] = numbers[depth]
+            _put(rows, count, block, place, chars, linked, kind, bits[depth], numbers[depth])
             count += 1
         chars = linked = 0
         if does == RAW:
             if not closing and not no_end[tag]:
-                stop = _skip_raw(data, end, packed)
+                stop = _skip_raw(data, end, size, packed)
                 no_end[tag] = stop < 0
-                end = _tag_end(data, stop + 2) if stop >= 0 else end
+                end = _tag_end(data, stop + 2, size) if stop >= 0 else end
         elif does == CONTAINER:
             kind = CONTAINER
             if not closing and depth + 1 < _DEEPEST:
-                region = names.region[tag]
+                region = region_of[tag]
                 if not region & NAMELESS:
-                    region |= _told_by_name(data, after, end, names)
+                    region |= _told_by_name(data, after, end, words, starts, told, whole, word_count)
                 region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & HEADER and inherited & (ARTICLE | MAIN):
@@ -249,10 +298,9 @@ def _scan(data: Any, names: Names, most: int, no_end: Any) -> Any:
             kind = CONTAINER if closing else does
         place = block = end
     if chars > 0 and count < most:
-        rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = block, place, chars, linked
-        rows[count, 4], rows[count, 5], rows[count, 6] = kind, bits[depth], numbers[depth]
+        _put(rows, count, block, place, chars, linked, kind, bits[depth], numbers[depth])
         count += 1
-    return rows[:count], parent[:containers]
+    return count, containers
 
 
 @njit(cache=True, nogil=True)
@@ -270,7 +318,7 @@ def sum_up(parent: Any, held: Any, whole: Any) -> Any:
 def scan_blocks(data: npt.NDArray[np.uint8], names: Names) -> Blocks:
     """Find the blocks of text in UTF-8 markup, in time linear in its length."""
     most = min(200_000, int(np.count_nonzero(data == 60)) + 1)
-    rows, parent = _scan(data, names, most, np.zeros(len(names.tags), np.uint8))
+    rows, parent = _scan(data, names, most)
     chars, linked, kind, inside, container = (rows[:, k].astype(np.int32) for k in range(2, 7))
     return Blocks(rows[:, 0].copy(), rows[:, 1].copy(), chars, linked, kind, inside, container, parent)
 
