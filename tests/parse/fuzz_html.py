@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from periplus.parse.flat import Kind, read_flat
+from periplus.parse.maincontent import html_blocks
 
 MARKUP = """
 <p> </p> <a href= <a> </a> ' " > < = / x <b> </b> <i> </i> <table> </table> <tr> <td> </td> <caption> <svg> </svg>
@@ -17,7 +18,32 @@ MARKUP = """
 &#0; &#xD800; &amp &notin; &ngE; & &# <h1> </h1> <li> <dd> <ul> <img src=x alt= <meta content= hidden <form> </form>
 <button> <nobr> <object> </object> <body> </body> <html lang=en> </html> </br> <br/> <x-y> </x-y> <?
 """
-PIECES = [*MARKUP.split(), "\0", "\t", "\n", " ", " ", " ", "é", "\u00a0", "\ufeff", "\u2003", "😀", "\r\n", "text "]
+LONG = [
+    "a run of words that is longer than what is looked at in one go, twice over, and then some more of it",
+    "words that are  parted by two  spaces,\tby a tab and by  &amp; references, for quite a while, é — and on",
+    "<a href='/a/path/that/is/long/enough/to/be/copied/in/lanes?with=1&amp;a=2&b=3\r\n#and-a-fragment' title=\"t\">",
+    "<div itemprop=name style='position:absolute; left: -9999px; display:none' class='c'>",
+    "<meta itemprop=description content='a description that is kept twice, once for itself and once as microdata'>",
+    "<figure><img src=x><figcaption>c</figcaption></figure><video src=v poster=p><track src=t label=l>",
+    "<table class=infobox><script type=application/ld+json>",
+]
+PIECES = [
+    *LONG,
+    *MARKUP.split(),
+    "\0",
+    "\t",
+    "\n",
+    " ",
+    " ",
+    " ",
+    "é",
+    "\u00a0",
+    "\ufeff",
+    "\u2003",
+    "😀",
+    "\r\n",
+    "text ",
+]
 
 
 def pages(count: int, seed: int) -> Iterator[bytes]:
@@ -43,6 +69,10 @@ def check(page: bytes) -> None:
             assert 0 <= row[2] <= row[3]
             flat.words(row, 100)
             flat.value(row, 0)
+        assert len(flat.texts(kind)) == len(list(flat.triples(kind))) == len(flat.rows(kind))
+    blocks = html_blocks(page)
+    begin, end = flat.stretches(blocks.begin, blocks.end)
+    assert ((begin >= 0) & (begin <= end) & (end <= len(text))).all()
 
 
 def fuzz(count: int, seed: int = 1) -> None:

@@ -1,6 +1,9 @@
 """Hostile and broken pages: nothing raises, nothing hangs, nothing unfit is kept."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +68,13 @@ def test_long_pages_are_read(name: str) -> None:
 
 def test_fuzzed_pages_are_read() -> None:
     fuzz(3_000)
+
+
+def test_the_kernel_stays_within_its_arrays() -> None:
+    program = Path(__file__).with_name("bounds_html.py")
+    plainly = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, program, "300"], env=plainly, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2_000:]
 
 
 PIECES = st.lists(

@@ -53,7 +53,26 @@ def test_every_tokenizer_case(shared_data: Path) -> None:
 
 INLINE = st.sampled_from(["a", "b", "em", "span", "code", "i"])
 BLOCK = st.sampled_from(["div", "section", "ul", "blockquote", "article", "h1", "h2", "script", "style", "template"])
-WORDS = st.sampled_from(["one ", " two", "three", " \n ", "&amp;", "&eacute;t&eacute;", "&#8364;", "x&lt;y", "é", "\t"])
+LONG = [
+    "words in a run that takes more than two looks of thirty-two bytes each, one space apart ",
+    "two  spaces,\n a break ",
+]
+WORDS = st.sampled_from(
+    [
+        *LONG,
+        "“quoted” — so",
+        "one ",
+        " two",
+        "three",
+        " \n ",
+        "&amp;",
+        "&eacute;t&eacute;",
+        "&#8364;",
+        "x&lt;y",
+        "é",
+        "\t",
+    ]
+)
 
 
 def element(name: str, inner: str) -> str:

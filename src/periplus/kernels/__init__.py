@@ -23,6 +23,7 @@ __all__ = [
     "compiled",
     "html",
     "html_book",
+    "html_extras",
     "html_gather",
     "html_rows",
     "html_tree",

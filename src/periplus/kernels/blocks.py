@@ -151,9 +151,7 @@ def _matches(data: Any, place: int, end: int, words: Any, starts: Any, word: int
 
 
 @njit(cache=True, nogil=True)
-def _told_by_name(
-    data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, count: int
-) -> int:
+def _told_by_name(data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, count: int) -> int:
     """Read class, id and role for words that tell what an element is for."""
     bits = 0
     place = begin

@@ -30,7 +30,9 @@ def gather(
     it would take.
     """
     room = len(out) - LANES
-    count, used = _gather(borrow(now), kind, column, columns, most * columns, longest, borrow(source), borrow(out), room)
+    count, used = _gather(
+        borrow(now), kind, column, columns, most * columns, longest, borrow(source), borrow(out), room
+    )
     return (count if used <= room else np.int64(-1)), used
 
 

@@ -28,7 +28,9 @@ __all__ = [
 ]
 
 DEPTH, AREA, SEGMENT, PENDING, USED, HIDDEN, LINK, LINK_MARKS, MARKS, TABLES = range(10)
-AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS, FIRST_VALUE = range(10, 23)
+AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS, FIRST_VALUE = range(
+    10, 23
+)
 TRACES, TRACE_TABLE, MOST_TRACES, END_OF_VALUES = range(23, 27)
 """Places in the state, which is one array of numbers: those that stand alone come first. Traces are where in the page a
 tag is that parts blocks, and where in the text that is; they are kept behind the rows."""

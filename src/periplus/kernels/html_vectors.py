@@ -45,7 +45,9 @@ def _first(builder: Any, found: Any) -> Any:
 
 def _before_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wanted = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        wanted = builder.insert_element(
+            ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
         wanted = builder.shuffle_vector(wanted, wanted, zeros)
         return _first(builder, builder.icmp_unsigned("==", _load(context, builder, signature, arguments), wanted))

@@ -114,7 +114,9 @@ def _read_meta(flat: Flat, details: Details) -> None:
 def _read_tables(flat: Flat, details: Details) -> None:
     """Read tables that are called infobox or the like."""
     classes = flat.values(Kind.TABLE, 0, _MOST_TABLES)
-    boxes = [place for place, name in zip(flat.numbers(Kind.TABLE, _MOST_TABLES), classes, strict=True) if _BOX.search(name)]
+    boxes = [
+        place for place, name in zip(flat.numbers(Kind.TABLE, _MOST_TABLES), classes, strict=True) if _BOX.search(name)
+    ]
     for place in boxes[:_MOST_BOXES]:
         end = flat.data.find(b"</table", place, place + _LONGEST_TABLE)
         for row in flat.data[place : max(place, end)].decode("utf-8", "ignore").split("<tr")[:200]:

@@ -132,7 +132,9 @@ def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) ->
     if len(words) < _MANY_WORDS:
         return
     # Short words are grammar in most languages; they are common on every page.
-    counts = {word: count for word, count in Counter(words).items() if count > _PHRASE_SHARE * len(words) and len(word) > 4}
+    counts = {
+        word: count for word, count in Counter(words).items() if count > _PHRASE_SHARE * len(words) and len(word) > 4
+    }
     if not counts:
         return
     word, count = max(counts.items(), key=lambda pair: pair[1])

@@ -21,6 +21,7 @@ _MOST_ALTERNATES: Final = 64
 _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 _FOLLOWED: Final = frozenset({"alternate", "next", "prev"})
 
+
 class Head:
     """Gathers what <meta> and <link> say. References are absolute once they are kept."""
 

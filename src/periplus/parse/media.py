@@ -1,4 +1,4 @@
-"""Images, sounds, films and text tracks of a page, by their context: own words, caption, heading, what stands beside."""
+"""Images, sounds, films and tracks of a page, by their context: own words, caption, heading, what stands beside."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -91,4 +91,6 @@ class _Sweep:
     def _add(self, number: int, source: str, kind: str, words: str) -> None:
         if source:
             caption = self._caption if number < self._figure_ends else ""
-            self._show(source, kind, one_line(f"{words}. {caption}" if words and caption else words or caption, _LONGEST))
+            self._show(
+                source, kind, one_line(f"{words}. {caption}" if words and caption else words or caption, _LONGEST)
+            )
