@@ -51,6 +51,7 @@ def _gather(
             begin, end = now[place + column + 2 * number], now[place + column + 2 * number + 1]
             if column == _TEXT:
                 begin, end = _trim(source, begin, end)
+            end = max(begin, end)  # the third value of some rows is none
             if end - begin > longest:
                 end = begin + longest
                 while end > begin and source[end] >= 128 and source[end] < 192:
