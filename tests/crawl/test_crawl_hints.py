@@ -55,7 +55,7 @@ def test_a_list_that_stamps_everything_alike_is_not_believed():
     assert len(listed(history, 101 * DAY, {url: (100.2 + at / 100) * DAY for at, url in enumerate(urls)})) == 60
 
 
-def stale_share(hints: bool, budget: int = 10, pages: int = 200, days: int = 40) -> float:
+def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) -> float:
     """Give the share of stale pages of a site of which half is in a sitemap with true dates."""
     chance = random.Random(3)
     history, stale = History(), dict.fromkeys((f"http://a.test/{number}" for number in range(pages)), False)
