@@ -140,6 +140,16 @@ def test_the_settings_do_it_while_a_crawl_writes(tmp_path):
         assert all(store.response(made).body == raw for made, raw in last.values())
 
 
+def test_shards_share_the_limit(tmp_path):
+    limited = StoreSettings(rotate_bytes=65_536, keep_bytes=400_000)
+    for folder in (tmp_path, tmp_path / "shard-01", tmp_path / "shard-02"):
+        PageStore.open(folder, limited, write=True).close()
+    for folder in (tmp_path, tmp_path / "shard-01", tmp_path / "shard-02"):
+        with PageStore.open(folder, limited, write=True) as store:
+            by_rounds(store, pages=20, versions=12)
+            assert store.statistics().warc_bytes < 300_000
+
+
 STEPS = {
     "kept file": "periplus.store.retention.sync_folder",
     "table": "periplus.store.kept.write_arrays",

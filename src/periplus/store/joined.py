@@ -18,7 +18,7 @@ from periplus.store.order import Order
 from periplus.store.pages import PageStore, StoreStatistics
 from periplus.store.warc_read import WarcPage
 
-__all__ = ["JoinedStore", "part_folder", "part_folders"]
+__all__ = ["JoinedStore", "part_folder", "part_folders", "shards_beside"]
 
 _PART: Final = re.compile(r"shard-(\d{2,4})")
 
@@ -34,6 +34,12 @@ def part_folders(folder: Path) -> dict[int, Path]:
         return {}
     found = ((_PART.fullmatch(path.name), path) for path in folder.iterdir())
     return dict(sorted((int(match[1]), path) for match, path in found if match is not None and int(match[1])))
+
+
+def shards_beside(folder: Path) -> int:
+    """Give how many stores there are where this one is: its own, and those of other shards."""
+    root = folder.parent if _PART.fullmatch(folder.name) else folder
+    return 1 + len(part_folders(root))
 
 
 class _Mark(NamedTuple):

@@ -79,9 +79,12 @@ class PageStore:
 
     def _tidy(self, settings: StoreSettings) -> None:
         """Let go of what is too much, where the operator has said what is. A disk that refuses may be asked again."""
+        from periplus.store.joined import shards_beside
+
+        share = settings.keep_bytes // shards_beside(self.folder)
         with contextlib.suppress(DiskFailed):
-            if settings.keep_days or 0 < settings.keep_bytes < self.statistics().warc_bytes:
-                self.trim(settings.keep_bytes, settings.keep_days)
+            if settings.keep_days or 0 < share < self.statistics().warc_bytes:
+                self.trim(share, settings.keep_days)
 
     def flush(self) -> None:
         """Hand all visits to the operating system: they survive the end of this process."""
