@@ -64,6 +64,16 @@ def test_what_came_by_ftp_is_a_resource_to_other_tools(ftp, tmp_path):
     assert found[ftp.url("/pub/one.txt")] == ("resource", "text/plain", ftp.files["/pub/one.txt"])
 
 
+def test_a_second_look_takes_only_what_has_changed(ftp, tmp_path, read_stored):
+    Crawler(tmp_path / "data", settings(), [ftp.url("/pub/")]).run()
+    before = len(read_stored(tmp_path / "data", settings()))
+    again = settings(recrawl=True, recrawl_per_day=10**9)
+    Crawler(tmp_path / "data", again).run()
+    later = {visit.url.removeprefix(ftp.url("")): visit for visit in read_stored(tmp_path / "data", again)[before:]}
+    assert later["/pub/one.txt"].outcome is Outcome.NOT_MODIFIED
+    assert later["/pub/"].outcome is Outcome.OK
+
+
 def test_a_gopher_hole_is_crawled(tmp_path, read_stored):
     gopher = GopherServer()
     here = f"127.0.0.1\t{gopher.port}\r\n"

@@ -50,6 +50,17 @@ def test_a_file_comes_back_with_type_and_date(ftp, get):
     assert fetched.ip == "127.0.0.1"
 
 
+def test_a_file_that_has_not_changed_is_not_taken_again(ftp, get):
+    ftp.files["/a.txt"] = b"Words of a file."
+    first = get(ftp.url("/a.txt"))
+    since = (("If-Modified-Since", first.header("last-modified")),)
+    again = get(ftp.url("/a.txt"), headers=since)
+    assert (again.outcome, again.status, again.body) == (Outcome.NOT_MODIFIED, 304, b"")
+    ftp.changed = b"20250102030405"
+    assert get(ftp.url("/a.txt"), headers=since).outcome is Outcome.OK
+    assert get(ftp.url("/a.txt"), headers=(("If-Modified-Since", "soon"),)).outcome is Outcome.OK
+
+
 @pytest.mark.parametrize(
     ("listing", "links"),
     [

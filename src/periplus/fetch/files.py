@@ -7,7 +7,7 @@ from typing import Final
 from periplus.fetch.outcomes import of_failure
 from periplus.records import Address, Outcome
 
-__all__ = ["headers_of", "is_web", "kind_of", "of_file_failure", "without_end"]
+__all__ = ["changed_since", "headers_of", "is_web", "kind_of", "of_file_failure", "without_end"]
 
 LISTING: Final = "text/ftp-dir-listing"
 MENU: Final = "application/gopher-menu"
@@ -42,6 +42,15 @@ def headers_of(place: Address, changed: int) -> tuple[tuple[str, str], ...]:
     """Give headers: the type, and when it was changed, in seconds since 1970, where the server says so."""
     kind = ("content-type", kind_of(place))
     return (kind, ("last-modified", email.utils.formatdate(changed, usegmt=True))) if changed > 0 else (kind,)
+
+
+def changed_since(headers: tuple[tuple[str, str], ...]) -> int:
+    """Give the moment of If-Modified-Since, in seconds since 1970; 0 when there is none."""
+    text = next((value for name, value in headers if name.lower() == "if-modified-since"), "")
+    try:
+        return max(0, int(email.utils.parsedate_to_datetime(text).timestamp())) if text else 0
+    except (ValueError, TypeError, OverflowError):
+        return 0
 
 
 def of_file_failure(code: int, place: Address, answered: bool) -> Outcome:

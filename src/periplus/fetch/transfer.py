@@ -9,7 +9,7 @@ from typing import Any, Final
 import pycurl
 
 from periplus.errors import BadUrl
-from periplus.fetch.files import headers_of, is_web, kind_of, of_file_failure, without_end
+from periplus.fetch.files import changed_since, headers_of, is_web, kind_of, of_file_failure, without_end
 from periplus.fetch.guard import AddressGuard, permits_port
 from periplus.fetch.outcomes import of_failure, of_status
 from periplus.records import Due, Fetched, Outcome
@@ -43,6 +43,7 @@ class Transfer:
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
         self._unannounced: bool | None = None
+        self._since = 0
         self._clear()
         self.curl = pycurl.Curl()
         self._set_options(settings)
@@ -95,6 +96,12 @@ class Transfer:
             self.curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if any_type else self._max_bytes)
         self._when = time.time()
         self.curl.setopt(pycurl.URL, due.address.url)
+        since = 0 if self._web else changed_since(headers)
+        if since != self._since:
+            self._since = since
+            self.curl.setopt(pycurl.TIMEVALUE, since)
+            wanted = pycurl.TIMECONDITION_IFMODSINCE if since else pycurl.TIMECONDITION_NONE
+            self.curl.setopt(pycurl.TIMECONDITION, wanted)
         if route != self._route:
             self._route = route
             self.curl.setopt(pycurl.CONNECT_TO, [route] if route else [])
@@ -214,6 +221,9 @@ class Transfer:
         if not self._web and code and self._why is None:
             assert self._due is not None
             return of_file_failure(code, self._due.address, self._header_bytes > 0), message
+        if not self._web and self._since and self.curl.getinfo(pycurl.CONDITION_UNMET):
+            self._status = 304
+            return Outcome.NOT_MODIFIED, ""
         if not self._web:
             return self._why or (Outcome.OK, "")
         known = of_status(self._status, bool(self._header("location")))

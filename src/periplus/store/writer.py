@@ -109,7 +109,7 @@ class Writer:
             packed = pack_record(response_record(fetched), self.settings.compression, self.settings.level)
             warc = self._warc or self._new_warc()
             visit = msgspec.structs.replace(visit, warc=warc.path.name, warc_offset=warc.add(packed))
-        elif fetched is not None and fetched.outcome is Outcome.NOT_MODIFIED:
+        elif fetched is not None and fetched.outcome is Outcome.NOT_MODIFIED and _is_web(fetched):
             packed = pack_record(revisit_record(fetched), self.settings.compression, self.settings.level)
             (self._warc or self._new_warc()).add(packed)
         encoded = encode_visit(visit)
@@ -213,6 +213,11 @@ class Writer:
             self.commit()
         finally:
             self._held.close()
+
+
+def _is_web(fetched: Fetched) -> bool:
+    """Say whether there was a response that a revisit record could keep the headers of."""
+    return fetched.due.address.scheme in ("http", "https")
 
 
 def _is_page(visit: Visit) -> bool:
