@@ -16,6 +16,8 @@ from periplus.records import Address, Due, Sighting, Visit
 __all__ = ["Passive", "PassiveState", "Reported"]
 
 _MOST_DIGESTS: Final = 1_000_000
+_BITE: Final = 256 << 10
+"""Bytes read at once: some thousand visits, so that a crawl is not held up."""
 _DEPTH: Final = 1
 """Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
 
@@ -51,7 +53,7 @@ class Passive:
         is_mine: Callable[[Address], bool] = lambda place: True,
     ) -> Reported:
         """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
-        found, self.state.position = read_sink(self._folder, SinkPosition(*self.state.position))
+        found, self.state.position = read_sink(self._folder, SinkPosition(*self.state.position), _BITE)
         counts: dict[int, int] = {}
         places: dict[int, Address] = {}
         changed: dict[int, Visit] = {}

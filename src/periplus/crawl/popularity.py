@@ -20,6 +20,7 @@ _KIND: Final = "passive-counts"
 _KEPT_BYTES: Final = 32 << 20
 """Read files up to this size stay, for a crawl whose snapshot was lost."""
 _MOST: Final = 4_000_000
+_BITE: Final = 16 << 20
 
 
 class Popularity(NamedTuple):
@@ -79,7 +80,7 @@ def _read_counts(sink: Path) -> tuple[Popularity, int]:
 def _with(known: Popularity, folder: Path, position: SinkPosition, end: int | None = None) -> Popularity:
     """Add what the queue's files hold from `position` on, up to file number `end`."""
     while True:
-        found, after = read_sink(folder, position, before=end)
+        found, after = read_sink(folder, position, _BITE, end)
         if after == position:
             return known
         known, position = _sum(known, found), after
