@@ -6,7 +6,7 @@ Without a folder that is indexed already, one is made of the corpus, or of 150,0
 `periplus serve` with as many processes as cores, as installed. Requests come from `wrk` where it is installed, else
 from a client of our own; both share the machine with the server, so that the figures are those of server and client
 together. Cold: answers are not kept, and queries follow one another as in the log. Warm: queries come by Zipf's law, as
-people ask them, after a round of warming up. Crowd: 1,000 connections that ask again as soon as they were answered.
+people ask them, after three rounds of warming up. Crowd: 1,000 connections that ask again once they were answered.
 """
 
 import argparse
@@ -121,7 +121,8 @@ def measure(folder: Path, options: argparse.Namespace, work: Path) -> dict[str, 
         figures["cold"] = load(url, cold, options.seconds, work)
         print("cold", figures["cold"], flush=True)
     with served(folder) as (url, _):
-        load(url, warm, 5, work)
+        load(url, cold, 2 * options.seconds, work)
+        load(url, warm, options.seconds, work)
         figures["warm"] = load(url, warm, options.seconds, work)
         figures["warm"]["hit_rate"] = hit_rate(url)
         print("warm", figures["warm"], flush=True)

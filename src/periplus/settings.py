@@ -260,7 +260,7 @@ class ServeSettings(_Room, frozen=True):
     names: Annotated[tuple[str, ...], Meta(description="Host names it answers to; on loopback, none is its own")] = ()
     rate: Annotated[float, Meta(description="Requests a second for one address or key; 0 is no limit", ge=0)] = 50.0
     proxied: Annotated[bool, Meta(description="Take a client's address from X-Forwarded-For")] = False
-    cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 32
+    cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 64
     submissions: Annotated[bool, Meta(description="Let anybody hand in sites to crawl, without a key")] = False
     access_log: Annotated[str, Meta(description="File for one JSON line a request; no addresses, no queries")] = ""
 

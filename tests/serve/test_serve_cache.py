@@ -2,18 +2,22 @@
 
 import asyncio
 import random
+import threading
 from collections import OrderedDict
 
 from asgi_caller import call, get
-from fake_searcher import FakeSearcher
+from fake_searcher import FakeSearcher, hit
 
+from periplus.errors import CorruptFile
+from periplus.records import Query, ResultPage
 from periplus.serve import AnswerCache, make_app
 from periplus.serve.cache import Sketch
 from periplus.settings import ServeSettings
 
 
 def put(cache: AnswerCache, key: str, size: int = 1000) -> bool:
-    return cache.put(key, 200, (), b"x" * size, cache.epoch)
+    cache.put(key, 200, (), b"x" * size, cache.epoch)
+    return key in cache._kept
 
 
 def test_bytes_are_bounded_and_counted() -> None:
@@ -61,7 +65,7 @@ def test_an_answer_of_an_older_index_is_not_kept() -> None:
     cache = AnswerCache(100_000)
     epoch = cache.epoch
     cache.clear()
-    assert not cache.put("late", 200, (), b"x", epoch)
+    cache.put("late", 200, (), b"x", epoch)
     assert cache.get("late") is None
 
 
@@ -122,3 +126,38 @@ def test_what_is_kept_is_the_same_and_only_good_answers_are() -> None:
         assert get(app, "/api/search?q=").status == 400
     metrics = get(app, "/metrics").text
     assert "periplus_cache_hits_total 2" in metrics
+
+
+def test_many_who_ask_the_same_at_once_get_one_answer() -> None:
+    let_go = threading.Event()
+
+    def hold(query: Query) -> ResultPage:
+        let_go.wait(10)
+        return ResultPage(query, (hit(0, query),), 1, True, False, 0.0, 1)
+
+    searcher = FakeSearcher(answer=hold)
+    app = make_app(searcher, ServeSettings(threads=2, max_waiting=1, cache_mb=0))
+
+    async def story() -> list[int]:
+        tasks = [asyncio.create_task(call(app, "/search?q=salt")) for _ in range(50)]
+        while not searcher.asked:
+            await asyncio.sleep(0.001)
+        let_go.set()
+        return [(await task).status for task in tasks]
+
+    assert asyncio.run(story()) == [200] * 50
+    assert len(searcher.asked) == 1
+
+
+def test_a_failure_is_nobody_elses_answer() -> None:
+    def fail(query: Query) -> ResultPage:
+        raise CorruptFile("x")
+
+    searcher = FakeSearcher(answer=fail)
+    app = make_app(searcher, ServeSettings(threads=1))
+
+    async def story() -> list[int]:
+        return [answer.status for answer in await asyncio.gather(*(call(app, "/search?q=salt") for _ in range(5)))]
+
+    assert asyncio.run(story()) == [503] * 5
+    assert len(searcher.asked) == 5

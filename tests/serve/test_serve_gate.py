@@ -136,7 +136,7 @@ def test_overload_is_said_in_html_and_json() -> None:
     async def story() -> None:
         known = await call(app, "/")
         assert known.status == 200
-        held = [asyncio.create_task(call(app, "/search?q=x")) for _ in range(2)]
+        held = [asyncio.create_task(call(app, f"/search?q=x{n}")) for n in range(2)]
         for _ in range(20):
             await asyncio.sleep(0)
         page, data = await call(app, "/search?q=salt"), await call(app, "/api/search?q=salt")

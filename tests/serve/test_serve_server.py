@@ -68,7 +68,7 @@ def test_overload_is_refused_and_passes() -> None:
 
     settings = ServeSettings(port=0, threads=1, max_waiting=2)
     with serving(FakeSearcher(answer=hold), settings) as url, ThreadPoolExecutor(12) as clients:
-        asked = [clients.submit(ask, url, "/api/search?q=x") for _ in range(12)]
+        asked = [clients.submit(ask, url, f"/api/search?q=x{n}") for n in range(12)]
         assert begun.acquire(timeout=10)
         while sum(one.done() for one in asked) < 9:
             time.sleep(0.005)

@@ -92,10 +92,17 @@ class AnswerCache:
 
     def put(
         self, key: Hashable, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, epoch: int
-    ) -> bool:
-        """Keep an answer if it is worth its room; say whether it was."""
-        size = len(body) + _EACH
-        if epoch != self.epoch or size * _LARGEST_SHARE > self._most:
+    ) -> Kept:
+        """Keep an answer if it is worth its room and its index has not changed since; give it in any case."""
+        answer = Kept(status, headers, body, time.monotonic() + self._seconds)
+        if epoch == self.epoch and self._makes_room(key, len(body) + _EACH):
+            self._kept[key] = answer
+            self.bytes += len(body) + _EACH
+        return answer
+
+    def _makes_room(self, key: Hashable, size: int) -> bool:
+        """Make room for an answer if it is worth it; say whether there is."""
+        if size * _LARGEST_SHARE > self._most:
             return False
         self._drop(key)
         own = self._sketch.count(hash(key) & 0xFFFFFFFFFFFFFFFF)
@@ -107,8 +114,6 @@ class AnswerCache:
                 return False
             self._drop(oldest)
             self.evicted += 1
-        self._kept[key] = Kept(status, headers, body, time.monotonic() + self._seconds)
-        self.bytes += size
         return True
 
     def clear(self) -> None:

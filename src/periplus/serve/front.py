@@ -1,11 +1,12 @@
 """In front of everything: who may ask and how often, answers kept ready, headers that keep browsers safe, figures."""
 
+import asyncio
 import logging
 import math
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -70,6 +71,7 @@ class Front:
         self._app = app
         self._desk = desk
         self._loopback = is_local(desk.settings.host)
+        self._making: dict[Hashable, asyncio.Future[Kept | None]] = {}
         self._names = frozenset(name.lower() for name in desk.settings.names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,14 +135,30 @@ class Front:
             return False
         key = (path, scope["query_string"], header(scope, b"accept"), header(scope, b"accept-language"))
         kept = cache.get(key)
+        if kept is None and key in self._making:
+            kept = await asyncio.shield(self._making[key])  # many ask the same at once: one answer is enough
         if kept is not None:
             await answer.send_kept(kept)
             return True
-        answer.keeps, epoch = scope["method"] == "GET", cache.epoch
-        await self._app(scope, receive, answer.send)
-        if answer.keeps and answer.status == 200:
-            cache.put(key, answer.status, answer.headers, bytes(answer.body), epoch)
+        if scope["method"] == "GET":
+            await self._make(key, scope, receive, answer)
+        else:
+            await self._app(scope, receive, answer.send)
         return False
+
+    async def _make(self, key: Hashable, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        """Have an answer made, for whoever asks the same meanwhile too; keep it if it is good."""
+        cache, epoch = self._desk.cache, self._desk.cache.epoch
+        told = self._making[key] = asyncio.get_running_loop().create_future()
+        answer.keeps, kept = True, None
+        try:
+            await self._app(scope, receive, answer.send)
+            if answer.status == 200:
+                kept = cache.put(key, answer.status, answer.headers, bytes(answer.body), epoch)
+        finally:
+            told.set_result(kept)
+            if self._making.get(key) is told:
+                del self._making[key]
 
 
 class Faults:

@@ -48,7 +48,8 @@ def run_processes(
     """
     count = settings.workers or os.cpu_count() or 1
     address, port = free_address(settings.host, settings.port)
-    settings = msgspec.structs.replace(settings, port=port)
+    threads = settings.threads or max(1, (os.cpu_count() or 1) // count)
+    settings = msgspec.structs.replace(settings, port=port, threads=threads)
     with tempfile.TemporaryDirectory(prefix="periplus-") as figures:
         team = _Team(count, (opener, arguments, settings, address, figures, count))
         with _stopping_on_signals(team):

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -27,6 +28,8 @@ _READY_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.5
 """Requests under way get this long to be answered; then the server stops all the same."""
 _BACKLOG: Final = 1024
+_SWITCH_SECONDS: Final = 0.0005
+"""How long a search may hold the interpreter while an answer that is ready waits to be sent."""
 _HEADER_MS: Final = 10_000
 """A client that takes longer to say what it wants is hung up on."""
 
@@ -113,6 +116,7 @@ class Running:
     def run(self, on_ready: Callable[[str], None], numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)) -> None:
         """Serve until told to stop, or one of the signals `numbers` comes."""
         self._numbers = numbers
+        sys.setswitchinterval(_SWITCH_SECONDS)
         try:
             asyncio.run(self._serve(self._app, *self._place, on_ready))
         finally:
