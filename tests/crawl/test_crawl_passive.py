@@ -111,6 +111,21 @@ def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
     assert read_popularity(tmp_path).of(fingerprint_text(A)) == 40
 
 
+@pytest.mark.parametrize("bite", [1, 100, 3_000, 1 << 20])
+def test_small_bites_come_to_the_same(tmp_path, monkeypatch, bite):
+    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 2_500)
+    for number in range(40):
+        take_visits(tmp_path, [Sighting(f"http://a.test/{number}/{part}") for part in range(number % 9 + 1)])
+    (whole, end), found, position = read_sink(tmp_path, SinkPosition(), 1 << 20), [], SinkPosition()
+    for _ in range(1_000):
+        more, after = read_sink(tmp_path, position, bite)
+        if after == position:
+            break
+        found, position = found + more, after
+    assert (found, position) == (whole, end)
+    assert len(found) == sum(number % 9 + 1 for number in range(40))
+
+
 def test_a_queue_that_nobody_reads_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.crawl.sink.MOST_UNREAD", 1_000)
     while sum(os.path.getsize(path) for _, path in sink_files(tmp_path / "passive")) < 900:

@@ -1,5 +1,6 @@
 """What a crawl knows: frontier, robots, harvest, copies and totals; how it is saved, and how it is recovered."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -143,10 +144,14 @@ class Memory:
     def take(self, parcel: Parcel) -> None:
         """Take the links and seeds that another shard has sent."""
         for seed in parcel.seeds:
-            self.harvester.add_seed(address(seed))
+            with contextlib.suppress(BadUrl):
+                self.harvester.add_seed(address(seed))
         dues = []
         for link in parcel.links:
-            place = self.harvester.traps.rewrite(address(link.url))
+            try:
+                place = self.harvester.traps.rewrite(address(link.url))
+            except BadUrl:
+                continue
             if link.is_list:
                 self.harvester.lists.add(place.key)
             elif self.harvester.traps.refuses(place):
@@ -189,7 +194,7 @@ class Memory:
         for _, visit in reported.again:
             self.history.pages.setdefault(visit.key, seen_once(visit))
         self.frontier.add_again(due for due, _ in reported.again)
-        return reported.read > 0
+        return reported.read
 
     def had_its_share(self, host: str) -> bool:
         """Tell whether a host has given as many pages as one host may."""

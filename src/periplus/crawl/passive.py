@@ -36,7 +36,8 @@ class Reported(NamedTuple):
     """URLs to fetch, were they never seen."""
     again: list[tuple[Due, Visit]]
     """Pages whose content has changed since the visit that is stored."""
-    read: int
+    read: bool
+    """Whether there was anything to read, good or damaged."""
 
 
 class Passive:
@@ -53,7 +54,8 @@ class Passive:
         is_mine: Callable[[Address], bool] = lambda place: True,
     ) -> Reported:
         """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
-        found, self.state.position = read_sink(self._folder, SinkPosition(*self.state.position), _BITE)
+        before = SinkPosition(*self.state.position)
+        found, self.state.position = read_sink(self._folder, before, _BITE)
         counts: dict[int, int] = {}
         places: dict[int, Address] = {}
         changed: dict[int, Visit] = {}
@@ -68,7 +70,8 @@ class Passive:
             if visit is not None and visit.when < sighting.when:
                 changed[place.key] = visit
         fresh = {key: _due(harvester, place, counts[key]) for key, place in places.items()}
-        return Reported(list(fresh.values()), [(fresh[key], visit) for key, visit in changed.items()], len(found))
+        again = [(fresh[key], visit) for key, visit in changed.items()]
+        return Reported(list(fresh.values()), again, self.state.position != before)
 
     def _is_changed(self, key: int, sighting: Sighting) -> bool:
         """Tell whether a URL had another digest before; remember the one it has now."""

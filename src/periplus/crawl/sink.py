@@ -159,30 +159,31 @@ def read_sink(
         if before is not None and number >= before:
             break
         offset = position.offset if number == position.file else 0
-        data = _whole_lines(path, offset, most)
+        data, is_all = _whole_lines(path, offset, most)
         for line in data.split(b"\n"):
             found += _read_line(line)
         position = SinkPosition(number, offset + len(data))
         most -= len(data)
-        if most <= 0:
+        if most <= 0 or not is_all:
             break
     return found, position
 
 
-def _whole_lines(path: Path, offset: int, most: int) -> bytes:
-    """Read up to `most` bytes from `offset`, to the end of a line; more if the first line is longer."""
+def _whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
+    """Read up to `most` bytes from `offset`, to the end of a line, or one line if that is longer.
+
+    Tell also whether that is all there is.
+    """
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if offset >= size:
-                return b""
             file.seek(offset)
-            data = file.read(max(most, 1))
-            if b"\n" not in data:
+            data = file.read(max(min(most, size - offset), 0))
+            if data and b"\n" not in data:
                 data += file.readline(_ROTATE)
-    except OSError:
-        return b""
-    return data[: data.rfind(b"\n") + 1]
+    except FileNotFoundError:
+        return b"", True
+    return data[: data.rfind(b"\n") + 1], offset + len(data) >= size
 
 
 def _read_line(line: bytes) -> list[Sighting]:
