@@ -26,7 +26,7 @@ def look(history: History, url: str, when: float, content: int) -> None:
 
 def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
     page = Page("http://a.test/map", kind=LIST_KIND, links=tuple(map(Link, dates)), changed=tuple(dates.values()))
-    found = [due.address.url for due in history.hear(page)]
+    found = [due.address.url for due in history.hear(page, when)]
     history.learn(Visit(page.url, address(page.url).key, Outcome.OK, when, page=page))
     return found
 
@@ -53,6 +53,23 @@ def test_a_list_that_stamps_everything_alike_is_not_believed():
         look(history, url, 100 * DAY, 1)
     assert listed(history, 101 * DAY, dict.fromkeys(urls, 101 * DAY)) == []
     assert len(listed(history, 101 * DAY, {url: (100.2 + at / 100) * DAY for at, url in enumerate(urls)})) == 60
+
+
+def test_pages_without_a_date_do_not_silence_those_with_one():
+    history = History()
+    urls = [f"http://a.test/{number}" for number in range(60)]
+    for url in urls:
+        look(history, url, 100 * DAY, 1)
+    dates = dict.fromkeys(urls, 0.0) | {urls[7]: 100.5 * DAY}
+    assert listed(history, 101 * DAY, dates) == [urls[7]]
+
+
+def test_a_date_to_come_is_believed_once_for_each_look_at_the_list():
+    history = History()
+    look(history, "http://a.test/1", 100 * DAY, 1)
+    assert listed(history, 101 * DAY, {"http://a.test/1": 9_000 * DAY}) == ["http://a.test/1"]
+    look(history, "http://a.test/1", 101.1 * DAY, 1)
+    assert [due.address.path for due in history.due(101.2 * DAY, 5)] == ["/map"]
 
 
 def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) -> float:

@@ -74,18 +74,20 @@ class History:
                 self._look(known, visit.when, changed=visit.content != known.content)
             known.content, known.etag, known.modified = visit.content, visit.etag, visit.modified
             known.is_list = visit.page.kind == LIST_KIND
-            self.hear(visit.page)
+            self.hear(visit.page, visit.when)
 
-    def hear(self, page: Page) -> list[Due]:
-        """Take note of the dates that a list gives; give the pages that were changed since we looked."""
-        common = Counter(page.changed).most_common(1) if page.kind == LIST_KIND else []
-        if not common or (common[0][1] >= _STAMPED and common[0][1] * 2 > len(page.changed)):
+    def hear(self, page: Page, now: float) -> list[Due]:
+        """Take note of the dates that a list gave at `now`; give the pages that were changed since we looked."""
+        dates = [when for when in page.changed if when] if page.kind == LIST_KIND else []
+        most = max(Counter(dates).values(), default=0)
+        if most >= _STAMPED and most * 2 > len(dates):
             return []
         found = []
         for link, when in zip(page.links, page.changed, strict=False):
             known = self._known(link.url, page.url) if when else None
             if known is not None:
-                known.hinted = max(known.hinted, when)
+                # A date to come says no more than that it was changed by now.
+                known.hinted = max(known.hinted, min(when, now))
                 found.append(known)
         return [due for due in map(_hinted_due, found) if due is not None]
 

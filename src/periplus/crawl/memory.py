@@ -177,7 +177,7 @@ class Memory:
         totals.bytes += visit.bytes
         totals.copies += bool(visit.copy_of)
         if visit.page is not None and visit.page.changed:
-            self._look_again(self.history.hear(visit.page)[: self.settings.crawl.recrawl_per_day])
+            self._look_again(self.history.hear(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)

@@ -6,6 +6,7 @@ go. Only the writer of a store may do this; readers notice nothing but that old 
 
 import os
 import time
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -80,15 +81,14 @@ class _Copies(NamedTuple):
 
 def _read_copies(folder: Path, manifest: Manifest) -> _Copies:
     """Look through the visits. A page that is gone, or became a copy of another, has no newest response."""
-    found: list[tuple[int, int, int, float]] = []
+    places, moments = array("q"), array("d")
     for _, frame in walk(folder, manifest, Position(0, 0)):
         for row in _rows.decode(decompress(frame.payload, MAX_PAYLOAD)):
             if row.outcome is Outcome.OK or row.outcome is Outcome.GONE:
-                file = number_of(row.warc) if row.warc else -1
                 # Keys are unsigned, and only compared.
-                found.append((row.key - (1 << 63), file, row.warc_offset, row.when))
-    table = np.array([row[:3] for row in found], np.int64).reshape(-1, 3)
-    when = np.array([row[3] for row in found], np.float64)
+                places.extend((row.key - (1 << 63), number_of(row.warc) if row.warc else -1, row.warc_offset))
+                moments.append(row.when)
+    table, when = np.array(places, np.int64).reshape(-1, 3), np.array(moments, np.float64)
     order = np.argsort(table[:, 0], kind="stable")
     newest = np.zeros(len(table), bool)
     keys = table[order, 0]
