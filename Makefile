@@ -65,8 +65,8 @@ bench-parse: $(DEV_READY) ## HTML reading beside Lexbor, resiliparse and lxml (C
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
 
-bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200)
-	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200)
+bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200 SHARDS=3)
+	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)
 
 bench-live: $(DEV_READY) ## how soon a page is found after it was given to a live index (DOCUMENTS=20000)
 	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))

@@ -2,7 +2,8 @@
 
 .venv/bin/python bench/kills.py [--kills 200] [--shards 3] [--hosts 60] [--pages 6000] [--delay 0.1] [--seed 1]
 
-With several shards, a kill hits one of them or, every fourth time, their supervisor, which is then started again.
+With several shards, a kill hits one of them or, every fourth time, their supervisor, which is then started again; every
+tenth time shards are added or removed beforehand, so that kills also hit hosts that move.
 Measured at the server's side: every good page is stored, none twice; nothing is asked for twice beyond what was under
 way at a kill; no host is ever asked again before its pause is over, also across restarts. Ends with 1 when one fails.
 """
@@ -23,12 +24,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from periplus.crawl import CrawlControl, Crawler, Supervisor
+from periplus.errors import BadInput
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Requests, running_apart
+from periplus.parse import parse
+from periplus.records import Due, Fetched, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
+from periplus.url import address
 from record import save
 
 CONNECTIONS = 16
+LONGEST = 5.0
+"""Seconds that a supervisor has to start a shard."""
 
 
 def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int) -> int:
@@ -44,6 +51,12 @@ def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...], shards
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def warm(settings: Settings) -> None:
+    """Read a page, so that all processes forked from this one have loaded what reading needs."""
+    headers = (("content-type", "text/html"),)
+    parse(Fetched(Due(address("http://warm.invalid/")), Outcome.OK, 0.0, 200, headers, b"<p>x"), settings.parse)
 
 
 def crawl(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int) -> None:
@@ -68,6 +81,9 @@ def kill_often(
     try:
         for number in range(kills):
             child = child or crawl_apart(folder, settings, seeds, shards)
+            if shards > 1 and number % 10 == 5:
+                with contextlib.suppress(BadInput):
+                    CrawlControl(folder).resize(chance.randint(2, 4))
             # Half of the kills come early, while the crawl recovers; the others while it runs.
             end = time.monotonic() + (chance.uniform(0.0, 0.15) if number % 2 else chance.uniform(0.1, 0.8))
             while time.monotonic() < end:
@@ -91,18 +107,24 @@ def kill_often(
 
 
 def shard_to_kill(folder: Path, supervisor: int, chance: random.Random) -> int:
-    """Give the process of a shard of this supervisor; 0 when none has said anything yet."""
-    said = [status["process"] for status in CrawlControl(folder).status().get("shards", ())]
-    found = [process for process in said if parent_of(process) == supervisor]
-    return chance.choice(found) if found else 0
+    """Give the process of a shard of this supervisor, as soon as there is one; 0 when none comes."""
+    limit = time.monotonic() + LONGEST
+    while time.monotonic() < limit:
+        said = [status["process"] for status in CrawlControl(folder).status().get("shards", ())]
+        found = [process for process in said if parent_of(process) == supervisor]
+        if found:
+            return chance.choice(found)
+        time.sleep(0.001)
+    return 0
 
 
 def parent_of(process: int) -> int:
     """Give the parent of a process: whose is none of ours is not killed, though it may have the number of one."""
     try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        state, parent = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
     except OSError:
         return 0
+    return int(parent) if state != "Z" else 0
 
 
 def shortest_pause(requests: Requests) -> float:
@@ -118,7 +140,7 @@ def shortest_pause(requests: Requests) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--shards", type=int, default=3)
     parser.add_argument("--hosts", type=int, default=60)
     parser.add_argument("--pages", type=int, default=6000)
     parser.add_argument("--delay", type=float, default=0.1)
@@ -135,6 +157,7 @@ def main() -> None:
                 frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),
                 crawl=CrawlSettings(scope="web", commit_seconds=0.1, checkpoint_seconds=0.3),
             )
+            warm(settings)
             chance, data = random.Random(asked.seed), folder / "data"
             kills, whole = kill_often(data, settings, truth.seeds, asked.kills, chance, asked.shards)
             began = time.monotonic()
@@ -164,7 +187,7 @@ def main() -> None:
         "pause_wanted": asked.delay,
     }
     if not asked.quick:
-        save("kills" if asked.shards == 1 else "kills-shards", figures)
+        save("kills" if asked.shards > 1 else "kills-single", figures)
     for name, value in figures.items():
         print(f"{name:>20}  {value}")
     if lost or twice or again > kills * CONNECTIONS or pause < asked.delay:

@@ -71,6 +71,24 @@ def test_a_shard_that_comes_later_is_read_too(tmp_path):
     assert {one.url for one in store.visits(1)} == {visit(2).url, visit(3).url}
 
 
+def test_one_store_becomes_several_under_a_reader(tmp_path):
+    """Who has read a store that was alone goes on with the same numbers; no order is written before it is needed."""
+    first = PageStore.open(tmp_path, WANTED, write=True)
+    for n in range(5):
+        first.append(visit(n))
+    first.flush()
+    store = PageStore.open(tmp_path, WANTED)
+    assert len(list(store.visits())) == 5
+    assert not (tmp_path / "order.bin").exists()
+    first.append(visit(5))
+    second = PageStore.open(part_folder(tmp_path, 1), WANTED, write=True)
+    second.append(visit(6))
+    for part in (first, second):
+        part.close()
+    assert [one.url for one in store.visits(5)] == [visit(5).url, visit(6).url]
+    assert [one.url for one in PageStore.open(tmp_path, WANTED).visits()] == [visit(n).url for n in range(7)]
+
+
 def test_what_is_torn_or_damaged(tmp_path):
     for part, n in zip(open_parts(tmp_path, 2), range(2), strict=True):
         part.append(visit(n))

@@ -48,6 +48,7 @@ class Harvester:
         self.forms = FormFiller(settings.forms)
         self._filter = UrlFilter(settings)
         self.seeds = list(seeds)
+        self._seed_keys = {seed.key for seed in self.seeds}
         self.lists: set[int] = set()
         """Keys of the URLs that are sitemaps or feeds."""
         self.lists_of_host: dict[str, int] = {}
@@ -58,7 +59,8 @@ class Harvester:
 
     def add_seed(self, seed: Address) -> None:
         """Widen the scope by a seed, or by where a seed has moved to."""
-        if seed not in self.seeds:
+        if seed.key not in self._seed_keys:
+            self._seed_keys.add(seed.key)
             self.seeds.append(seed)
             self._scope.clear()
             self._known.clear()

@@ -1,5 +1,6 @@
 """One shard of a crawl: the same loop, for its own hosts, that sends the links of others away and takes its own in."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -14,12 +15,15 @@ from periplus.crawl.neighbours import Neighbours
 from periplus.crawl.parcels import Answer, Parcel
 from periplus.crawl.shards import desk
 from periplus.crawl.status import Status, leave_status
+from periplus.errors import BadUrl
 from periplus.records import Address, Due, Fetched
 from periplus.settings import Settings
 from periplus.url import address
 
 __all__ = ["ShardCrawler", "read_quotas"]
 
+_LOOK: Final = 0.01
+"""Seconds between two looks at the inbox, and at what the supervisor wants."""
 _LISTEN: Final = 0.05
 _SAY: Final = 1.0
 _SLOW: Final = 0.05
@@ -50,7 +54,7 @@ class ShardCrawler(Crawler):
         self._awaited: dict[str, tuple[Due, float]] = {}
         """Dues whose robots.txt another shard was asked for, by origin."""
         self._quiet = False
-        self._listened = self._said = 0.0
+        self._looked = self._listened = self._said = 0.0
         self._state = ""
         self._known_quota = 0
         super().__init__(folder, settings, seeds, self._others)
@@ -65,7 +69,9 @@ class ShardCrawler(Crawler):
     def step(self) -> bool:
         """Do one turn: take what others have sent, go on as alone, send them what is theirs."""
         now = self._now()
-        self._quiet = self._others.receive(self._take) == 0
+        if now - self._looked >= _LOOK:
+            self._looked = now
+            self._quiet = self._others.receive(self._take) == 0
         self._run_errands(now)
         self._stop_waiting(now)
         going = super().step()
@@ -82,10 +88,11 @@ class ShardCrawler(Crawler):
         # Seeds that others have found need not be told to others again.
         self._told_seeds = len(self._memory.harvester.seeds)
         now = self._now()
-        for question in parcel.questions:
-            self._errands.append(_Errand(parcel.sender, question.origin, address(question.target), now))
-        for answer in parcel.answers:
-            self._learn_answer(answer)
+        with contextlib.suppress(BadUrl):
+            for question in parcel.questions:
+                self._errands.append(_Errand(parcel.sender, question.origin, address(question.target), now))
+            for answer in parcel.answers:
+                self._learn_answer(answer)
 
     def checkpoint(self) -> None:
         """Write the snapshot, and let go of the parcels that it reflects."""
@@ -151,11 +158,10 @@ class ShardCrawler(Crawler):
             return "stopping"
         if self._paused:
             return "paused"
-        calm = self._quiet and not (self._fetcher.busy() or self._awaited or self._errands or self._others.kept())
-        if calm and self._enough(0):
-            return "full"
-        if not calm or self._memory.frontier.wait(self._now()) is not None:
+        if not self._quiet or self._fetcher.busy() or self._awaited or self._errands or self._others.kept():
             return "running"
+        if self._memory.frontier.wait(self._now()) is not None:
+            return "full" if self._enough(0) else "running"
         # What others reported is heard to the end before there is nothing left to do.
         return "running" if self._others.number == 0 and self._memory.hear(self._store) else "idle"
 

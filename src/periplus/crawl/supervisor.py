@@ -32,6 +32,7 @@ from periplus.url import address
 __all__ = ["Supervisor"]
 
 _TURN: Final = 0.05
+_SHOW: Final = 0.2
 _SAY: Final = 0.5
 _ORPHANS: Final = 30.0
 """Seconds that the shards of a supervisor that was killed have to end."""
@@ -99,9 +100,11 @@ class Supervisor:
     def run(self, on_progress: Progress | None = None) -> CrawlStatistics:
         """Crawl to the end: nothing left, a limit, or `stop`."""
         try:
+            shown = 0.0
             while not self._is_over():
                 self._turn()
-                if on_progress is not None:
+                if on_progress is not None and time.monotonic() - shown >= _SHOW:
+                    shown = time.monotonic()
                     on_progress(self.statistics(), self.shards())
                 time.sleep(_TURN)
             self._end_all()

@@ -2,7 +2,8 @@
 
 Each shard writes a store of its own: the first in `store`, the others in `store/shard-NN`. Whoever reads them all gives
 the visits that nobody has read before their place, and writes it down in `store/order.bin`, so that visit number 1000
-is the same visit for every reader, for ever.
+is the same visit for every reader, for ever. While there is but one store, its own order is that of all; shards that
+come later come after all that was in it.
 """
 
 import re
@@ -70,11 +71,16 @@ class JoinedStore(PageStore):
 
     def settle(self) -> None:
         """Give every visit that there is its place in the order."""
+        if set(self._look()) <= {0}:
+            return
         self._order.extend({number: part.statistics().visits for number, part in self._look().items()})
 
     def visits(self, start: int = 0) -> Iterator[Visit]:
         """Give visits in the order of all parts, from visit number `start` on."""
         self.settle()
+        if set(self._parts) <= {0}:
+            yield from self._parts[0].visits(start)
+            return
         mark = self._mark = self._pass_over(start)
         skip = max(start - mark.visits, 0)
         readers: dict[int, Iterator[Visit]] = {}
@@ -116,6 +122,10 @@ class JoinedStore(PageStore):
             if page.url == visit.url:
                 return page
         raise failure or NothingHere(f"The response of {visit.url} was not kept.")
+
+    def keeps(self, visit: Visit) -> bool:
+        """Tell whether the response of a visit is in some part, as far as files tell."""
+        return any(part.keeps(visit) for part in self._look().values())
 
     def statistics(self) -> StoreStatistics:
         """Say how many visits and pages there are in all parts, and what they take."""

@@ -52,13 +52,9 @@ class PageStore:
             store = cls(folder, Writer(folder, settings))
             store._tidy(settings)
             return store
-        from periplus.store.joined import JoinedStore, part_folders
+        from periplus.store.joined import JoinedStore
 
-        if part_folders(folder):
-            return cast(Self, JoinedStore(folder))
-        if read_manifest(folder) is None and not log_files(folder):
-            raise NothingHere(f"There are no pages in {folder}.", "Crawl or import some first.")
-        return cls(folder, None)
+        return cast(Self, JoinedStore(folder))
 
     def __enter__(self) -> Self:
         return self
