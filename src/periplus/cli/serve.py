@@ -1,5 +1,6 @@
 """`periplus serve`: the search page and the HTTP API."""
 
+import contextlib
 from pathlib import Path
 
 from periplus.cli.console import say
@@ -16,18 +17,21 @@ __all__ = ["serve"]
 def serve(settings: Settings) -> None:
     """Serve the search page and the API until stopped."""
     folder = open_data_folder(Path(settings.folder), create=False)
-    from periplus.search import publishing
+    alone = settings.serve.workers == 1
+    # Several processes open the index each for itself; here it only shows, before they start, that there is one.
+    opened = open_all(folder, settings) if alone or not (folder / "index").is_dir() else None
+    compile_kernels()
     from periplus.serve import run, run_processes
 
-    opened = open_all(folder, settings)
-    compile_kernels()
+    with contextlib.ExitStack() as beside:
 
-    def ready(url: str) -> None:
-        say(f"Searching at {url} (Ctrl-C stops)")
+        def ready(url: str) -> None:
+            from periplus.search import publishing
 
-    with publishing(folder, settings):
-        if settings.serve.workers == 1:
+            beside.enter_context(publishing(folder, settings))
+            say(f"Searching at {url} (Ctrl-C stops)")
+
+        if opened is not None:
             run(opened.searcher, settings.serve, ready, opened.actions, opened.keys)
         else:
-            del opened  # that it opens is known; the processes have their own
             run_processes(open_all, (folder, settings), settings.serve, ready)
