@@ -291,3 +291,20 @@ def test_figures_of_each_shard(tmp_path):
     assert 'periplus_crawl_pages_total{shard="7"} 4\n' in text
     assert 'periplus_crawl_failures_total{shard="0",outcome="gone"} 1\n' in text
     assert text.count("# TYPE periplus_crawl_pages_total") == 1
+
+
+def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web, tmp_path, read_stored):
+    """Also at those that another shard has stored, before their host moved."""
+    data = tmp_path / "data"
+    Crawler(data, fast(pages=60), fake_web.seeds).run()
+    once = {visit.url for visit in read_stored(data, fast()) if visit.page and visit.page.kind.startswith("text/")}
+    before = server.requests().counts
+    with together(data, fast(recrawl=True, recrawl_per_day=10**9, pages=100), (), 3) as crawl:
+        assert sum(len(shard._memory.frontier.hosts()) for shard in crawl.shards) >= 3
+        crawl.turns()
+    again = {visit.url for visit in read_stored(data, fast()) if visit.again}
+    asked = {url for url in once if server.requests().counts[url] == before[url] + 1}
+    assert once <= again
+    assert asked >= once
+    shards = {Ring((0, 1, 2)).owner(address(url).host) for url in again}
+    assert len(shards) == 3
