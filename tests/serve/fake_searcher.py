@@ -43,6 +43,8 @@ class Facts(msgspec.Struct, frozen=True):
     hosts: int
     newest: float
     bytes: int
+    languages: tuple[str, ...] = ("en", "de", "ja")
+    kinds: frozenset[str] = frozenset({"text/html", "application/pdf", "application/wsdl+xml"})
 
 
 class Found(msgspec.Struct, frozen=True):

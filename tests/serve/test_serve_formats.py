@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from asgi_caller import get
-from fake_searcher import FakeSearcher, hit
+from fake_searcher import Facts, FakeSearcher, hit
 
 from periplus.records import Hit, Query, ResultPage
 from periplus.serve import make_app
@@ -162,3 +162,24 @@ def test_a_page_without_a_place_on_the_web_leads_to_its_copy() -> None:
     app = make_app(FakeSearcher(answer=lambda q: ResultPage(q, (page,), 1, True, False, 0.1, 9)), ServeSettings())
     assert 'class="title" href="/cached/00000000000000ab"' in get(app, "/search?q=x").text
     assert "/cached/00000000000000ab" in get(app, "/search?q=x&format=rss").text
+
+
+class Plain(FakeSearcher):
+    """An index of English HTML and nothing else."""
+
+    def statistics(self) -> Facts:
+        return Facts(5, 1, 1.0, 9, ("en",), frozenset({"text/html"}))
+
+
+def test_filters_show_only_where_they_apply() -> None:
+    text = get(APP, "/search?q=salt").text
+    assert 'name="lang"' in text
+    assert '<option value="ja">ja</option>' in text
+    assert "Services" in text
+    plain = get(make_app(Plain(), ServeSettings()), "/search?q=salt").text
+    assert 'name="lang"' not in plain
+    assert "Services" not in plain
+    assert 'name="safesearch"' in plain
+    kept = get(make_app(Plain(), ServeSettings()), "/search?q=salt&lang=fr&tab=services").text
+    assert '<option value="fr" selected>' in kept, "what is asked for is shown"
+    assert "Services" in kept

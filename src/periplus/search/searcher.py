@@ -26,6 +26,7 @@ __all__ = ["CachedPage", "IndexParts", "SearchStatistics", "Searcher"]
 
 _STEP: Final = 100
 """Candidates are asked for in steps of this many."""
+_MOST_LANGUAGES: Final = 12
 
 
 class SearchStatistics(msgspec.Struct, frozen=True):
@@ -36,6 +37,10 @@ class SearchStatistics(msgspec.Struct, frozen=True):
     newest: float
     """Unix time of the latest fetch, 0 if there is none."""
     bytes: int
+    languages: tuple[str, ...] = ()
+    """Languages of at least one page in a hundred, the most frequent first."""
+    kinds: frozenset[str] = frozenset()
+    """Content types of pages."""
 
 
 class CachedPage(msgspec.Struct, frozen=True):
@@ -91,7 +96,15 @@ class _Open:
         self.ranker = Ranker(index, settings.rank)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None)
         figures = index.statistics()
-        self.statistics = SearchStatistics(figures.documents, figures.hosts, figures.newest, figures.bytes)
+        known = sorted(figures.languages.items(), key=lambda item: -item[1])
+        self.statistics = SearchStatistics(
+            figures.documents,
+            figures.hosts,
+            figures.newest,
+            figures.bytes,
+            tuple(code for code, n in known if code and n * 100 >= figures.documents)[:_MOST_LANGUAGES],
+            frozenset(kind for segment in index.segments for kind in segment.strings("kinds")),
+        )
 
 
 class Searcher:

@@ -35,6 +35,7 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(self)"),
 )
+_VARIES: Final = ((b"vary", b"accept, accept-language"), (b"cache-control", b"private, no-cache"))
 _KEPT: Final = frozenset({"/search", "/api/search", "/suggest", "/"})
 """Paths whose answers are the same for everybody, and kept."""
 _NEVER_LIMITED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -206,7 +207,8 @@ class _Answer:
             self.status = message["status"]
             own = tuple(message.get("headers", ()))
             names = {name for name, _ in own}
-            self.headers = (*own, *((name, value) for name, value in _HEADERS if name not in names))
+            more = (*_HEADERS, *(_VARIES if self.keeps else ()))
+            self.headers = (*own, *((name, value) for name, value in more if name not in names))
             message = {**message, "headers": list(self.headers)}
         elif message["type"] == "http.response.body":
             body = message.get("body", b"")

@@ -46,6 +46,14 @@ class StatisticsLike(Protocol):
     def bytes(self) -> int:
         """Size of the index on disk."""
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages that many pages are in, the most frequent first."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Content types of pages."""
+
 
 class FoundLike(Protocol):
     """Whether one page can be found, and if not, why."""

@@ -20,6 +20,7 @@ from periplus.serve.instant import Instant, instant_answer
 from periplus.serve.links import page_numbers, without_one
 from periplus.serve.openapi import OPERATIONS
 from periplus.serve.render import Asset, Pages
+from periplus.serve.searching import StatisticsLike
 from periplus.serve.shown import show
 
 __all__ = ["Views"]
@@ -72,7 +73,8 @@ class Views:
             return self.first_run(request)
         lost = not found.hits and not asked.query.start
         answer = instant_answer(asked.query.words) if not asked.query.start else None
-        return self._results(request, found, asked, await self._shorter(asked) if lost else [], answer)
+        shorter = await self._shorter(asked) if lost else []
+        return self._results(request, found, asked, shorter, answer, await self._gate.statistics())
 
     async def _for_program(self, request: Request, asked: Asked, form: str) -> Response:
         found = await self._gate.search(asked.query)
@@ -99,7 +101,13 @@ class Views:
         return useful
 
     def _results(
-        self, request: Request, found: ResultPage, asked: Asked, shorter: list[tuple[str, str]], answer: Instant | None
+        self,
+        request: Request,
+        found: ResultPage,
+        asked: Asked,
+        shorter: list[tuple[str, str]],
+        answer: Instant | None,
+        facts: StatisticsLike,
     ) -> Response:
         query = asked.query
         numbers = page_numbers(query, found.total, len(found.hits), FARTHEST)
@@ -116,7 +124,8 @@ class Views:
             unfolded=address_of(asked, similar=1),
             shorter=shorter,
             answer=answer,
-            tabs=TABS,
+            tabs=[tab for tab, kinds in TABS.items() if not kinds or tab == asked.tab or facts.kinds & set(kinds)],
+            languages=list(dict.fromkeys((*facts.languages, *filter(None, (query.language,))))),
             much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
         )
 
