@@ -11,6 +11,9 @@ is fetched again. `import_warc` and `import_jsonl` write the same visits from fi
 that runs in another process how it is (`status`), and lets it `pause`, `resume` or `stop`; its figures are in
 `crawl/metrics.prom` too, as Prometheus reads them.
 
+`Supervisor(folder, settings, seeds, shards).run()` does the same in several processes, each with hosts of its own
+(`shards.py`), which send each other the links that are not theirs (`parcels.py`, `neighbours.py`).
+
 `take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
 process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them.
 """
