@@ -13,6 +13,7 @@ Sighting  a visit that somebody else made, and told us of
 Query     what a person asked
 Candidates  documents that match, best first, as arrays
 Hit       one result as a person sees it
+Card      what the best result states about itself, when the query names it
 ResultPage  all of the answer
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "LIST_KIND",
     "Address",
     "Candidates",
+    "Card",
     "Due",
     "Fetched",
     "Flag",
@@ -341,6 +343,15 @@ class Hit(msgspec.Struct, frozen=True):
     """Other results of the same site, title and URL, when this one is its home page."""
 
 
+class Card(msgspec.Struct, frozen=True):
+    """What one page states about the thing that was asked for."""
+
+    title: str
+    url: str
+    text: str
+    facts: tuple[tuple[str, str], ...]
+
+
 class ResultPage(msgspec.Struct, frozen=True):
     """All of the answer to one query."""
 
@@ -364,3 +375,4 @@ class ResultPage(msgspec.Struct, frozen=True):
     """What may have been meant, when nothing was found."""
     generation: int = 0
     """Which commit of the index answered."""
+    card: Card | None = None

@@ -9,7 +9,7 @@ import pytest
 from asgi_caller import get
 from fake_searcher import Facts, FakeSearcher, hit
 
-from periplus.records import Hit, Query, ResultPage
+from periplus.records import Card, Hit, Query, ResultPage
 from periplus.serve import make_app
 from periplus.settings import ServeSettings
 
@@ -183,3 +183,16 @@ def test_filters_show_only_where_they_apply() -> None:
     kept = get(make_app(Plain(), ServeSettings()), "/search?q=salt&lang=fr&tab=services").text
     assert '<option value="fr" selected>' in kept, "what is asked for is shown"
     assert "Services" in kept
+
+
+def test_a_card_is_shown_and_given_to_programs() -> None:
+    card = Card("Pharos <b>", "https://coast.example/pharos", "A lighthouse.", (("Height", "103 m"), ("<i>", "<u>")))
+    page = FakeSearcher(answer=lambda q: ResultPage(q, (hit(0, q),), 1, True, False, 0.1, 9, card=card))
+    app = make_app(page, ServeSettings())
+    text = get(app, "/search?q=pharos").text
+    assert "Pharos &lt;b&gt;" in text
+    assert "103 m" in text
+    assert "<u>" not in text
+    box = get(app, "/search?q=pharos&format=json").json["infoboxes"][0]
+    assert box["infobox"] == "Pharos <b>"
+    assert box["attributes"][0] == {"label": "Height", "value": "103 m"}

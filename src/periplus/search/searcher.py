@@ -12,8 +12,9 @@ from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.query import Prepared, parse
 from periplus.rank import Ranker
-from periplus.records import Candidates, Hit, Query, ResultPage
+from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
+from periplus.search.cards import Cards, is_named
 from periplus.search.dress import Dresser, Known
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
@@ -116,6 +117,7 @@ class Searcher:
         self._lock = threading.Lock()
         self._open: _Open | None = None
         self._known: Known = {}
+        self._cards = Cards(folder, settings.store)
         self.refresh()
 
     @classmethod
@@ -182,7 +184,13 @@ class Searcher:
             timings=clock.timings(),
             corrections=() if found.total else opened.suggester.corrections(query.words),
             generation=opened.index.manifest.generation,
+            card=self._card(query, hits),
         )
+
+    def _card(self, query: Query, hits: list[Hit]) -> Card | None:
+        """Give the card of the best result, if the query names it."""
+        named = hits and not query.start and is_named(query.words, hits[0].title)
+        return self._cards.card(hits[0].key) if named else None
 
     def _arrange(self, dresser: Dresser, query: Query, wanted: int) -> Arranged:
         settings = self._settings.search
@@ -230,7 +238,7 @@ class Searcher:
         copy = self.cached(place.key)
         if copy is not None:
             return FoundPage(place.url, place.key, INDEXED, "", copy.when)
-        return why_not(self._folder.parent, self._settings.store, url)
+        return why_not(place, self._cards.visit(place.key))
 
     def cached(self, key: int) -> CachedPage | None:
         """Give the kept text of the page with this key, if it is in the index."""

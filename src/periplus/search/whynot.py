@@ -1,15 +1,10 @@
 """Why a page can or cannot be found: what the index and the page store know of its URL."""
 
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from periplus.errors import DataError
-from periplus.records import Visit
-from periplus.settings import StoreSettings
-from periplus.store import PageStore
-from periplus.url import address
+from periplus.records import Address, Visit
 
 __all__ = ["INDEXED", "FoundPage", "why_not"]
 
@@ -35,14 +30,8 @@ class FoundPage(msgspec.Struct, frozen=True):
         return self.reason == INDEXED
 
 
-def why_not(folder: Path, settings: StoreSettings, url: str) -> FoundPage:
-    """Say why a page is not in the index; raise `BadUrl` for what is no URL."""
-    place = address(url)
-    try:
-        with PageStore.open(folder / "store", settings) as store:
-            visit = store.find(place.key)
-    except DataError:
-        visit = None
+def why_not(place: Address, visit: Visit | None) -> FoundPage:
+    """Say why a page is not in the index, by its last good visit."""
     if visit is None:
         return FoundPage(place.url, place.key, "unknown")
     reason, other = _reason(visit)

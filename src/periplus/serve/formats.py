@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
-from periplus.records import Hit, ResultPage
+from periplus.records import Card, Hit, ResultPage
 from periplus.serve import phrases
 from periplus.serve.asked import Asked, address_of
 from periplus.serve.links import shown_link
@@ -29,7 +29,7 @@ def as_json(page: ResultPage, asked: Asked, answers: Sequence[str] = ()) -> dict
         "results": [_result(hit, query.start + n, asked.tab) for n, hit in enumerate(page.hits, 1)],
         "answers": list(answers),
         "corrections": list(page.corrections),
-        "infoboxes": [],
+        "infoboxes": [_infobox(page.card)] if page.card else [],
         "suggestions": [],
         "unresponsive_engines": [],
         "start": query.start,
@@ -42,6 +42,17 @@ def as_json(page: ResultPage, asked: Asked, answers: Sequence[str] = ()) -> dict
         "generation": page.generation,
         "hidden": page.hidden,
         "notes": notes,
+    }
+
+
+def _infobox(card: Card) -> dict[str, Any]:
+    return {
+        "infobox": card.title,
+        "id": card.url,
+        "content": card.text,
+        "engine": _ENGINE,
+        "attributes": [{"label": name, "value": value} for name, value in card.facts],
+        "urls": [{"title": card.title, "url": card.url}],
     }
 
 

@@ -1,0 +1,63 @@
+"""Knowledge cards: of the page that a query names, with what it states."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from index.made_pages import visit
+from periplus.index import build_index
+from periplus.records import Query
+from periplus.search import Searcher
+from periplus.search.cards import is_named
+from periplus.settings import Settings
+from periplus.store import PageStore
+
+FACTS = (("og:title", "Pharos"), ("Height", "103 m"), ("Built", "280 BC"), ("@type", "Place"), ("Long", "x" * 500))
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "named"),
+    [
+        ("pharos", "Pharos", True),
+        ("Lighthouse PHAROS", "Pharos lighthouse", True),
+        ("pharos", "Pharos – The Coast Encyclopaedia", True),
+        ("pharos", "Pharos (lighthouse)", True),
+        ("capek", "Čapek", True),
+        ("pharos", "The history of Pharos", False),
+        ("", "", False),
+        ("-- |", "|", False),
+    ],
+)
+def test_when_a_query_names_a_page(words: str, title: str, named: bool) -> None:
+    assert is_named(words, title) == named
+
+
+def test_the_page_that_is_named_has_a_card(tmp_path: Path) -> None:
+    made = visit("https://coast.test/pharos", "Pharos", "The lighthouse of Pharos.")
+    assert made.page is not None
+    made = msgspec.structs.replace(made, page=msgspec.structs.replace(made.page, facts=FACTS, preview="A lighthouse."))
+    plain = visit("https://coast.test/plain", "Plain", "A page that states nothing.")
+    with PageStore.open(tmp_path / "store", Settings().store, write=True) as store:
+        store.append(made, None)
+        store.append(plain, None)
+        store.commit()
+    build_index([made, plain], tmp_path / "index", Settings().index)
+    searcher = Searcher.open(tmp_path, Settings())
+    searcher.search(Query("pharos"))
+    searcher._cards.ready()
+    card = searcher.search(Query("pharos")).card
+    assert card is not None
+    assert (card.title, card.url, card.text) == ("Pharos", "https://coast.test/pharos", "A lighthouse.")
+    assert card.facts == (("Height", "103 m"), ("Built", "280 BC"))
+    assert searcher.search(Query("lighthouse")).card is None
+    assert searcher.search(Query("plain")).card is None
+    assert searcher.search(Query("pharos", start=10)).card is None
+
+
+def test_without_a_store_there_are_no_cards(tmp_path: Path) -> None:
+    build_index([visit("https://a.test/", "Amber", "x")], tmp_path / "index", Settings().index)
+    searcher = Searcher.open(tmp_path, Settings())
+    for _ in range(2):
+        assert searcher.search(Query("amber")).card is None
+    assert searcher.find("https://b.test/").reason == "unknown"
