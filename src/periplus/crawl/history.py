@@ -20,10 +20,13 @@ __all__ = ["History", "Seen", "read_history", "seen_once"]
 _PRIOR: Final = 1 / (30 * 86_400.0)
 """Changes a second of a page that was seen once: one a month."""
 _DAY: Final = 86_400.0
+_SLACK: Final = 0.7
+"""Looks that are left over today go to pages that far from their time: whoever comes once a day would waste them."""
 _LIST_AGE: Final = 3_600.0
 """Sitemaps and feeds are looked at again after this long."""
 _HINTED: Final = 1_000.0
 """Crawl rank of what a site says has changed; lists, which say so, come before."""
+_TRUST: Final = 0.8
 _STAMPED: Final = 20
 """A list that gives so many pages the same date, and most of them, tells when it was made itself."""
 
@@ -46,6 +49,10 @@ class Seen(msgspec.Struct):
     """Whether it is a sitemap or a feed."""
     hinted: float = 0.0
     """When its site says that it was changed last."""
+    vouched: float = 0.0
+    """When its site said last that it has not changed since we looked."""
+    betrayed: bool = False
+    """Whether it had changed all the same, once."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -88,6 +95,7 @@ class History:
             if known is not None:
                 # A date to come says no more than that it was changed by now.
                 known.hinted = max(known.hinted, min(when, now))
+                known.vouched = now if known.hinted <= known.when and not known.betrayed else 0.0
                 found.append(known)
         return [due for due in map(_hinted_due, found) if due is not None]
 
@@ -99,6 +107,7 @@ class History:
         return known if known is not None and not known.is_list else None
 
     def _look(self, known: Seen, when: float, changed: bool) -> None:
+        known.betrayed |= changed and known.hinted <= known.when < known.vouched
         known.visits += 1
         known.changes += changed
         known.seconds += max(0.0, when - known.when)
@@ -118,19 +127,22 @@ class History:
 
 def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float]]:
     """Give the places of pages that are worth a look now, the most worth first, each with its rank."""
-    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted) for p in pages]
-    visits, changes, seconds, when, depth, hinted = np.array(rows, np.float64).reshape(-1, 6).T
+    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted, p.vouched) for p in pages]
+    visits, changes, seconds, when, depth, hinted, vouched = np.array(rows, np.float64).reshape(-1, 7).T
     rates = change_rates(visits, changes, seconds, _PRIOR)
     # Pages near the seeds are the ones that people look at.
     weights = 1.0 / (1.0 + depth)
     frequencies = best_frequencies(rates, weights, per_day / _DAY)
-    late = (now - when) * frequencies - 1.0
+    # Time for which its site vouches for a page counts for little.
+    age = np.maximum(now - when, 0.0) - _TRUST * np.clip(vouched - when, 0.0, np.maximum(now - when, 0.0))
+    late = age * frequencies - 1.0
     known = hinted > when
     # What a look gives: the time that the page will then be fresh, times the chance that it is not.
-    since = rates * np.maximum(now - when, 0.0)
+    since = rates * age
     worth = weights / np.maximum(rates, 1e-12) * np.where(known, 1.0, 1.0 - (1.0 + since) * np.exp(-since))
-    due = np.flatnonzero(known | (late >= 0))
-    best = due[np.argsort(-worth[due], kind="stable")][:per_day]
+    due = np.flatnonzero(known | (late >= -_SLACK))
+    had = int(((visits > 0) & (when > now - _DAY)).sum())
+    best = due[np.argsort(-worth[due], kind="stable")][: max(0, per_day - had)]
     return [(place, _HINTED if known[place] else float(late[place])) for place in best.tolist()]
 
 
