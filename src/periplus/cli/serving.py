@@ -1,5 +1,6 @@
 """Join what a server works with: the searcher, the keys, and what may be done beside searching."""
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,13 @@ __all__ = ["actions_of", "open_all"]
 
 def open_all(folder: Path, settings: Settings, may_be_empty: bool = False) -> "Opened":
     """Open all that one process serves with; it is called in each of them."""
+    from periplus.records import Query
     from periplus.search import Searcher
     from periplus.serve import Keys, Opened
 
     searcher = Searcher.open(folder, settings, may_be_empty=may_be_empty)
+    # Compiled kernels are loaded by the first search: better ours, now, than somebody's.
+    threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
     keys = Keys(folder)
     keys.keep_secret()
     return Opened(searcher, actions_of(folder, searcher), keys)

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Final
 from periplus.errors import FolderInUse, PeriplusError
 from periplus.files import lock_folder
 from periplus.index import LiveIndex
-from periplus.search.inbox import Inbox
+from periplus.search.inbox import Inbox, page_to_publish
 from periplus.settings import Settings
 
 __all__ = ["feed_inbox", "publishing"]
@@ -50,6 +51,7 @@ def publishing(folder: Path, settings: Settings) -> Iterator[None]:
 
 
 def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
+    _warm_up(settings)
     inbox = Inbox(folder)
     inbox.again()  # an index that was built meanwhile may lack them; to add a page twice does no harm
     while not ended.wait(_LOOK_SECONDS):
@@ -62,6 +64,16 @@ def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
         except (PeriplusError, OSError) as error:
             _LOG.warning("Published pages wait: %s", error)
             ended.wait(_PATIENCE)
+
+
+def _warm_up(settings: Settings) -> None:
+    """Index one page of nobody's: the compiled kernels are loaded now, and not when the first page comes."""
+    with (
+        contextlib.suppress(PeriplusError, OSError),
+        tempfile.TemporaryDirectory() as name,
+        LiveIndex(Path(name), settings.index, background=False) as live,
+    ):
+        live.add(page_to_publish("One", "One page."))
 
 
 def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event) -> None:
