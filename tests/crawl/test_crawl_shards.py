@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import random
 import shutil
 from collections import Counter
+from functools import partialmethod
 
 import msgspec
 import pytest
@@ -23,6 +25,7 @@ from periplus.crawl.status import Status
 from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import Due, Outcome
 from periplus.settings import StoreSettings
+from periplus.store import PageStore
 from periplus.url import address
 
 
@@ -308,3 +311,47 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     assert asked >= once
     shards = {Ring((0, 1, 2)).owner(address(url).host) for url in again}
     assert len(shards) == 3
+
+
+def killed(crawl: Together, place: int) -> None:
+    """Let a shard end as kill -9 would between two turns: no snapshot, nothing sent; then start it again."""
+    shard = crawl.shards[place]
+    shard._memory.save = shard._others.send = shard._others.settle = lambda *given, **named: None
+    shard._let_go()
+    crawl.shards[place] = crawl.start(place)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_link_is_lost_whoever_is_killed_when(tmp_path, monkeypatch, seed):
+    """Chains from host to host, where each page is known by one link only: a link that is lost ends a chain."""
+    chance = random.Random(seed)
+    if seed:
+        # Links stay with their sender for a while, and are there when it is killed.
+        monkeypatch.setattr("periplus.crawl.neighbours._AGE", 0.02)
+        monkeypatch.setattr(Neighbours, "send", partialmethod(unhurried, Neighbours.send))
+    web = ScriptedWeb()
+    try:
+        hosts = [f"h{n}.test" for n in range(9)]
+        settings = web.settings(tmp_path, *hosts, scope="web", checkpoint_seconds=0.005, commit_seconds=0.005)
+        pages = [[f"http://{chance.choice(hosts)}/{chain}-{step}" for step in range(25)] for chain in range(4)]
+        for chain in pages:
+            for url, following in zip(chain, [*chain[1:], chain[-1]], strict=True):
+                web.put(url, f'<title>{url}</title><p>{url} <a href="{following}">on</a>')
+        data = tmp_path / "data"
+        with together(data, settings, [chain[0] for chain in pages], 3) as crawl:
+
+            def kill_some() -> bool:
+                if chance.random() < 0.2:
+                    killed(crawl, chance.randrange(3))
+                return False
+
+            crawl.turns(kill_some)
+        with PageStore.open(data / "store", settings.store) as store:
+            stored = Counter(visit.url for visit in store.visits())
+        assert stored == Counter(url for chain in pages for url in chain)
+    finally:
+        web.close()
+
+
+def unhurried(self, real, everything: bool = False, at_once: bool = False) -> None:
+    real(self, everything)
