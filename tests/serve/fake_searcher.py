@@ -65,6 +65,7 @@ class Parts(msgspec.Struct, frozen=True):
     segments: tuple[tuple[str, int, int, int], ...]
     parts: dict[str, int]
     languages: dict[str, int]
+    hosts: tuple[tuple[str, int], ...] = (("coast.example", 4),)
 
 
 def hit(number: int, query: Query) -> Hit:

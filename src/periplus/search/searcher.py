@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ __all__ = ["CachedPage", "IndexParts", "SearchStatistics", "Searcher"]
 _STEP: Final = 100
 """Candidates are asked for in steps of this many."""
 _MOST_LANGUAGES: Final = 12
+_MOST_HOSTS: Final = 12
 
 
 class SearchStatistics(msgspec.Struct, frozen=True):
@@ -65,6 +67,8 @@ class IndexParts(msgspec.Struct, frozen=True):
     """Bytes by kind of file."""
     languages: dict[str, int]
     """Pages by language; '' is unknown."""
+    hosts: tuple[tuple[str, int], ...]
+    """The hosts with most pages, and how many they have."""
 
 
 class _Clock:
@@ -223,14 +227,18 @@ class Searcher:
         if opened is None:
             return None
         index = opened.index
-        segments, parts = [], dict[str, int]()
+        segments, parts, hosts = [], dict[str, int](), Counter[str]()
         for segment in index.segments:
             sizes = segment.sizes()
+            counts = np.bincount(segment.column("host")[segment.alive])
+            for number in np.argsort(-counts, kind="stable")[:_MOST_HOSTS].tolist():
+                hosts[segment.string("hosts", number)] += int(counts[number])
             segments.append((segment.name, segment.documents, int(segment.alive.sum()), sum(sizes.values())))
             for name, size in sizes.items():
                 part = name.partition(".")[0]
                 parts[part] = parts.get(part, 0) + size
-        return IndexParts(index.manifest.generation, index.documents, tuple(segments), parts, index.languages)
+        most = tuple(hosts.most_common(_MOST_HOSTS))
+        return IndexParts(index.manifest.generation, index.documents, tuple(segments), parts, index.languages, most)
 
     def find(self, url: str) -> FoundPage:
         """Say whether a URL can be found, and if not, why; raise `BadUrl` for what is no URL."""

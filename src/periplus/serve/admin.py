@@ -160,6 +160,7 @@ class Admin:
             "slowest": bars([(host, seconds) for host, seconds in crawl.get("slowest", ())]),
             "segments": bars(segments),
             "parts": bars(sorted(index.parts.items())) if index else [],
+            "hosts": bars(index.hosts) if index else [],
             "languages": bars([(code or "?", n) for code, n in index.languages.items()])[:8] if index else [],
             "crawl_line": line([rate for _, rate, _ in self._samples]),
             "request_line": line(_rates([(when, count) for when, _, count in self._samples])),

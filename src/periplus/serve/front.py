@@ -36,7 +36,7 @@ _HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(self)"),
 )
 _VARIES: Final = ((b"vary", b"accept, accept-language"), (b"cache-control", b"private, no-cache"))
-_KEPT: Final = frozenset({"/search", "/api/search", "/suggest", "/"})
+_KEPT: Final = frozenset({"/search", "/api/search", "/suggest"})
 """Paths whose answers are the same for everybody, and kept."""
 _NEVER_LIMITED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _PAGES: Final = ("", "search", "suggest", "about", "add", "why-not", "settings", "api", "robots.txt", "favicon.svg")

@@ -106,6 +106,10 @@ class PartsLike(Protocol):
     def languages(self) -> dict[str, int]:
         """Pages by language; '' is unknown."""
 
+    @property
+    def hosts(self) -> tuple[tuple[str, int], ...]:
+        """The hosts with most pages, and how many they have."""
+
 
 class SearcherLike(Protocol):
     """Words in, result pages out. All methods may be called from several threads at once."""
