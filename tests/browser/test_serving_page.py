@@ -120,6 +120,13 @@ class Tab:
         assert [line for line in self.complaints if "404" not in line] == []
 
 
+def violations(page: Any) -> list[tuple[str, str]]:
+    """Give what axe finds wrong with a page."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+
+
 looks = pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=str)
 
 
@@ -127,9 +134,6 @@ looks = pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "d
 def test_axe_finds_nothing_and_all_pages_fit(
     browser: Any, site: str, size: tuple[int, int], scheme: str, project: Path
 ) -> None:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
-    ).Axe()
     kept = project / "screenshots"
     kept.mkdir(exist_ok=True)
     with Tab(browser, size, scheme, bypass_csp=True) as page:
@@ -138,9 +142,7 @@ def test_axe_finds_nothing_and_all_pages_fit(
             page.screenshot(path=kept / f"{name}-{size[0]}-{scheme}.png")
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{name} scrolls sideways"
-            found = axe.run(page).response["violations"]
-            said = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
-            assert said == [], name
+            assert violations(page) == [], name
 
 
 def test_completions_are_chosen_by_keys(browser: Any, site: str) -> None:
@@ -202,6 +204,7 @@ def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None
         page.hover("#r1")
         page.click("#r1 .rule")
         page.click('#rule button[value="block"]')
+        page.wait_for_function("document.getElementById('r1').hidden")
         assert "coast0.example" not in page.evaluate(order)
         assert "2" in page.locator("#ruled").inner_text()
         page.goto(site + "settings")
@@ -211,6 +214,7 @@ def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None
             "pin coast3.example\nraise coast2.example\n# a list of uBlacklist\n*://*.coast1.example/*\n/regex/",
         )
         page.click("#save-rules")
+        page.wait_for_function("document.getElementById('rules-said').textContent")
         assert "3 rules kept, 1 lines not understood" in page.locator("#rules-said").inner_text()
         page.goto(site + "search?q=salt")
         hosts = page.evaluate(order)
@@ -261,5 +265,10 @@ def test_the_admin_page_is_live(browser: Any, site: str) -> None:
         page.get_by_role("button", name="resume").click()
         page.wait_for_function("document.getElementById('live-state').textContent === 'running'")
         page.wait_for_function("document.getElementById('request-line').getAttribute('points').length > 0")
+        assert violations(page) == []
+        page.goto(site + "admin/ranking?q=salt&static_weight=0.9")
+        assert violations(page) == []
+        assert "static_weight = 0.9" in page.locator(".command code").inner_text()
+        page.get_by_role("link", name="Admin").click()
         page.get_by_role("button", name="Log out").click()
         page.wait_for_selector("#key")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.made_pages import visit
+from periplus.errors import BadInput
 from periplus.index import build_index
 from periplus.records import Flag, Query, Visit
 from periplus.search import Searcher
@@ -129,3 +130,18 @@ def test_opened_indexes_know_where_they_are(searcher: Searcher, tmp_path: Path) 
     assert parts is not None
     assert parts.documents == 10
     assert Searcher.open(tmp_path, Settings(), may_be_empty=True).parts() is None
+
+
+def test_other_weights_can_be_tried_without_being_kept(searcher: Searcher) -> None:
+    names = [weight.name for weight in searcher.weights()]
+    assert "static_weight" in names
+    assert all(weight.help for weight in searcher.weights())
+    plain = searcher.search(Query("reef pilots"))
+    same = searcher.preview(Query("reef pilots"), {weight.name: weight.value for weight in searcher.weights()})
+    assert [hit.score for hit in same.hits] == [hit.score for hit in plain.hits]
+    other = searcher.preview(Query("reef pilots"), {"all_words_bonus": 9.0})
+    assert other.hits[0].score > plain.hits[0].score
+    assert searcher.search(Query("reef pilots")).hits == plain.hits
+    for wrong in ({"static_weight": -1.0}, {"nonsense": 1.0}, {"rerank": 0.5}, {"static_weight": float("nan")}):
+        with pytest.raises(BadInput):
+            searcher.preview(Query("reef"), wrong)

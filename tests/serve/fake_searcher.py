@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from periplus.errors import BadUrl
+from periplus.errors import BadInput, BadUrl
 from periplus.fingerprint import fingerprint_text
 from periplus.records import Hit, Query, ResultPage
 
@@ -57,6 +57,12 @@ class Found(msgspec.Struct, frozen=True):
     @property
     def indexed(self) -> bool:
         return self.reason == "indexed"
+
+
+class Weight(msgspec.Struct, frozen=True):
+    name: str
+    value: float
+    help: str
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -148,3 +154,12 @@ class FakeSearcher:
 
     def parts(self) -> Parts:
         return Parts(7, self.documents, (("seg-000001-0000", 5, 4, 1000),), {"postings": 600, "text": 400}, {"en": 4})
+
+    def weights(self) -> tuple[Weight, ...]:
+        return (Weight("static_weight", 0.5, "What the best static rank adds"), Weight("rerank", 100, "How many"))
+
+    def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        if set(weights) - {"static_weight", "rerank"}:
+            raise BadInput("That is no weight.")
+        page = self.search(query)
+        return msgspec.structs.replace(page, hits=page.hits[::-1] if weights.get("static_weight") != 0.5 else page.hits)

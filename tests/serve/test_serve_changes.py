@@ -214,6 +214,12 @@ def test_the_admin_page_is_for_admins() -> None:
     forged = {"cookie": inside["cookie"][:-1] + ("0" if inside["cookie"][-1] != "0" else "1")}
     assert "key with the role admin" in get(world.app, "/admin", headers=forged).text
     assert get(world.app, "/admin/live").status == 403
+    tried = get(world.app, "/admin/ranking?q=salt&static_weight=0.9&rerank=nonsense", headers=inside).text
+    assert "static_weight = 0.9" in tried
+    assert "rerank = " not in tried, "what is no number is left as it was"
+    assert tried.count("↑") + tried.count("↓") > 4, "results moved"
+    assert "↑" not in get(world.app, "/admin/ranking?q=salt", headers=inside).text
+    assert "key with the role admin" in get(world.app, "/admin/ranking?q=salt").text
     world.keys.remove("admin")
     assert "key with the role admin" in get(world.app, "/admin", headers=inside).text, "a key taken back lets nobody in"
 

@@ -12,6 +12,7 @@ from periplus.search.inbox import Inbox, page_to_publish
 from periplus.search.publisher import feed_inbox, publishing
 from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
 from periplus.search.snippets import make_snippet
+from periplus.search.weights import Weight
 from periplus.search.whynot import FoundPage
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "IndexParts",
     "SearchStatistics",
     "Searcher",
+    "Weight",
     "feed_inbox",
     "make_snippet",
     "page_to_publish",

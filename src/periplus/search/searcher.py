@@ -1,8 +1,10 @@
 """The searcher: parse, rank, dress the hits."""
 
+import copy
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from periplus.search.cards import Cards, is_named
 from periplus.search.dress import Dresser, Known
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
+from periplus.search.weights import Weight, list_weights, with_weights
 from periplus.search.whynot import INDEXED, FoundPage, why_not
 from periplus.settings import Settings
 from periplus.text import LANGUAGES
@@ -152,8 +155,23 @@ class Searcher:
 
     def search(self, query: Query) -> ResultPage:
         """Answer a query. Any words will do; nothing found is an answer too."""
+        return self._search(self._open, query)
+
+    def weights(self) -> tuple[Weight, ...]:
+        """List the weights of ranking."""
+        return list_weights(self._settings.rank)
+
+    def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        """Answer a query as other weights would have it; raise `BadInput` for weights that cannot be."""
+        rank = with_weights(self._settings.rank, weights)
+        opened = copy.copy(self._open)
+        if opened is not None:
+            opened.ranker = Ranker(opened.index, rank)
+        return self._search(opened, query)
+
+    def _search(self, opened: _Open | None, query: Query) -> ResultPage:
         clock = _Clock()
-        opened, parsed = self._open, parse(query.words)
+        parsed = parse(query.words)
         if opened is None or parsed.tree is None:
             documents = opened.index.documents if opened else 0
             return ResultPage(query, (), 0, True, False, clock.whole(), documents, parsed.notes)

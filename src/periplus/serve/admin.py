@@ -1,6 +1,7 @@
 """The admin page: how the crawl, the index and the server are, and the few things that can be told to them."""
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +15,9 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from periplus.errors import BadInput
+from periplus.records import ResultPage
 from periplus.serve.actions import Actions
+from periplus.serve.asked import ask_page, parameters
 from periplus.serve.bodies import read_form
 from periplus.serve.doors import Doors
 from periplus.serve.gate import Gate
@@ -62,6 +65,7 @@ class Admin:
             Route("/admin/logout", self.logout, methods=["POST"]),
             Route("/admin/crawl", self.crawl, methods=["POST"]),
             Route("/admin/live", self.live),
+            Route("/admin/ranking", self.ranking),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -104,6 +108,32 @@ class Admin:
         except BadInput:
             raise HTTPException(409, "No crawl is running.") from None
         return RedirectResponse("/admin", 303, _NO_STORE)
+
+    async def ranking(self, request: Request) -> Response:
+        """Show the results of a query side by side: as ranked now, and as other weights would rank them."""
+        if not self._doors.session(request):
+            return self._door(request)
+        given = parameters(request.scope["query_string"])
+        weights = self._gate.weights()
+        tried = {weight.name: _number(given.get(weight.name, ""), weight.value) for weight in weights}
+        asked = ask_page({"q": given.get("q", "")})
+        sides: tuple[ResultPage, ...] = ()
+        if asked.query.words:
+            sides = (await self._gate.search(asked.query), await self._gate.preview(asked.query, tried))
+        changed = {weight.name: tried[weight.name] for weight in weights if tried[weight.name] != weight.value}
+        before = {hit.key: place for place, hit in enumerate(sides[0].hits, 1)} if sides else {}
+        return self._pages.page(
+            "ranking.html",
+            200,
+            _NO_STORE,
+            request,
+            asked=asked,
+            weights=weights,
+            tried=tried,
+            changed=changed,
+            sides=sides,
+            before=before,
+        )
 
     async def _form(self, request: Request) -> dict[str, str]:
         """Read a form of somebody who is logged in; refuse all others."""
@@ -165,6 +195,15 @@ class Admin:
             "crawl_line": line([rate for _, rate, _ in self._samples]),
             "request_line": line(_rates([(when, count) for when, _, count in self._samples])),
         }
+
+
+def _number(text: str, otherwise: float) -> float:
+    """Read a number; what is none is left as it was."""
+    try:
+        value = float(text)
+    except ValueError:
+        return otherwise
+    return value if math.isfinite(value) else otherwise
 
 
 def _rates(samples: list[tuple[float, float]]) -> list[float]:

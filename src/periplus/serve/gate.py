@@ -6,12 +6,19 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage
-from periplus.serve.searching import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
+from periplus.serve.searching import (
+    CachedPageLike,
+    FoundLike,
+    PartsLike,
+    SearcherLike,
+    StatisticsLike,
+    WeightLike,
+)
 from periplus.serve.workers import Workers
 from periplus.settings import ServeSettings
 
@@ -82,6 +89,14 @@ class Gate:
     async def parts(self) -> PartsLike | None:
         """Say what the index is made of; raise `Overloaded` when too many wait."""
         return await self.run(self._searcher.parts)
+
+    async def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        """Answer a query as other weights would have it; raise `Overloaded` when too many wait."""
+        return await self.run(lambda: self._searcher.preview(query, weights))
+
+    def weights(self) -> Sequence[WeightLike]:
+        """List the weights of ranking."""
+        return self._searcher.weights()
 
     async def watch(self) -> None:
         """Look for new commits of the index for as long as this runs."""

@@ -1,10 +1,11 @@
 """What serving needs of a searcher: a few small protocols, so that this room can be tried with any of them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from periplus.records import Query, ResultPage
 
-__all__ = ["CachedPageLike", "FoundLike", "PartsLike", "SearcherLike", "StatisticsLike"]
+__all__ = ["CachedPageLike", "FoundLike", "PartsLike", "SearcherLike", "StatisticsLike", "WeightLike"]
 
 
 class CachedPageLike(Protocol):
@@ -111,6 +112,22 @@ class PartsLike(Protocol):
         """The hosts with most pages, and how many they have."""
 
 
+class WeightLike(Protocol):
+    """One weight of ranking."""
+
+    @property
+    def name(self) -> str:
+        """As in the settings."""
+
+    @property
+    def value(self) -> float:
+        """As it is set."""
+
+    @property
+    def help(self) -> str:
+        """What it does."""
+
+
 class SearcherLike(Protocol):
     """Words in, result pages out. All methods may be called from several threads at once."""
 
@@ -134,3 +151,9 @@ class SearcherLike(Protocol):
 
     def parts(self) -> PartsLike | None:
         """Say what the index is made of, if there is one."""
+
+    def weights(self) -> Sequence[WeightLike]:
+        """List the weights of ranking."""
+
+    def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        """Answer a query as other weights would have it; raise `BadInput` for weights that cannot be."""
