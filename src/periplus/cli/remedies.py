@@ -24,4 +24,5 @@ def with_remedy(error: CorruptFile, folder: Path) -> CorruptFile:
 
 def _sources(store: Path) -> str:
     """Name what the pages can be read from again: crawled ones are in WARC files as well, JSON lines are not."""
-    return f"{store}/*.warc.*" if any(store.glob("*.warc.*")) else "FILE-THEY-CAME-FROM"
+    names = [name for name in ("*.warc.*", "shard-*/*.warc.*") if any(store.glob(name))]
+    return " ".join(f"{store}/{name}" for name in names) or "FILE-THEY-CAME-FROM"
