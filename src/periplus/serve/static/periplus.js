@@ -225,7 +225,6 @@ const ruleDialog = document.getElementById("rule");
 if (ruleDialog) {
   if (Object.keys(rules).length) applyRules();
   for (const button of document.querySelectorAll(".rule")) {
-    button.hidden = false;
     button.addEventListener("click", () => {
       const host = button.closest(".result").dataset.host;
       document.getElementById("rule-host").textContent = host;
