@@ -73,6 +73,73 @@ def test_infobox_and_microdata(read) -> None:
     assert page.published == "2020-01-02"
 
 
+def test_media_by_what_stands_beside_them(read) -> None:
+    page = read(
+        "<h2>The lamp room</h2><div><img data-src=/a.png> Lit at dusk, by hand.</div><p><img src=/looks.png alt=''></p>"
+        "<section><img src=/b.png></section><p><img src=/c.png title='From the sea'></p>"
+        "<figure><video poster=/d.png><source src=/d.webm></video><figcaption>The <b>light</b> turns</figcaption>"
+        "</figure>"
+        "<audio controls><source src=/horn.ogg></audio><object type='video/mp4' data=/e.mp4></object>"
+    )
+    assert {medium.url.rpartition("/")[2]: (medium.kind, medium.text) for medium in page.media} == {
+        "a.png": ("image", "Lit at dusk, by hand."),
+        "b.png": ("image", "The lamp room"),
+        "c.png": ("image", "From the sea"),
+        "d.png": ("image", "The light turns"),
+        "d.webm": ("video", "The lamp room. The light turns"),
+        "horn.ogg": ("audio", "The lamp room"),
+        "e.mp4": ("video", "The lamp room"),
+    }
+
+
+def test_microdata_of_items_and_headings(read) -> None:
+    page = read(
+        "<article itemscope><h1 itemprop=headline>Northern <b>light</b></h1><div itemprop=author itemscope>"
+        "<a itemprop=url href=/ada><span itemprop=name>Ada Keeper</span></a></div>"
+        f"<div itemprop=articleBody>{SENTENCE}</div><div itemprop=review itemscope>{SENTENCE}</div></article>"
+    )
+    assert dict(page.facts) == {
+        "headline": "Northern light",
+        "author": "Ada Keeper",
+        "url": "Ada Keeper",
+        "name": "Ada Keeper",
+    }
+    assert (page.author, page.headings) == ("Ada Keeper", ("Northern light",))
+
+
+def test_the_author_that_a_link_names(read) -> None:
+    assert read("<p>By <a href=/x>x</a> <a rel='nofollow author' href=/ada>Ada  Keeper</a>").author == "Ada Keeper"
+    assert read("<meta name=author content=Bo><a rel=author href=/ada>Ada</a>").author == "Bo"
+
+
+@pytest.mark.parametrize(
+    ("body", "day"),
+    [
+        ("<meta name=dcterms.date content=2021-03-04>", "2021-03-04"),
+        ("<meta name=citation_publication_date content=2021/3/4>", "2021-03-04"),
+        ("<meta name=date content='Thu, 04 Mar 2021 10:00:00 GMT'>", "2021-03-04"),
+        ("<meta name=date content='March 4th, 2021'>", "2021-03-04"),
+        ("<meta name=date content='4. März'>", ""),
+        ("<meta name=date content='2021-02-30'>", ""),
+        ('<script type=\'application/ld+json; charset=utf-8\'>{"datePublished": "2021-03-04"}</script>', "2021-03-04"),
+    ],
+)
+def test_dates_in_any_form(read, body: str, day: str) -> None:
+    assert read(body + "<p>words").published == day
+
+
+def test_a_date_in_the_address() -> None:
+    for path, day in {"2021/3/04/lights": "2021-03-04", "2021/13/04/lights": "", "12021/3/4/": ""}.items():
+        page = parse(fetched(b"<p>words", url=f"http://h.example/{path}"), ParseSettings())
+        assert page is not None
+        assert page.published == day
+
+
+def test_hidden_text_is_measured_with_its_links(read) -> None:
+    page = read(f"<p>{SENTENCE}</p><div style='text-indent:-9999px'>{(SENTENCE + '<a href=/x>x</a>') * 9}</div>")
+    assert page.reasons == ("hidden text: 900 characters, 9 links that people do not see",)
+
+
 def test_services(read) -> None:
     portal = read('<title>Developers</title><p>See <a href="/v1/openapi.json">the description</a>')
     assert portal.service == "portal"

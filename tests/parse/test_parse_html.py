@@ -84,6 +84,30 @@ def test_rules_for_another_robot_are_not_for_us(read) -> None:
     assert not page.nofollow
 
 
+@pytest.mark.parametrize(
+    ("words", "noindex"),
+    [
+        ("periplus: noindex", True),
+        ("Periplus : nofollow, none", True),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", True),
+        ("max-snippet: 20", False),
+        ("noindex, max-snippet: 20", True),
+    ],
+)
+def test_rules_for_us_and_rules_with_values(read, words: str, noindex: bool) -> None:
+    assert read("x", x_robots_tag=words).noindex == noindex
+
+
+def test_rules_of_a_page_for_us(read) -> None:
+    assert read("<meta name=Periplus content=noindex>x").noindex
+    assert not read("<meta name=otherbot content=noindex>x").noindex
+
+
+def test_canonical_in_a_header(read) -> None:
+    page = read("x", link='<style.css>; rel=preload, </good>; title="a"; rel="canonical"')
+    assert page.canonical == "http://h.example/good"
+
+
 def test_refresh_is_a_link(read) -> None:
     page = read('<meta http-equiv="Refresh" content="5; URL=\'/moved\'">')
     assert [link.url for link in page.links] == ["http://h.example/moved"]

@@ -37,7 +37,7 @@ from periplus.kernels.html_vectors import LANES, before_reference, copy_lanes
 
 __all__ = ["first_of", "keep", "note_link", "note_other", "put_row", "put_title"]
 
-NOFOLLOW, SPONSORED, UGC = np.int64(1), np.int64(2), np.int64(4)
+NOFOLLOW, SPONSORED, UGC, AUTHOR = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
 """Bits of the number of a link: what its rel says."""
 
 _ZERO = np.int64(0)
@@ -55,7 +55,7 @@ _HREF, _HTTP_EQUIV, _ITEMPROP, _LANG, _NAME = (
 )
 _PROPERTY, _REL, _SRC, _TITLE_NAME, _TYPE = (ATTRIBUTE[name] for name in ["property", "rel", "src", "title", "type"])
 _LD_JSON, _LD_JSON_SIZE = hash_name("application/ld+json"), np.int64(len("application/ld+json"))
-_NOFOLLOW, _SPONSORED, _UGC = (hash_name(name) for name in ["nofollow", "sponsored", "ugc"])
+_NOFOLLOW, _SPONSORED, _UGC, _AUTHOR = (hash_name(name) for name in ["nofollow", "sponsored", "ugc", "author"])
 
 _A, _AREA_TAG, _META_TAG, _LINK_TAG, _IMG, _IMAGE, _BASE_TAG = (
     NUMBER[name] for name in ["a", "area", "meta", "link", "img", "image", "base"]
@@ -139,7 +139,7 @@ def put_title(data: Any, begin: int, end: int, book: Any, now: Any, out: Any) ->
 
 @njit(cache=True, nogil=True)
 def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
-    """Read the words of rel that are about trust."""
+    """Read the words of rel that are about trust, and about who wrote the page."""
     bits = _ZERO
     while begin < end:
         while begin < end and _is_blank(data[begin]):
@@ -154,6 +154,8 @@ def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - co
             bits |= SPONSORED
         elif word == _UGC:
             bits |= UGC
+        elif word == _AUTHOR:
+            bits |= AUTHOR
         begin = stop
     return bits
 
@@ -187,8 +189,9 @@ def note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> 
 def _note_image(data: Any, have: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
     """An image; within a link its alternative text may stand for the link's."""
     link = now[LINK]
-    row = put_row(now, IMAGE, _ZERO)
-    keep(data, have, first_of(now, have, _SRC, _LAZY), book, now, out, row, FIRST)
+    source = first_of(now, have, _SRC, _LAZY)
+    row = put_row(now, IMAGE, now[SPANS + 2 * source] if (have >> source) & 1 else _ZERO)
+    keep(data, have, source, book, now, out, row, FIRST)
     keep(data, have, _ALT, book, now, out, row, SECOND)
     keep(data, have, first_of(now, have, _ARIA_LABEL, _TITLE_NAME), book, now, out, row, THIRD)
     if link >= 0 and row >= 0 and now[ROW_TABLE + 10 * link + 6] == now[ROW_TABLE + 10 * link + 7]:

@@ -1,5 +1,6 @@
 """What is said about a page beyond its text: main content and preview, facts, media, service, flags."""
 
+import re
 from typing import Final
 
 import msgspec
@@ -12,12 +13,14 @@ from periplus.parse.flags import Evidence, find_flags
 from periplus.parse.flat import Flat
 from periplus.parse.maincontent import find_main, html_blocks
 from periplus.parse.services import service_of
-from periplus.parse.tidy import one_line
+from periplus.parse.tidy import iso_date, one_line
 from periplus.records import LIST_KIND, Page
 
 __all__ = ["describe", "describe_html", "main_text"]
 
 _LONGEST_PREVIEW: Final = 300
+
+_DAY: Final = re.compile(r"/((?:19|20)\d\d/\d\d?/\d\d?)(?:/|\Z)")
 
 Places = npt.NDArray[np.int64]
 
@@ -41,13 +44,19 @@ def describe_html(page: Page, flat: Flat, domain: str) -> Page:
         main=spans,
         preview=preview or page.description,
         author=page.author or details.author,
-        published=page.published or details.published,
+        published=page.published or details.published or _dated(page.url),
         facts=page.facts + tuple(details.facts),
         media=page.media + tuple(details.media.values()),
         service=service_of(page.title, page.text, page.links),
         flags=warnings.flags,
         reasons=tuple(warnings.reasons),
     )
+
+
+def _dated(url: str) -> str:
+    """Give the day that a URL names, as those of most blogs and papers do."""
+    found = _DAY.search(url)
+    return iso_date(found[1]) if found else ""
 
 
 def main_text(page: Page) -> str:

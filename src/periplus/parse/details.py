@@ -24,7 +24,8 @@ _BOX: Final = re.compile(
     r"\b(?:infobox|factbox|fact-table|spec-table|specs|product-attributes|datasheet)\b", re.IGNORECASE
 )
 _GRAPH: Final = ("og:", "article:", "product:", "book:", "music:", "video:", "profile:")
-_AUTHORS: Final = frozenset({"author", "article:author", "dc.creator", "dcterms.creator", "parsely-author", "byl"})
+_WRITERS: Final = "author article:author dc.creator dcterms.creator parsely-author sailthru.author citation_author byl"
+_AUTHORS: Final = frozenset(_WRITERS.split())
 _MEDIA_META: Final = {
     "og:image": "image",
     "og:image:url": "image",
@@ -49,6 +50,7 @@ _PERSONS: Final = (
     "offers",
     "location",
 )
+_MOST_LINKS: Final = 5_000
 _MOST_SCRIPTS: Final = 8
 _MOST_TABLES: Final = 1_000
 _MOST_BOXES: Final = 4
@@ -96,6 +98,7 @@ def read_details(flat: Flat, base: str) -> Details:
         _read_linked_data(flat.data[row[2] : min(row[3], row[2] + _LONGEST_SCRIPT)], details)
     _read_tables(flat, details)
     _read_microdata(flat, details)
+    details.author = details.author or _linked_author(flat)
     read_media(flat, details.show)
     return details
 
@@ -109,6 +112,13 @@ def _read_meta(flat: Flat, details: Details) -> None:
             details.author = details.author or one_line(content, 200)
         elif name.startswith(_GRAPH):
             details.state(name, content)
+
+
+def _linked_author(flat: Flat) -> str:
+    """Give the text of the first link that is said to lead to the author."""
+    numbers = flat.numbers(Kind.LINK, _MOST_LINKS)
+    place = next((place for place, number in enumerate(numbers) if number & Kind.AUTHOR), -1) if any(numbers) else -1
+    return one_line(flat.words(flat.rows(Kind.LINK, place + 1)[place], 200), 200) if place >= 0 else ""
 
 
 def _read_tables(flat: Flat, details: Details) -> None:

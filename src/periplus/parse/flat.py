@@ -41,7 +41,7 @@ class Kind:
     REFERENCE = int(html_tree.REFERENCE)
     """<link>: rel, target, type."""
     IMAGE = int(html_tree.IMAGE)
-    """Source, alternative text."""
+    """Source, alternative text, label. Number: a place in the tag."""
     BASE = int(html_tree.BASE)
     LANGUAGE = int(html_tree.LANGUAGE)
     TIME = int(html_tree.TIME)
@@ -70,7 +70,8 @@ class Kind:
         )
     )
     NOFOLLOW = int(html_rows.NOFOLLOW)
-    """A bit of a link's number."""
+    AUTHOR = int(html_rows.AUTHOR)
+    """Bits of a link's number."""
 
 
 class Flat:
@@ -162,14 +163,10 @@ class Flat:
         found = np.flatnonzero(wanted)[:most]
         return list(zip(found.tolist(), self._table[found].tolist(), strict=True))
 
-    def line_at(self, row: list[int], most: int) -> str:
-        """Give the line of the text that a row begins in, cut to about `most` characters."""
-        place, used = row[2], int(self._now[html_tree.USED])
-        around = bytes(self._out[max(0, place - 2 * most) : min(used, place + 2 * most)].data)
-        middle = place - max(0, place - 2 * most)
-        begin = around.rfind(b"\n", 0, middle) + 1
-        end = around.find(b"\n", max(middle, begin + 1))
-        return around[begin : end if end >= 0 else len(around)].decode("utf-8", "ignore").strip()
+    def block_at(self, place: int) -> str:
+        """Give the text of the block that a place in the page is in."""
+        begin, end = self.stretches(*(np.array([place]),) * 2)
+        return self.text[int(begin[0]) : int(end[0])]
 
     def words(self, row: list[int], most: int) -> str:
         """Give the text of a row in one line, cut to about `most` characters."""

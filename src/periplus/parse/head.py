@@ -10,11 +10,20 @@ from periplus.records import Fetched
 __all__ = ["Head"]
 
 _FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml"})
-_DATES: Final = frozenset(
-    {"article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dcterms.created", "pubdate"}
-)
+_DATED: Final = """
+article:published_time og:published_time article.published datepublished date dc.date dc.date.issued dc.date.created
+dcterms.date dcterms.created dcterms.issued pubdate publishdate publish-date publication_date parsely-pub-date
+sailthru.date citation_publication_date citation_date citation_online_date
+"""
+_DATES: Final = frozenset(_DATED.split())
 _REFRESH: Final = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?+[\"']?+([^\"']+)", re.IGNORECASE)
 _JSON_DATE: Final = re.compile(r'"datePublished"\s*:\s*"([^"]{8,40})"')
+_CANONICAL: Final = re.compile(
+    r"<([^<>]{1,2000})>\s{0,4};[^,<>]{0,200}\brel\s{0,2}=\s{0,2}\"?canonical\b", re.IGNORECASE
+)
+_OURSELVES: Final = "periplus"
+_WITH_VALUE: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+"""Rules that have a colon of their own."""
 _LONGEST_DESCRIPTION: Final = 500
 _MOST_FEEDS: Final = 16
 _MOST_ALTERNATES: Final = 64
@@ -39,6 +48,8 @@ class Head:
         for name, value in fetched.headers:
             if name == "x-robots-tag":
                 self._obey(value)
+            elif name == "link" and (found := _CANONICAL.search(value[:4_096])):
+                self.canonical = absolute(found[1].strip(), base)
 
     def set_base(self, reference: str) -> None:
         """Take the address of <base>."""
@@ -52,7 +63,7 @@ class Head:
         """Take one <meta>: its name in small letters, content and http-equiv."""
         if name == "description" or (name == "og:description" and not self.description):
             self.description = one_line(content, _LONGEST_DESCRIPTION)
-        elif name == "robots":
+        elif name in {"robots", _OURSELVES}:
             self._obey(content)
         elif name in _DATES:
             self.published = self.published or iso_date(content)
@@ -87,9 +98,12 @@ class Head:
 
     def _obey(self, words: str) -> None:
         """Note 'noindex, nofollow' and the like; rules for one other robot ('otherbot: noindex') are not for us."""
-        first, *others = words[:1_000].lower().split(",")
-        if ":" in first:
-            return
-        given = {word.strip() for word in (first, *others)}
+        words = words[:1_000].lower()
+        robot, colon, rest = words.partition(":")
+        if colon and "," not in robot and robot.strip() not in _WITH_VALUE:
+            if robot.strip() != _OURSELVES:
+                return
+            words = rest
+        given = {word.strip() for word in words.split(",")}
         self.noindex = self.noindex or not given.isdisjoint({"noindex", "none"})
         self.nofollow = self.nofollow or not given.isdisjoint({"nofollow", "none"})

@@ -10,6 +10,7 @@ from periplus.parse.tidy import one_line
 __all__ = ["read_media"]
 
 _MOST_ROWS: Final = 2_000
+_MOST_LOOKS: Final = 200
 _LONGEST: Final = 300
 _LONGEST_HEADING: Final = 200
 _PLAYERS: Final = {Kind.AUDIO: "audio", Kind.VIDEO: "video"}
@@ -39,6 +40,7 @@ class _Sweep:
         self._figure_ends = 0
         self._caption = ""
         self._player = ("", "")
+        self._looks = _MOST_LOOKS
 
     def take(self, number: int, row: Row) -> None:
         """Take note of one row."""
@@ -63,7 +65,7 @@ class _Sweep:
         if not words and not (framed and self._caption):
             if row[6] > 0 and not framed:
                 return  # its alternative text is empty: it is there for its looks
-            words = one_line(self._flat.line_at(row, _LONGEST_HEADING), _LONGEST_HEADING) or self._heading(number)
+            words = self._beside(row[1]) or self._heading(number)
         self._add(number, self._flat.value(row, 0), "image", words)
 
     def _media(self, number: int, row: Row) -> None:
@@ -79,6 +81,11 @@ class _Sweep:
             self._add(number, source, "track", words or self._player[1])
         elif row[1] == Kind.EMBED and third.startswith(("video/", "audio/")):
             self._add(number, source, third[:5], words or self._heading(number))
+
+    def _beside(self, place: int) -> str:
+        """Give what else is said in the block that an image is in."""
+        self._looks -= 1
+        return one_line(self._flat.block_at(place), _LONGEST_HEADING) if self._looks >= 0 else ""
 
     def _words(self, row: Row, place: int) -> str:
         return one_line(self._flat.value(row, place), _LONGEST)

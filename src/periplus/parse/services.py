@@ -106,7 +106,8 @@ def _servers(document: dict[str, Any]) -> list[str]:
 def read_yaml(fetched: Fetched, settings: ParseSettings) -> Page | None:
     """Read an OpenAPI or Swagger description in YAML by its lines; any other YAML is None."""
     text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
-    found = _YAML_START.search(text[:4_096])
+    # Some programs write the keys in order, and this one last.
+    found = _YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])
     if not found or not re.search(r"^paths\s*:", text, re.MULTILINE):
         return None
     title = _YAML_TITLE.search(text)

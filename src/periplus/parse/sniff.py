@@ -56,6 +56,9 @@ _PROLOGUE: Final = re.compile(
 )
 _XML: Final = frozenset({"application/xml", "text/xml"})
 _TEXT: Final = frozenset({"text/plain", "text/html", "application/xhtml+xml"})
+_MARKED: Final = frozenset({"text/html", "application/xhtml+xml"})
+_JSON_SERVICE: Final = re.compile(rb"\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")
+_YAML_SERVICE: Final = re.compile(rb"^(?:openapi|swagger)\s*:\s*['\"]?[23]\.", re.MULTILINE)
 _PACKED: Final = frozenset({"application/zip", "application/x-zip-compressed"})
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _PARTS: Final = (
@@ -83,7 +86,9 @@ def kind_of(body: bytes, content_type: str, path: str = "") -> str:
     if seen is not None:
         return seen
     if said in UNTYPED or said in _TEXT or said.startswith("text/x-"):
-        return _text_kind(start, said, path)
+        return (
+            _text_kind(start, said, path) if said in _MARKED else _service_kind(body) or _text_kind(start, said, path)
+        )
     if said in _XML or said.endswith("+xml"):
         return _xml_kind(start) or said
     # What is said to be packed or a PDF, and is not, is most often a page that says why not.
@@ -126,7 +131,7 @@ def _text_kind(start: bytes, said: str, path: str) -> str:
     xml = _xml_kind(start) if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<?xml") else ""
     if xml and (xml != "application/xml" or said in UNTYPED):
         return xml
-    if said in {"text/html", "application/xhtml+xml"}:
+    if said in _MARKED:
         return _xml_kind(start, "") or said
     if _is_document(start) or (said in UNTYPED and _looks_like_markup(start)):
         return "text/html"
@@ -135,6 +140,14 @@ def _text_kind(start: bytes, said: str, path: str) -> str:
         if name.endswith(endings):
             return kind
     return "text/plain" if said in UNTYPED else said
+
+
+def _service_kind(body: bytes) -> str:
+    """Know the description of a service by what it says of itself, near its beginning or its end."""
+    ends = body[:_LOOK] + b"\n" + body[_LOOK:][-_LOOK:]
+    if ends.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return "application/json" if b'"paths"' in body and _JSON_SERVICE.search(ends) else ""
+    return "application/yaml" if b"\npaths:" in body and _YAML_SERVICE.search(ends) else ""
 
 
 def _looks_like_markup(start: bytes) -> bool:

@@ -1,12 +1,19 @@
 """Text made fit to keep: no control characters, no lone surrogates, white space collapsed, lengths bounded."""
 
 import re
+from datetime import date
 from typing import Final
 
 __all__ = ["iso_date", "one_line", "paragraphs", "two_letters"]
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff]")
-_DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH: Final = rf"({'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DATES: Final = (
+    re.compile(r"(?<!\d)(?P<y>\d{4})([-/.])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)"),
+    re.compile(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<m>{_MONTH}),?\s(?P<y>\d{{4}})(?!\d)", re.IGNORECASE),
+    re.compile(rf"\b(?P<m>{_MONTH})\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)", re.IGNORECASE),
+)
 _LANGUAGE: Final = re.compile(r"([A-Za-z]{2})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 
 
@@ -34,8 +41,18 @@ def two_letters(language: str) -> str:
 
 
 def iso_date(text: str) -> str:
-    """Give the ISO date that `text` holds near its start, or ''."""
-    found = _DATE.search(text[:64])
-    if not found or not (1 <= int(found[2]) <= 12 and 1 <= int(found[3]) <= 31):
+    """Give the date that `text` holds near its start, in ISO form, or ''; of two forms the plainer one counts."""
+    for pattern in _DATES:
+        found = pattern.search(text[:64])
+        if found:
+            month = found["m"]
+            number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
+            return _calendar_date(int(found["y"]), number, int(found["d"]))
+    return ""
+
+
+def _calendar_date(year: int, month: int, day: int) -> str:
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
         return ""
-    return found[0]
