@@ -21,6 +21,10 @@ _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 
 def absolute(reference: str, base: str) -> str:
     """Give the canonical absolute form of `reference`, or '' when it leads nowhere we go."""
+    return _look_up(_known_from(base), reference.partition("#")[0], base)
+
+
+def _work_out(reference: str, base: str) -> str:
     if len(reference) > _LONGEST_URL:
         return ""
     try:
@@ -29,17 +33,36 @@ def absolute(reference: str, base: str) -> str:
         return ""
 
 
+def _known_from(base: str) -> dict[str, str]:
+    path = base.partition("?")[0]
+    return _known_in(path[: path.rfind("/") + 1])
+
+
 @lru_cache(maxsize=64)
 def _known_in(folder: str) -> dict[str, str]:
     """Give what references in the pages of one folder have meant lately: most are on many of its pages."""
     return {}
 
 
+def _look_up(known: dict[str, str], reference: str, base: str) -> str:
+    """Give what a reference without its fragment means, as it is known or by working it out."""
+    url = known.get(reference)
+    if url is not None:
+        return url
+    url = _work_out(reference, base)
+    if 0 < len(reference) <= _LONGEST_KNOWN and reference[0] in _PLAIN_STARTS:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[reference] = url
+    return url
+
+
 class Links:
     """Gathers links; of several to one address the first text that says something is kept."""
 
     def __init__(self, base: str, most: int) -> None:
-        self.rebase(base)
+        self._base = base
+        self._known = _known_from(base)
         self._most = most
         self._tries = 4 * most
         self._found: dict[str, tuple[str, bool]] = {}
@@ -49,7 +72,7 @@ class Links:
         if not reference or reference[0] == "#" or len(self._found) >= self._most or self._tries <= 0:
             return
         self._tries -= 1
-        url = self._resolve(reference.partition("#")[0])
+        url = _look_up(self._known, reference.partition("#")[0], self._base)
         if url:
             self._note(url, one_line(text, _LONGEST_TEXT), nofollow)
 
@@ -65,7 +88,7 @@ class Links:
                 if len(self._found) >= self._most or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = recent[bare] = self._resolve(bare)
+                url = recent[bare] = _look_up(self._known, bare, self._base)
             known = self._found.get(url)
             if url and (known is None or known[1] or not known[0]):
                 self._note(url, text[:_LONGEST_TEXT].rstrip(), nofollow)
@@ -76,24 +99,6 @@ class Links:
             self._found[url] = (text, nofollow)
         elif not known[0] or (known[1] and not nofollow):
             self._found[url] = (known[0] or text, known[1] and nofollow)
-
-    def _resolve(self, reference: str) -> str:
-        if not reference or reference[0] not in _PLAIN_STARTS:
-            return absolute(reference, self._base) if reference else ""
-        url = self._known.get(reference)
-        if url is None:
-            url = absolute(reference, self._base)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            if len(reference) <= _LONGEST_KNOWN:
-                self._known[reference] = url
-        return url
-
-    def rebase(self, base: str) -> None:
-        """Read references from here on against another address."""
-        self._base = base
-        path = base.partition("?")[0]
-        self._known = _known_in(path[: path.rfind("/") + 1])
 
     def taken(self, nofollow: bool = False) -> tuple[Link, ...]:
         """Give the links in the order they were found; `nofollow` marks all of them."""
