@@ -92,6 +92,11 @@ def test_media_by_what_stands_beside_them(read) -> None:
     }
 
 
+def test_the_words_of_a_shared_image(read) -> None:
+    page = read("<meta property=og:image content=/a.png><meta property=og:image:alt content='The lamp'><p>words")
+    assert page.media == (Media("http://h.example/a.png", "image", "The lamp"),)
+
+
 def test_microdata_of_items_and_headings(read) -> None:
     page = read(
         "<article itemscope><h1 itemprop=headline>Northern <b>light</b></h1><div itemprop=author itemscope>"

@@ -35,6 +35,7 @@ _MEDIA_META: Final = {
     "og:audio": "audio",
     "og:audio:url": "audio",
 }
+_MEDIA_WORDS: Final = frozenset({"og:image:alt", "twitter:image:alt"})
 _STATED: Final = (
     "@type headline name description datePublished dateModified genre sku isbn price priceCurrency ratingValue "
     "startDate endDate servesCuisine telephone streetAddress addressLocality addressCountry duration numberOfPages"
@@ -105,9 +106,13 @@ def read_details(flat: Flat, base: str) -> Details:
 
 def _read_meta(flat: Flat, details: Details) -> None:
     """Read OpenGraph and the author."""
+    shown = ""
     for name, content, _ in flat.meta:
         if name in _MEDIA_META:
-            details.show(content, _MEDIA_META[name], "")
+            shown = content
+            details.show(shown, _MEDIA_META[name], "")
+        elif name in _MEDIA_WORDS:
+            details.show(shown, "image", one_line(content, _LONGEST_FACT))
         elif name in _AUTHORS and not content.startswith("http"):
             details.author = details.author or one_line(content, 200)
         elif name.startswith(_GRAPH):
