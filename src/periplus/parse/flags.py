@@ -53,7 +53,7 @@ _MARKS: Final = tuple(
     re.compile(marks, re.DOTALL)
     for marks in (rb"\xe2\x80.", rb"\xc2[\xa0-\xbf]", rb"\xe3\x80[\x80-\x9f]", rb"\xef\xbc[\x80-\x8f]")
 )
-"""Quotes, dashes and other punctuation beyond ASCII: a pattern each, since one that begins with a byte is found fast."""
+"""Quotes, dashes and other punctuation beyond ASCII: a pattern each, as one that begins with a byte is found fast."""
 
 _MOST_STYLES: Final = 500
 _LONGEST_HIDDEN: Final = 20_000
