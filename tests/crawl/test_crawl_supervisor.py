@@ -118,6 +118,25 @@ def test_a_crawl_in_shards_does_as_it_is_told(server, fast, fake_web, tmp_path, 
     assert sum(int(n) for n in re.findall(r'periplus_crawl_pages_total\{shard="\d"\} (\d+)', text)) == pages
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_crawl_that_another_program_begins(server, fast, fake_web, tmp_path, shards):
+    data, settings = tmp_path / "data", fast(shards=shards, pages=30)
+    slow = msgspec.structs.replace(settings.frontier, delay=0.2, max_delay=0.2)
+    control = CrawlControl(data, msgspec.structs.replace(settings, frontier=slow))
+    with pytest.raises(BadInput, match="settings"):
+        CrawlControl(data).start(fake_web.seeds)
+    with pytest.raises(BadInput, match="did not start: There is no crawl"):
+        control.start()
+    control.start(fake_web.seeds)
+    assert control.status()["running"]
+    with pytest.raises(BadInput, match="already"):
+        control.start()
+    control.stop()
+    wait_for(lambda: not control.status()["running"])
+    assert len(control.status().get("shards", ())) == (shards if shards > 1 else 0)
+    wait_for(lambda: "The crawl has ended" in (data / "crawl" / "crawl.log").read_text())
+
+
 def test_a_shard_that_never_comes_up_is_given_up_with_its_log(server, fast, fake_web, tmp_path):
     data = tmp_path / "data"
     assert end(start(data, fast(pages=20), 2, fake_web.seeds)) == "20 0\n"

@@ -7,6 +7,7 @@ is known by the lock that dies with its process: files that a killed crawl left 
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from periplus.crawl.shards import desk
 from periplus.crawl.status import Status, read_status
 from periplus.errors import BadInput, FolderInUse
 from periplus.files import lock_folder, write_atomically
+from periplus.settings import Settings
 
 __all__ = ["CrawlControl", "asked", "clear", "is_running", "tell"]
 
@@ -26,8 +28,9 @@ _WORDS: Final = re.compile(r"pause|resume|stop|shards [1-9][0-9]{0,2}")
 class CrawlControl:
     """The door to the crawl of a data folder, for other processes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._folder = folder
+        self._settings = settings
 
     def status(self) -> dict[str, Any]:
         """Say how the crawl is: 'running', 'state', the figures of `CrawlStatistics`, and those of each of 'shards'.
@@ -43,6 +46,19 @@ class CrawlControl:
         beside = {"shards": shards} if shards else {}
         state = found.state if running else "stopped"
         return {"running": running, "state": state, "when": found.when, **figures, **beside}
+
+    def start(self, seeds: Sequence[str] = ()) -> None:
+        """Begin the crawl, or go on with it, in a process that outlives this one.
+
+        Raise `BadInput` when one runs already, and with its own words when it does not start.
+        """
+        from periplus.crawl.apart import start_apart
+
+        if self._settings is None:
+            raise BadInput("Nobody said with which settings to crawl.")
+        if is_running(self._folder):
+            raise BadInput(f"A crawl is running in {self._folder} already.")
+        start_apart(self._folder, self._settings, seeds)
 
     def pause(self) -> None:
         """Let no more requests begin; raise `BadInput` when no crawl runs."""
