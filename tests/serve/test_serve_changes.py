@@ -11,7 +11,7 @@ import pytest
 from asgi_caller import Answer, call, get, send
 from fake_searcher import FakeSearcher
 
-from periplus.errors import BadInput
+from periplus.errors import BadInput, DiskFailed
 from periplus.records import Sighting
 from periplus.serve import Actions, Keys, Publication, Published, make_app
 from periplus.settings import ServeSettings
@@ -244,3 +244,24 @@ def test_keys_are_kept_by_their_fingerprints(tmp_path: Path) -> None:
     assert Keys(tmp_path).find(secret) is None
     with pytest.raises(BadInput):
         keys.remove("me")
+
+
+def test_a_full_disk_is_said_without_its_path() -> None:
+    world = World()
+
+    def full(given: Publication) -> Published:
+        raise DiskFailed("The disk is full: cannot write /secret/inbox.", "Free some space.")
+
+    app = make_app(FakeSearcher(), ServeSettings(), Actions(publish=full), world.keys)
+    answer = send(app, "/api/publish", PAGE, world.secret["admin"])
+    assert answer.status == 503
+    assert "secret" not in answer.text
+    assert answer.headers["retry-after"] == "30"
+
+
+def test_text_that_is_no_text_is_refused() -> None:
+    world = World()
+    headers = {"content-type": "application/json", "x-api-key": world.secret["admin"]}
+    for body in (b'{"title":"\\ud800","content":"x"}', b'{"title":"\xed\xa0\x80","content":"x"}', b"\xff"):
+        assert asyncio.run(call(world.app, "/api/publish", "POST", headers, body)).status == 400
+    assert world.done == []

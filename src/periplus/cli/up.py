@@ -97,14 +97,13 @@ def _beside(job: Any, *arguments: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _fresh(searcher: Any) -> Iterator[None]:
-    """Move the searcher to each new generation of the index as it comes; say so from time to time."""
+    """Say from time to time how much can be found; the server moves the searcher to each new generation itself."""
     ended = threading.Event()
 
     def watch() -> None:
         said, told = -_SAY_SECONDS, 0
         while not ended.wait(_LOOK_SECONDS):
             with contextlib.suppress(PeriplusError, OSError):
-                searcher.refresh()
                 found = searcher.statistics().documents
                 if found != told and time.monotonic() - said >= _SAY_SECONDS:
                     said, told = time.monotonic(), found

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from periplus.errors import BadInput, DataError, NothingHere, Overloaded
+from periplus.errors import BadInput, DataError, NothingHere, Overloaded, PeriplusError
 from periplus.serve.accesslog import AccessLog
 from periplus.serve.actions import Actions
 from periplus.serve.admin import Admin
@@ -104,6 +104,7 @@ def make_app(
             BadInput: troubles.bad_input,
             DataError: troubles.no_data,
             Overloaded: troubles.overloaded,
+            PeriplusError: troubles.refused_by_system,
         },
         lifespan=lifespan,
     )
@@ -182,12 +183,18 @@ class _Troubles:
         _LOG.error("The index cannot be used: %s", error)
         return self._say(request, 503, "The index cannot be read now.", "See the server's log.", {"retry-after": "30"})
 
+    async def refused_by_system(self, request: Request, error: Exception) -> Response:
+        """Answer when a disk is full or its like; the message may name files, so it is not shown."""
+        _LOG.error("Something cannot be done: %s", error)
+        return self._say(request, 503, "That cannot be done now.", "See the server's log.", {"retry-after": "30"})
+
     async def overloaded(self, request: Request, error: Exception) -> Response:
         """Answer 429, or 503 when it would take too long, and say when to come back."""
         status = 503 if getattr(error, "message", "") == LATE else 429
         seconds = self._gate.retry_after()
         hint, headers = f"Try again in {seconds} s.", {"retry-after": str(seconds)}
-        known = _failure(request, status, "Too many searches at once.", hint, headers)
+        said = getattr(error, "message", "") or "Too many searches at once."
+        known = _failure(request, status, said, hint, headers)
         asked = ask_page(parameters(request.scope["query_string"]))
         return known or self._views.overloaded(request, asked, seconds, status)
 

@@ -31,6 +31,8 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger("periplus.serve")
 _REFRESH_SECONDS: Final = 0.2
 """How often we look for a new commit of the index."""
+_TRIFLE: Final = 0.0001
+"""What takes fewer seconds is no search, and says nothing about how long one takes."""
 _FACTS_SECONDS: Final = 1.0
 _PATIENCE: Final = 30
 """The longest time, in seconds, that a refused request is told to wait."""
@@ -50,6 +52,7 @@ class Gate:
         self._workers = Workers(self._threads)
         self._inside: set[asyncio.Future[Any]] = set()
         self._closed = False
+        self._finding = asyncio.Lock()
         self._lock = threading.Lock()
         self._mean_seconds = 0.01
         self._refreshed = time.monotonic()
@@ -79,8 +82,11 @@ class Gate:
             return ()
 
     async def find(self, url: str) -> FoundLike:
-        """Say whether a page is in the index; raise `Overloaded` when too many wait."""
-        return await self.run(lambda: self._searcher.find(url))
+        """Say whether a page is in the index. One at a time, beside the searches: it may read much of a large store."""
+        if self._finding.locked():
+            raise Overloaded("Somebody else is looking a page up.", "Try again in a moment.")
+        async with self._finding:
+            return await asyncio.to_thread(self._searcher.find, url)
 
     async def cached(self, key: int) -> CachedPageLike | None:
         """Give the kept copy of a page; raise `Overloaded` when too many wait."""
@@ -156,8 +162,10 @@ class Gate:
         try:
             return call()
         finally:
-            with self._lock:
-                self._mean_seconds += 0.1 * (time.monotonic() - begin - self._mean_seconds)
+            taken = time.monotonic() - begin
+            if taken > _TRIFLE:
+                with self._lock:
+                    self._mean_seconds += 0.1 * (taken - self._mean_seconds)
 
     def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the searcher look for a newer index, now and then and in one thread; a failure keeps the old."""

@@ -131,7 +131,15 @@ OPERATIONS: Final = (
         "/api/publish/{id}",
         "Take a published page back",
         (Parameter("id", "16 hexadecimal digits", _text(16, pattern="^[0-9a-f]{16}$"), True, "path"),),
-        answers={200: "forgotten", 404: "no such page", 429: _ERRORS[429], 501: _BODY[501], 503: "come back"} | _DENIED,
+        answers={
+            200: "forgotten",
+            400: "no page has this id",
+            404: "that is no id",
+            429: _ERRORS[429],
+            501: _BODY[501],
+            503: "come back",
+        }
+        | _DENIED,
         role="publish",
     ),
     Operation(
