@@ -22,9 +22,10 @@ from periplus.crawl.resharding import reshard
 from periplus.crawl.shards import Ring, Topology, desk, read_topology
 from periplus.crawl.statistics import total
 from periplus.crawl.status import Status
+from periplus.crawl.supervisor import share_of
 from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import Due, Outcome
-from periplus.settings import StoreSettings
+from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
 
@@ -220,6 +221,15 @@ def test_all_shards_together_keep_the_limit(server, fast, fake_web, tmp_path):
         with together(tmp_path / str(most), fast(pages=most), fake_web.seeds, 3) as crawl:
             crawl.turns()
             assert pages_of(crawl) == most
+
+
+def test_settings_are_meant_for_the_whole():
+    whole = Settings(frontier=FrontierSettings(per_address=16, memory_mb=256), fetch=FetchSettings(connections=50))
+    part = share_of(whole, 4)
+    assert (part.frontier.per_address, part.frontier.memory_mb, part.fetch.connections) == (4, 64, 13)
+    part = share_of(Settings(frontier=FrontierSettings(per_address=0, memory_mb=1)), 64)
+    assert (part.frontier.per_address, part.frontier.memory_mb, part.store.keep_bytes) == (0, 1, 0)
+    assert share_of(whole, 64).frontier.per_address == 1
 
 
 def test_what_the_idle_do_not_need_goes_to_others(tmp_path):

@@ -2,8 +2,8 @@
 
 Hosts are owned by rendezvous hashing of their registered domain: every shard draws a number for a domain, the highest
 has it. So all hosts of a domain are asked by one process, whose limits hold for all of them, and a shard more or less
-moves no more domains than it must. Domains that share a network address may be on different shards: the limit by
-address holds within each.
+moves no more domains than it must. Domains that share a network address may be on different shards: each keeps a part
+of the limit by address.
 
     crawl/                  shard 0: frontier.bin, seeds.txt and spill, as without shards
     crawl/shard-01/ ...     the same of the others

@@ -29,7 +29,7 @@ from periplus.records import Address, Due, Fetched, Outcome
 from periplus.settings import Settings
 from periplus.url import address
 
-__all__ = ["Supervisor"]
+__all__ = ["Supervisor", "share_of"]
 
 _TURN: Final = 0.05
 _SHOW: Final = 0.2
@@ -46,9 +46,7 @@ class Supervisor:
 
     def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = (), shards: int = 0) -> None:
         self._folder = folder
-        limits = msgspec.structs.replace(settings.crawl, minutes=0.0)
         self._settings = settings
-        self._shard_settings = msgspec.structs.replace(settings, crawl=limits)
         given = [_seed(text) for text in seeds]
         self._stops = 0
         self._processes: dict[int, ShardProcess] = {}
@@ -83,12 +81,9 @@ class Supervisor:
         if not self._topology.seeds:
             raise BadInput(f"There is no crawl in {self._folder} to go on with.", "Give at least one URL to begin at.")
         self._quotas = Quotas(self._folder, self._settings.crawl.pages)
-        self._processes = {
-            number: ShardProcess(
-                self._folder, self._shard_settings, self._topology.seeds, number, self._topology.shards
-            )
-            for number in self._topology.shards
-        }
+        shards, seeds_of_all = self._topology.shards, self._topology.seeds
+        part = share_of(self._settings, len(shards))
+        self._processes = {number: ShardProcess(self._folder, part, seeds_of_all, number, shards) for number in shards}
 
     def stop(self) -> None:
         """Ask for the end: the first time requests under way are waited for, the second time not."""
@@ -208,6 +203,24 @@ class Supervisor:
         shards, errors = self.shards(), set(self.statistics().errors)
         if not self._stops and errors and errors <= _UNREACHABLE and not any(status.answered for status in shards):
             raise NoNetwork("Not one host could be reached.", "Check the network and the seeds, then try again.")
+
+
+def share_of(settings: Settings, shards: int) -> Settings:
+    """Give the settings of each of so many shards, such that all together keep what was set for the whole."""
+    frontier, fetch, store = settings.frontier, settings.fetch, settings.store
+    replace = msgspec.structs.replace
+    return replace(
+        settings,
+        crawl=replace(settings.crawl, minutes=0.0),
+        fetch=replace(fetch, connections=-(-fetch.connections // shards)),
+        frontier=replace(
+            frontier,
+            memory_mb=max(1, frontier.memory_mb // shards),
+            # Hosts behind one address may be with any of them.
+            per_address=max(1, frontier.per_address // shards) if frontier.per_address else 0,
+        ),
+        store=replace(store, keep_bytes=store.keep_bytes // shards),
+    )
 
 
 def _warm(settings: Settings) -> None:
