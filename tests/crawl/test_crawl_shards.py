@@ -312,7 +312,7 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     Crawler(data, fast(pages=60), fake_web.seeds).run()
     once = {visit.url for visit in read_stored(data, fast()) if visit.page and visit.page.kind.startswith("text/")}
     before = server.requests().counts
-    with together(data, fast(recrawl=True, recrawl_per_day=10**9, pages=100), (), 3) as crawl:
+    with together(data, fast(recrawl=True, recrawl_per_day=10**9, pages=200), (), 3) as crawl:
         assert sum(len(shard._memory.frontier.hosts()) for shard in crawl.shards) >= 3
         crawl.turns()
     again = {visit.url for visit in read_stored(data, fast()) if visit.again}
