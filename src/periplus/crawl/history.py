@@ -27,6 +27,8 @@ _LIST_AGE: Final = 3_600.0
 _HINTED: Final = 1_000.0
 """Crawl rank of what a site says has changed; lists, which say so, come before."""
 _TRUST: Final = 0.8
+_AGAIN: Final = 100.0
+"""Crawl rank of other second looks: there are only so many a day, and new pages never end."""
 _STAMPED: Final = 20
 """A list that gives so many pages the same date, and most of them, tells when it was made itself."""
 
@@ -143,7 +145,8 @@ def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float
     due = np.flatnonzero(known | (late >= -_SLACK))
     had = int(((visits > 0) & (when > now - _DAY)).sum())
     best = due[np.argsort(-worth[due], kind="stable")][: max(0, per_day - had)]
-    return [(place, _HINTED if known[place] else float(late[place])) for place in best.tolist()]
+    ranks = np.where(known, _HINTED, _AGAIN + np.clip(late, -1.0, 100.0))
+    return [(place, float(ranks[place])) for place in best.tolist()]
 
 
 def _due(known: Seen, rank: float) -> Due | None:
