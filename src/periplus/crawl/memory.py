@@ -176,6 +176,10 @@ class Memory:
         totals.fetched += visit.outcome is not Outcome.ROBOTS
         totals.bytes += visit.bytes
         totals.copies += bool(visit.copy_of)
+        known = self.history.pages.get(visit.key)
+        if known is not None:
+            # A list that says so later in this run is not news.
+            known.when = max(known.when, visit.when)
         if visit.page is not None and visit.page.changed:
             self._look_again(self.history.hear(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
         if visit.page is None or visit.page.kind == LIST_KIND:
