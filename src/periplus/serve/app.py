@@ -109,7 +109,7 @@ def make_app(
         lifespan=lifespan,
     )
     inner.router.redirect_slashes = False  # it reads the query string as strict UTF-8, and anyone can send other bytes
-    desk = Desk(settings, cache, metrics, log, limit, troubles.refused)
+    desk = Desk(settings, cache, metrics, log, limit, gate.full, troubles.refused)
     return Application(Front(inner, desk), gate, log)
 
 

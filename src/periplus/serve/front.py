@@ -38,6 +38,7 @@ _HEADERS: Final = (
 _VARIES: Final = ((b"vary", b"accept, accept-language"), (b"cache-control", b"private, no-cache"))
 _KEPT: Final = frozenset({"/search", "/api/search", "/suggest"})
 """Paths whose answers are the same for everybody, and kept."""
+_MOST_REFUSALS: Final = 2_000
 _NEVER_LIMITED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _PAGES: Final = ("", "search", "suggest", "about", "add", "why-not", "settings", "api", "robots.txt", "favicon.svg")
 _PLAIN: Final = ("opensearch.xml", "healthz", "readyz", "metrics", "openapi.json")
@@ -53,6 +54,8 @@ class Desk(NamedTuple):
     metrics: Metrics
     log: AccessLog
     limit: RateLimit
+    full: Callable[[], bool]
+    """Whether one more search would be refused."""
     refused: Callable[[str, int, str, str, dict[str, str]], Response]
     """The answer to a request that is not let in, by path, status, message, hint and headers."""
 
@@ -72,6 +75,7 @@ class Front:
         self._app = app
         self._desk = desk
         self._loopback = is_local(desk.settings.host)
+        self._refusals: dict[Hashable, Kept] = {}
         self._making: dict[Hashable, asyncio.Future[Kept | None]] = {}
         self._names = frozenset(name.lower() for name in desk.settings.names)
 
@@ -136,6 +140,8 @@ class Front:
             return False
         key = (path, scope["query_string"], header(scope, b"accept"), header(scope, b"accept-language"))
         kept = cache.get(key)
+        if kept is None and self._desk.full():
+            kept = self._refusals.get(key)
         if kept is None and key in self._making:
             kept = await asyncio.shield(self._making[key])  # many ask the same at once: one answer is enough
         if kept is not None:
@@ -154,12 +160,20 @@ class Front:
         answer.keeps, kept = True, None
         try:
             await self._app(scope, receive, answer.send)
+            if answer.status in (429, 503):
+                self._remember(key, answer)
             if answer.status == 200:
                 kept = cache.put(key, answer.status, answer.headers, bytes(answer.body), epoch)
         finally:
             told.set_result(kept)
             if self._making.get(key) is told:
                 del self._making[key]
+
+    def _remember(self, key: Hashable, answer: "_Answer") -> None:
+        """Keep a refusal: while there is no room it must cost next to nothing, or the refused crowd out the rest."""
+        if len(self._refusals) >= _MOST_REFUSALS:
+            self._refusals.clear()
+        self._refusals[key] = Kept(answer.status, answer.headers, bytes(answer.body), 0.0)
 
 
 class Faults:

@@ -146,13 +146,20 @@ class Gate:
             raise _stopping()
         if len(self._inside) >= self._room:
             raise Overloaded("Too many searches at once.", "Try again in a moment.")
-        if len(self._inside) * self._mean_seconds / self._threads > self._deadline:
+        if self._would_be_late():
             raise _late()
         loop, begun = asyncio.get_running_loop(), time.monotonic()
         future = self._workers.submit(lambda: self._timed(call, loop, begun))
         self._inside.add(future)
         future.add_done_callback(self._inside.discard)
         return await future
+
+    def full(self) -> bool:
+        """Say whether one more would be refused."""
+        return self._closed or len(self._inside) >= self._room or self._would_be_late()
+
+    def _would_be_late(self) -> bool:
+        return len(self._inside) * self._mean_seconds / self._threads > self._deadline
 
     def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, begun: float) -> T:
         if time.monotonic() - begun > self._deadline:

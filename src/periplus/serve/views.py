@@ -29,7 +29,6 @@ _KEY: Final = re.compile(r"[0-9a-f]{16}")
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _A_DAY: Final = "public, max-age=86400"
 _ROBOTS: Final = "User-agent: *\nDisallow: /search\nDisallow: /cached/\nDisallow: /api/\nDisallow: /admin\n"
-_MOST_REFUSALS: Final = 1_000
 _TOO_MANY_HIDDEN: Final = 0.2
 """Share of results left out by safe search beyond which the page says so."""
 _TYPES: Final = {"application/json": "json", "application/rss+xml": "rss", "text/csv": "csv", "text/html": "html"}
@@ -46,7 +45,6 @@ class Views:
         self._gate = gate
         self._pages = pages
         self._assets = assets
-        self._refusals: dict[tuple[str, str, int], bytes] = {}
 
     async def landing(self, request: Request) -> Response:
         """Show the field and the facts; on the first run, how to begin."""
@@ -198,15 +196,7 @@ class Views:
     def overloaded(self, request: Request, asked: Asked, seconds: int, status: int) -> Response:
         """Say that too many ask at once; the page tries again by itself."""
         headers = {"retry-after": str(seconds), "cache-control": "no-store"}
-        key = (self._pages.tongue(request).code, asked.query.words, seconds)
-        body = self._refusals.get(key)
-        if body is None:
-            # A refusal must cost next to nothing, or the refused would crowd out the answered.
-            body = bytes(self._pages.page("overload.html", request=request, asked=asked, seconds=seconds).body)
-            if len(self._refusals) >= _MOST_REFUSALS:
-                self._refusals.clear()
-            self._refusals[key] = body
-        return Response(body, status, headers, "text/html")
+        return self._pages.page("overload.html", status, headers, request, asked=asked, seconds=seconds)
 
 
 def _form(asked: str, accepted: str) -> str:
