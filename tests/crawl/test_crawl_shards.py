@@ -247,6 +247,22 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     assert quotas.reached({0: Status(1, "full", figures, had=1000), 1: Status(1, "idle", figures)})
 
 
+def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
+    """Second looks are counted from the beginning of a process; those of one that was killed count too."""
+    (tmp_path / "crawl").mkdir()
+    quotas, figures, had, killed = Quotas(tmp_path, 100), total([]), 0, 0
+    for turn in range(60):
+        if turn in (3, 9):
+            quotas.restart(0, had)
+            killed, had = killed + had, 0
+        quotas.share_out({0: Status(1, "running", figures, had=had, quota=had)})
+        told = msgspec.json.decode((tmp_path / "crawl" / "quotas.json").read_bytes(), type=dict[int, int])
+        assert killed + told[0] <= 100
+        had = told[0]
+    assert killed > 0
+    assert killed + had == 100
+
+
 def test_robots_that_has_moved_to_another_shard(tmp_path):
     """The shard that has the host asks for it, within its pauses, and gives the answer back."""
     ring = Ring((0, 1))

@@ -25,6 +25,7 @@ class Quotas:
         self._given: dict[int, int] = {}
         self._spent: dict[int, int] = {}
         """What processes that have ended had, where a new one begins to count at zero."""
+        self._written: dict[str, int] = {}
         self._path.unlink(missing_ok=True)
 
     def reached(self, shards: Mapping[int, Status]) -> bool:
@@ -37,6 +38,7 @@ class Quotas:
     def restart(self, number: int, had: int) -> None:
         """Take note that a new process of a shard begins to count at zero, after another had so many."""
         self._spent[number] = self._spent.get(number, 0) + had
+        self._write()
 
     def share_out(self, shards: Mapping[int, Status]) -> None:
         """Give more to those that are short of it; take from those that have nothing to do what they do not need."""
@@ -57,7 +59,11 @@ class Quotas:
                 more = min(part - max(0, left), free)
                 given[number] = max(given.get(number, 0), had[number]) + more
                 free -= more
-        if given != self._given:
-            self._given = given
-            numbers = {str(number): total - self._spent.get(number, 0) for number, total in given.items()}
+        self._given = given
+        self._write()
+
+    def _write(self) -> None:
+        numbers = {str(number): total - self._spent.get(number, 0) for number, total in self._given.items()}
+        if numbers != self._written:
             write_atomically(self._path, msgspec.json.encode(numbers))
+            self._written = numbers

@@ -40,7 +40,7 @@ class ShardProcess:
         self._number, self._shards = number, shards
         self.log = desk(folder, number) / "shard.log"
         self.last: Status | None = None
-        """What the process before said last."""
+        """What the process before said last, where there was one."""
         self._process = 0
         self._since = 0.0
         self._next = 0.0
@@ -54,7 +54,8 @@ class ShardProcess:
         self._reap()
         if self._process or time.monotonic() < self._next:
             return False
-        self.last = read_status(desk(self._folder, self._number))
+        # What an earlier run has left behind is not of one that we started.
+        self.last = read_status(desk(self._folder, self._number)) if self._since else None
         self._since = time.monotonic()
         self._process = self._fork()
         return True

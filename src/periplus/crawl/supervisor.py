@@ -49,6 +49,8 @@ class Supervisor:
         self._settings = settings
         given = [_seed(text) for text in seeds]
         self._stops = 0
+        self._looks = 0
+        """Pages looked at in this run before shards were added or removed, where it is looks that are limited."""
         self._processes: dict[int, ShardProcess] = {}
         self._first: dict[int, CrawlStatistics] = {}
         self._held = contextlib.ExitStack()
@@ -80,7 +82,7 @@ class Supervisor:
         self._topology = reshard(self._folder, self._settings, count, seeds)
         if not self._topology.seeds:
             raise BadInput(f"There is no crawl in {self._folder} to go on with.", "Give at least one URL to begin at.")
-        self._quotas = Quotas(self._folder, self._settings.crawl.pages)
+        self._quotas = Quotas(self._folder, max(0, self._settings.crawl.pages - self._looks))
         shards, seeds_of_all = self._topology.shards, self._topology.seeds
         part = share_of(self._settings, len(shards))
         self._processes = {number: ShardProcess(self._folder, part, seeds_of_all, number, shards) for number in shards}
@@ -162,6 +164,7 @@ class Supervisor:
             self.stop()
         elif word.startswith("shards "):
             self._end_all()
+            self._looks += sum(status.had for status in self.shards()) if self._settings.crawl.recrawl else 0
             self._arrange(int(word.split()[1]), [])
         if word and word != "pause":
             clear(self._folder)
