@@ -1,6 +1,6 @@
 """Candidates to hits: title, trail, snippet, date, missing words; and what folding needs to know of them."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,37 @@ _BODY: Final = int(Field.BODY) << invert.FIELD_SHIFT
 _NOWHERE: Final = np.zeros(0, np.int64)
 _MOST_TEXT: Final = 16_384
 """Bytes of a text that near-duplicates are told by."""
-_MOST_KNOWN: Final = 100_000
+_MOST_KNOWN: Final = 50_000
 _LINKS: Final = 4
 _LOOK_FOR_LINKS: Final = 60
 
-Known = dict[tuple[str, int], Resemblance]
+
+class Face(NamedTuple):
+    """What a document looks like, whatever was asked."""
+
+    url: str
+    title: str
+    trail: tuple[str, ...]
+    key: int
+    language: str
+    fetched: float
+    kind: str
+    day: int
+    flags: int
+
+
+class Known:
+    """What was read of documents before, by segment and number: segments never change. Threads may share it."""
+
+    def __init__(self) -> None:
+        self.resemblances: dict[tuple[str, int], Resemblance] = {}
+        self.faces: dict[tuple[str, int], Face] = {}
+
+    def bound(self) -> None:
+        """Forget everything when it is too much."""
+        for table in (self.resemblances, self.faces):
+            if len(table) > _MOST_KNOWN:
+                table.clear()
 
 
 class Dresser:
@@ -35,6 +61,7 @@ class Dresser:
         self._prepared = prepared
         self._found = found
         self._known = known
+        known.bound()
         self._texts: dict[int, bytes] = {}
         self._places: dict[int, list[list[Term]]] = {}
 
@@ -66,21 +93,19 @@ class Dresser:
 
     def _resemblance(self, row: int) -> Resemblance:
         _, segment, document = self._place(row)
-        found = self._known.get((segment.name, document))
+        found = self._known.resemblances.get((segment.name, document))
         if found is None:
             text = self._text(row)
             data = np.frombuffer(text[:_MOST_TEXT], np.uint8)
             mark = int(simhash.simhashes(data, np.array([0, len(data)], np.int64))[0])
             found = Resemblance(mark, len(text), fingerprint(text))
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[segment.name, document] = found
+            self._known.resemblances[segment.name, document] = found
         return found
 
     def hit(self, row: int, arranged: Arranged, chars: int, reasons: tuple[tuple[str, float], ...]) -> Hit:
         """Give one result as a person sees it."""
         number, segment, document = self._place(row)
-        url = segment.string("url", document)
+        face = self._face(segment, document)
         places, missing = [], []
         for word, terms in zip(self._prepared.words, self._terms(number), strict=True):
             at = [segment.positions(term, document)[0] for term in terms]
@@ -91,22 +116,40 @@ class Dresser:
             places.append(joined[joined >= _BODY] - _BODY)
         weights = [max(word.weight, 0.01) for word in self._prepared.words]
         return Hit(
-            url=url,
-            title=segment.string("title", document),
+            url=face.url,
+            title=face.title,
             snippet=make_snippet(self._text(row), places, weights, chars),
-            trail=trail(url),
+            trail=face.trail,
             score=float(self._found.scores[row]),
-            key=int(segment.column("key")[document]),
-            language=LANGUAGES[int(segment.column("language")[document])],
-            fetched=float(segment.column("fetched")[document]),
-            kind=segment.string("kinds", int(segment.column("kind")[document])),
+            key=face.key,
+            language=face.language,
+            fetched=face.fetched,
+            kind=face.kind,
             missing=tuple(missing),
             reasons=reasons,
-            day=int(segment.column("day")[document]),
-            flags=int(segment.column("flags")[document]),
+            day=face.day,
+            flags=face.flags,
             similar=tuple(self._url(other) for other in arranged.similar.get(row, ())),
-            links=self._links(row, url) if arranged.rows and row == arranged.rows[0] else (),
+            links=self._links(row, face.url) if arranged.rows and row == arranged.rows[0] else (),
         )
+
+    def _face(self, segment: Segment, document: int) -> Face:
+        """Give what a document looks like."""
+        found = self._known.faces.get((segment.name, document))
+        if found is None:
+            url = segment.string("url", document)
+            found = self._known.faces[segment.name, document] = Face(
+                url,
+                segment.string("title", document),
+                trail(url),
+                int(segment.column("key")[document]),
+                LANGUAGES[int(segment.column("language")[document])],
+                float(segment.column("fetched")[document]),
+                segment.string("kinds", int(segment.column("kind")[document])),
+                int(segment.column("day")[document]),
+                int(segment.column("flags")[document]),
+            )
+        return found
 
     def _terms(self, number: int) -> list[list[Term]]:
         """Look the query's words up in a segment, once."""

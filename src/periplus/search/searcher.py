@@ -123,7 +123,7 @@ class Searcher:
         self._settings = settings
         self._lock = threading.Lock()
         self._open: _Open | None = None
-        self._known: Known = {}
+        self._known = Known()
         self._cards = Cards(folder, settings.store)
         self.refresh()
 
