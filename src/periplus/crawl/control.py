@@ -22,7 +22,8 @@ from periplus.settings import Settings
 __all__ = ["CrawlControl", "asked", "clear", "is_running", "tell"]
 
 _FILE: Final = "control"
-_WORDS: Final = re.compile(r"pause|resume|stop|shards [1-9][0-9]{0,2}")
+_MOST_SHARDS: Final = 64
+_WORDS: Final = re.compile(r"pause|resume|stop|shards (?:[1-9]|[1-5][0-9]|6[0-4])")
 
 
 class CrawlControl:
@@ -74,6 +75,8 @@ class CrawlControl:
 
     def resize(self, shards: int) -> None:
         """Let a crawl in shards go on with another number of them; raise `BadInput` when none runs."""
+        if not 1 <= shards <= _MOST_SHARDS:
+            raise BadInput(f"A crawl cannot have {shards} shards.", f"It can have 1 to {_MOST_SHARDS}.")
         if "shards" not in self.status():
             raise BadInput(
                 f"No crawl in shards is running in {self._folder}.", "Stop it, and begin it again with --shards."
