@@ -142,7 +142,7 @@ class Fetched(msgspec.Struct, frozen=True):
         return ""
 
 
-class Link(msgspec.Struct, frozen=True, array_like=True):
+class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One reference from a page, made absolute, with its text."""
 
     url: str
@@ -150,7 +150,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
     nofollow: bool = False
 
 
-class Media(msgspec.Struct, frozen=True, array_like=True):
+class Media(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One image, sound, film or text track that a page shows, with the words that tell what is in it."""
 
     url: str

@@ -20,6 +20,7 @@ NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS = (1 <
 """What a block is inside of. NAMED and CONTENT: by the class, identifier or role of an element; NAMELESS elements are
 the ones whose names are about the whole page."""
 
+SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
 _DEEPEST = 256
 _NEAR = 48
@@ -58,6 +59,12 @@ class Names(NamedTuple):
     bits: npt.NDArray[np.int32]
     whole: npt.NDArray[np.uint8]
     """Whether a part must end where a word ends."""
+    firsts: npt.NDArray[np.int32]
+    """By byte: the number of the first part that begins with it or a later one; parts are sorted. 257 of them."""
+    slots: npt.NDArray[np.int16]
+    """By slot: number of the tag, or -1."""
+    spread: np.uint64
+    """What `slot_of` is told."""
 
 
 @njit(cache=True, nogil=True)
@@ -82,15 +89,15 @@ def _name(data: Any, place: int, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _find_tag(tags: Any, count: int, packed: Any) -> int:
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if tags[middle] < packed:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < count and tags[low] == packed else -1
+def slot_of(packed: Any, spread: Any) -> Any:
+    """Give the slot of a name; `spread` is a number that gives each tag its own."""
+    return np.int64((packed * spread) >> np.uint64(64 - SLOT_BITS))
+
+
+@njit(cache=True, nogil=True)
+def _find_tag(tags: Any, slots: Any, spread: Any, packed: Any) -> int:
+    tag = slots[slot_of(packed, spread)]
+    return tag if tag >= 0 and tags[tag] == packed else -1
 
 
 @njit(cache=True, nogil=True)
@@ -151,7 +158,7 @@ def _matches(data: Any, place: int, end: int, words: Any, starts: Any, word: int
 
 
 @njit(cache=True, nogil=True)
-def _told_by_name(data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, count: int) -> int:
+def _told_by_name(data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, firsts: Any) -> int:
     """Read class, id and role for words that tell what an element is for."""
     bits = 0
     place = begin
@@ -171,10 +178,9 @@ def _told_by_name(data: Any, begin: int, end: int, words: Any, starts: Any, told
         fresh = True
         while place < end and data[place] != quote and data[place] != 62:
             if fresh:
-                for word in range(count):
-                    if data[place] | 32 == words[starts[word]] and _matches(
-                        data, place, end, words, starts, word, whole[word]
-                    ):
+                letter = np.int64(data[place] | 32)
+                for word in range(firsts[letter], firsts[letter + 1]):
+                    if _matches(data, place, end, words, starts, word, whole[word]):
                         bits |= told[word]
             fresh = not _is_letter(data[place])
             place += 1
@@ -196,15 +202,20 @@ def _scan(data: Any, names: Names, most: int) -> Any:
     parent = np.full(most + 1, -1, np.int32)
     opened, no_end = np.zeros(_DEEPEST, np.uint64), np.zeros(len(names.tags), np.uint8)
     numbers, bits = np.zeros(_DEEPEST, np.int32), np.zeros(_DEEPEST, np.int32)
-    lent = (borrow(names.tags), borrow(names.does), borrow(names.region))
-    telling = (borrow(names.words), borrow(names.starts), borrow(names.bits), borrow(names.whole))
+    lent = (borrow(names.tags), borrow(names.does), borrow(names.region), borrow(names.slots))
+    telling = (
+        borrow(names.words),
+        borrow(names.starts),
+        borrow(names.bits),
+        borrow(names.whole),
+        borrow(names.firsts),
+    )
     count, containers = _scan_all(
         borrow(data),
         len(data),
         lent,
-        len(names.tags),
+        names.spread,
         telling,
-        len(names.bits),
         most,
         (borrow(opened), borrow(no_end), borrow(numbers), borrow(bits)),
         borrow(rows),
@@ -218,16 +229,15 @@ def _scan_all(
     data: Any,
     size: int,
     lent: Any,
-    tag_count: int,
+    spread: Any,
     telling: Any,
-    word_count: int,
     most: int,
     desk: Any,
     rows: Any,
     parent: Any,
 ) -> Any:
-    tags, does_of, region_of = lent
-    words, starts, told, whole = telling
+    tags, does_of, region_of, slots = lent
+    words, starts, told, whole, firsts = telling
     opened, no_end, numbers, bits = desk
     depth, count, containers = 0, 0, 1
     kind, chars, linked, in_link = CONTAINER, 0, 0, False
@@ -253,7 +263,7 @@ def _scan_all(
             chars += 1
             place += 1
             continue
-        tag = _find_tag(tags, tag_count, packed)
+        tag = _find_tag(tags, slots, spread, packed)
         does = does_of[tag] if tag >= 0 else INLINE
         end = _tag_end(data, after, size)
         if does == LINK:
@@ -276,7 +286,7 @@ def _scan_all(
             if not closing and depth + 1 < _DEEPEST:
                 region = region_of[tag]
                 if not region & NAMELESS:
-                    region |= _told_by_name(data, after, end, words, starts, told, whole, word_count)
+                    region |= _told_by_name(data, after, end, words, starts, told, whole, firsts)
                 region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & HEADER and inherited & (ARTICLE | MAIN):
@@ -324,6 +334,18 @@ def scan_blocks(data: npt.NDArray[np.uint8], names: Names) -> Blocks:
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     one, word = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8)
-    names = Names(np.zeros(1, np.uint64), one, one, word, np.zeros(2, np.int32), one, np.zeros(1, np.uint8))
+    firsts, slots = np.zeros(257, np.int32), np.zeros(1 << SLOT_BITS, np.int16)
+    names = Names(
+        np.zeros(1, np.uint64),
+        one,
+        one,
+        word,
+        np.zeros(2, np.int32),
+        one,
+        np.zeros(1, np.uint8),
+        firsts,
+        slots,
+        np.uint64(1),
+    )
     scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), names)
     sum_up(one, np.zeros(1), np.zeros(1))

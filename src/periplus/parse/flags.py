@@ -10,7 +10,7 @@ from periplus.url import registered_domain
 
 __all__ = ["Evidence", "Warnings", "find_flags"]
 
-_LOOK: Final = 12_000
+_LOOK: Final = 8_000
 _EXPLICIT: Final = """
 porn porno pornos pornographic pornographie pornografie pornhub xxx milf milfs blowjob blowjobs cumshot cumshots hentai
 camgirl camgirls gangbang bukkake creampie handjob deepthroat fucking fucked pussy cunt dildo dildos nsfw nudes sexfilm

@@ -139,10 +139,14 @@ class Flat:
         """Give one of the values of all rows of one kind."""
         return self._gathered(kind, 2 * number + 4, 1, most, _ENDLESS)
 
-    def triples(self, kind: int, most: int = _MOST_ROWS) -> Iterable[tuple[str, str, str]]:
-        """Give the three values of all rows of one kind."""
+    def columns(self, kind: int, most: int = _MOST_ROWS) -> tuple[list[str], list[str], list[str]]:
+        """Give the three values of all rows of one kind, each as a list."""
         found = self._gathered(kind, 4, 3, most, _ENDLESS)
-        return zip(found[::3], found[1::3], found[2::3], strict=True)
+        return found[::3], found[1::3], found[2::3]
+
+    def triples(self, kind: int, most: int = _MOST_ROWS) -> Iterable[tuple[str, str, str]]:
+        """Give the three values of all rows of one kind, row by row."""
+        return zip(*self.columns(kind, most), strict=True)
 
     def rows(self, kind: int, most: int = _MOST_ROWS) -> list[list[int]]:
         """Give rows of one kind: kind, number, begin and end in the text, and three pairs for values."""

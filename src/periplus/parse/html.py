@@ -94,14 +94,17 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
     links = Links(head.base, most)
     links.add(head.refresh)
     rows = 4 * most
-    said = zip(flat.triples(Kind.LINK, rows), flat.texts(Kind.LINK, rows, _BYTES * _LONGEST_LINK), strict=True)
+    targets, others, labels = flat.columns(Kind.LINK, rows)
+    words = flat.texts(Kind.LINK, rows, _BYTES * _LONGEST_LINK)
+    if "" in words:
+        # A link without words may have an image with some, or a label.
+        told = zip(words, others, labels, strict=True)
+        words = [
+            text or one_line(other, _LONGEST_LINK) or one_line(label, _LONGEST_LINK) for text, other, label in told
+        ]
     numbers = flat.numbers(Kind.LINK, rows)
     unloved = [number & Kind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
-    # A link without words may have an image with some, or a label.
-    links.add_all(
-        (target, text or one_line(alt, _LONGEST_LINK) or one_line(label, _LONGEST_LINK), shunned)
-        for ((target, alt, label), text), shunned in zip(said, unloved, strict=True)
-    )
+    links.add_all(zip(targets, words, unloved, strict=True))
     for reference in head.alternates:
         links.add(reference)
     return links.taken(head.nofollow)

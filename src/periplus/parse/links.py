@@ -79,9 +79,10 @@ class Links:
     def add_all(self, found: Iterable[tuple[str, str, bool]]) -> None:
         """Take references with their texts, which are in one line already, and whether they are not to be followed."""
         recent: dict[str, str] = {}
+        settled = set()
         for reference, text, nofollow in found:
             bare = reference.partition("#")[0]
-            if not bare:
+            if not bare or bare in settled:
                 continue
             url = recent.get(bare)
             if url is None:
@@ -89,9 +90,10 @@ class Links:
                     break
                 self._tries -= 1
                 url = recent[bare] = _look_up(self._known, bare, self._base)
-            known = self._found.get(url)
-            if url and (known is None or known[1] or not known[0]):
+            if url:
                 self._note(url, text[:_LONGEST_TEXT].rstrip(), nofollow)
+            if not url or (text and not nofollow):
+                settled.add(bare)
 
     def _note(self, url: str, text: str, nofollow: bool) -> None:
         known = self._found.get(url)

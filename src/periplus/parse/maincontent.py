@@ -59,6 +59,8 @@ _REACH: Final = 3
 _FAR: Final = 12
 """Blocks between two good ones over which short ones are held to belong to them."""
 
+_ALL_BITS: Final = (1 << 64) - 1
+
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 
@@ -72,17 +74,36 @@ def _make_names() -> kernel.Names:
     words = [(word, kernel.NAMED, 0) for word in _BOILERPLATE.split()]
     words += [(word, kernel.NAMED, 1) for word in _EXACT.split()]
     words += [(word, kernel.CONTENT, 1) for word in _CONTENT.split()]
+    words.sort(key=lambda word: ord(word[0][0]))
     starts = np.zeros(len(words) + 1, np.int32)
     np.cumsum([len(word) for word, _, _ in words], out=starts[1:])
+    tags = np.array([entry[0] for entry in entries], np.uint64)
+    slots, spread = _make_slots(tags)
     return kernel.Names(
-        np.array([entry[0] for entry in entries], np.uint64),
+        tags,
         np.array([entry[1] for entry in entries], np.int32),
         np.array([entry[2] for entry in entries], np.int32),
         np.frombuffer("".join(word for word, _, _ in words).encode(), np.uint8),
         starts,
         np.array([bits for _, bits, _ in words], np.int32),
         np.array([whole for _, _, whole in words], np.uint8),
+        np.searchsorted(np.array([ord(word[0]) for word, _, _ in words]), np.arange(257)).astype(np.int32),
+        slots,
+        spread,
     )
+
+
+def _make_slots(tags: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int16], np.uint64]:
+    """Try numbers until one of them gives each tag a slot of its own."""
+    spread = 0x9E3779B97F4A7C15
+    while True:
+        places = [((int(tag) * spread) & _ALL_BITS) >> (64 - kernel.SLOT_BITS) for tag in tags]
+        if len(set(places)) == len(places):
+            break
+        spread = (spread * 0x5851F42D4C957F2D + 0x14057B7EF767814F) & _ALL_BITS | 1
+    slots = np.full(1 << kernel.SLOT_BITS, -1, np.int16)
+    slots[places] = np.arange(len(tags))
+    return slots, np.uint64(spread)
 
 
 NAMES: Final = _make_names()

@@ -37,7 +37,8 @@ _REFERENCE_WORDS: Final = re.compile(
     r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
     re.IGNORECASE,
 )
-_CALLS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_CALLS: Final = ("GET", "POST")
+"""Methods of which every description has one."""
 _HINTS: Final = ("openapi", "swagger", "api-docs", "wsdl", "redoc")
 _LOOK: Final = 60_000
 
@@ -45,13 +46,13 @@ _LOOK: Final = 60_000
 def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
     """Say what a web page is to somebody who looks for a service: 'api-reference', 'portal', or ''."""
     start = text[:_LOOK]
-    if any(f"{method} " in start for method in _CALLS):
+    if any(method in start for method in _CALLS):
         endpoints = len(_ENDPOINT.findall(start))
         words = len({found.lower() for found in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
         titled = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
         if (endpoints >= 3 and (words >= 2 or titled)) or (endpoints and words >= 4 and titled):
             return "api-reference"
-    addresses = "\n".join(link.url for link in links).lower()
+    addresses = "\n".join([link.url for link in links]).lower()
     if not any(word in addresses for word in _HINTS):
         return ""
     return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
