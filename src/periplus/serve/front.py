@@ -39,6 +39,8 @@ _VARIES: Final = ((b"vary", b"accept, accept-language"), (b"cache-control", b"pr
 _KEPT: Final = frozenset({"/search", "/api/search", "/suggest"})
 """Paths whose answers are the same for everybody, and kept."""
 _MOST_REFUSALS: Final = 2_000
+_REST: Final = 0.1
+"""Seconds that a request rests before it is refused; there may be room by then."""
 _NEVER_LIMITED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _PAGES: Final = ("", "search", "suggest", "about", "add", "why-not", "settings", "api", "robots.txt", "favicon.svg")
 _PLAIN: Final = ("opensearch.xml", "healthz", "readyz", "metrics", "openapi.json")
@@ -141,7 +143,9 @@ class Front:
         key = (path, scope["query_string"], header(scope, b"accept"), header(scope, b"accept-language"))
         kept = cache.get(key)
         if kept is None and self._desk.full():
-            kept = self._refusals.get(key)
+            # Whoever is refused tends to ask again at once: a moment's rest leaves the processor to the answered.
+            await asyncio.sleep(_REST)
+            kept = cache.get(key) or (self._refusals.get(key) if self._desk.full() else None)
         if kept is None and key in self._making:
             kept = await asyncio.shield(self._making[key])  # many ask the same at once: one answer is enough
         if kept is not None:
