@@ -135,11 +135,16 @@ def _patiently(read: Callable[[bytes], Found], page: bytes, limit: float) -> flo
         read(page[: len(page) // 10])
         if (time.process_time() - began) * 100 > limit:
             return None
-        began = time.process_time()
-        read(page)
+        best = float("inf")
+        for _ in range(3):
+            began = time.process_time()
+            read(page)
+            best = min(best, time.process_time() - began)
+            if best > 1.0:
+                break
     except Exception:  # lxml refuses what is too deep or too long for it
         return None
-    return (time.process_time() - began) * 1e9 / len(page)
+    return best * 1e9 / len(page)
 
 
 def fetched(url: str, page: bytes) -> Fetched:
