@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import invert, lexicon, lists
+from periplus.kernels import invert, lexicon, lists, merge
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -29,12 +29,13 @@ class Term(NamedTuple):
     frequency: int
     """Documents that have it."""
     begin: int
-    """Where its entries begin."""
+    """Where its postings begin."""
     end: int
-    sizes: int
     positions: int
+    kind: int
+    """How its postings are written: see `kernels.pack`."""
     row: int
-    """Its row among the dense terms, or -1."""
+    heads: int
 
 
 class Segment:
@@ -119,16 +120,8 @@ class Segment:
 
     def documents_of(self, number: int) -> npt.NDArray[np.int32]:
         """Give the documents that have the term with this number."""
-        held = self.unpacked
-        place = Term(
-            int(held.frequency[number]),
-            int(held.stream_end[number - 1]) if number else 0,
-            int(held.stream_end[number]),
-            int(held.size_end[number - 1]) if number else 0,
-            int(held.position_end[number - 1]) if number else 0,
-            int(held.row[number]),
-        )
-        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, tuple(place))
+        place = merge.place_of(self.unpacked, number)
+        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, place)
         return documents
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:

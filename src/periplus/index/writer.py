@@ -70,8 +70,7 @@ def _write_postings(
     by_term = invert.sort_tokens(stream, tokens.lengths, len(terms_in_order))
     del stream
     lengths = tokens.lengths.reshape(len(documents), len(Field))
-    counts = invert.count_postings(by_term, len(documents))
-    postings = invert.room(len(terms_in_order), len(tokens.words), len(documents), *counts)
+    postings = invert.make_room(by_term, len(documents))
     used = invert.build_postings(by_term, scale_fields(lengths, settings), settings.k1, postings)
     write_lists(folder, postings, used)
     write_lexicon(folder, terms_in_order, postings)
@@ -81,7 +80,7 @@ def _write_postings(
 def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
     """Write the packed postings, cut to what was used."""
     arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in lists.Lists._fields[:7]}
-    for name, size in zip(("stream", "sizes", "positions"), used, strict=True):
+    for name, size in zip(("stream", "positions", "groups"), used, strict=True):
         arrays[name] = arrays[name][:size]
     write_arrays(folder / "postings.arrays", "postings", arrays)
 
@@ -94,9 +93,10 @@ def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Posting
         blob["term_start"],
         postings.frequency,
         postings.stream_end,
-        postings.size_end,
         postings.position_end,
+        postings.kind,
         postings.row,
+        postings.heads,
     )
     packed = lexicon.room(unpacked)
     size = lexicon.pack_terms(unpacked, packed)

@@ -7,13 +7,13 @@ from numba import njit
 __all__ = ["push", "sift", "sort_best_first", "worse"]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def worse(scores: Any, documents: Any, a: int, b: int) -> bool:  # pragma: no cover - compiled
     """Order of results: higher score first, then lower document number."""
     return scores[a] < scores[b] or (scores[a] == scores[b] and documents[a] > documents[b])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def sift(scores: Any, documents: Any, at: int, size: int) -> None:  # pragma: no cover - compiled
     """Let the entry at `at` sink to its place in a heap whose top is the worst."""
     while True:
@@ -29,7 +29,7 @@ def sift(scores: Any, documents: Any, at: int, size: int) -> None:  # pragma: no
         at = child
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def push(scores: Any, documents: Any, size: int, score: Any, document: int) -> int:  # pragma: no cover - compiled
     """Offer a document to the heap of the best; give the heap's size."""
     if size < len(scores):

@@ -1,50 +1,50 @@
 """Tokens to postings: sort by term, weigh, quantise, cut into blocks.
 
 A position is a 32-bit number: the field in the upper 3 bits, the place within the field in the lower 29.
-A block is BLOCK neighbouring documents. An entry is one term in one block; a posting is one document of it. How they
-are packed is drawn in docs/formats/segment.md: most postings are one byte, most entries two or three.
+A posting is one document that has a term. How postings are written is in `pack`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from periplus.kernels.lexicon import put_number
+from periplus.kernels.pack import (
+    BLOCK,
+    FAT,
+    IS_DENSE,
+    IS_MIDDLING,
+    LONG,
+    Gathered,
+    count_groups,
+    kind_of,
+    put_dense,
+    put_middling,
+    put_sparse,
+)
 
 __all__ = [
     "BLOCK",
-    "DENSE",
     "FIELDS",
     "FIELD_SHIFT",
-    "GROUP",
     "LEVELS",
-    "PLAIN",
     "SHORT",
     "Postings",
     "Sorted",
     "build_postings",
     "count_postings",
-    "is_dense",
-    "room",
+    "make_room",
     "sort_tokens",
 ]
 
-BLOCK = 64
-"""Documents in a block: their set is one 64-bit word."""
 FIELDS = 6
 FIELD_SHIFT = 29
 LEVELS = 255
 """Impacts are 1..LEVELS; LEVELS is a term weight of 1."""
-PLAIN = 3
-"""A posting in the body only, with up to this many occurrences, is one byte; its impact is looked up."""
-GROUP = 16
-"""Entries whose positions' size is noted together."""
 SHORT = 192
 """Numbers of positions below this take one byte."""
-DENSE = 8
-"""Terms with at least this many postings a block on average are dense."""
 
 
 class Sorted(NamedTuple):
@@ -57,27 +57,30 @@ class Sorted(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """What `build_postings` fills. Lengths come from `count_postings`; the byte arrays are cut to what was used."""
+    """What `build_postings` fills. Lengths come from `count_postings`; arrays are cut to what was used."""
 
     frequency: npt.NDArray[np.int32]
-    """Documents of each term."""
+    """Documents of each term, from `count_postings`."""
     stream_end: npt.NDArray[np.int64]
-    """Where each term's entries end in `stream`; for a dense term, where the one before ends."""
-    size_end: npt.NDArray[np.int64]
-    """Where each term's sizes end in `sizes`."""
+    """Where each term's postings end in `stream`."""
     position_end: npt.NDArray[np.int64]
     """Where each term's positions end in `positions`."""
+    kind: npt.NDArray[np.uint8]
+    """How it is written: sparse, middling or dense."""
     row: npt.NDArray[np.int32]
-    """A dense term's row in the dense arrays, -1 for others."""
+    """A dense term's row in the dense arrays; a middling one's first in `groups`."""
+    heads: npt.NDArray[np.int32]
+    """A middling term's block bytes."""
     stream: npt.NDArray[np.uint8]
-    sizes: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
+    groups: npt.NDArray[np.uint32]
+    """Before every GROUP block bytes of a middling term: the block (from 1), bytes of postings, bytes of positions."""
     dense_max: npt.NDArray[np.uint8]
     """By row and block: the highest impact, 0 where the term is not."""
     dense_start: npt.NDArray[np.uint32]
-    """By row and block: where the block's postings begin in `stream`; one more than there are blocks."""
+    """By row and block: where the block's postings begin, from the term's; one more than there are blocks."""
     dense_position: npt.NDArray[np.uint32]
-    """By row and block: where the block's positions begin in `positions`; one more than there are blocks."""
+    """By row and block: where the block's positions begin, from the term's; one more than there are blocks."""
     plain_impact: npt.NDArray[np.uint8]
     """By block, occurrences less one (0 to 2) and offset: the impact of a term that is in the body only."""
 
@@ -108,26 +111,26 @@ def sort_tokens(
 
 
 @njit(cache=True, nogil=True)
-def count_postings(tokens: Sorted, documents: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Give how many postings, block entries and dense terms there will be."""
-    postings, entries, dense = 0, 0, 0
+def count_postings(
+    tokens: Sorted, documents: int, frequencies: npt.NDArray[np.int32]
+) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
+    """Fill `frequencies`; give how many postings there will be, and at most how many bytes, groups and dense rows."""
+    postings, size, groups, dense = 0, 0, 0, 0
+    far = documents // BLOCK // 15 + 1
     for term in range(len(tokens.starts) - 1):
         last, frequency = -1, 0
         for at in range(tokens.starts[term], tokens.starts[term + 1]):
-            document = tokens.documents[at]
-            if document != last:
-                frequency += 1
-                entries += last < 0 or document // BLOCK != last // BLOCK
-                last = document
+            frequency += tokens.documents[at] != last
+            last = tokens.documents[at]
+        kind = kind_of(frequency, documents)
+        frequencies[term] = frequency
         postings += frequency
-        dense += is_dense(frequency, documents)
-    return postings, entries, dense
-
-
-@njit(cache=True, nogil=True)
-def is_dense(frequency: int, documents: int) -> bool:  # pragma: no cover - compiled
-    """Say whether a term is in so many documents that its blocks are kept as plain arrays."""
-    return documents >= 4 * BLOCK and frequency * BLOCK >= DENSE * documents
+        size += 7 * frequency
+        if kind == IS_MIDDLING:
+            size += 2 * far + 8
+            groups += count_groups(frequency + far)
+        dense += kind == IS_DENSE
+    return postings, size, groups, dense
 
 
 @njit(cache=True, nogil=True)
@@ -174,112 +177,140 @@ def _put_positions(
 
 
 @njit(cache=True, nogil=True)
+def _note_size(positions: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
+    """Put the size of a block's positions before them; give where they end then."""
+    length = end - begin
+    space = _put_place(positions, end, length) - end  # Written behind them only to see how long it is.
+    for at in range(end - 1, begin - 1, -1):
+        positions[at + space] = positions[at]
+    _put_place(positions, begin, length)
+    return end + space
+
+
+@njit(cache=True, nogil=True)
+def _gather(
+    tokens: Sorted,
+    term: int,
+    kind: int,
+    scale: Any,
+    k1: float,
+    plain_impact: Any,
+    out: Gathered,
+    positions: Any,
+    begin: int,
+) -> int:  # pragma: no cover - compiled
+    """Put one term's postings into `out`, and its positions into `positions` from `begin`; give how many postings."""
+    at, end, count = tokens.starts[term], tokens.starts[term + 1], 0
+    at_position = begin
+    block, length, block_position = -1, 0, begin
+    while at < end:
+        document = tokens.documents[at]
+        if document // BLOCK != block:
+            if length > LONG and kind == IS_MIDDLING:
+                at_position = _note_size(positions, block_position, at_position)
+            block, length, block_position = document // BLOCK, 0, at_position
+        first, mask, weight = at, 0, 0.0
+        while at < end and tokens.documents[at] == document:
+            mask |= 1 << (tokens.positions[at] >> np.uint32(FIELD_SHIFT))
+            at += 1
+        out.document[count] = document
+        out.position[count] = at_position - begin
+        plain = mask == 1 << (FIELDS - 1) and at - first <= FAT
+        at_position = _put_positions(tokens, first, at, plain, positions, at_position)
+        if plain:
+            code = at - first - 1
+            out.impact[count] = plain_impact[(block * FAT + code) * BLOCK + document % BLOCK]
+            out.code[count] = code
+            length += 1
+        else:
+            for i in range(first, at):
+                weight += np.float64(scale[document, tokens.positions[i] >> np.uint32(FIELD_SHIFT)])
+            out.impact[count] = _impact(weight, k1)
+            out.code[count] = FAT
+            length += 3
+        out.mask[count] = mask
+        count += 1
+    if length > LONG and kind == IS_MIDDLING:
+        at_position = _note_size(positions, block_position, at_position)
+    out.position[count] = at_position - begin
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _fill_plain(scale: Any, k1: float, out: Any) -> None:  # pragma: no cover - compiled
+    """Work out the impact of one to three occurrences in the body of each document."""
+    for document in range(len(scale)):
+        weight = 0.0
+        for times in range(FAT):
+            weight += np.float64(scale[document, FIELDS - 1])
+            out[(document // BLOCK * FAT + times) * BLOCK + document % BLOCK] = _impact(weight, k1)
+
+
+@njit(cache=True, nogil=True)
 def build_postings(
     tokens: Sorted, scale: npt.NDArray[np.float32], k1: float, out: Postings
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Fill `out`; give how many bytes of stream, sizes and positions were used.
+    """Fill `out`; give how many bytes of stream and positions and how many groups were used.
 
     scale: what one occurrence counts, by document and field (BM25F weight over length norm).
     """
     documents = len(scale)
-    for document in range(documents):
-        weight = 0.0
-        for times in range(PLAIN):
-            weight += np.float64(scale[document, FIELDS - 1])
-            place = (document // BLOCK * PLAIN + times) * BLOCK + document % BLOCK
-            out.plain_impact[place] = _impact(weight, k1)
-    at_stream, at_size, at_position, row = 0, 0, 0, 0
-    packed = np.empty(BLOCK * 3, np.uint8)
+    _fill_plain(scale, k1, out.plain_impact)
+    gathered = Gathered(
+        np.empty(documents, np.int32),
+        np.empty(documents, np.uint8),
+        np.empty(documents, np.uint8),
+        np.empty(documents, np.uint8),
+        np.empty(documents + 1, np.int64),
+    )
+    at, at_position, group, row = 0, 0, 0, 0
     for term in range(len(tokens.starts) - 1):
-        at, end = tokens.starts[term], tokens.starts[term + 1]
-        frequency, last = 0, -1
-        for i in range(at, end):
-            frequency += tokens.documents[i] != last
-            last = tokens.documents[i]
-        dense = is_dense(frequency, documents)
-        out.row[term] = row if dense else -1
-        previous, grouped, group_position = -1, 0, at_position
-        while at < end:
-            block = tokens.documents[at] // BLOCK
-            used, count, highest, first_position = 0, 0, 0, at_position  # of this entry
-            while at < end and tokens.documents[at] // BLOCK == block:
-                document = tokens.documents[at]
-                begin = at
-                weight = 0.0
-                mask = 0
-                while at < end and tokens.documents[at] == document:
-                    field = tokens.positions[at] >> np.uint32(FIELD_SHIFT)
-                    weight += np.float64(scale[document, field])
-                    mask |= 1 << field
-                    at += 1
-                plain = mask == 1 << (FIELDS - 1) and at - begin <= PLAIN
-                at_position = _put_positions(tokens, begin, at, plain, out.positions, at_position)
-                if plain:
-                    packed[used] = document % BLOCK | (at - begin - 1) << 6
-                    place = (block * PLAIN + at - begin - 1) * BLOCK + document % BLOCK
-                    impact = int(out.plain_impact[place])
-                    used += 1
-                else:
-                    impact = _impact(weight, k1)
-                    packed[used] = document % BLOCK | PLAIN << 6
-                    packed[used + 1] = mask
-                    packed[used + 2] = impact
-                    used += 3
-                highest = max(highest, impact)
-                count += 1
-            if dense:
-                for missing in range(previous + 1, block + 1):
-                    out.dense_start[row, missing] = at_stream
-                    out.dense_position[row, missing] = first_position
-                out.dense_max[row, block] = highest
-            else:
-                kind = count if count == 1 or (count <= PLAIN and used == count) else 0
-                at_stream = put_number(out.stream, at_stream, (block - previous) * 4 + kind)
-                if kind == 0:
-                    out.stream[at_stream] = used
-                    out.stream[at_stream + 1] = highest
-                    at_stream += 2
-                grouped += 1
-                if grouped % GROUP == 0:
-                    at_size = put_number(out.sizes, at_size, at_position - group_position)
-                    group_position = at_position
-            for i in range(used):
-                out.stream[at_stream + i] = packed[i]
-            at_stream += used
-            previous = block
-        if dense:
-            for missing in range(previous + 1, out.dense_start.shape[1]):
-                out.dense_start[row, missing] = at_stream
-                out.dense_position[row, missing] = at_position
+        kind = kind_of(out.frequency[term], documents)
+        count = _gather(tokens, term, kind, scale, k1, out.plain_impact, gathered, out.positions, at_position)
+        at_position += gathered.position[count]
+        out.row[term], out.heads[term] = 0, 0
+        if kind == IS_DENSE:
+            at = put_dense(
+                gathered, count, out.stream, at, out.dense_max[row], out.dense_start[row], out.dense_position[row]
+            )
+            out.row[term] = row
             row += 1
-        out.frequency[term] = frequency
-        out.stream_end[term] = at_stream
-        out.size_end[term] = at_size
+        elif kind == IS_MIDDLING:
+            at, heads = put_middling(gathered, count, out.stream, at, out.groups, group)
+            out.row[term], out.heads[term] = group, heads
+            group += count_groups(heads)
+        else:
+            at = put_sparse(gathered, count, out.stream, at)
+        out.kind[term] = kind
+        out.stream_end[term] = at
         out.position_end[term] = at_position
-    return at_stream, at_size, at_position
+    return at, at_position, group
 
 
-def room(terms: int, tokens: int, documents: int, postings: int, entries: int, dense: int) -> Postings:
+def make_room(tokens: Sorted, documents: int) -> Postings:
     """Make arrays for `build_postings`, as large as they can ever get; memory that is not touched is not taken."""
+    terms = len(tokens.starts) - 1
+    frequencies = np.zeros(terms, np.int32)
+    postings, size, groups, dense = count_postings(tokens, documents, frequencies)
     blocks = -(-documents // BLOCK)
     return Postings(
+        frequencies,
+        np.zeros(terms, np.int64),
+        np.zeros(terms, np.int64),
+        np.zeros(terms, np.uint8),
         np.zeros(terms, np.int32),
-        np.zeros(terms, np.int64),
-        np.zeros(terms, np.int64),
-        np.zeros(terms, np.int64),
         np.zeros(terms, np.int32),
-        np.empty(3 * postings + 7 * entries, np.uint8),
-        np.empty(5 * entries, np.uint8),
-        np.empty(6 * tokens + 2 * FIELDS * postings, np.uint8),
+        np.empty(size, np.uint8),
+        np.empty(6 * len(tokens.documents) + (2 * FIELDS + 6) * postings + 8, np.uint8),
+        np.empty((groups, 3), np.uint32),
         np.zeros((dense, blocks), np.uint8),
         np.zeros((dense, blocks + 1), np.uint32),
         np.zeros((dense, blocks + 1), np.uint32),
-        np.zeros(blocks * PLAIN * BLOCK, np.uint8),
+        np.zeros(blocks * FAT * BLOCK, np.uint8),
     )
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     tokens = sort_tokens(np.zeros(1, np.int32), np.ones(1, np.int32), 1)
-    counts = count_postings(tokens, 1)
-    build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, room(1, 1, 1, *counts))
+    build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, make_room(tokens, 1))

@@ -18,6 +18,7 @@ __all__ = [
     "Terms",
     "find_term",
     "get_number",
+    "make_tiny_terms",
     "pack_terms",
     "put_number",
     "unpack_terms",
@@ -26,7 +27,7 @@ __all__ = [
 PAGE = 16
 MAX_TERM = 255
 """Longest term, in bytes."""
-NOWHERE = (0, 0, 0, 0, 0, -1)
+NOWHERE = (0, 0, 0, 0, 0, 0, 0)
 
 
 class Lexicon(NamedTuple):
@@ -36,8 +37,7 @@ class Lexicon(NamedTuple):
     page_start: npt.NDArray[np.int64]
     """Where each page begins; one more than there are pages."""
     page_stream: npt.NDArray[np.int64]
-    """Where the parts of each page's first term begin: entries, sizes, positions."""
-    page_size: npt.NDArray[np.int64]
+    """Where the parts of each page's first term begin: postings and positions."""
     page_position: npt.NDArray[np.int64]
 
 
@@ -48,12 +48,16 @@ class Terms(NamedTuple):
     start: npt.NDArray[np.int64]
     frequency: npt.NDArray[np.int32]
     stream_end: npt.NDArray[np.int64]
-    size_end: npt.NDArray[np.int64]
     position_end: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.uint8]
+    """How its postings are written: see `pack`."""
     row: npt.NDArray[np.int32]
+    """The row of a dense term, or the first group of a middling one."""
+    heads: npt.NDArray[np.int32]
+    """How many block bytes a middling term has."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def get_number(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Read a variable-length number; give it and the place after it."""
     value = np.int64(data[at])
@@ -89,13 +93,12 @@ def pack_terms(terms: Terms, out: Lexicon) -> int:  # pragma: no cover - compile
     for term in range(len(terms.frequency)):
         begin, length = terms.start[term], terms.start[term + 1] - terms.start[term]
         stream = terms.stream_end[term - 1] if term else 0
-        size = terms.size_end[term - 1] if term else 0
         position = terms.position_end[term - 1] if term else 0
         shared = 0
         if term % PAGE == 0:
             page = term // PAGE
             out.page_start[page] = at
-            out.page_stream[page], out.page_size[page], out.page_position[page] = stream, size, position
+            out.page_stream[page], out.page_position[page] = stream, position
         else:
             before = terms.start[term - 1]
             most = min(length, begin - before)
@@ -107,11 +110,10 @@ def pack_terms(terms: Terms, out: Lexicon) -> int:  # pragma: no cover - compile
             out.pages[at] = terms.blob[begin + i]
             at += 1
         at = put_number(out.pages, at, terms.frequency[term])
-        dense = terms.row[term] >= 0
-        at = put_number(out.pages, at, (terms.stream_end[term] - stream) * 2 + dense)
-        if dense:
+        at = put_number(out.pages, at, (terms.stream_end[term] - stream) << 2 | terms.kind[term])
+        if terms.kind[term] != 0:
             at = put_number(out.pages, at, terms.row[term])
-        at = put_number(out.pages, at, terms.size_end[term] - size)
+            at = put_number(out.pages, at, terms.heads[term])
         at = put_number(out.pages, at, terms.position_end[term] - position)
     out.page_start[len(out.page_start) - 1] = at
     return at
@@ -131,8 +133,8 @@ def _order_of_first(lexicon: Lexicon, page: int, term: Any) -> int:  # pragma: n
 @njit(cache=True, nogil=True)
 def find_term(
     lexicon: Lexicon, term: npt.NDArray[np.uint8]
-) -> tuple[int, int, int, int, int, int]:  # pragma: no cover - compiled
-    """Find a term; give frequency (0 if it is not there), begin and end of its entries, sizes, positions, dense row."""
+) -> tuple[int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+    """Find a term; give its frequency (0 if it is not there), begin and end of its postings, positions, kind, row, heads."""
     low, high = 0, len(lexicon.page_start) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -144,7 +146,7 @@ def find_term(
         return NOWHERE
     page = low - 1
     at, end = lexicon.page_start[page], lexicon.page_start[page + 1]
-    stream, size, position = lexicon.page_stream[page], lexicon.page_size[page], lexicon.page_position[page]
+    stream, position = lexicon.page_stream[page], lexicon.page_position[page]
     same = 0  # how many bytes of the wanted term the current one begins with
     while at < end:
         shared, at = get_number(lexicon.pages, at)
@@ -157,15 +159,14 @@ def find_term(
         at += added
         frequency, at = get_number(lexicon.pages, at)
         coded, at = get_number(lexicon.pages, at)
-        row = np.int64(-1)
-        if coded & 1:
+        row, heads = np.int64(0), np.int64(0)
+        if coded & 3:
             row, at = get_number(lexicon.pages, at)
-        sizes, at = get_number(lexicon.pages, at)
+            heads, at = get_number(lexicon.pages, at)
         places, at = get_number(lexicon.pages, at)
         if found:
-            return frequency, stream, stream + (coded >> 1), size, position, row
-        stream += coded >> 1
-        size += sizes
+            return frequency, stream, stream + (coded >> 2), position, coded & 3, row, heads
+        stream += coded >> 2
         position += places
     return NOWHERE
 
@@ -175,10 +176,10 @@ def unpack_terms(lexicon: Lexicon, count: int) -> Terms:  # pragma: no cover - c
     """Unpack the whole lexicon of `count` terms."""
     blob = np.empty(count * MAX_TERM, np.uint8)
     start = np.zeros(count + 1, np.int64)
-    frequency, row = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    stream_end, size_end, position_end = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
-    at = np.int64(0)
-    stream, size, position = np.int64(0), np.int64(0), np.int64(0)
+    frequency, kind = np.zeros(count, np.int32), np.zeros(count, np.uint8)
+    row, heads = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    stream_end, position_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    at, stream, position = np.int64(0), np.int64(0), np.int64(0)
     for term in range(count):
         shared, at = get_number(lexicon.pages, at)
         added, at = get_number(lexicon.pages, at)
@@ -192,33 +193,38 @@ def unpack_terms(lexicon: Lexicon, count: int) -> Terms:  # pragma: no cover - c
         number, at = get_number(lexicon.pages, at)
         frequency[term] = number
         coded, at = get_number(lexicon.pages, at)
-        row[term] = -1
-        if coded & 1:
+        kind[term] = coded & 3
+        if coded & 3:
             number, at = get_number(lexicon.pages, at)
             row[term] = number
-        sizes, at = get_number(lexicon.pages, at)
+            number, at = get_number(lexicon.pages, at)
+            heads[term] = number
         places, at = get_number(lexicon.pages, at)
-        stream += coded >> 1
-        size += sizes
+        stream += coded >> 2
         position += places
-        stream_end[term], size_end[term], position_end[term] = stream, size, position
-    return Terms(blob[: start[count]].copy(), start, frequency, stream_end, size_end, position_end, row)
+        stream_end[term], position_end[term] = stream, position
+    return Terms(blob[: start[count]].copy(), start, frequency, stream_end, position_end, kind, row, heads)
 
 
 def room(terms: Terms) -> Lexicon:
     """Make arrays for `pack_terms`, as large as they can get."""
     pages = -(-len(terms.frequency) // PAGE)
     size = len(terms.blob) + 40 * len(terms.frequency)
-    starts = (np.zeros(pages + 1, np.int64), *(np.zeros(pages, np.int64) for _ in range(3)))
+    starts = (np.zeros(pages + 1, np.int64), *(np.zeros(pages, np.int64) for _ in range(2)))
     return Lexicon(np.empty(size, np.uint8), *starts)
+
+
+def make_tiny_terms() -> Terms:
+    """Make a lexicon of one term that is in one document, once; with the types of production."""
+    one = np.ones(1, np.int64)
+    none = np.zeros(1, np.int32)
+    name = np.frombuffer(b"a", np.uint8)
+    return Terms(name, np.array([0, 1]), np.ones(1, np.int32), one, one, np.zeros(1, np.uint8), none, none)
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
-    one = np.ones(1, np.int64)
-    terms = Terms(
-        np.frombuffer(b"a", np.uint8), np.array([0, 1]), np.ones(1, np.int32), one, one, one, np.zeros(1, np.int32)
-    )
+    terms = make_tiny_terms()
     lexicon = room(terms)
     pack_terms(terms, lexicon)
     for array in lexicon:

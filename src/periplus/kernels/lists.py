@@ -1,4 +1,4 @@
-"""Reading a segment's packed postings: entries of a term, postings of an entry, positions of a posting."""
+"""Reading a segment's packed postings: all of a term, one block of it, or some documents; and positions of a posting."""
 
 from typing import Any, NamedTuple
 
@@ -6,17 +6,23 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.invert import BLOCK, FIELD_SHIFT, FIELDS, GROUP, PLAIN, SHORT
+from periplus.kernels.bits import load_word, lowest, size
+from periplus.kernels.invert import FIELD_SHIFT, FIELDS, SHORT
 from periplus.kernels.lexicon import get_number
+from periplus.kernels.pack import BLOCK, FAR, FAT, GROUP, IS_DENSE, IS_SPARSE, LONG, count_groups
 
 __all__ = [
     "BODY",
+    "SIZED",
     "Lists",
-    "find_positions",
-    "get_entry",
+    "Place",
+    "entry_place",
+    "entry_positions",
+    "find_head",
     "get_place",
     "look_up",
     "make_tiny_lists",
+    "read_all",
     "read_documents",
     "read_positions",
     "seek_posting",
@@ -24,28 +30,32 @@ __all__ = [
 ]
 
 BODY = 1 << (FIELDS - 1)
-"""The mask of a plain posting."""
+"""The mask of a posting that is not fat."""
+SIZED = 4
+_LOW, _HIGH = np.uint64(0x5555555555555555), np.uint64(0xAAAAAAAAAAAAAAAA)
+Place = tuple[int, int, int, int, int, int, int]
+"""Of a term: frequency, begin and end of postings, positions, kind, row, heads; as `lexicon.find_term` gives it."""
 
 
 class Lists(NamedTuple):
     """The arrays of a segment that matching reads; see `invert.Postings` for the first seven."""
 
     stream: npt.NDArray[np.uint8]
-    sizes: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
+    groups: npt.NDArray[np.uint32]
     dense_max: npt.NDArray[np.uint8]
     dense_start: npt.NDArray[np.uint32]
     dense_position: npt.NDArray[np.uint32]
     plain_impact: npt.NDArray[np.uint8]
     static: npt.NDArray[np.float32]
-    """Static rank by document."""
+    """Static rank by document; empty where all are 0."""
     block_static: npt.NDArray[np.float32]
-    """The highest static rank in each block."""
+    """The highest static rank in each block; empty where all are 0."""
     live: npt.NDArray[np.uint64]
     """The set of documents in each block that are not deleted."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Read a number of a position; give it and the place after it."""
     value = np.int64(data[at])
@@ -57,57 +67,41 @@ def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - comp
     return value + SHORT, at
 
 
-@njit(cache=True, nogil=True)
-def get_entry(stream: Any, at: int) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Read the head of an entry; give blocks since the last, kind, and where its postings begin and end."""
-    head, at = get_number(stream, at)
-    kind = head & 3
-    if kind == 0:
-        return head >> 2, 0, at + 2, at + 2 + np.int64(stream[at])
-    if kind == 1 and stream[at] >> 6 == PLAIN:
-        return head >> 2, 1, at, at + 3
-    return head >> 2, kind, at, at + kind
-
-
-@njit(cache=True, nogil=True)
-def find_positions(lists: Any, at: int, position: int, wanted: int) -> int:  # pragma: no cover - compiled
-    """Give where the positions of the entry whose postings begin at `wanted` are, from those of the entry at `at`."""
-    while True:
-        _, _, begin, stop = get_entry(lists.stream, at)
-        if begin == wanted:
-            return position
-        while begin < stop:
-            code = np.int64(lists.stream[begin]) >> 6
-            mask = np.int64(lists.stream[begin + 1]) if code == PLAIN else np.int64(BODY)
-            position = skip_positions(lists.positions, position, code, mask)
-            begin += 3 if code == PLAIN else 1
-        at = stop
-
-
-@njit(cache=True, nogil=True)
-def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
-    """Pass over one posting's positions."""
-    if code < PLAIN:
-        for _ in range(code + 1):
-            _, at = get_place(data, at)
-        return at
-    while mask:
-        mask &= mask - 1
-        count, at = get_place(data, at)
-        for _ in range(count):
-            _, at = get_place(data, at)
+@njit(cache=True, nogil=True, forceinline=True)
+def _skip_places(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
+    """Pass over some numbers of positions."""
+    for _ in range(count):
+        byte = data[at]
+        if byte < SHORT:
+            at += 1
+        elif byte < 255:
+            at += 2
+        else:
+            _, at = get_number(data, at + 1)
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Pass over one posting's positions."""
+    if code < FAT:
+        return _skip_places(data, at, code + 1)
+    while mask:
+        mask &= mask - 1
+        count, at = get_place(data, at)
+        at = _skip_places(data, at, count)
+    return at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
     """Read one posting's positions, each with its field, into `out`; give how many. Those beyond its room are left."""
     used = 0
     for field in range(FIELDS):
         if not (mask >> field) & 1:
             continue
-        count = code + 1
-        if code == PLAIN:
+        count = np.int64(code + 1)
+        if code == FAT:
             count, at = get_place(data, at)
         place = np.int64(0)
         for _ in range(count):
@@ -119,89 +113,243 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
     return used
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _walk_to(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Give where the postings for a block byte of a middling term begin, and the code of their length."""
+    stream, lengths = lists.stream, place[1] + 2 + place[6]
+    group = head // GROUP
+    at = lengths + (place[6] + 3) // 4 + np.int64(lists.groups[place[5] + group, 1])
+    word = load_word(stream, lengths + group * (GROUP // 4))
+    inside = np.uint64(head % GROUP)
+    code = np.int64((word >> (inside + inside)) & np.uint64(3))
+    word &= (np.uint64(1) << (inside + inside)) - np.uint64(1)
+    long = word & (word >> np.uint64(1)) & _LOW
+    done = np.uint64(0)  # Entries before the last long one, whose lengths have been added.
+    while long:
+        bit = np.uint64(lowest(long))
+        long &= long - np.uint64(1)
+        passed = word & ((np.uint64(1) << bit) - np.uint64(1)) & ~((np.uint64(1) << done) - np.uint64(1))
+        at += np.int64((bit - done) >> np.uint64(1)) + size(passed & _LOW) + 2 * size(passed & _HIGH)
+        at += np.int64(stream[at]) + 1
+        done = bit + np.uint64(2)
+    word &= ~((np.uint64(1) << done) - np.uint64(1))
+    left = np.int64(inside) - np.int64(done >> np.uint64(1))
+    return at + left + size(word & _LOW) + 2 * size(word & _HIGH), code
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def entry_place(lists: Lists, place: Any, head: int, block: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Give where the postings of a middling or dense term in a block begin and end; `head` is its block byte."""
+    if place[4] == IS_DENSE:
+        begin, row = place[1], place[5]
+        return begin + np.int64(lists.dense_start[row, block]), begin + np.int64(lists.dense_start[row, block + 1])
+    at, code = _walk_to(lists, place, head)
+    if code < LONG:
+        return at, at + code + 1
+    return at + 1, at + 1 + np.int64(lists.stream[at])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def entry_positions(lists: Lists, place: Any, head: int, block: int) -> int:  # pragma: no cover - compiled
+    """Give where the positions of a middling or dense term in a block begin."""
+    stream, positions = lists.stream, lists.positions
+    if place[4] == IS_DENSE:
+        return place[3] + np.int64(lists.dense_position[place[5], block])
+    heads = place[1] + 2
+    lengths = heads + place[6]
+    group = head // GROUP
+    at = lengths + (place[6] + 3) // 4 + np.int64(lists.groups[place[5] + group, 1])
+    position = place[3] + np.int64(lists.groups[place[5] + group, 2])
+    for n in range(group * GROUP, head + 1):
+        length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+        if length == LONG:
+            size_there, position = get_place(positions, position)
+            if n < head:
+                position += size_there
+            at += np.int64(stream[at]) + 1
+            continue
+        stop = at + length + 1
+        if n == head:
+            break
+        if stream[heads + n] & FAR == FAR:
+            at = stop
+            continue
+        while at < stop:
+            code = np.int64(stream[at] >> 6)
+            if code < FAT:
+                position = _skip_places(positions, position, code + 1)
+                at += 1
+            else:
+                position = skip_positions(positions, position, FAT, np.int64(stream[at + 1]))
+                at += 3
+    return position
+
+
 @njit(cache=True, nogil=True)
+def find_head(lists: Lists, place: Any, block: int) -> int:  # pragma: no cover - compiled
+    """Give the block byte of a middling term for a block, -1 if the term is not in it."""
+    low, high = np.int64(0), np.int64(count_groups(place[6]))
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if np.int64(lists.groups[place[5] + middle, 0]) <= block:
+            low = middle
+        else:
+            high = middle
+    here = np.int64(lists.groups[place[5] + low, 0]) - 1
+    heads = place[1] + 2
+    for n in range(low * GROUP, place[6]):
+        step = np.int64(lists.stream[heads + n]) & 15
+        if step == FAR:
+            here += FAR
+            continue
+        here += step + 1
+        if here >= block:
+            return n if here == block else -1
+    return -1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def seek_posting(
     lists: Lists, at: int, stop: int, position: int, offset: int
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Find the posting at `offset` within an entry; give its place (-1 if none), code, fields and positions' place."""
+    """Find the posting at `offset` within a block; give its place (-1 if none), code, fields and positions' place."""
+    stream = lists.stream
     while at < stop:
-        byte = np.int64(lists.stream[at])
+        byte = np.int64(stream[at])
         code = byte >> 6
-        mask = np.int64(lists.stream[at + 1]) if code == PLAIN else np.int64(BODY)
+        mask = np.int64(stream[at + 1]) if code == FAT else np.int64(BODY)
         if byte & 63 == offset:
             return at, code, mask, position
-        if position >= 0:
-            position = skip_positions(lists.positions, position, code, mask)
-        at += 3 if code == PLAIN else 1
+        position = skip_positions(lists.positions, position, code, mask)
+        at += 3 if code == FAT else 1
     return -1, 0, 0, 0
 
 
 @njit(cache=True, nogil=True)
+def _block_postings(
+    lists: Lists, at: int, stop: int, block: int, n: int, documents: Any, codes: Any, masks: Any, impacts: Any
+) -> int:  # pragma: no cover - compiled
+    """Read the postings of one block from number `n` on; give the number after the last."""
+    while at < stop and n < len(documents):
+        byte = np.int64(lists.stream[at])
+        code, offset = byte >> 6, byte & 63
+        documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY
+        if code == FAT:
+            masks[n], impacts[n] = lists.stream[at + 1], lists.stream[at + 2]
+            at += 3
+        else:
+            impacts[n] = lists.plain_impact[(block * FAT + code) * BLOCK + offset]
+            at += 1
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def read_all(
+    lists: Lists, place: Any, documents: Any, codes: Any, masks: Any, impacts: Any
+) -> int:  # pragma: no cover - compiled
+    """Read all postings of a term into arrays that have room for its frequency; give how many there were.
+
+    Codes have SIZED added where a number with the size of the block's positions comes before those of the posting.
+    """
+    n, at, end = 0, place[1], place[2]
+    if place[4] == IS_SPARSE:
+        document = np.int64(-1)
+        while at < end and n < len(documents):
+            step, at = get_number(lists.stream, at)
+            document += step >> 2
+            code = step & 3
+            documents[n], codes[n], masks[n] = document, code, BODY
+            if code == FAT:
+                masks[n], impacts[n] = lists.stream[at], lists.stream[at + 1]
+                at += 2
+            else:
+                impacts[n] = lists.plain_impact[(document // BLOCK * FAT + code) * BLOCK + document % BLOCK]
+            n += 1
+    elif place[4] == IS_DENSE:
+        for block in range(len(lists.live)):
+            begin, stop = entry_place(lists, place, 0, block)
+            n = _block_postings(lists, begin, stop, block, n, documents, codes, masks, impacts)
+    else:
+        heads = at + 2
+        lengths = heads + place[6]
+        at = lengths + (place[6] + 3) // 4
+        block = np.int64(-1)
+        for head in range(place[6]):
+            step = np.int64(lists.stream[heads + head]) & 15
+            if step == FAR:
+                block += FAR
+                at += 1
+                continue
+            block += step + 1
+            length = (np.int64(lists.stream[lengths + (head >> 2)]) >> (2 * (head & 3))) & 3
+            first = n
+            if length == LONG:
+                length = np.int64(lists.stream[at]) - 1
+                at += 1
+            n = _block_postings(lists, at, at + length + 1, block, n, documents, codes, masks, impacts)
+            if length >= LONG and first < n:
+                codes[first] |= SIZED
+            at += length + 1
+    return n
+
+
+@njit(cache=True, nogil=True)
 def look_up(
-    lists: Lists, place: tuple[int, int, int, int, int, int], documents: npt.NDArray[np.int32]
+    lists: Lists, place: Place, documents: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
     """Find one term in some documents, given in ascending order.
 
     Gives for each: its fields (0 if it is not there), its impact, the posting's code and where its positions are.
     """
-    _, at, end, size_at, position, row = place
     found = np.zeros((len(documents), 4), np.int64)
-    i, passed, group = 0, 0, at
-    block = np.int64(-1)
-    while i < len(documents):
-        if row >= 0:
-            block = documents[i] // BLOCK
-            at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
-            there = np.int64(lists.dense_position[row, block])
-        else:
-            if at >= end:
-                break
-            if passed == GROUP:
-                size, size_at = get_number(lists.sizes, size_at)
-                position += size
-                passed, group = 0, at
-            step, _, at, stop = get_entry(lists.stream, at)
-            block += step
-            passed += 1
-            there = np.int64(-1)
-        while i < len(documents) and documents[i] // BLOCK < block:
-            i += 1
-        while i < len(documents) and documents[i] // BLOCK == block:
-            offset = documents[i] % BLOCK
-            if there < 0:
-                there = find_positions(lists, group, position, at)
-            posting, code, mask, spot = seek_posting(lists, at, stop, there, offset)
-            if posting >= 0:
-                plain = (block * PLAIN + code) * BLOCK + offset
-                impact = lists.stream[posting + 2] if code == PLAIN else lists.plain_impact[plain]
-                found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, spot
-            i += 1
-        at = stop
+    if place[4] == IS_SPARSE:
+        _look_up_sparse(lists, place, documents, found)
+        return found
+    for i in range(len(documents)):
+        block, offset = documents[i] // BLOCK, documents[i] % BLOCK
+        head = find_head(lists, place, block) if place[4] != IS_DENSE else 0
+        if head < 0:
+            continue
+        at, stop = entry_place(lists, place, head, block)
+        position = entry_positions(lists, place, head, block)
+        posting, code, mask, spot = seek_posting(lists, at, stop, position, offset)
+        if posting >= 0:
+            plain = (block * FAT + code) * BLOCK + offset
+            impact = lists.stream[posting + 2] if code == FAT else lists.plain_impact[plain]
+            found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, spot
     return found
 
 
 @njit(cache=True, nogil=True)
-def read_documents(
-    lists: Lists, place: tuple[int, int, int, int, int, int]
-) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Give all documents of a term, in ascending order."""
-    frequency, at, _, _, _, row = place
-    documents = np.zeros(frequency, np.int32)
-    n = 0
-    block = np.int64(-1)
-    while n < frequency:
-        if row >= 0:
-            block += 1
-            at, stop = np.int64(lists.dense_start[row, block]), np.int64(lists.dense_start[row, block + 1])
+def _look_up_sparse(lists: Lists, place: Place, documents: Any, found: Any) -> None:  # pragma: no cover - compiled
+    """Do for a sparse term what `look_up` does."""
+    at, end, position = place[1], place[2], place[3]
+    document = np.int64(-1)
+    i = 0
+    while at < end and i < len(documents):
+        step, at = get_number(lists.stream, at)
+        document += step >> 2
+        code, mask = step & 3, np.int64(BODY)
+        impact = np.int64(0)
+        if code == FAT:
+            mask, impact = np.int64(lists.stream[at]), np.int64(lists.stream[at + 1])
+            at += 2
         else:
-            step, _, at, stop = get_entry(lists.stream, at)
-            block += step
-        while at < stop and n < frequency:
-            byte = np.int64(lists.stream[at])
-            documents[n] = block * BLOCK + (byte & 63)
-            at += 3 if byte >> 6 == PLAIN else 1
-            n += 1
-        at = stop
+            impact = np.int64(lists.plain_impact[(document // BLOCK * FAT + code) * BLOCK + document % BLOCK])
+        while i < len(documents) and documents[i] < document:
+            i += 1
+        if i < len(documents) and documents[i] == document:
+            found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, position
+        position = skip_positions(lists.positions, position, code, mask)
+
+
+@njit(cache=True, nogil=True)
+def read_documents(lists: Lists, place: Place) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Give all documents of a term, in ascending order."""
+    documents = np.zeros(place[0], np.int32)
+    codes, masks = np.empty(place[0], np.uint8), np.empty(place[0], np.uint8)
+    read_all(lists, place, documents, codes, masks, np.empty(place[0], np.uint8))
     return documents
 
 
@@ -213,22 +361,25 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def make_tiny_lists() -> Lists:
     """Make a segment of one document with one term, with the types of production: segments are mapped read-only."""
     return Lists(
-        _read_only(np.array([5, 0], np.uint8)),
+        _read_only(np.array([4], np.uint8)),
         _read_only(np.array([0], np.uint8)),
-        _read_only(np.array([0], np.uint8)),
+        _read_only(np.zeros((0, 3), np.uint32)),
         _read_only(np.zeros((1, 1), np.uint8)),
         _read_only(np.zeros((1, 2), np.uint32)),
         _read_only(np.zeros((1, 2), np.uint32)),
-        _read_only(np.ones(PLAIN * BLOCK, np.uint8)),
+        _read_only(np.ones(FAT * BLOCK, np.uint8)),
         _read_only(np.zeros(1, np.float32)),
         _read_only(np.zeros(1, np.float32)),
         np.ones(1, np.uint64),
     )
 
 
+TINY_PLACE: Place = (1, 0, 1, 0, 0, 0, 0)
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    lists, place = make_tiny_lists(), (1, 0, 2, 0, 0, -1)
-    look_up(lists, place, np.zeros(1, np.int32))
-    read_documents(lists, place)
-    read_positions(lists.positions, 0, 0, BODY, np.empty(1, np.int64))
+    lists = make_tiny_lists()
+    look_up(lists, TINY_PLACE, np.zeros(1, np.int32))
+    read_documents(lists, TINY_PLACE)
+    read_positions(lists.positions, 0, 0, BODY, np.zeros(1, np.int64))

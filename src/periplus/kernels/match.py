@@ -1,9 +1,9 @@
 """The best documents of one segment for one query plan: exact, block by block.
 
-First the weighted block maxima of all terms are summed into a bound for every block. Blocks are then opened from the
-highest bound down, until no bound can reach the k-th best score. In an open block the set of documents of each term is
-one 64-bit word; the plan's program (and, or, without, phrase) runs on those words. Counts go on over the blocks that
-were not opened, exactly up to a limit, by sampling beyond it.
+`bounds` says which blocks can match and what no score in them can exceed. Blocks are opened from the highest bound
+down, until no bound can reach the k-th best score. In an open block the set of documents of each term is one 64-bit
+word; the plan's program (and, or, without, phrase) runs on those words. Counts go on over the blocks that were not
+opened, exactly up to a limit, by sampling beyond it.
 """
 
 from typing import Any, NamedTuple
@@ -12,42 +12,55 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.bare import bare
+from periplus.kernels.bits import lowest, size
+from periplus.kernels.bounds import SLACK, find_blocks
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.invert import BLOCK, GROUP, PLAIN
-from periplus.kernels.lexicon import get_number
-from periplus.kernels.lists import BODY, Lists, get_entry, make_tiny_lists
+from periplus.kernels.lists import BODY, Lists, entry_place, make_tiny_lists
+from periplus.kernels.pack import BLOCK, FAT, IS_DENSE, IS_SPARSE
 from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
     ALL,
     AND,
+    EVERY,
     GIVEN,
     LEAF,
     MAX_LEAVES,
+    MIXED,
     OR,
     PHRASE,
+    SOME,
     WITHOUT,
     Desk,
     Plan,
     make_desk,
+    place_of_leaf,
 )
 
 __all__ = [
     "ALL",
     "AND",
+    "EVERY",
     "GIVEN",
     "LEAF",
     "MAX_LEAVES",
+    "MIXED",
     "OR",
     "PHRASE",
+    "SOME",
     "WITHOUT",
     "Desk",
     "Found",
     "Plan",
     "make_desk",
     "match",
+    "match_best",
 ]
 
-_BUCKETS = 512
+_BUCKETS = 64
+_FIRST = 64
+"""About so many blocks, those with the highest bounds, are put in order and opened before the others are looked at."""
+_SAMPLE = 8
 _ONE = np.uint64(1)
 
 
@@ -60,19 +73,19 @@ class Found(NamedTuple):
     exact: bool
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma: no cover - compiled
-    """Run the program on whole blocks: can a block with these leaves hold a match at all?"""
+    """Run the program on a whole block: can one with these leaves hold a match at all?"""
     top = 0
-    for step in range(len(plan.operation)):
-        operation, argument = plan.operation[step], plan.argument[step]
+    for step in range(len(plan.program)):
+        operation, argument = plan.program[step, 0], plan.program[step, 1]
         if operation == LEAF:
             stack[top] = (have >> np.uint64(argument)) & _ONE
             top += 1
         elif operation == PHRASE:
             every = _ONE
-            for word in range(plan.phrase_start[argument], plan.phrase_start[argument + 1]):
-                every &= have >> np.uint64(plan.phrase_leaf[word])
+            for word in range(plan.phrases[argument, 0], plan.phrases[argument, 1]):
+                every &= have >> np.uint64(plan.words[word, 0])
             stack[top] = every
             top += 1
         elif operation == ALL:
@@ -90,26 +103,41 @@ def _may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma
     return stack[0] != 0
 
 
-@njit(cache=True, nogil=True)
-def _run(lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any) -> Any:  # pragma: no cover - compiled
+@njit(cache=True, nogil=True, forceinline=True)
+def _with_phrase(
+    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, allowed: Any, least: Any
+) -> Any:  # pragma: no cover - compiled
+    """Give the documents of the open block that have a phrase; those that score below `least` are not looked at."""
+    for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
+        leaf = plan.words[word, 0]
+        allowed &= desk.sets[0, leaf]
+        desk.spots[leaf, 3] = -1
+    result = np.uint64(0)
+    while allowed:
+        offset = lowest(allowed)
+        allowed &= allowed - _ONE
+        score = desk.scores[offset] + np.float32(plan.bonus)
+        if len(lists.static):
+            score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
+        if score >= least and has_phrase(lists, plan, desk, phrase, block, offset):
+            result |= _ONE << np.uint64(offset)
+    return result
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _run(
+    lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any, least: Any
+) -> Any:  # pragma: no cover - compiled
     """Run the program on one open block; give the set of documents that match, within `allowed`."""
-    stack = desk.stack
+    stack = desk.sets[1]
     top = 0
-    for step in range(len(plan.operation)):
-        operation, argument = plan.operation[step], plan.argument[step]
+    for step in range(len(plan.program)):
+        operation, argument = plan.program[step, 0], plan.program[step, 1]
         if operation == LEAF:
-            stack[top] = desk.sets[argument]
+            stack[top] = desk.sets[0, argument]
             top += 1
         elif operation == PHRASE:
-            both = allowed
-            for word in range(plan.phrase_start[argument], plan.phrase_start[argument + 1]):
-                both &= desk.sets[plan.phrase_leaf[word]]
-            result = np.uint64(0)
-            for offset in range(BLOCK):
-                bit = _ONE << np.uint64(offset)
-                if both & bit and has_phrase(lists, plan, desk, argument, block, offset):
-                    result |= bit
-            stack[top] = result
+            stack[top] = _with_phrase(lists, plan, desk, argument, block, allowed, least)
             top += 1
         elif operation == ALL:
             stack[top] = allowed
@@ -128,256 +156,277 @@ def _run(lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any) -> Any:
     return stack[0] & allowed
 
 
-@njit(cache=True, nogil=True)
-def _open(lists: Lists, plan: Plan, desk: Desk, block: int) -> None:  # pragma: no cover - compiled
-    """Read a block's postings: the set of documents of each leaf, and the scores."""
-    desk.scores[:] = 0
-    have = desk.have[block]
-    base = block * PLAIN * BLOCK
-    for leaf in range(len(plan.place)):
-        if not (have >> np.uint64(leaf)) & _ONE:
-            desk.sets[leaf] = 0
-            continue
-        at = desk.entry[leaf, block] >> 8
-        stop = at + (desk.entry[leaf, block] & 255)
-        weight, fields = plan.weight[leaf], plan.fields[leaf]
-        found = np.uint64(0)
-        while at < stop:
-            byte = np.int64(lists.stream[at])
-            offset, code = byte & 63, byte >> 6
-            if code < PLAIN:
-                impact = lists.plain_impact[base + (code << 6) + offset]
-                counts = fields & BODY
-                at += 1
-            else:
-                impact = lists.stream[at + 2]
-                counts = fields & lists.stream[at + 1]
-                at += 3
-            if counts:
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> None:  # pragma: no cover - compiled
+    """Note where a leaf's postings in a block are: in the stream, or for a sparse one among those unpacked."""
+    entry = np.int64(desk.entry[leaf, block])
+    if plan.place[leaf, 4] == IS_SPARSE:
+        at = stop = entry
+        while stop < plan.place[leaf, 0] and desk.sparse[0, leaf, stop] >> 30 == block:
+            stop += 1
+    else:
+        at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry, block)
+    desk.spots[leaf, 0], desk.spots[leaf, 1] = at, stop
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _set_of(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> Any:  # pragma: no cover - compiled
+    """Give the documents that a leaf has in the open block, without scores."""
+    at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
+    if plan.place[leaf, 4] == IS_SPARSE:
+        for n in range(at, stop):
+            found |= _ONE << np.uint64((desk.sparse[0, leaf, n] >> 24) & (BLOCK - 1))
+        return found
+    stream = lists.stream
+    while at < stop:
+        byte = np.int64(stream[at])
+        found |= _ONE << np.uint64(byte & (BLOCK - 1))
+        at += 1 if byte < FAT << 6 else 3
+    return found
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _score(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
+    """Add a leaf's scores in the open block; give its documents there, in the fields that count."""
+    at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
+    scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
+    if plan.place[leaf, 4] == IS_SPARSE:
+        for n in range(at, stop):
+            posting = desk.sparse[0, leaf, n]
+            if fields & (posting >> 16) & 255:
+                offset = (posting >> 24) & (BLOCK - 1)
                 found |= _ONE << np.uint64(offset)
-                desk.scores[offset] += weight * np.float32(impact)
-        desk.sets[leaf] = found
+                scores[offset] += weight * np.float32((posting >> 8) & 255)
+        return found
+    stream, plain_impact, base = lists.stream, lists.plain_impact, block * FAT * BLOCK
+    while at < stop:
+        byte = np.int64(stream[at])
+        if byte < FAT << 6:
+            mask, impact = np.int64(BODY), plain_impact[base + byte]
+            at += 1
+        else:
+            mask, impact = np.int64(stream[at + 1]), stream[at + 2]
+            at += 3
+        if fields & mask:
+            offset = byte & (BLOCK - 1)
+            found |= _ONE << np.uint64(offset)
+            scores[offset] += weight * np.float32(impact)
+    return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
+    """Give what a leaf has added to the bound of a block, or more."""
+    kind = plan.place[leaf, 4]
+    if kind == IS_DENSE:
+        return plan.weight[leaf] * np.float32(lists.dense_max[plan.place[leaf, 5], block])
+    if kind == IS_SPARSE:
+        highest = np.int64(0)
+        for n in range(desk.spots[leaf, 0], desk.spots[leaf, 1]):
+            highest = max(highest, (desk.sparse[0, leaf, n] >> 8) & 255)
+        return plan.weight[leaf] * np.float32(highest)
+    return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _open(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
+    """Read a block's postings: the set of documents of each leaf, and the scores. Give the documents that can match.
+
+    Stops, giving none, as soon as no score can reach `least` or no document has all required leaves.
+    """
+    scores, sets, have, order = desk.scores, desk.sets, desk.have[block], plan.order
+    possible, some = lists.live[block], np.uint64(0)
+    if plan.required:
+        for i in range(len(order)):
+            leaf = order[i]
+            if plan.required & (_ONE << np.uint64(leaf)):
+                _find_postings(lists, plan, desk, leaf, block)
+                possible &= _set_of(lists, plan, desk, leaf)
+                if not possible:
+                    return possible
+    for offset in range(BLOCK):
+        scores[offset] = 0
+    left = desk.bound[block]
+    for i in range(len(order)):
+        leaf = order[i]
+        bit = _ONE << np.uint64(leaf)
+        if not have & bit:
+            sets[0, leaf] = 0
+            continue
+        if not plan.required & bit:
+            _find_postings(lists, plan, desk, leaf, block)
+        found = _score(lists, plan, desk, leaf, block)
+        sets[0, leaf] = found
+        some |= found
+        if plan.required & bit:
+            possible &= found
+        elif plan.shape == SOME and least > 0:
+            left -= _bound_of(lists, plan, desk, leaf, block)
+            highest = np.float32(0)
+            for offset in range(BLOCK):
+                highest = max(highest, scores[offset])
+            if (highest + left) * SLACK < least:
+                return np.uint64(0)
+    return possible & some if plan.shape == SOME else possible
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
     """Give the set of documents that have every word of the query."""
     result = ~np.uint64(0)
     for group in range(plan.groups):
         either = np.uint64(0)
-        for leaf in range(len(plan.group)):
-            if plan.group[leaf] == group:
-                either |= sets[leaf]
+        for leaf in range(len(plan.leaves)):
+            if plan.leaves[leaf, 1] == group:
+                either |= sets[0, leaf]
         result &= either
     return result
 
 
-@njit(cache=True, nogil=True)
-def _dense_bounds(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
-    """Do for a dense term what `_bounds` does."""
-    weight, row, bit = plan.weight[leaf], plan.place[leaf, 5], _ONE << np.uint64(leaf)
-    phrases = len(plan.phrase_start) > 1
-    for block in range(len(lists.live)):
-        highest = lists.dense_max[row, block]
-        if highest == 0 or desk.have[block] & must != must:
-            continue
-        begin = np.int64(lists.dense_start[row, block])
-        desk.bound[block] += weight * np.float32(highest)
-        desk.have[block] |= bit
-        desk.entry[leaf, block] = begin << 8 | (np.int64(lists.dense_start[row, block + 1]) - begin)
-        if phrases:
-            desk.spot[leaf, 2 * block] = -1
-            desk.spot[leaf, 2 * block + 1] = lists.dense_position[row, block]
+@njit(cache=True, nogil=True, forceinline=True)
+def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
+    """Open a block; give the documents that match, but for some that score below `least`."""
+    if plan.shape == MIXED and not _may_match(plan, block, desk.have[block], desk.sets[1]):
+        return np.uint64(0)
+    possible = _open(lists, plan, desk, block, least)
+    if plan.shape == MIXED and possible:
+        return _run(lists, plan, desk, block, possible, least)
+    return possible
 
 
-@njit(cache=True, nogil=True)
-def _bounds(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
-    """Add one leaf's weighted block maxima; note in which blocks it is and where its postings and positions are.
-
-    must: leaves already added without which nothing can match; blocks that lack one are passed over.
-    """
-    phrases = len(plan.phrase_start) > 1
-    weight, bit = plan.weight[leaf], _ONE << np.uint64(leaf)
-    at, end = plan.place[leaf, 1], plan.place[leaf, 2]
-    size_at, position = plan.place[leaf, 3], plan.place[leaf, 4]
-    block, passed, group = np.int64(-1), 0, at
-    while at < end:
-        if phrases:
-            if passed == GROUP:
-                size, size_at = get_number(lists.sizes, size_at)
-                position += size
-                passed, group = 0, at
-            passed += 1
-        step, kind, at, stop = get_entry(lists.stream, at)
-        block += step
-        if desk.have[block] & must == must:
-            if kind == 0:
-                highest = lists.stream[at - 1]
-            elif stop - at == PLAIN and kind == 1:
-                highest = lists.stream[at + 2]
-            else:
-                highest = np.uint8(0)
-                for i in range(at, stop):
-                    byte = np.int64(lists.stream[i])
-                    impact = lists.plain_impact[(block * PLAIN + (byte >> 6)) * BLOCK + (byte & 63)]
-                    highest = max(highest, impact)
-            desk.bound[block] += weight * np.float32(highest)
-            desk.have[block] |= bit
-            desk.entry[leaf, block] = at << 8 | (stop - at)
-            if phrases:
-                desk.spot[leaf, 2 * block] = group
-                desk.spot[leaf, 2 * block + 1] = position
-        at = stop
-
-
-@njit(cache=True, nogil=True)
-def _all_bounds(lists: Lists, plan: Plan, desk: Desk) -> None:  # pragma: no cover - compiled
-    """Add the bounds of all leaves, in the plan's order: rare and required ones first."""
-    must = np.uint64(0)
-    for leaf in plan.order:
-        if plan.place[leaf, 5] >= 0:
-            _dense_bounds(lists, plan, desk, leaf, must)
-        else:
-            _bounds(lists, plan, desk, leaf, must)
-        must |= plan.required & (_ONE << np.uint64(leaf))
-
-
-@njit(cache=True, nogil=True)
-def _candidates(lists: Lists, plan: Plan, desk: Desk) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Give the blocks that can hold a match, those with the highest bounds first (in buckets)."""
-    bound, have, stack, chosen = desk.bound, desk.have, desk.stack, desk.order[0]
-    words = np.zeros(plan.groups, np.uint64)
-    for leaf in range(len(plan.group)):
-        if plan.group[leaf] >= 0:
-            words[plan.group[leaf]] |= _ONE << np.uint64(leaf)
-    everything = False
-    for operation in plan.operation:
-        everything |= operation in (ALL, GIVEN)
-    highest = np.float32(0)
-    count = 0
-    for block in range(len(lists.live)):
-        held = have[block]
-        if held & plan.required != plan.required or (held == 0 and not everything):
-            continue
-        if not plan.simple and not _may_match(plan, block, held, stack):
-            continue
-        every = plan.groups > 0
-        for word in words:
-            every &= (held & word) != 0
-        bound[block] += np.float32(plan.static_weight) * lists.block_static[block]
-        if every:
-            bound[block] += np.float32(plan.bonus)
-        highest = max(highest, bound[block])
-        chosen[count] = block
-        count += 1
-    starts = np.zeros(_BUCKETS + 1, np.int64)
-    scale = np.float32(_BUCKETS - 1) / highest if highest > 0 else np.float32(0)
-    for i in range(count):
-        starts[int((highest - bound[chosen[i]]) * scale) + 1] += 1
-    for i in range(_BUCKETS):
-        starts[i + 1] += starts[i]
-    ordered = desk.order[1]
-    for i in range(count):
-        bucket = int((highest - bound[chosen[i]]) * scale)
-        ordered[starts[bucket]] = chosen[i]
-        starts[bucket] += 1
-    return ordered[:count]
-
-
-@njit(cache=True, nogil=True)
-def _viable(lists: Lists, plan: Plan, desk: Desk, block: int, least: float) -> Any:  # pragma: no cover - compiled
-    """Give the documents of the open block whose score can still reach `least`."""
-    result = np.uint64(0)
-    for offset in range(min(BLOCK, len(lists.static) - block * BLOCK)):
-        static = np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
-        if desk.scores[offset] + static + np.float32(plan.bonus) >= least:
-            result |= _ONE << np.uint64(offset)
-    return result
-
-
-@njit(cache=True, nogil=True)
-def _count(lists: Lists, plan: Plan, desk: Desk, block: int) -> int:  # pragma: no cover - compiled
-    """Give how many documents of a block match."""
-    _open(lists, plan, desk, block)
-    matched = _run(lists, plan, desk, block, lists.live[block])
-    count = 0
+@njit(cache=True, nogil=True, forceinline=True)
+def _offer(
+    lists: Lists, plan: Plan, desk: Desk, block: int, matched: Any, kept: int, k: int
+) -> int:  # pragma: no cover - compiled
+    """Offer what matches in the open block to the heap of the best; give the heap's size."""
+    full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
+    static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
+    best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[:k]
     while matched:
+        offset = lowest(matched)
         matched &= matched - _ONE
-        count += 1
-    return count
+        document = block * BLOCK + offset
+        score = desk.scores[offset]
+        if len(lists.static):
+            score += static * lists.static[document]
+        if (full >> np.uint64(offset)) & _ONE:
+            score += bonus
+        kept = push(best_scores, best, kept, score, document)
+    return kept
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _first_cut(desk: Desk, count: int) -> Any:  # pragma: no cover - compiled
+    """Give a bound that about _FIRST of the blocks found reach, judged by a sample of them."""
+    bound, found = desk.bound, desk.order[0]
+    highest = np.float32(0)
+    for i in range(count):
+        highest = max(highest, bound[found[i]])
+    if count <= _FIRST or highest <= 0:
+        return highest, np.float32(0)
+    buckets = np.zeros(_BUCKETS, np.int32)
+    scale = np.float32(_BUCKETS - 1) / highest
+    for i in range(0, count, _SAMPLE):
+        buckets[int(bound[found[i]] * scale)] += 1
+    seen, bucket = 0, _BUCKETS
+    while seen * _SAMPLE < _FIRST and bucket > 0:
+        bucket -= 1
+        seen += buckets[bucket]
+    return highest, bucket / scale
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _highest_first(desk: Desk, chosen: Any, out: Any, highest: Any, cut: Any) -> None:  # pragma: no cover - compiled
+    """Put blocks in the order of their bounds, by buckets between `cut` and `highest`."""
+    starts = np.zeros(_BUCKETS + 1, np.int32)
+    scale = np.float32(_BUCKETS - 1) / (highest - cut) if highest > cut else np.float32(0)
+    for block in chosen:
+        starts[int((highest - desk.bound[block]) * scale) + 1] += 1
+    for bucket in range(_BUCKETS):
+        starts[bucket + 1] += starts[bucket]
+    for block in chosen:
+        bucket = int((highest - desk.bound[block]) * scale)
+        out[starts[bucket]] = block
+        starts[bucket] += 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _choose(desk: Desk, count: int, phase: int, full: bool, least: Any) -> int:  # pragma: no cover - compiled
+    """Put the blocks of a phase into `desk.order[1]`: those with the highest bounds, others that can matter, the rest."""
+    bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
+    highest, cut = np.float32(0), np.float32(0)
+    if phase == 0:
+        highest, cut = _first_cut(desk, count)
+    elif phase == 1:
+        cut = least / SLACK if full else np.float32(0)
+    number = 0
+    for i in range(count):
+        chosen[number] = found[i]
+        number += bound[found[i]] >= cut
+    if phase == 0 and number > 1:
+        _highest_first(desk, chosen[:number].copy(), chosen, highest, cut)
+    return number
 
 
 @njit(cache=True, nogil=True)
-def match(lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int) -> Found:  # pragma: no cover - compiled
-    """Give the `k` best documents; of the blocks never opened for scoring, count up to `count_blocks` exactly.
+def match_best(
+    lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int
+) -> tuple[int, float, bool]:  # pragma: no cover - compiled
+    """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact.
 
-    With `count_blocks` 0 nothing is counted that need not be looked at for the best: `total` is then a lower bound.
+    Of the blocks never opened for scoring, up to `count_blocks` are counted exactly. With 0 nothing is counted that
+    need not be looked at for the best: the total is then a lower bound.
     """
-    blocks = len(lists.live)
-    desk.bound[:blocks] = 0
-    desk.have[:blocks] = 0
-    scores, documents = np.empty(k, np.float32), np.empty(k, np.int32)
-    _all_bounds(lists, plan, desk)
-    ordered = _candidates(lists, plan, desk)
-    choosy = count_blocks == 0 and len(plan.phrase_start) > 1
-    size, total, skipped = 0, 0, 0
-    for i in range(len(ordered)):
-        block = ordered[i]
-        if size == k and desk.bound[block] < scores[0]:
-            ordered[skipped] = block
-            skipped += 1
-            continue
-        _open(lists, plan, desk, block)
-        allowed = lists.live[block]
-        if choosy and size == k:
-            allowed &= _viable(lists, plan, desk, block, scores[0])
-        matched = _run(lists, plan, desk, block, allowed)
-        full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
-        for offset in range(BLOCK):
-            if not matched >> np.uint64(offset):
-                break
-            bit = _ONE << np.uint64(offset)
-            if matched & bit:
-                document = block * BLOCK + offset
-                score = desk.scores[offset] + np.float32(plan.static_weight) * lists.static[document]
-                if full & bit:
-                    score += np.float32(plan.bonus)
-                size = push(scores, documents, size, score, document)
-                total += 1
-    rest = 0.0
-    step = max(1, (skipped + count_blocks - 1) // max(1, count_blocks))
-    if count_blocks > 0:
-        counted, seen = 0, 0
-        for i in range(0, skipped, step):
-            counted += _count(lists, plan, desk, ordered[i])
-            seen += 1
-        rest = counted * (skipped / seen) if seen > 0 else 0.0
-    sort_best_first(scores, documents, size)
-    exact = step == 1 if count_blocks > 0 else skipped == 0 and not choosy
-    return Found(documents[:size], scores[:size], total + rest, exact)
+    lists, plan, desk = bare(lists), bare(plan), bare(desk)
+    count = find_blocks(lists, plan, desk)
+    bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
+    choosy = count_blocks == 0
+    kept, total, skipped, counted, step = 0, 0, 0, 0, 1
+    for phase in range(2 if choosy else 3):
+        number = _choose(desk, count, phase, kept == k, desk.scores[BLOCK])
+        if phase == 2:
+            skipped = number
+            step = max(1, (skipped + count_blocks - 1) // count_blocks)
+        for i in range(0, number, step):
+            block = chosen[i]
+            least = desk.scores[BLOCK] if kept == k else np.float32(-1)
+            if phase < 2 and bound[block] * SLACK < least:
+                continue
+            matched = _matching(lists, plan, desk, block, least if choosy else np.float32(-1))
+            bound[block] = -1
+            if phase == 2:
+                counted += size(matched)
+                continue
+            total += size(matched)
+            if matched:
+                kept = _offer(lists, plan, desk, block, matched, kept, k)
+    sort_best_first(desk.scores[BLOCK:], desk.best, kept)
+    if choosy:
+        return kept, float(total), kept < k
+    return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1
+
+
+def match(lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int) -> Found:
+    """Give the `k` best documents; see `match_best`."""
+    kept, total, exact = match_best(lists, plan, desk, k, count_blocks)
+    return Found(desk.best[:kept].copy(), desk.scores[BLOCK : BLOCK + kept].copy(), total, exact)
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    lists = make_tiny_lists()
     plan = Plan(
-        np.array([[1, 0, 2, 0, 0, -1]], np.int64),
+        np.array([[1, 0, 1, 0, 0, 0, 0]], np.int64),
         np.ones(1, np.float32),
-        np.full(1, 255, np.uint8),
+        np.array([[255, 0]], np.int32),
+        np.array([[LEAF, 0], [PHRASE, 0], [AND, 0]], np.int32),
+        np.array([[0, 1, 0, 255]], np.int32),
+        np.zeros((1, 2), np.int32),
         np.zeros(1, np.int32),
-        1,
-        np.array([LEAF, PHRASE, AND], np.int32),
-        np.zeros(3, np.int32),
-        np.array([0, 1], np.int32),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int32),
-        np.full(1, 255, np.uint8),
         np.zeros((0, 1), np.uint64),
-        0.5,
-        0.5,
+        MIXED,
+        1,
         np.uint64(1),
-        False,
-        np.zeros(1, np.int32),
+        0.5,
+        0.5,
     )
-    match(lists, plan, make_desk(1, 1, 3, True), 10, 10)
+    match(make_tiny_lists(), plan, make_desk(1, 1, 3, True, 10), 10, 10)

@@ -6,48 +6,70 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT
-from periplus.kernels.lists import Lists, find_positions, read_positions, seek_posting
-from periplus.kernels.plan import Desk, Plan
+from periplus.kernels.lists import BODY, Lists, entry_positions, read_positions, skip_positions
+from periplus.kernels.pack import BLOCK, FAT, IS_SPARSE
+from periplus.kernels.plan import Desk, Plan, place_of_leaf
 
 __all__ = ["has_phrase"]
 
 
-@njit(cache=True, nogil=True)
-def _read(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any) -> int:
-    """Read the positions of a leaf in one document of the open block; give how many."""
-    at = desk.entry[leaf, block] >> 8
-    stop = at + (desk.entry[leaf, block] & 255)
-    if desk.spot[leaf, 2 * block] >= 0:  # known to within a group of entries so far
-        start = find_positions(lists, desk.spot[leaf, 2 * block], desk.spot[leaf, 2 * block + 1], at)
-        desk.spot[leaf, 2 * block], desk.spot[leaf, 2 * block + 1] = -1, start
-    _, code, mask, there = seek_posting(lists, at, stop, desk.spot[leaf, 2 * block + 1], offset)
-    return read_positions(lists.positions, there, code, mask, out)
+@njit(cache=True, nogil=True, forceinline=True)
+def _read(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any
+) -> int:  # pragma: no cover - compiled
+    """Read the positions of a leaf in one document of the open block; give how many.
+
+    Documents of a block are asked about in ascending order, so each time it goes on from the one before.
+    """
+    place = place_of_leaf(plan, leaf)
+    if place[4] == IS_SPARSE:
+        n = np.int64(desk.entry[leaf, block])
+        while desk.sparse[0, leaf, n] >> 24 < block * BLOCK + offset:
+            n += 1
+        posting = desk.sparse[0, leaf, n]
+        return read_positions(lists.positions, desk.sparse[1, leaf, n], posting & 3, (posting >> 16) & 255, out)
+    at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
+    if position < 0:
+        at, position = desk.spots[leaf, 0], entry_positions(lists, place, np.int64(desk.entry[leaf, block]), block)
+    stream = lists.stream
+    while True:
+        byte = np.int64(stream[at])
+        code = byte >> 6
+        mask = np.int64(stream[at + 1]) if code == FAT else np.int64(BODY)
+        if byte & (BLOCK - 1) == offset:
+            break
+        position = skip_positions(lists.positions, position, code, mask)
+        at += 3 if code == FAT else 1
+    desk.spots[leaf, 2], desk.spots[leaf, 3] = at, position
+    return read_positions(lists.positions, position, code, mask, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def has_phrase(
     lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
 ) -> bool:  # pragma: no cover - compiled
     """Say whether a document of the open block has the phrase's words at their places."""
-    begin, end = plan.phrase_start[phrase], plan.phrase_start[phrase + 1]
-    first, other = desk.first, desk.other
-    fields, reach = np.int64(plan.phrase_fields[phrase]), plan.phrase_reach[phrase]
-    read = _read(lists, plan, desk, plan.phrase_leaf[begin], block, offset, first)
+    begin, end = plan.phrases[phrase, 0], plan.phrases[phrase, 1]
+    first, other = desk.places[0], desk.places[1]
+    reach, fields = plan.phrases[phrase, 2], np.int64(plan.phrases[phrase, 3])
     count = 0
-    for i in range(read):
-        if (fields >> (first[i] >> FIELD_SHIFT)) & 1:
-            first[count] = first[i]
-            count += 1
-    for word in range(begin + 1, end):
-        shift = plan.phrase_place[word] - plan.phrase_place[begin]
-        size = _read(lists, plan, desk, plan.phrase_leaf[word], block, offset, other)
-        count = _follow(first, count, other, size, shift) if reach == 0 else _near(first, count, other, size, reach)
+    for word in range(begin, end):
+        size = _read(lists, plan, desk, plan.words[word, 0], block, offset, other)
+        if word == begin:
+            for i in range(size):
+                if (fields >> (other[i] >> FIELD_SHIFT)) & 1:
+                    first[count] = other[i]
+                    count += 1
+        elif reach == 0:
+            count = _follow(first, count, other, size, plan.words[word, 1] - plan.words[begin, 1])
+        else:
+            count = _near(first, count, other, size, reach)
         if count == 0:
             return False
     return count > 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _follow(first: Any, count: int, other: Any, size: int, shift: int) -> int:  # pragma: no cover - compiled
     """Keep the positions in `first` that have one in `other` exactly `shift` behind them; give how many."""
     kept, j = 0, 0
@@ -61,7 +83,7 @@ def _follow(first: Any, count: int, other: Any, size: int, shift: int) -> int:  
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _near(first: Any, count: int, other: Any, size: int, reach: int) -> int:  # pragma: no cover - compiled
     """Put into `first` the positions of `other` that have one in `first` within `reach`; give how many."""
     kept, j = 0, 0

@@ -4,64 +4,66 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from periplus.kernels.invert import BLOCK
+from periplus.kernels.pack import BLOCK, LEVEL_COUNT, MIDDLING
 
 __all__ = [
     "ALL",
     "AND",
+    "EVERY",
     "GIVEN",
     "LEAF",
     "MAX_LEAVES",
+    "MIXED",
     "MOST_POSITIONS",
     "OR",
     "PHRASE",
+    "SOME",
     "WITHOUT",
     "Desk",
     "Plan",
     "make_desk",
+    "place_of_leaf",
 ]
 
 LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 """Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
+SOME, EVERY, MIXED = 0, 1, 2
+"""Shapes of a program: any of the leaves, all of them, or something that must be run step by step."""
 MAX_LEAVES = 64
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
 
 
 class Plan(NamedTuple):
-    """A query, ready to run on one segment. A leaf is one term."""
+    """A query, ready to run on one segment. A leaf is one term. Few arrays: each costs a call a fifth of a microsecond."""
 
     place: npt.NDArray[np.int64]
-    """By leaf: frequency, begin and end of entries, sizes, positions, dense row; as `lexicon.find_term` gives it."""
+    """By leaf: frequency, begin and end of postings, positions, kind, row, heads; as `lexicon.find_term` gives it."""
     weight: npt.NDArray[np.float32]
     """What one step of impact adds to the score; 0 for leaves that only exclude."""
-    fields: npt.NDArray[np.uint8]
-    """Fields in which a posting of the leaf counts, as a mask."""
-    group: npt.NDArray[np.int32]
-    """Which word of the query a leaf stands for, or -1: a document with all words gets the bonus."""
-    groups: int
-    operation: npt.NDArray[np.int32]
-    """The program, in postfix order."""
-    argument: npt.NDArray[np.int32]
-    phrase_start: npt.NDArray[np.int32]
-    """Where each phrase's words begin in the two arrays below; one more than there are phrases."""
-    phrase_leaf: npt.NDArray[np.int32]
-    phrase_place: npt.NDArray[np.int32]
-    phrase_reach: npt.NDArray[np.int32]
-    """For each phrase: 0 for words one after the other, else how far each may be from the next, in any order."""
-    phrase_fields: npt.NDArray[np.uint8]
-    """For each phrase, the fields it may be in, as a mask."""
+    leaves: npt.NDArray[np.int32]
+    """By leaf: the fields in which a posting counts, as a mask; the word of the query it stands for, or -1: a document
+    with all words gets the bonus."""
+    program: npt.NDArray[np.int32]
+    """Operation and argument of each step, in postfix order."""
+    phrases: npt.NDArray[np.int32]
+    """By phrase: where its words begin and end in `words`; 0 for words one after the other, else how far each may be
+    from the next, in any order; the fields it may be in, as a mask."""
+    words: npt.NDArray[np.int32]
+    """Words of phrases: leaf, place in the phrase."""
+    order: npt.NDArray[np.int32]
+    """Leaves in the order in which they are looked at: required ones first, the rarest of them before others."""
     given: npt.NDArray[np.uint64]
     """Sets made beforehand (a site, a language), by set and block."""
-    static_weight: float
-    bonus: float
+    shape: int
+    groups: int
+    """How many words of the query its leaves stand for."""
     required: np.uint64
     """Leaves without which nothing can match."""
-    simple: bool
-    """Whether a block that has the required leaves, and any at all, can match: there is nothing more to look at."""
-    order: npt.NDArray[np.int32]
-    """Leaves in the order in which their bounds are added: required ones first, the rarest of them before others."""
+    static_weight: float
+    bonus: float
 
 
 class Desk(NamedTuple):
@@ -71,34 +73,54 @@ class Desk(NamedTuple):
     """By block: what no score in it can exceed."""
     have: npt.NDArray[np.uint64]
     """By block: which leaves it has."""
-    entry: npt.NDArray[np.int64]
-    """By leaf and block: 256 * where the postings begin, + their length; only where `have` says so."""
-    spot: npt.NDArray[np.int64]
-    """By leaf and block, two numbers, for plans with phrases: -1 and where the positions begin; or where the group of
-    entries begins, and its positions."""
+    entry: npt.NDArray[np.int32]
+    """By leaf and block: the block byte of a middling term, the first posting of a sparse one; where `have` says so."""
     order: npt.NDArray[np.int32]
     """Blocks that can match, as found, and in the order in which they are opened."""
+    level: npt.NDArray[np.float32]
+    """By leaf and level of a middling term: the most that it adds."""
+    sparse: npt.NDArray[np.int64]
+    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, positions."""
     sets: npt.NDArray[np.uint64]
-    """By leaf: its documents in the open block."""
+    """First row, by leaf: its documents in the open block. Second row: the program's stack."""
     scores: npt.NDArray[np.float32]
-    """By offset in the open block."""
-    stack: npt.NDArray[np.uint64]
-    first: npt.NDArray[np.int64]
-    other: npt.NDArray[np.int64]
+    """By offset in the open block; behind them, the scores of the best so far."""
+    spots: npt.NDArray[np.int64]
+    """By leaf, in the open block: where its postings begin and end; the posting whose positions were read last, and
+    where they begin (-1: not known yet)."""
+    places: npt.NDArray[np.int64]
+    """Two rows of positions."""
+    best: npt.NDArray[np.int32]
+    """The best documents so far."""
 
 
-def make_desk(blocks: int, leaves: int, steps: int, phrases: bool) -> Desk:
-    """Make room for queries on segments of up to so many blocks, with up to so many leaves and program steps."""
-    most = MOST_POSITIONS if phrases else 1
+def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Desk:
+    """Make room for queries on segments of up to so many blocks, leaves, program steps and results."""
     return Desk(
         np.zeros(blocks, np.float32),
         np.zeros(blocks, np.uint64),
-        np.empty((leaves, blocks), np.int64),
-        np.empty((leaves, 2 * blocks) if phrases else (1, 1), np.int64),
-        np.empty((2, blocks), np.int32),
-        np.zeros(leaves, np.uint64),
-        np.zeros(BLOCK, np.float32),
-        np.zeros(steps + 1, np.uint64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
+        np.zeros((leaves, blocks), np.int32),
+        np.zeros((2, blocks), np.int32),
+        np.zeros((leaves, LEVEL_COUNT), np.float32),
+        np.zeros((2 if phrases else 1, leaves, MIDDLING), np.int64),
+        np.zeros((2, max(leaves, steps + 1)), np.uint64),
+        np.zeros(BLOCK + best, np.float32),
+        np.zeros((leaves, 4), np.int64),
+        np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
+        np.zeros(best, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def place_of_leaf(plan: Plan, leaf: int) -> tuple[int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+    """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
+    place = plan.place
+    return (
+        place[leaf, 0],
+        place[leaf, 1],
+        place[leaf, 2],
+        place[leaf, 3],
+        place[leaf, 4],
+        place[leaf, 5],
+        place[leaf, 6],
     )

@@ -26,7 +26,7 @@ def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) 
         if found and time.monotonic() > deadline:
             break
         plan = make_plan(segment, prepared)
-        desk = _DESKS.get(len(segment.live), plan)
+        desk = _DESKS.get(len(segment.live), plan, max(1, k))
         found.append(match.match(segment.lists, plan, desk, max(1, k), _COUNT_BLOCKS))
     return _merge(found, k, partial=len(found) < len(index.segments))
 
@@ -49,31 +49,36 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
-    ordered = [_rare_first(phrase, places) for phrase in prepared.phrases]
-    starts = np.cumsum([0, *(len(phrase.leaves) for phrase in prepared.phrases)])
-    steps = np.array(prepared.program, np.int32).reshape(-1, 2)
+    phrases, words = _lay_phrases(prepared.phrases, places)
     return match.Plan(
-        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 6),
+        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 7),
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
-        fields=np.array([leaf.fields for leaf in prepared.leaves], np.uint8),
-        group=np.array([leaf.group for leaf in prepared.leaves], np.int32),
-        groups=prepared.groups,
-        operation=np.ascontiguousarray(steps[:, 0]),
-        argument=np.ascontiguousarray(steps[:, 1]),
-        phrase_start=starts.astype(np.int32),
-        phrase_leaf=np.array([leaf for pairs in ordered for leaf, _ in pairs], np.int32),
-        phrase_place=np.array([place for pairs in ordered for _, place in pairs], np.int32),
-        phrase_reach=np.array([phrase.reach for phrase in prepared.phrases], np.int32),
-        phrase_fields=np.array([phrase.fields for phrase in prepared.phrases], np.uint8),
-        given=given_sets(segment, prepared.filters),
-        static_weight=float(prepared.scoring.static_weight),
-        bonus=float(prepared.bonus),
-        required=np.uint64(required),
-        simple=_is_simple(prepared),
+        leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
+        program=np.array(prepared.program, np.int32).reshape(-1, 2),
+        phrases=np.array(phrases, np.int32).reshape(-1, 4),
+        words=np.array(words, np.int32).reshape(-1, 2),
         order=np.array(
             sorted(range(len(places)), key=lambda n: (not required >> n & 1, _frequency(places[n]))), np.int32
         ),
+        given=given_sets(segment, prepared.filters),
+        shape=_shape(prepared),
+        groups=prepared.groups,
+        required=np.uint64(required),
+        static_weight=float(prepared.scoring.static_weight),
+        bonus=float(prepared.bonus),
     )
+
+
+def _lay_phrases(
+    asked: Sequence[PhrasePlan], places: Sequence[Term | None]
+) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
+    """Give the rows of all phrases, and those of their words."""
+    phrases: list[tuple[int, int, int, int]] = []
+    words: list[tuple[int, int]] = []
+    for phrase in asked:
+        phrases.append((len(words), len(words) + len(phrase.leaves), phrase.reach, phrase.fields))
+        words += _rare_first(phrase, places)
+    return phrases, words
 
 
 def _rare_first(phrase: PhrasePlan, places: Sequence[Term | None]) -> list[tuple[int, int]]:
@@ -82,10 +87,12 @@ def _rare_first(phrase: PhrasePlan, places: Sequence[Term | None]) -> list[tuple
     return pairs if phrase.reach else sorted(pairs, key=lambda pair: _frequency(places[pair[0]]))
 
 
-def _is_simple(prepared: Prepared) -> bool:
-    """Say whether `required`, or else any leaf, tells for a whole block if it can match."""
+def _shape(prepared: Prepared) -> int:
+    """Say whether the program is more than any or all of its leaves."""
     used = {operation for operation, _ in prepared.program}
-    return used <= {match.LEAF, match.OR} or used <= {match.LEAF, match.PHRASE, match.AND}
+    if used <= {match.LEAF, match.AND}:
+        return match.EVERY
+    return match.SOME if used <= {match.LEAF, match.OR} else match.MIXED
 
 
 def _frequency(place: Term | None) -> int:
@@ -113,20 +120,18 @@ class Desks(threading.local):
     """A desk for each thread, as large as its queries have needed so far."""
 
     def __init__(self) -> None:
-        self._desk = match.make_desk(1, 1, 1, False)
+        self._room = (1, 1, 1, False, 1)
+        self._desk = match.make_desk(*self._room)
 
-    def get(self, blocks: int, plan: match.Plan) -> match.Desk:
+    def get(self, blocks: int, plan: match.Plan, best: int) -> match.Desk:
         """Give a desk that is large enough."""
-        desk = self._desk
-        leaves, steps, phrases = len(plan.place), len(plan.operation), len(plan.phrase_start) > 1
-        room = (len(desk.bound), len(desk.sets), len(desk.stack) - 1)
-        if blocks > room[0] or leaves > room[1] or steps > room[2] or (phrases and len(desk.first) == 1):
-            blocks, leaves, steps = (
-                max(have, 1 << (need - 1).bit_length())
-                for have, need in zip(room, (blocks, leaves, steps), strict=True)
-            )
-            self._desk = desk = match.make_desk(blocks, leaves, steps, phrases or len(desk.first) > 1)
-        return desk
+        need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
+        if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
+            *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
+            blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
+            self._room = (blocks, leaves, steps, bool(phrases), best)
+            self._desk = match.make_desk(*self._room)
+        return self._desk
 
 
 _DESKS = Desks()
