@@ -84,7 +84,7 @@ class Ours(Engine):
         self.k = k
         prepared = prepare(self.index, tree(asked), Scoring())
         plans = [(segment, _run.make_plan(segment, prepared)) for segment in self.index.segments]
-        return [(segment.lists, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
+        return [(segment.handle, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:
         return [match.match(lists, plan, desk, k, 0) for lists, plan, desk, k in prepared]

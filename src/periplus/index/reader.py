@@ -52,8 +52,7 @@ class _Held:
         if np.array_equal(dead, self.dead):
             return self
         segment = copy.copy(self.segment)
-        segment.live = segment._live_sets(dead)
-        segment.lists = segment._lists()
+        segment.bury(dead)
         twin = copy.copy(self)
         twin.segment, twin.dead = segment, dead
         return twin

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import invert, lexicon, lists, merge
+from periplus.kernels import bare, invert, lexicon, lists, merge
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -51,26 +51,34 @@ class Segment:
         self.documents = len(self._columns["key"])
         self.lexicon = lexicon.Lexicon(*(self._lexicon[name] for name in lexicon.Lexicon._fields))
         self.term_count = int(self._lexicon["terms"][0])
-        self.live = self._live_sets(dead)
-        self.lists = self._lists()
+        self.bury(dead)
         self._held: tuple[int, bytes] = (-1, b"")
 
-    def _live_sets(self, dead: npt.NDArray[np.int64] | None) -> npt.NDArray[np.uint64]:
-        """Give the set of live documents of each block."""
+    def bury(self, dead: npt.NDArray[np.int64] | None) -> None:
+        """Set which documents are dead."""
         blocks = -(-self.documents // invert.BLOCK)
         alive = np.zeros(blocks * invert.BLOCK, np.uint8)
         alive[: self.documents] = 1
         if dead is not None:
             alive[dead] = 0
         self.alive = alive[: self.documents].view(np.bool_)
-        return np.packbits(alive, bitorder="little").view(np.uint64)
-
-    def _lists(self) -> lists.Lists:
+        self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
         columns = {name: postings[name] for name in lists.Lists._fields[:7]}
         static, highest = self._columns["static"], self._columns["block_static"]
-        return lists.Lists(**columns, static=static, block_static=highest, live=self.live)
+        self.lists = lists.Lists(
+            **columns, static=static, block_static=highest, live=self.live, dense_set=self._dense_sets
+        )
+        self.handle = bare.hold(self.lists)
 
+    @functools.cached_property
+    def _dense_sets(self) -> npt.NDArray[np.uint64]:
+        """The documents of each dense term, by row and block."""
+        postings = self.files["postings"]
+        sets: npt.NDArray[np.uint64] = lists.make_dense_sets(
+            postings["stream"], postings["dense_start"], postings["dense_begin"]
+        )
+        return sets
     def find(self, term: bytes) -> Term | None:
         """Look a term up in the lexicon."""
         if not term:

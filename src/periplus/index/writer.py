@@ -79,7 +79,7 @@ def _write_postings(
 
 def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
     """Write the packed postings, cut to what was used."""
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in lists.Lists._fields[:7]}
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in (*lists.Lists._fields[:7], "dense_begin")}
     for name, size in zip(("stream", "positions", "groups"), used, strict=True):
         arrays[name] = arrays[name][:size]
     write_arrays(folder / "postings.arrays", "postings", arrays)

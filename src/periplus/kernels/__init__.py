@@ -18,6 +18,7 @@ from typing import Final
 import numba
 
 __all__ = [
+    "bare",
     "blocks",
     "cache_folder",
     "compiled",

@@ -1,40 +1,78 @@
-"""Arrays without their reference counts, for the length of one call.
+"""Arrays as addresses, for the length of one call.
 
-Numba counts the users of every array that a function is given, with atomic instructions, and cannot leave that out of
-code with many branches: a small kernel called with three dozen arrays spent more time on it than on its work. The
-caller of a kernel keeps its arrays alive, so that within it nobody needs to count.
+Two costs of calling a compiled kernel have nothing to do with its work. Unwrapping an array takes a fifth of a
+microsecond, and a query has three dozen. And Numba counts the users of every array with atomic instructions, which it
+cannot leave out of code with many branches: that took longer than the work itself. So a kernel that is called for every
+query is given one array of addresses for each tuple of arrays, and makes arrays of them that are not counted. The caller
+keeps the tuples alive meanwhile: `Handle` holds both.
 """
 
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from numba import config, types
-from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
+import numpy as np
+import numpy.typing as npt
+from numba import carray, config, njit, types
 from numba.extending import intrinsic
 
-__all__ = ["bare"]
+__all__ = ["WIDTH", "Handle", "flat", "hold", "number", "table"]
+
+WIDTH = 3
+"""Numbers for each field of a tuple: address, rows, columns; for a number, itself."""
+Tuple = TypeVar("Tuple", bound=NamedTuple)
+
+
+class Handle(NamedTuple, Generic[Tuple]):
+    """A tuple of arrays and numbers, and where they are."""
+
+    held: Tuple
+    addresses: npt.NDArray[np.int64]
+
+
+def hold(held: Tuple) -> Handle[Tuple]:
+    """Write down where the arrays of a tuple are; its whole numbers and fractions are written down themselves."""
+    addresses = np.zeros(WIDTH * len(held), np.int64)
+    for field, part in enumerate(held):
+        at = WIDTH * field
+        if isinstance(part, np.ndarray):
+            addresses[at : at + 1 + part.ndim] = part.ctypes.data, *part.shape
+        elif isinstance(part, float):
+            addresses[at : at + 1].view(np.float64)[0] = part
+        else:
+            addresses[at : at + 1].view(np.uint64)[0] = part
+    return Handle(held, addresses)
+
 
 if config.DISABLE_JIT:
+    import ctypes
 
-    def bare(arrays: Any) -> Any:
-        """Give the same tuple."""
-        return arrays
+    def _pointer(address: Any, kind: Any) -> Any:
+        return ctypes.cast(int(address), ctypes.POINTER(np.ctypeslib.as_ctypes_type(kind)))
 
 else:
 
     @intrinsic
-    def bare(typing: Any, arrays: Any) -> Any:  # pragma: no cover - compiled
-        """Give the same tuple of arrays and numbers; its arrays are not counted."""
-
+    def _pointer(typing: Any, address: Any, kind: Any) -> Any:  # pragma: no cover - compiled
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kind, value = signature.args[0], arguments[0]
-            for number, part in enumerate(kind.types):
-                if isinstance(part, types.Array):
-                    held = builder.extract_value(value, number)
-                    array = context.make_array(part)(context, builder, held)
-                    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-                    array.parent = cgutils.get_null_value(array.parent.type)
-                    value = builder.insert_value(value, array._getvalue(), number)
-            return impl_ret_borrowed(context, builder, signature.return_type, value)
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return arrays(arrays), generate
+        return types.CPointer(kind.dtype)(types.int64, kind), generate
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def flat(addresses: Any, field: int, kind: Any) -> Any:  # pragma: no cover - compiled
+    """Give a field that is an array of one dimension."""
+    at = WIDTH * field
+    return carray(_pointer(addresses[at], kind), (addresses[at + 1],), kind)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def table(addresses: Any, field: int, kind: Any) -> Any:  # pragma: no cover - compiled
+    """Give a field that is an array of two dimensions."""
+    at = WIDTH * field
+    return carray(_pointer(addresses[at], kind), (addresses[at + 1], addresses[at + 2]), kind)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def number(addresses: Any, field: int, kind: Any) -> Any:  # pragma: no cover - compiled
+    """Give a field that is a number."""
+    return addresses[WIDTH * field : WIDTH * field + 1].view(kind)[0]

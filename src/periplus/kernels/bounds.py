@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.lexicon import get_number
-from periplus.kernels.lists import BODY, Lists, skip_positions
-from periplus.kernels.pack import BLOCK, FAR, FAT, GROUP, IS_DENSE, IS_SPARSE, LEVEL_COUNT, count_groups
-from periplus.kernels.plan import ALL, GIVEN, Desk, Plan
+from periplus.kernels.lists import BODY, Lists, entry_place, set_at, skip_positions
+from periplus.kernels.pack import BLOCK, FAR, FAT, GROUP, IS_DENSE, IS_SPARSE, LEVEL_COUNT, LONG, count_groups
+from periplus.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
 
 __all__ = ["SLACK", "find_blocks"]
 
@@ -17,46 +17,71 @@ SLACK = np.float32(1 + 1e-5)
 _LEAP = 8
 """A middling term with this many block bytes for each block that is still in question is leapt through by groups."""
 _ONE = np.uint64(1)
+_OFFSET = np.uint64(BLOCK - 1)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_sparse(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any
-) -> int:  # pragma: no cover - compiled
-    """Unpack a sparse term and add its bounds to blocks that have all of `must`; list and count these blocks."""
-    bound, have, entry, found = desk.bound, desk.have, desk.entry[leaf], desk.order[0]
-    stream, kept = lists.stream, desk.sparse[0, leaf]
-    weight, bit = plan.weight[leaf], _ONE << np.uint64(leaf)
+def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+    """Unpack a sparse term's postings."""
+    stream, row = lists.stream, len(desk.entry) + leaf
     at, position = plan.place[leaf, 1], plan.place[leaf, 3]
     phrases = len(plan.phrases) > 0
-    document, last, count = np.int64(-1), np.int64(-1), 0
-    highest, counts = np.int64(0), False
+    document = np.int64(-1)
     for n in range(plan.place[leaf, 0]):
         step, at = get_number(stream, at)
         document += step >> 2
         code, mask = step & 3, np.int64(BODY)
-        block = document // BLOCK
         if code == FAT:
             mask, impact = np.int64(stream[at]), np.int64(stream[at + 1])
             at += 2
         else:
-            impact = np.int64(lists.plain_impact[(block * FAT + code) * BLOCK + (document & (BLOCK - 1))])
-        kept[n] = document << 24 | mask << 16 | impact << 8 | code
+            impact = np.int64(lists.plain_impact[((document >> 6) * FAT + code) * BLOCK + (document & (BLOCK - 1))])
+        desk.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:
-            desk.sparse[1, leaf, n] = position
+            desk.sparse[row, n] = position
             position = skip_positions(lists.positions, position, code, mask)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
+    bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
+    last, highest, counts = np.int64(-1), np.int64(0), False
+    for n in range(plan.place[leaf, 0]):
+        posting = desk.sparse[leaf, n]
+        block, impact = posting >> 30, (posting >> 8) & 255
         if block != last:
             last, highest = block, impact
             counts = have[block] & must == must
             if counts:
                 bound[block] += weight * np.float32(impact)
                 have[block] |= bit
-                entry[block] = n
-                found[count] = block
-                count += 1
+                desk.entry[leaf, block] = n
         elif impact > highest and counts:
             bound[block] += weight * np.float32(impact - highest)
             highest = impact
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _meet_sparse(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
+    """Keep the blocks that have all of `must` and this sparse term in some document; list and count them."""
+    bound, have, common, found = desk.bound, desk.have, desk.common, desk.order[0]
+    weight, bit = plan.weight[leaf], _ONE << np.uint64(leaf)
+    n, number, count = np.int64(0), plan.place[leaf, 0], 0
+    while n < number:
+        block, first, highest, documents = desk.sparse[leaf, n] >> 30, n, np.int64(0), np.uint64(0)
+        while n < number and desk.sparse[leaf, n] >> 30 == block:
+            documents |= _ONE << np.uint64((desk.sparse[leaf, n] >> 24) & (BLOCK - 1))
+            highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
+            n += 1
+        documents &= common[block] if must else lists.live[block]
+        if documents and have[block] & must == must:
+            common[block] = documents
+            bound[block] += weight * np.float32(highest)
+            have[block] |= bit
+            desk.entry[leaf, block] = first
+            found[count] = block
+            count += 1
     return count
 
 
@@ -70,9 +95,9 @@ def _set_levels(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pra
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_everywhere(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
-    """Add the bounds of a middling term to all its blocks."""
-    bound, have, entry, level = desk.bound, desk.have, desk.entry[leaf], desk.level[leaf]
+def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Add the bounds of a middling term to its blocks, those that have all of `must`."""
+    bound, have = desk.bound, desk.have
     bit = _ONE << np.uint64(leaf)
     begin = plan.place[leaf, 1] + 2
     heads = lists.stream[begin : begin + plan.place[leaf, 6]]
@@ -84,39 +109,64 @@ def _add_everywhere(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  #
         if step == FAR:
             continue
         block += _ONE
-        bound[block] += level[head >> np.uint8(4)]
+        if must and have[block] & must != must:
+            continue
+        bound[block] += desk.level[leaf, head >> np.uint8(4)]
         have[block] |= bit
-        entry[block] = n
+        desk.entry[leaf, block] = n
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
-    """Add the bounds of a middling term to blocks that have all of `must`; list and count these blocks."""
-    bound, have, entry, level = desk.bound, desk.have, desk.entry[leaf], desk.level[leaf]
-    found, bit = desk.order[0], _ONE << np.uint64(leaf)
-    begin = plan.place[leaf, 1] + 2
-    heads = lists.stream[begin : begin + plan.place[leaf, 6]]
-    block, count = np.int64(-1), 0
-    for n in range(len(heads)):
-        head = np.int64(heads[n])
-        step = head & 15
+def _meet_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
+    """Keep the blocks that have all of `must` and this middling term in some document; list and count them.
+
+    Goes through all its postings, but decides without branches: which blocks are kept cannot be foreseen.
+    """
+    bound, have, stream = desk.bound, desk.have, lists.stream
+    common, found = desk.common, desk.order[0]
+    before = common if must else lists.live
+    bit = _ONE << np.uint64(leaf)
+    number = plan.place[leaf, 6]
+    heads = np.uint64(plan.place[leaf, 1] + 2)
+    lengths = heads + np.uint64(number)
+    at = lengths + np.uint64((number + 3) // 4)
+    block, count = np.uint64(np.int64(-1)), np.uint64(0)
+    for i in range(number):
+        n = np.uint64(i)
+        head = stream[heads + n]
+        step = np.uint64(head & np.uint8(15))
         block += step
         if step == FAR:
+            at += _ONE
             continue
-        block += 1
-        here = have[block] & must == must
-        bound[block] += level[head >> 4] if here else np.float32(0)
+        block += _ONE
+        code = (np.uint64(stream[lengths + (n >> np.uint64(2))]) >> ((n & np.uint64(3)) << _ONE)) & np.uint64(3)
+        if code == LONG:
+            stop = at + _ONE + np.uint64(stream[at])
+            documents = set_at(stream, np.int64(at) + 1, np.int64(stop))
+        else:
+            stop = at + code + _ONE
+            first = np.uint64(stream[at])
+            plain = np.uint64(first < FAT << 6)
+            documents = _ONE << (first & _OFFSET)
+            documents |= (plain & np.uint64(code > np.uint64(0))) << (np.uint64(stream[at + _ONE]) & _OFFSET)
+            documents |= (plain & np.uint64(code > _ONE)) << (np.uint64(stream[at + np.uint64(2)]) & _OFFSET)
+        at = stop
+        documents &= before[block]
+        here = documents != 0 and have[block] & must == must
+        common[block] = documents
+        bound[block] += desk.level[leaf, head >> np.uint8(4)] if here else np.float32(0)
         have[block] |= bit if here else np.uint64(0)
-        entry[block] = n
+        desk.entry[leaf, block] = i
         found[count] = block
-        count += here
-    return count
+        count += np.uint64(here)
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int:  # pragma: no cover - compiled
-    """Do for the few blocks listed what `_add_middling` does for all, passing over groups that have none of them."""
-    entry, level, found = desk.entry[leaf], desk.level[leaf], desk.order[0]
+    """Do for the few blocks listed what `_meet_middling` does for all, passing over groups that have none of them."""
+    found = desk.order[0]
     bit = _ONE << np.uint64(leaf)
     begin, first, number = plan.place[leaf, 1] + 2, plan.place[leaf, 5], plan.place[leaf, 6]
     groups = count_groups(number)
@@ -132,115 +182,106 @@ def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int: 
             head = np.int64(lists.stream[begin + n])
             here += (head & 15) + (head & 15 != FAR)
             n += 1
-        if here == block and head & 15 != FAR:
-            desk.bound[block] += level[head >> 4]
+        if here != block or head & 15 == FAR:
+            continue
+        at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1, block)
+        documents = set_at(lists.stream, at, stop) & desk.common[block]
+        if documents:
+            desk.common[block] = documents
+            desk.bound[block] += desk.level[leaf, head >> 4]
             desk.have[block] |= bit
-            entry[block] = n - 1
+            desk.entry[leaf, block] = n - 1
             found[count] = block
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_dense(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
-    """Add the bounds of a dense term to blocks that have all of `must`; list and count these blocks."""
-    bound, have, found = desk.bound, desk.have, desk.order[0]
-    weight, bit, count = plan.weight[leaf], _ONE << np.uint64(leaf), 0
-    highest = lists.dense_max[plan.place[leaf, 5]]
-    for block in range(len(highest)):
-        if highest[block] and have[block] & must == must:
-            bound[block] += weight * np.float32(highest[block])
-            have[block] |= bit
-            found[count] = block
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _add_dense_everywhere(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+def _add_dense(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
     """Add the bounds of a dense term to all its blocks, without a branch."""
     bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
-    highest = lists.dense_max[plan.place[leaf, 5]]
-    for block in range(len(highest)):
-        bound[block] += weight * np.float32(highest[block])
-        have[block] |= bit if highest[block] else np.uint64(0)
+    row = plan.place[leaf, 5]
+    for block in range(len(lists.live)):
+        highest = lists.dense_max[row, block]
+        bound[block] += weight * np.float32(highest)
+        have[block] |= bit if highest else np.uint64(0)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_dense_listed(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int:  # pragma: no cover - compiled
-    """Do for the blocks listed what `_add_dense` does for all."""
-    found, weight, bit, count = desk.order[0], plan.weight[leaf], _ONE << np.uint64(leaf), 0
-    highest = lists.dense_max[plan.place[leaf, 5]]
-    for i in range(listed):
-        block = found[i]
-        if highest[block]:
-            desk.bound[block] += weight * np.float32(highest[block])
-            desk.have[block] |= bit
-            found[count] = block
-            count += 1
-    return count
+def _meet_dense(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any, listed: int
+) -> int:  # pragma: no cover - compiled
+    """Keep, of the blocks listed (of all, if nothing was looked at yet), those that have this dense term; count them."""
+    common, found = desk.common, desk.order[0]
+    weight, bit, count, row = plan.weight[leaf], _ONE << np.uint64(leaf), np.uint64(0), plan.place[leaf, 5]
+    for i in range(listed if must else len(lists.live)):
+        block = np.uint64(found[i]) if must else np.uint64(i)
+        documents = lists.dense_set[row, block] & (common[block] if must else lists.live[block])
+        common[block] = documents
+        desk.bound[block] += weight * np.float32(lists.dense_max[row, block])
+        desk.have[block] |= bit
+        found[count] = block
+        count += np.uint64(documents != 0)
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
-    """List the blocks that have all required leaves, with the bounds of all leaves; count them."""
-    must, listed = np.uint64(0), 0
-    for leaf in plan.order:
+    """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
+    must, listed = np.uint64(0), np.int64(0)
+    for i in range(len(plan.order)):
+        leaf = plan.order[i]
         kind = plan.place[leaf, 4]
-        if kind != IS_SPARSE and kind != IS_DENSE:
-            _set_levels(lists, plan, desk, leaf)
         bit = _ONE << np.uint64(leaf)
+        if kind == IS_SPARSE:
+            _unpack(lists, plan, desk, leaf)
+        elif kind != IS_DENSE:
+            _set_levels(lists, plan, desk, leaf)
         if not plan.required & bit:
-            kept = desk.order[1, :listed]
-            kept[:] = desk.order[0, :listed]
-            _add_one(lists, plan, desk, leaf, must, listed)
-            desk.order[0, :listed] = kept
+            if kind == IS_SPARSE:
+                _add_sparse(plan, desk, leaf, must)
+            elif kind == IS_DENSE:
+                _add_dense(lists, plan, desk, leaf)
+            else:
+                _add_middling(lists, plan, desk, leaf, must)
             continue
-        listed = _add_one(lists, plan, desk, leaf, must, listed)
+        if kind == IS_SPARSE:
+            listed = _meet_sparse(lists, plan, desk, leaf, must)
+        elif kind == IS_DENSE:
+            listed = _meet_dense(lists, plan, desk, leaf, must, listed)
+        elif must and listed * _LEAP < plan.place[leaf, 6]:
+            listed = _leap(lists, plan, desk, leaf, listed)
+        else:
+            listed = _meet_middling(lists, plan, desk, leaf, must)
         must |= bit
         if listed == 0:
-            return 0
+            return listed
     return listed
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _add_one(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any, listed: int
-) -> int:  # pragma: no cover - compiled
-    """Add the bounds of one leaf to blocks that have all of `must`, of which `listed` are listed; list and count them."""
-    kind = plan.place[leaf, 4]
-    if kind == IS_SPARSE:
-        return _add_sparse(lists, plan, desk, leaf, must)
-    if kind == IS_DENSE:
-        if must:
-            return _add_dense_listed(lists, plan, desk, leaf, listed)
-        return _add_dense(lists, plan, desk, leaf, must)
-    if must and listed * _LEAP < plan.place[leaf, 6]:
-        return _leap(lists, plan, desk, leaf, listed)
-    return _add_middling(lists, plan, desk, leaf, must)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
     have, found = desk.have, desk.order[0]
-    for leaf in plan.order:
+    for i in range(len(plan.order)):
+        leaf = plan.order[i]
         kind = plan.place[leaf, 4]
         if kind == IS_SPARSE:
-            _add_sparse(lists, plan, desk, leaf, np.uint64(0))
+            _unpack(lists, plan, desk, leaf)
+            _add_sparse(plan, desk, leaf, np.uint64(0))
         elif kind == IS_DENSE:
-            _add_dense_everywhere(lists, plan, desk, leaf)
+            _add_dense(lists, plan, desk, leaf)
         else:
             _set_levels(lists, plan, desk, leaf)
-            _add_everywhere(lists, plan, desk, leaf)
+            _add_middling(lists, plan, desk, leaf, np.uint64(0))
     everything = False
     for step in range(len(plan.program)):
         everything |= plan.program[step, 0] in (ALL, GIVEN)
-    count = 0
+    count = np.uint64(0)
     for block in range(len(lists.live)):
         found[count] = block
-        count += 1 if everything or have[block] else 0
-    return count
+        count += np.uint64(everything or have[block] != 0)
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -77,6 +77,8 @@ class Postings(NamedTuple):
     """Before every GROUP block bytes of a middling term: the block (from 1), bytes of postings, bytes of positions."""
     dense_max: npt.NDArray[np.uint8]
     """By row and block: the highest impact, 0 where the term is not."""
+    dense_begin: npt.NDArray[np.int64]
+    """By row: where the term's postings begin."""
     dense_start: npt.NDArray[np.uint32]
     """By row and block: where the block's postings begin, from the term's; one more than there are blocks."""
     dense_position: npt.NDArray[np.uint32]
@@ -270,6 +272,7 @@ def build_postings(
         at_position += gathered.position[count]
         out.row[term], out.heads[term] = 0, 0
         if kind == IS_DENSE:
+            out.dense_begin[row] = at
             at = put_dense(
                 gathered, count, out.stream, at, out.dense_max[row], out.dense_start[row], out.dense_position[row]
             )
@@ -304,6 +307,7 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
         np.empty(6 * len(tokens.documents) + (2 * FIELDS + 6) * postings + 8, np.uint8),
         np.empty((groups, 3), np.uint32),
         np.zeros((dense, blocks), np.uint8),
+        np.zeros(dense, np.int64),
         np.zeros((dense, blocks + 1), np.uint32),
         np.zeros((dense, blocks + 1), np.uint32),
         np.zeros(blocks * FAT * BLOCK, np.uint8),

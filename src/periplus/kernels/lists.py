@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.bare import flat, table
 from periplus.kernels.bits import load_word, lowest, size
 from periplus.kernels.invert import FIELD_SHIFT, FIELDS, SHORT
 from periplus.kernels.lexicon import get_number
@@ -19,13 +20,16 @@ __all__ = [
     "entry_place",
     "entry_positions",
     "find_head",
+    "get_lists",
     "get_place",
     "look_up",
+    "make_dense_sets",
     "make_tiny_lists",
     "read_all",
     "read_documents",
     "read_positions",
     "seek_posting",
+    "set_at",
     "skip_positions",
 ]
 
@@ -53,6 +57,26 @@ class Lists(NamedTuple):
     """The highest static rank in each block; empty where all are 0."""
     live: npt.NDArray[np.uint64]
     """The set of documents in each block that are not deleted."""
+    dense_set: npt.NDArray[np.uint64]
+    """By row and block, the documents that have a dense term; made by `make_dense_sets` when a segment is opened."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_lists(addresses: Any) -> Lists:  # pragma: no cover - compiled
+    """Give the lists that a handle holds."""
+    return Lists(
+        flat(addresses, 0, np.uint8),
+        flat(addresses, 1, np.uint8),
+        table(addresses, 2, np.uint32),
+        table(addresses, 3, np.uint8),
+        table(addresses, 4, np.uint32),
+        table(addresses, 5, np.uint32),
+        flat(addresses, 6, np.uint8),
+        flat(addresses, 7, np.float32),
+        flat(addresses, 8, np.float32),
+        flat(addresses, 9, np.uint64),
+        table(addresses, 10, np.uint64),
+    )
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -147,6 +171,17 @@ def entry_place(lists: Lists, place: Any, head: int, block: int) -> tuple[int, i
     if code < LONG:
         return at, at + code + 1
     return at + 1, at + 1 + np.int64(lists.stream[at])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def set_at(stream: Any, at: int, stop: int) -> Any:  # pragma: no cover - compiled
+    """Give the documents of the postings from `at` to `stop`."""
+    found = np.uint64(0)
+    while at < stop:
+        byte = np.int64(stream[at])
+        found |= np.uint64(1) << np.uint64(byte & (BLOCK - 1))
+        at += 1 if byte < FAT << 6 else 3
+    return found
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -353,6 +388,18 @@ def read_documents(lists: Lists, place: Place) -> npt.NDArray[np.int32]:  # prag
     return documents
 
 
+@njit(cache=True, nogil=True)
+def make_dense_sets(stream: Any, start: Any, begins: npt.NDArray[np.int64]) -> Any:  # pragma: no cover - compiled
+    """Give the documents of each dense term in each block; `begins` says where the postings of each row begin."""
+    rows, blocks = start.shape[0], start.shape[1] - 1
+    sets = np.zeros((rows, blocks), np.uint64)
+    for row in range(rows):
+        for block in range(blocks):
+            at, stop = begins[row] + np.int64(start[row, block]), begins[row] + np.int64(start[row, block + 1])
+            sets[row, block] = set_at(stream, at, stop)
+    return sets
+
+
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     array.flags.writeable = False
     return array
@@ -371,6 +418,7 @@ def make_tiny_lists() -> Lists:
         _read_only(np.zeros(1, np.float32)),
         _read_only(np.zeros(1, np.float32)),
         np.ones(1, np.uint64),
+        np.zeros((1, 1), np.uint64),
     )
 
 
@@ -382,4 +430,5 @@ def warm() -> None:
     lists = make_tiny_lists()
     look_up(lists, TINY_PLACE, np.zeros(1, np.int32))
     read_documents(lists, TINY_PLACE)
+    make_dense_sets(lists.stream, lists.dense_start, np.zeros(1, np.int64))
     read_positions(lists.positions, 0, 0, BODY, np.zeros(1, np.int64))

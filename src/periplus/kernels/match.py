@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.bare import bare
+from periplus.kernels.bare import Handle, hold
 from periplus.kernels.bits import lowest, size
 from periplus.kernels.bounds import SLACK, find_blocks
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.lists import BODY, Lists, entry_place, make_tiny_lists
+from periplus.kernels.lists import BODY, Lists, entry_place, get_lists, make_tiny_lists
 from periplus.kernels.pack import BLOCK, FAT, IS_DENSE, IS_SPARSE
 from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
@@ -33,6 +33,8 @@ from periplus.kernels.plan import (
     WITHOUT,
     Desk,
     Plan,
+    get_desk,
+    get_plan,
     make_desk,
     place_of_leaf,
 )
@@ -162,7 +164,7 @@ def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) 
     entry = np.int64(desk.entry[leaf, block])
     if plan.place[leaf, 4] == IS_SPARSE:
         at = stop = entry
-        while stop < plan.place[leaf, 0] and desk.sparse[0, leaf, stop] >> 30 == block:
+        while stop < plan.place[leaf, 0] and desk.sparse[leaf, stop] >> 30 == block:
             stop += 1
     else:
         at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry, block)
@@ -170,34 +172,21 @@ def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _set_of(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> Any:  # pragma: no cover - compiled
-    """Give the documents that a leaf has in the open block, without scores."""
-    at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
-    if plan.place[leaf, 4] == IS_SPARSE:
-        for n in range(at, stop):
-            found |= _ONE << np.uint64((desk.sparse[0, leaf, n] >> 24) & (BLOCK - 1))
-        return found
-    stream = lists.stream
-    while at < stop:
-        byte = np.int64(stream[at])
-        found |= _ONE << np.uint64(byte & (BLOCK - 1))
-        at += 1 if byte < FAT << 6 else 3
-    return found
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _score(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
-    """Add a leaf's scores in the open block; give its documents there, in the fields that count."""
+def _score(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
+) -> tuple[Any, Any]:  # pragma: no cover - compiled
+    """Add a leaf's scores in the open block; give its documents there, in the fields that count, and the highest score."""
     at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
     scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
     if plan.place[leaf, 4] == IS_SPARSE:
         for n in range(at, stop):
-            posting = desk.sparse[0, leaf, n]
+            posting = desk.sparse[leaf, n]
             if fields & (posting >> 16) & 255:
                 offset = (posting >> 24) & (BLOCK - 1)
                 found |= _ONE << np.uint64(offset)
                 scores[offset] += weight * np.float32((posting >> 8) & 255)
-        return found
+                highest = max(highest, scores[offset])
+        return found, highest
     stream, plain_impact, base = lists.stream, lists.plain_impact, block * FAT * BLOCK
     while at < stop:
         byte = np.int64(stream[at])
@@ -211,7 +200,8 @@ def _score(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any: 
             offset = byte & (BLOCK - 1)
             found |= _ONE << np.uint64(offset)
             scores[offset] += weight * np.float32(impact)
-    return found
+            highest = max(highest, scores[offset])
+    return found, highest
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -223,7 +213,7 @@ def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> An
     if kind == IS_SPARSE:
         highest = np.int64(0)
         for n in range(desk.spots[leaf, 0], desk.spots[leaf, 1]):
-            highest = max(highest, (desk.sparse[0, leaf, n] >> 8) & 255)
+            highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
         return plan.weight[leaf] * np.float32(highest)
     return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
 
@@ -232,39 +222,27 @@ def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> An
 def _open(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
     """Read a block's postings: the set of documents of each leaf, and the scores. Give the documents that can match.
 
-    Stops, giving none, as soon as no score can reach `least` or no document has all required leaves.
+    Stops, giving none, as soon as no score can reach `least`.
     """
     scores, sets, have, order = desk.scores, desk.sets, desk.have[block], plan.order
-    possible, some = lists.live[block], np.uint64(0)
-    if plan.required:
-        for i in range(len(order)):
-            leaf = order[i]
-            if plan.required & (_ONE << np.uint64(leaf)):
-                _find_postings(lists, plan, desk, leaf, block)
-                possible &= _set_of(lists, plan, desk, leaf)
-                if not possible:
-                    return possible
+    possible, some = desk.common[block] if plan.required else lists.live[block], np.uint64(0)
     for offset in range(BLOCK):
         scores[offset] = 0
-    left = desk.bound[block]
+    left, highest = desk.bound[block], np.float32(0)
     for i in range(len(order)):
         leaf = order[i]
         bit = _ONE << np.uint64(leaf)
         if not have & bit:
             sets[0, leaf] = 0
             continue
-        if not plan.required & bit:
-            _find_postings(lists, plan, desk, leaf, block)
-        found = _score(lists, plan, desk, leaf, block)
+        _find_postings(lists, plan, desk, leaf, block)
+        found, highest = _score(lists, plan, desk, leaf, block, highest)
         sets[0, leaf] = found
         some |= found
         if plan.required & bit:
             possible &= found
         elif plan.shape == SOME and least > 0:
             left -= _bound_of(lists, plan, desk, leaf, block)
-            highest = np.float32(0)
-            for offset in range(BLOCK):
-                highest = max(highest, scores[offset])
             if (highest + left) * SLACK < least:
                 return np.uint64(0)
     return possible & some if plan.shape == SOME else possible
@@ -320,33 +298,39 @@ def _first_cut(desk: Desk, count: int) -> Any:  # pragma: no cover - compiled
     """Give a bound that about _FIRST of the blocks found reach, judged by a sample of them."""
     bound, found = desk.bound, desk.order[0]
     highest = np.float32(0)
-    for i in range(count):
-        highest = max(highest, bound[found[i]])
-    if count <= _FIRST or highest <= 0:
-        return highest, np.float32(0)
+    if count <= _FIRST:
+        return highest
+    for i in range(0, count, _SAMPLE):
+        highest = max(highest, bound[np.uint64(found[i])])
+    if highest <= 0:
+        return highest
     buckets = np.zeros(_BUCKETS, np.int32)
     scale = np.float32(_BUCKETS - 1) / highest
     for i in range(0, count, _SAMPLE):
-        buckets[int(bound[found[i]] * scale)] += 1
+        buckets[int(bound[np.uint64(found[i])] * scale)] += 1
     seen, bucket = 0, _BUCKETS
     while seen * _SAMPLE < _FIRST and bucket > 0:
         bucket -= 1
         seen += buckets[bucket]
-    return highest, bucket / scale
+    return np.float32(bucket / scale)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _highest_first(desk: Desk, chosen: Any, out: Any, highest: Any, cut: Any) -> None:  # pragma: no cover - compiled
-    """Put blocks in the order of their bounds, by buckets between `cut` and `highest`."""
-    starts = np.zeros(_BUCKETS + 1, np.int32)
-    scale = np.float32(_BUCKETS - 1) / (highest - cut) if highest > cut else np.float32(0)
+def _highest_first(desk: Desk, chosen: Any) -> None:  # pragma: no cover - compiled
+    """Put blocks in the order of their bounds, by buckets."""
+    highest, least = np.float32(0), np.float32(np.inf)
     for block in chosen:
+        highest, least = max(highest, desk.bound[block]), min(least, desk.bound[block])
+    starts = np.zeros(_BUCKETS + 1, np.int32)
+    scale = np.float32(_BUCKETS - 1) / (highest - least) if highest > least else np.float32(0)
+    unordered = chosen.copy()
+    for block in unordered:
         starts[int((highest - desk.bound[block]) * scale) + 1] += 1
     for bucket in range(_BUCKETS):
         starts[bucket + 1] += starts[bucket]
-    for block in chosen:
+    for block in unordered:
         bucket = int((highest - desk.bound[block]) * scale)
-        out[starts[bucket]] = block
+        chosen[starts[bucket]] = block
         starts[bucket] += 1
 
 
@@ -354,30 +338,31 @@ def _highest_first(desk: Desk, chosen: Any, out: Any, highest: Any, cut: Any) ->
 def _choose(desk: Desk, count: int, phase: int, full: bool, least: Any) -> int:  # pragma: no cover - compiled
     """Put the blocks of a phase into `desk.order[1]`: those with the highest bounds, others that can matter, the rest."""
     bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
-    highest, cut = np.float32(0), np.float32(0)
+    cut = np.float32(0)
     if phase == 0:
-        highest, cut = _first_cut(desk, count)
+        cut = _first_cut(desk, count)
     elif phase == 1:
         cut = least / SLACK if full else np.float32(0)
-    number = 0
+    number = np.uint64(0)
     for i in range(count):
-        chosen[number] = found[i]
-        number += bound[found[i]] >= cut
+        block = np.uint64(found[i])
+        chosen[number] = block
+        number += np.uint64(bound[block] >= cut)
     if phase == 0 and number > 1:
-        _highest_first(desk, chosen[:number].copy(), chosen, highest, cut)
-    return number
+        _highest_first(desk, chosen[: np.int64(number)])
+    return np.int64(number)
 
 
 @njit(cache=True, nogil=True)
 def match_best(
-    lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int
+    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int
 ) -> tuple[int, float, bool]:  # pragma: no cover - compiled
     """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact.
 
     Of the blocks never opened for scoring, up to `count_blocks` are counted exactly. With 0 nothing is counted that
     need not be looked at for the best: the total is then a lower bound.
     """
-    lists, plan, desk = bare(lists), bare(plan), bare(desk)
+    lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
     count = find_blocks(lists, plan, desk)
     bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
     choosy = count_blocks == 0
@@ -406,10 +391,11 @@ def match_best(
     return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1
 
 
-def match(lists: Lists, plan: Plan, desk: Desk, k: int, count_blocks: int) -> Found:
+def match(lists: Handle[Lists], plan: Handle[Plan], desk: Handle[Desk], k: int, count_blocks: int) -> Found:
     """Give the `k` best documents; see `match_best`."""
-    kept, total, exact = match_best(lists, plan, desk, k, count_blocks)
-    return Found(desk.best[:kept].copy(), desk.scores[BLOCK : BLOCK + kept].copy(), total, exact)
+    kept, total, exact = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks)
+    best = desk.held
+    return Found(best.best[:kept].copy(), best.scores[BLOCK : BLOCK + kept].copy(), total, exact)
 
 
 def warm() -> None:
@@ -429,4 +415,4 @@ def warm() -> None:
         0.5,
         0.5,
     )
-    match(make_tiny_lists(), plan, make_desk(1, 1, 3, True, 10), 10, 10)
+    match(hold(make_tiny_lists()), hold(plan), hold(make_desk(1, 1, 3, True, 10)), 10, 10)

@@ -24,10 +24,10 @@ def _read(
     place = place_of_leaf(plan, leaf)
     if place[4] == IS_SPARSE:
         n = np.int64(desk.entry[leaf, block])
-        while desk.sparse[0, leaf, n] >> 24 < block * BLOCK + offset:
+        while desk.sparse[leaf, n] >> 24 < block * BLOCK + offset:
             n += 1
-        posting = desk.sparse[0, leaf, n]
-        return read_positions(lists.positions, desk.sparse[1, leaf, n], posting & 3, (posting >> 16) & 255, out)
+        posting = desk.sparse[leaf, n]
+        return read_positions(lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out)
     at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
     if position < 0:
         at, position = desk.spots[leaf, 0], entry_positions(lists, place, np.int64(desk.entry[leaf, block]), block)

@@ -1,11 +1,12 @@
 """What a query looks like to the match kernel, and the arrays it works on."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from periplus.kernels.bare import flat, number, table
 from periplus.kernels.pack import BLOCK, LEVEL_COUNT, MIDDLING
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "WITHOUT",
     "Desk",
     "Plan",
+    "get_desk",
+    "get_plan",
     "make_desk",
     "place_of_leaf",
 ]
@@ -37,7 +40,7 @@ MOST_POSITIONS = 1 << 16
 
 
 class Plan(NamedTuple):
-    """A query, ready to run on one segment. A leaf is one term. Few arrays: each costs a call a fifth of a microsecond."""
+    """A query, ready to run on one segment. A leaf is one term."""
 
     place: npt.NDArray[np.int64]
     """By leaf: frequency, begin and end of postings, positions, kind, row, heads; as `lexicon.find_term` gives it."""
@@ -73,6 +76,8 @@ class Desk(NamedTuple):
     """By block: what no score in it can exceed."""
     have: npt.NDArray[np.uint64]
     """By block: which leaves it has."""
+    common: npt.NDArray[np.uint64]
+    """By block, where leaves are required: the documents that have all of those looked at so far."""
     entry: npt.NDArray[np.int32]
     """By leaf and block: the block byte of a middling term, the first posting of a sparse one; where `have` says so."""
     order: npt.NDArray[np.int32]
@@ -80,7 +85,8 @@ class Desk(NamedTuple):
     level: npt.NDArray[np.float32]
     """By leaf and level of a middling term: the most that it adds."""
     sparse: npt.NDArray[np.int64]
-    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, positions."""
+    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, as many rows of
+    where their positions begin."""
     sets: npt.NDArray[np.uint64]
     """First row, by leaf: its documents in the open block. Second row: the program's stack."""
     scores: npt.NDArray[np.float32]
@@ -99,15 +105,55 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
     return Desk(
         np.zeros(blocks, np.float32),
         np.zeros(blocks, np.uint64),
+        np.zeros(blocks, np.uint64),
         np.zeros((leaves, blocks), np.int32),
         np.zeros((2, blocks), np.int32),
         np.zeros((leaves, LEVEL_COUNT), np.float32),
-        np.zeros((2 if phrases else 1, leaves, MIDDLING), np.int64),
+        np.zeros((2 * leaves if phrases else leaves, MIDDLING), np.int64),
         np.zeros((2, max(leaves, steps + 1)), np.uint64),
         np.zeros(BLOCK + best, np.float32),
         np.zeros((leaves, 4), np.int64),
         np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
         np.zeros(best, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
+    """Give the plan that a handle holds."""
+    return Plan(
+        table(addresses, 0, np.int64),
+        flat(addresses, 1, np.float32),
+        table(addresses, 2, np.int32),
+        table(addresses, 3, np.int32),
+        table(addresses, 4, np.int32),
+        table(addresses, 5, np.int32),
+        flat(addresses, 6, np.int32),
+        table(addresses, 7, np.uint64),
+        number(addresses, 8, np.int64),
+        number(addresses, 9, np.int64),
+        number(addresses, 10, np.uint64),
+        number(addresses, 11, np.float64),
+        number(addresses, 12, np.float64),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
+    """Give the desk that a handle holds."""
+    return Desk(
+        flat(addresses, 0, np.float32),
+        flat(addresses, 1, np.uint64),
+        flat(addresses, 2, np.uint64),
+        table(addresses, 3, np.int32),
+        table(addresses, 4, np.int32),
+        table(addresses, 5, np.float32),
+        table(addresses, 6, np.int64),
+        table(addresses, 7, np.uint64),
+        flat(addresses, 8, np.float32),
+        table(addresses, 9, np.int64),
+        table(addresses, 10, np.int64),
+        flat(addresses, 11, np.int32),
     )
 
 

@@ -120,6 +120,7 @@ class _Compiler:
         self.words: list[QueryWord] = []
         self.bag: list[str] = []
         self.leaves: list[Leaf] = []
+        self.numbers: dict[tuple[bytes, bool, int, int], int] = {}
         self.program: list[tuple[int, int]] = []
         self.phrases: list[PhrasePlan] = []
         self.filters: list[Filter] = []
@@ -212,8 +213,15 @@ class _Compiler:
             self._score(node.word, 1)
 
     def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1, fields: int = EVERYWHERE) -> int:
-        """Add a leaf; give its number."""
-        self.leaves.append(Leaf(term, self.idf(term) * times if scored else 0.0, group, fields))
+        """Add a leaf, or to the weight of one that is there already; give its number."""
+        weight = self.idf(term) * times if scored else 0.0
+        key = (term, scored, group, fields)
+        if key in self.numbers:
+            number = self.numbers[key]
+            self.leaves[number] = self.leaves[number]._replace(weight=self.leaves[number].weight + weight)
+            return number
+        self.numbers[key] = len(self.leaves)
+        self.leaves.append(Leaf(term, weight, group, fields))
         return len(self.leaves) - 1
 
     def _score(self, word: str, times: int) -> None:

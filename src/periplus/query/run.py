@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from periplus.index import Index, Segment, Term
-from periplus.kernels import invert, lexicon, match
+from periplus.kernels import bare, invert, lexicon, match
 from periplus.query.filters import given_sets
 from periplus.query.prepare import PhrasePlan, Prepared
 from periplus.records import Candidates
@@ -27,7 +27,7 @@ def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) 
             break
         plan = make_plan(segment, prepared)
         desk = _DESKS.get(len(segment.live), plan, max(1, k))
-        found.append(match.match(segment.lists, plan, desk, max(1, k), _COUNT_BLOCKS))
+        found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS))
     return _merge(found, k, partial=len(found) < len(index.segments))
 
 
@@ -45,12 +45,12 @@ def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
+def make_plan(segment: Segment, prepared: Prepared) -> bare.Handle[match.Plan]:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
     phrases, words = _lay_phrases(prepared.phrases, places)
-    return match.Plan(
+    plan = match.Plan(
         place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 7),
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
         leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
@@ -63,10 +63,11 @@ def make_plan(segment: Segment, prepared: Prepared) -> match.Plan:
         given=given_sets(segment, prepared.filters),
         shape=_shape(prepared),
         groups=prepared.groups,
-        required=np.uint64(required),
+        required=required,
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
     )
+    return bare.hold(plan)
 
 
 def _lay_phrases(
@@ -121,16 +122,17 @@ class Desks(threading.local):
 
     def __init__(self) -> None:
         self._room = (1, 1, 1, False, 1)
-        self._desk = match.make_desk(*self._room)
+        self._desk = bare.hold(match.make_desk(*self._room))
 
-    def get(self, blocks: int, plan: match.Plan, best: int) -> match.Desk:
+    def get(self, blocks: int, handle: bare.Handle[match.Plan], best: int) -> bare.Handle[match.Desk]:
         """Give a desk that is large enough."""
+        plan = handle.held
         need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
         if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
             *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
             blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
             self._room = (blocks, leaves, steps, bool(phrases), best)
-            self._desk = match.make_desk(*self._room)
+            self._desk = bare.hold(match.make_desk(*self._room))
         return self._desk
 
 
