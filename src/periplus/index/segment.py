@@ -36,6 +36,7 @@ class Term(NamedTuple):
     """How its postings are written: see `kernels.pack`."""
     row: int
     heads: int
+    wide: int
 
 
 class Segment:
@@ -64,21 +65,21 @@ class Segment:
         self.alive = alive[: self.documents].view(np.bool_)
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in lists.Lists._fields[:7]}
+        columns = {name: postings[name] for name in lists.Lists._fields[:4]}
         static, highest = self._columns["static"], self._columns["block_static"]
         self.lists = lists.Lists(
-            **columns, static=static, block_static=highest, live=self.live, dense_set=self._dense_sets
+            **columns, static=static, block_static=highest, live=self.live, wide_set=self._wide_sets
         )
         self.handle = bare.hold(self.lists)
 
     @functools.cached_property
-    def _dense_sets(self) -> npt.NDArray[np.uint64]:
-        """The documents of each dense term, by row and block."""
+    def _wide_sets(self) -> npt.NDArray[np.uint64]:
+        """The documents of each wide term, by block."""
         postings = self.files["postings"]
-        sets: npt.NDArray[np.uint64] = lists.make_dense_sets(
-            postings["stream"], postings["dense_start"], postings["dense_begin"]
-        )
+        blocks = -(-self.documents // invert.BLOCK)
+        sets: npt.NDArray[np.uint64] = lists.make_wide_sets(postings["stream"], postings["wide"], blocks)
         return sets
+
     def find(self, term: bytes) -> Term | None:
         """Look a term up in the lexicon."""
         if not term:

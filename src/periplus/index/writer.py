@@ -11,7 +11,7 @@ from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
 from periplus.index.fields import Document, Field, weights
 from periplus.index.titles import title_keys
-from periplus.kernels import invert, lexicon, lists
+from periplus.kernels import invert, lexicon, lists, pack
 from periplus.settings import IndexSettings
 from periplus.store import compress
 from periplus.text import WordTable, language_number
@@ -79,7 +79,7 @@ def _write_postings(
 
 def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
     """Write the packed postings, cut to what was used."""
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in (*lists.Lists._fields[:7], "dense_begin")}
+    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in (*lists.Lists._fields[:4], "wide")}
     for name, size in zip(("stream", "positions", "groups"), used, strict=True):
         arrays[name] = arrays[name][:size]
     write_arrays(folder / "postings.arrays", "postings", arrays)
@@ -97,11 +97,18 @@ def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Posting
         postings.kind,
         postings.row,
         postings.heads,
+        _number_wide(postings.kind),
     )
     packed = lexicon.room(unpacked)
     size = lexicon.pack_terms(unpacked, packed)
     arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(terms)], np.int64)}
     write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
+
+
+def _number_wide(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+    """Number the wide terms; others get -1."""
+    wide = kinds == pack.IS_WIDE
+    return np.where(wide, np.cumsum(wide) - 1, -1).astype(np.int32)
 
 
 def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:

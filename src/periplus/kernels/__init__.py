@@ -33,6 +33,7 @@ __all__ = [
     "lists",
     "match",
     "merge",
+    "pack",
     "pagerank",
     "ready",
     "simhash",

@@ -6,8 +6,19 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.lexicon import get_number
-from periplus.kernels.lists import BODY, Lists, entry_place, set_at, skip_positions
-from periplus.kernels.pack import BLOCK, FAR, FAT, GROUP, IS_DENSE, IS_SPARSE, LEVEL_COUNT, LONG, count_groups
+from periplus.kernels.lists import Lists, entry_place, get_fat, set_at, skip_positions
+from periplus.kernels.pack import (
+    BLOCK,
+    BODY,
+    FAR,
+    FAT,
+    IS_SPARSE,
+    IS_WIDE,
+    LEVEL_COUNT,
+    LONG,
+    count_groups,
+    shift_of,
+)
 from periplus.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
 
 __all__ = ["SLACK", "find_blocks"]
@@ -32,8 +43,7 @@ def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma:
         document += step >> 2
         code, mask = step & 3, np.int64(BODY)
         if code == FAT:
-            mask, impact = np.int64(stream[at]), np.int64(stream[at + 1])
-            at += 2
+            mask, impact, at = get_fat(stream, at)
         else:
             impact = np.int64(lists.plain_impact[((document >> 6) * FAT + code) * BLOCK + (document & (BLOCK - 1))])
         desk.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
@@ -147,10 +157,13 @@ def _meet_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -
         else:
             stop = at + code + _ONE
             first = np.uint64(stream[at])
+            second, third = np.uint64(stream[at + _ONE]), np.uint64(stream[at + np.uint64(2)])
             plain = np.uint64(first < FAT << 6)
+            two, three = np.uint64(code > np.uint64(0)), np.uint64(code > _ONE)
             documents = _ONE << (first & _OFFSET)
-            documents |= (plain & np.uint64(code > np.uint64(0))) << (np.uint64(stream[at + _ONE]) & _OFFSET)
-            documents |= (plain & np.uint64(code > _ONE)) << (np.uint64(stream[at + np.uint64(2)]) & _OFFSET)
+            documents |= (two & plain) << (second & _OFFSET)
+            # The third byte is a posting unless it is the impact of a fat second one.
+            documents |= (three & ~(plain & np.uint64(second >= FAT << 6)) & _ONE) << (third & _OFFSET)
         at = stop
         documents &= before[block]
         here = documents != 0 and have[block] & must == must
@@ -169,7 +182,8 @@ def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int: 
     found = desk.order[0]
     bit = _ONE << np.uint64(leaf)
     begin, first, number = plan.place[leaf, 1] + 2, plan.place[leaf, 5], plan.place[leaf, 6]
-    groups = count_groups(number)
+    shift = shift_of(plan.place[leaf, 4])
+    groups = count_groups(number, plan.place[leaf, 4])
     group, n, here, count, head = np.int64(0), np.int64(0), np.int64(-1), 0, np.int64(0)
     for i in range(listed):
         block = np.int64(found[i])
@@ -177,14 +191,14 @@ def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int: 
         while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, 0]) <= block:
             jump += 1
         if jump > group and here < block:
-            group, n, here, head = jump, jump * GROUP, np.int64(lists.groups[first + jump, 0]) - 1, np.int64(FAR)
+            group, n, here, head = jump, jump << shift, np.int64(lists.groups[first + jump, 0]) - 1, np.int64(FAR)
         while here < block and n < number:
             head = np.int64(lists.stream[begin + n])
             here += (head & 15) + (head & 15 != FAR)
             n += 1
         if here != block or head & 15 == FAR:
             continue
-        at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1, block)
+        at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
         documents = set_at(lists.stream, at, stop) & desk.common[block]
         if documents:
             desk.common[block] = documents
@@ -197,31 +211,29 @@ def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int: 
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_dense(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
-    """Add the bounds of a dense term to all its blocks, without a branch."""
-    bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
-    row = plan.place[leaf, 5]
-    for block in range(len(lists.live)):
-        highest = lists.dense_max[row, block]
-        bound[block] += weight * np.float32(highest)
-        have[block] |= bit if highest else np.uint64(0)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _meet_dense(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any, listed: int
-) -> int:  # pragma: no cover - compiled
-    """Keep, of the blocks listed (of all, if nothing was looked at yet), those that have this dense term; count them."""
-    common, found = desk.common, desk.order[0]
-    weight, bit, count, row = plan.weight[leaf], _ONE << np.uint64(leaf), np.uint64(0), plan.place[leaf, 5]
-    for i in range(listed if must else len(lists.live)):
-        block = np.uint64(found[i]) if must else np.uint64(i)
-        documents = lists.dense_set[row, block] & (common[block] if must else lists.live[block])
+def _meet_wide(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
+    """Do for a wide term what `_meet_middling` does: its sets are at hand."""
+    bound, have, common, found = desk.bound, desk.have, desk.common, desk.order[0]
+    bit, row = _ONE << np.uint64(leaf), plan.place[leaf, 7]
+    before = common if must else lists.live
+    begin = plan.place[leaf, 1] + 2
+    heads = lists.stream[begin : begin + plan.place[leaf, 6]]
+    block, count = np.uint64(np.int64(-1)), np.uint64(0)
+    for n in range(len(heads)):
+        head = heads[n]
+        step = np.uint64(head & np.uint8(15))
+        block += step
+        if step == FAR:
+            continue
+        block += _ONE
+        documents = lists.wide_set[row, block] & before[block]
+        here = documents != 0 and have[block] & must == must
         common[block] = documents
-        desk.bound[block] += weight * np.float32(lists.dense_max[row, block])
-        desk.have[block] |= bit
+        bound[block] += desk.level[leaf, head >> np.uint8(4)] if here else np.float32(0)
+        have[block] |= bit if here else np.uint64(0)
+        desk.entry[leaf, block] = n
         found[count] = block
-        count += np.uint64(documents != 0)
+        count += np.uint64(here)
     return np.int64(count)
 
 
@@ -235,22 +247,20 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
         bit = _ONE << np.uint64(leaf)
         if kind == IS_SPARSE:
             _unpack(lists, plan, desk, leaf)
-        elif kind != IS_DENSE:
+        else:
             _set_levels(lists, plan, desk, leaf)
         if not plan.required & bit:
             if kind == IS_SPARSE:
                 _add_sparse(plan, desk, leaf, must)
-            elif kind == IS_DENSE:
-                _add_dense(lists, plan, desk, leaf)
             else:
                 _add_middling(lists, plan, desk, leaf, must)
             continue
         if kind == IS_SPARSE:
             listed = _meet_sparse(lists, plan, desk, leaf, must)
-        elif kind == IS_DENSE:
-            listed = _meet_dense(lists, plan, desk, leaf, must, listed)
         elif must and listed * _LEAP < plan.place[leaf, 6]:
             listed = _leap(lists, plan, desk, leaf, listed)
+        elif kind == IS_WIDE:
+            listed = _meet_wide(lists, plan, desk, leaf, must)
         else:
             listed = _meet_middling(lists, plan, desk, leaf, must)
         must |= bit
@@ -269,8 +279,6 @@ def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - c
         if kind == IS_SPARSE:
             _unpack(lists, plan, desk, leaf)
             _add_sparse(plan, desk, leaf, np.uint64(0))
-        elif kind == IS_DENSE:
-            _add_dense(lists, plan, desk, leaf)
         else:
             _set_levels(lists, plan, desk, leaf)
             _add_middling(lists, plan, desk, leaf, np.uint64(0))

@@ -13,15 +13,16 @@ from numba import njit
 from periplus.kernels.lexicon import put_number
 from periplus.kernels.pack import (
     BLOCK,
+    BODY,
     FAT,
-    IS_DENSE,
-    IS_MIDDLING,
+    IS_SPARSE,
+    IS_WIDE,
     LONG,
     Gathered,
     count_groups,
     kind_of,
-    put_dense,
-    put_middling,
+    posting_length,
+    put_blocks,
     put_sparse,
 )
 
@@ -66,23 +67,17 @@ class Postings(NamedTuple):
     position_end: npt.NDArray[np.int64]
     """Where each term's positions end in `positions`."""
     kind: npt.NDArray[np.uint8]
-    """How it is written: sparse, middling or dense."""
+    """How it is written: sparse, middling or wide."""
     row: npt.NDArray[np.int32]
-    """A dense term's row in the dense arrays; a middling one's first in `groups`."""
+    """The first of its rows in `groups`."""
     heads: npt.NDArray[np.int32]
-    """A middling term's block bytes."""
+    """Its block bytes; 0 for a sparse term."""
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
     groups: npt.NDArray[np.uint32]
-    """Before every GROUP block bytes of a middling term: the block (from 1), bytes of postings, bytes of positions."""
-    dense_max: npt.NDArray[np.uint8]
-    """By row and block: the highest impact, 0 where the term is not."""
-    dense_begin: npt.NDArray[np.int64]
-    """By row: where the term's postings begin."""
-    dense_start: npt.NDArray[np.uint32]
-    """By row and block: where the block's postings begin, from the term's; one more than there are blocks."""
-    dense_position: npt.NDArray[np.uint32]
-    """By row and block: where the block's positions begin, from the term's; one more than there are blocks."""
+    """Before every 32 block bytes (16 of a wide term): the block (from 1), bytes of postings, bytes of positions."""
+    wide: npt.NDArray[np.int64]
+    """Of each wide term: where its postings begin, and its block bytes."""
     plain_impact: npt.NDArray[np.uint8]
     """By block, occurrences less one (0 to 2) and offset: the impact of a term that is in the body only."""
 
@@ -116,8 +111,8 @@ def sort_tokens(
 def count_postings(
     tokens: Sorted, documents: int, frequencies: npt.NDArray[np.int32]
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Fill `frequencies`; give how many postings there will be, and at most how many bytes, groups and dense rows."""
-    postings, size, groups, dense = 0, 0, 0, 0
+    """Fill `frequencies`; give how many postings there will be, at most how many bytes and groups, and how many wide terms."""
+    postings, size, groups, wide = 0, 0, 0, 0
     far = documents // BLOCK // 15 + 1
     for term in range(len(tokens.starts) - 1):
         last, frequency = -1, 0
@@ -128,11 +123,11 @@ def count_postings(
         frequencies[term] = frequency
         postings += frequency
         size += 7 * frequency
-        if kind == IS_MIDDLING:
+        if kind != IS_SPARSE:
             size += 2 * far + 8
-            groups += count_groups(frequency + far)
-        dense += kind == IS_DENSE
-    return postings, size, groups, dense
+            groups += count_groups(frequency + far, kind)
+        wide += kind == IS_WIDE
+    return postings, size, groups, wide
 
 
 @njit(cache=True, nogil=True)
@@ -208,7 +203,7 @@ def _gather(
     while at < end:
         document = tokens.documents[at]
         if document // BLOCK != block:
-            if length > LONG and kind == IS_MIDDLING:
+            if length > LONG and kind != IS_SPARSE:
                 at_position = _note_size(positions, block_position, at_position)
             block, length, block_position = document // BLOCK, 0, at_position
         first, mask, weight = at, 0, 0.0
@@ -217,22 +212,21 @@ def _gather(
             at += 1
         out.document[count] = document
         out.position[count] = at_position - begin
-        plain = mask == 1 << (FIELDS - 1) and at - first <= FAT
+        plain = mask == BODY and at - first <= FAT
         at_position = _put_positions(tokens, first, at, plain, positions, at_position)
         if plain:
             code = at - first - 1
             out.impact[count] = plain_impact[(block * FAT + code) * BLOCK + document % BLOCK]
             out.code[count] = code
-            length += 1
         else:
             for i in range(first, at):
                 weight += np.float64(scale[document, tokens.positions[i] >> np.uint32(FIELD_SHIFT)])
             out.impact[count] = _impact(weight, k1)
             out.code[count] = FAT
-            length += 3
         out.mask[count] = mask
+        length += posting_length(out.code[count], mask)
         count += 1
-    if length > LONG and kind == IS_MIDDLING:
+    if length > LONG and kind != IS_SPARSE:
         at_position = _note_size(positions, block_position, at_position)
     out.position[count] = at_position - begin
     return count
@@ -265,25 +259,22 @@ def build_postings(
         np.empty(documents, np.uint8),
         np.empty(documents + 1, np.int64),
     )
-    at, at_position, group, row = 0, 0, 0, 0
+    at, at_position, group, wide = 0, 0, 0, 0
     for term in range(len(tokens.starts) - 1):
         kind = kind_of(out.frequency[term], documents)
         count = _gather(tokens, term, kind, scale, k1, out.plain_impact, gathered, out.positions, at_position)
         at_position += gathered.position[count]
         out.row[term], out.heads[term] = 0, 0
-        if kind == IS_DENSE:
-            out.dense_begin[row] = at
-            at = put_dense(
-                gathered, count, out.stream, at, out.dense_max[row], out.dense_start[row], out.dense_position[row]
-            )
-            out.row[term] = row
-            row += 1
-        elif kind == IS_MIDDLING:
-            at, heads = put_middling(gathered, count, out.stream, at, out.groups, group)
-            out.row[term], out.heads[term] = group, heads
-            group += count_groups(heads)
-        else:
+        if kind == IS_SPARSE:
             at = put_sparse(gathered, count, out.stream, at)
+        else:
+            begin = at
+            at, heads = put_blocks(gathered, count, kind, out.stream, at, out.groups, group)
+            out.row[term], out.heads[term] = group, heads
+            group += count_groups(heads, kind)
+            if kind == IS_WIDE:
+                out.wide[wide, 0], out.wide[wide, 1] = begin, heads
+                wide += 1
         out.kind[term] = kind
         out.stream_end[term] = at
         out.position_end[term] = at_position
@@ -294,7 +285,7 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
     """Make arrays for `build_postings`, as large as they can ever get; memory that is not touched is not taken."""
     terms = len(tokens.starts) - 1
     frequencies = np.zeros(terms, np.int32)
-    postings, size, groups, dense = count_postings(tokens, documents, frequencies)
+    postings, size, groups, wide = count_postings(tokens, documents, frequencies)
     blocks = -(-documents // BLOCK)
     return Postings(
         frequencies,
@@ -306,10 +297,7 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
         np.empty(size, np.uint8),
         np.empty(6 * len(tokens.documents) + (2 * FIELDS + 6) * postings + 8, np.uint8),
         np.empty((groups, 3), np.uint32),
-        np.zeros((dense, blocks), np.uint8),
-        np.zeros(dense, np.int64),
-        np.zeros((dense, blocks + 1), np.uint32),
-        np.zeros((dense, blocks + 1), np.uint32),
+        np.zeros((wide, 2), np.int64),
         np.zeros(blocks * FAT * BLOCK, np.uint8),
     )
 

@@ -27,7 +27,7 @@ __all__ = [
 PAGE = 16
 MAX_TERM = 255
 """Longest term, in bytes."""
-NOWHERE = (0, 0, 0, 0, 0, 0, 0)
+NOWHERE = (0, 0, 0, 0, 0, 0, 0, -1)
 
 
 class Lexicon(NamedTuple):
@@ -52,9 +52,11 @@ class Terms(NamedTuple):
     kind: npt.NDArray[np.uint8]
     """How its postings are written: see `pack`."""
     row: npt.NDArray[np.int32]
-    """The row of a dense term, or the first group of a middling one."""
+    """The first of its groups."""
     heads: npt.NDArray[np.int32]
-    """How many block bytes a middling term has."""
+    """How many block bytes it has."""
+    wide: npt.NDArray[np.int32]
+    """Its number among the wide terms, -1 if it is not one."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -114,6 +116,8 @@ def pack_terms(terms: Terms, out: Lexicon) -> int:  # pragma: no cover - compile
         if terms.kind[term] != 0:
             at = put_number(out.pages, at, terms.row[term])
             at = put_number(out.pages, at, terms.heads[term])
+        if terms.wide[term] >= 0:
+            at = put_number(out.pages, at, terms.wide[term])
         at = put_number(out.pages, at, terms.position_end[term] - position)
     out.page_start[len(out.page_start) - 1] = at
     return at
@@ -133,8 +137,9 @@ def _order_of_first(lexicon: Lexicon, page: int, term: Any) -> int:  # pragma: n
 @njit(cache=True, nogil=True)
 def find_term(
     lexicon: Lexicon, term: npt.NDArray[np.uint8]
-) -> tuple[int, int, int, int, int, int, int]:  # pragma: no cover - compiled
-    """Find a term; give its frequency (0 if it is not there), begin and end of its postings, positions, kind, row, heads."""
+) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+    """Find a term; give its frequency (0 if it is not there), begin and end of its postings, positions, kind, row, heads
+    and number among the wide."""
     low, high = 0, len(lexicon.page_start) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -159,13 +164,15 @@ def find_term(
         at += added
         frequency, at = get_number(lexicon.pages, at)
         coded, at = get_number(lexicon.pages, at)
-        row, heads = np.int64(0), np.int64(0)
+        row, heads, wide = np.int64(0), np.int64(0), np.int64(-1)
         if coded & 3:
             row, at = get_number(lexicon.pages, at)
             heads, at = get_number(lexicon.pages, at)
+        if coded & 3 == 2:
+            wide, at = get_number(lexicon.pages, at)
         places, at = get_number(lexicon.pages, at)
         if found:
-            return frequency, stream, stream + (coded >> 2), position, coded & 3, row, heads
+            return frequency, stream, stream + (coded >> 2), position, coded & 3, row, heads, wide
         stream += coded >> 2
         position += places
     return NOWHERE
@@ -177,7 +184,7 @@ def unpack_terms(lexicon: Lexicon, count: int) -> Terms:  # pragma: no cover - c
     blob = np.empty(count * MAX_TERM, np.uint8)
     start = np.zeros(count + 1, np.int64)
     frequency, kind = np.zeros(count, np.int32), np.zeros(count, np.uint8)
-    row, heads = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    row, heads, wide = np.zeros(count, np.int32), np.zeros(count, np.int32), np.full(count, -1, np.int32)
     stream_end, position_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
     at, stream, position = np.int64(0), np.int64(0), np.int64(0)
     for term in range(count):
@@ -199,11 +206,14 @@ def unpack_terms(lexicon: Lexicon, count: int) -> Terms:  # pragma: no cover - c
             row[term] = number
             number, at = get_number(lexicon.pages, at)
             heads[term] = number
+        if coded & 3 == 2:
+            number, at = get_number(lexicon.pages, at)
+            wide[term] = number
         places, at = get_number(lexicon.pages, at)
         stream += coded >> 2
         position += places
         stream_end[term], position_end[term] = stream, position
-    return Terms(blob[: start[count]].copy(), start, frequency, stream_end, position_end, kind, row, heads)
+    return Terms(blob[: start[count]].copy(), start, frequency, stream_end, position_end, kind, row, heads, wide)
 
 
 def room(terms: Terms) -> Lexicon:
@@ -219,7 +229,7 @@ def make_tiny_terms() -> Terms:
     one = np.ones(1, np.int64)
     none = np.zeros(1, np.int32)
     name = np.frombuffer(b"a", np.uint8)
-    return Terms(name, np.array([0, 1]), np.ones(1, np.int32), one, one, np.zeros(1, np.uint8), none, none)
+    return Terms(name, np.array([0, 1]), np.ones(1, np.int32), one, one, np.zeros(1, np.uint8), none, none, none - 1)
 
 
 def warm() -> None:

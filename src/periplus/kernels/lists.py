@@ -10,7 +10,7 @@ from periplus.kernels.bare import flat, table
 from periplus.kernels.bits import load_word, lowest, size
 from periplus.kernels.invert import FIELD_SHIFT, FIELDS, SHORT
 from periplus.kernels.lexicon import get_number
-from periplus.kernels.pack import BLOCK, FAR, FAT, GROUP, IS_DENSE, IS_SPARSE, LONG, count_groups
+from periplus.kernels.pack import BLOCK, BODY, FAR, FAT, IS_SPARSE, LONG, count_groups, shift_of
 
 __all__ = [
     "BODY",
@@ -20,11 +20,12 @@ __all__ = [
     "entry_place",
     "entry_positions",
     "find_head",
+    "get_fat",
     "get_lists",
     "get_place",
     "look_up",
-    "make_dense_sets",
     "make_tiny_lists",
+    "make_wide_sets",
     "read_all",
     "read_documents",
     "read_positions",
@@ -33,23 +34,18 @@ __all__ = [
     "skip_positions",
 ]
 
-BODY = 1 << (FIELDS - 1)
-"""The mask of a posting that is not fat."""
 SIZED = 4
 _LOW, _HIGH = np.uint64(0x5555555555555555), np.uint64(0xAAAAAAAAAAAAAAAA)
-Place = tuple[int, int, int, int, int, int, int]
-"""Of a term: frequency, begin and end of postings, positions, kind, row, heads; as `lexicon.find_term` gives it."""
+Place = tuple[int, int, int, int, int, int, int, int]
+"""Of a term: frequency, begin and end of postings, positions, kind, row, heads, number among the wide; as `lexicon.find_term` gives it."""
 
 
 class Lists(NamedTuple):
-    """The arrays of a segment that matching reads; see `invert.Postings` for the first seven."""
+    """The arrays of a segment that matching reads; see `invert.Postings` for the first four."""
 
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
     groups: npt.NDArray[np.uint32]
-    dense_max: npt.NDArray[np.uint8]
-    dense_start: npt.NDArray[np.uint32]
-    dense_position: npt.NDArray[np.uint32]
     plain_impact: npt.NDArray[np.uint8]
     static: npt.NDArray[np.float32]
     """Static rank by document; empty where all are 0."""
@@ -57,8 +53,8 @@ class Lists(NamedTuple):
     """The highest static rank in each block; empty where all are 0."""
     live: npt.NDArray[np.uint64]
     """The set of documents in each block that are not deleted."""
-    dense_set: npt.NDArray[np.uint64]
-    """By row and block, the documents that have a dense term; made by `make_dense_sets` when a segment is opened."""
+    wide_set: npt.NDArray[np.uint64]
+    """By wide term and block, the documents that have it; made by `make_wide_sets` when a segment is opened."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -68,14 +64,11 @@ def get_lists(addresses: Any) -> Lists:  # pragma: no cover - compiled
         flat(addresses, 0, np.uint8),
         flat(addresses, 1, np.uint8),
         table(addresses, 2, np.uint32),
-        table(addresses, 3, np.uint8),
-        table(addresses, 4, np.uint32),
-        table(addresses, 5, np.uint32),
-        flat(addresses, 6, np.uint8),
-        flat(addresses, 7, np.float32),
-        flat(addresses, 8, np.float32),
-        flat(addresses, 9, np.uint64),
-        table(addresses, 10, np.uint64),
+        flat(addresses, 3, np.uint8),
+        flat(addresses, 4, np.float32),
+        flat(addresses, 5, np.float32),
+        flat(addresses, 6, np.uint64),
+        table(addresses, 7, np.uint64),
     )
 
 
@@ -89,6 +82,15 @@ def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - comp
         return SHORT + ((value - SHORT) << 8) + np.int64(data[at + 1]), at + 2
     value, at = get_number(data, at + 1)
     return value + SHORT, at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_fat(stream: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Read what follows a fat posting: give its fields, its impact and the place after them."""
+    impact = np.int64(stream[at])
+    if impact:
+        return np.int64(BODY), impact, at + 1
+    return np.int64(stream[at + 1]), np.int64(stream[at + 2]), at + 3
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -139,12 +141,12 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _walk_to(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Give where the postings for a block byte of a middling term begin, and the code of their length."""
-    stream, lengths = lists.stream, place[1] + 2 + place[6]
-    group = head // GROUP
+    """Give where the postings for a block byte begin, and the code of their length."""
+    stream, lengths, shift = lists.stream, place[1] + 2 + place[6], shift_of(place[4])
+    group = head >> shift
     at = lengths + (place[6] + 3) // 4 + np.int64(lists.groups[place[5] + group, 1])
-    word = load_word(stream, lengths + group * (GROUP // 4))
-    inside = np.uint64(head % GROUP)
+    word = load_word(stream, lengths + (group << (shift - 2)))
+    inside = np.uint64(head - (group << shift))
     code = np.int64((word >> (inside + inside)) & np.uint64(3))
     word &= (np.uint64(1) << (inside + inside)) - np.uint64(1)
     long = word & (word >> np.uint64(1)) & _LOW
@@ -162,11 +164,8 @@ def _walk_to(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def entry_place(lists: Lists, place: Any, head: int, block: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Give where the postings of a middling or dense term in a block begin and end; `head` is its block byte."""
-    if place[4] == IS_DENSE:
-        begin, row = place[1], place[5]
-        return begin + np.int64(lists.dense_start[row, block]), begin + np.int64(lists.dense_start[row, block + 1])
+def entry_place(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Give where the postings for a block byte begin and end."""
     at, code = _walk_to(lists, place, head)
     if code < LONG:
         return at, at + code + 1
@@ -180,22 +179,22 @@ def set_at(stream: Any, at: int, stop: int) -> Any:  # pragma: no cover - compil
     while at < stop:
         byte = np.int64(stream[at])
         found |= np.uint64(1) << np.uint64(byte & (BLOCK - 1))
-        at += 1 if byte < FAT << 6 else 3
+        at += 1
+        if byte >= FAT << 6:
+            at += 1 if stream[at] else 3
     return found
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def entry_positions(lists: Lists, place: Any, head: int, block: int) -> int:  # pragma: no cover - compiled
-    """Give where the positions of a middling or dense term in a block begin."""
-    stream, positions = lists.stream, lists.positions
-    if place[4] == IS_DENSE:
-        return place[3] + np.int64(lists.dense_position[place[5], block])
+def entry_positions(lists: Lists, place: Any, head: int) -> int:  # pragma: no cover - compiled
+    """Give where the positions for a block byte begin."""
+    stream, positions, shift = lists.stream, lists.positions, shift_of(place[4])
     heads = place[1] + 2
     lengths = heads + place[6]
-    group = head // GROUP
+    group = head >> shift
     at = lengths + (place[6] + 3) // 4 + np.int64(lists.groups[place[5] + group, 1])
     position = place[3] + np.int64(lists.groups[place[5] + group, 2])
-    for n in range(group * GROUP, head + 1):
+    for n in range(group << shift, head + 1):
         length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
         if length == LONG:
             size_there, position = get_place(positions, position)
@@ -215,15 +214,15 @@ def entry_positions(lists: Lists, place: Any, head: int, block: int) -> int:  # 
                 position = _skip_places(positions, position, code + 1)
                 at += 1
             else:
-                position = skip_positions(positions, position, FAT, np.int64(stream[at + 1]))
-                at += 3
+                mask, _, at = get_fat(stream, at + 1)
+                position = skip_positions(positions, position, FAT, mask)
     return position
 
 
 @njit(cache=True, nogil=True)
 def find_head(lists: Lists, place: Any, block: int) -> int:  # pragma: no cover - compiled
-    """Give the block byte of a middling term for a block, -1 if the term is not in it."""
-    low, high = np.int64(0), np.int64(count_groups(place[6]))
+    """Give the block byte of a term for a block, -1 if the term is not in it."""
+    low, high = np.int64(0), np.int64(count_groups(place[6], place[4]))
     while low + 1 < high:
         middle = (low + high) >> 1
         if np.int64(lists.groups[place[5] + middle, 0]) <= block:
@@ -232,7 +231,7 @@ def find_head(lists: Lists, place: Any, block: int) -> int:  # pragma: no cover 
             high = middle
     here = np.int64(lists.groups[place[5] + low, 0]) - 1
     heads = place[1] + 2
-    for n in range(low * GROUP, place[6]):
+    for n in range(low << shift_of(place[4]), place[6]):
         step = np.int64(lists.stream[heads + n]) & 15
         if step == FAR:
             here += FAR
@@ -247,16 +246,18 @@ def find_head(lists: Lists, place: Any, block: int) -> int:  # pragma: no cover 
 def seek_posting(
     lists: Lists, at: int, stop: int, position: int, offset: int
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Find the posting at `offset` within a block; give its place (-1 if none), code, fields and positions' place."""
+    """Find the posting at `offset` within a block; give its impact if fat (-1 if none), code, fields and positions."""
     stream = lists.stream
     while at < stop:
         byte = np.int64(stream[at])
         code = byte >> 6
-        mask = np.int64(stream[at + 1]) if code == FAT else np.int64(BODY)
+        mask, impact, after = np.int64(BODY), np.int64(0), at + 1
+        if code == FAT:
+            mask, impact, after = get_fat(stream, at + 1)
         if byte & 63 == offset:
-            return at, code, mask, position
+            return impact, code, mask, position
         position = skip_positions(lists.positions, position, code, mask)
-        at += 3 if code == FAT else 1
+        at = after
     return -1, 0, 0, 0
 
 
@@ -269,12 +270,11 @@ def _block_postings(
         byte = np.int64(lists.stream[at])
         code, offset = byte >> 6, byte & 63
         documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY
+        at += 1
         if code == FAT:
-            masks[n], impacts[n] = lists.stream[at + 1], lists.stream[at + 2]
-            at += 3
+            masks[n], impacts[n], at = get_fat(lists.stream, at)
         else:
             impacts[n] = lists.plain_impact[(block * FAT + code) * BLOCK + offset]
-            at += 1
         n += 1
     return n
 
@@ -296,15 +296,10 @@ def read_all(
             code = step & 3
             documents[n], codes[n], masks[n] = document, code, BODY
             if code == FAT:
-                masks[n], impacts[n] = lists.stream[at], lists.stream[at + 1]
-                at += 2
+                masks[n], impacts[n], at = get_fat(lists.stream, at)
             else:
                 impacts[n] = lists.plain_impact[(document // BLOCK * FAT + code) * BLOCK + document % BLOCK]
             n += 1
-    elif place[4] == IS_DENSE:
-        for block in range(len(lists.live)):
-            begin, stop = entry_place(lists, place, 0, block)
-            n = _block_postings(lists, begin, stop, block, n, documents, codes, masks, impacts)
     else:
         heads = at + 2
         lengths = heads + place[6]
@@ -343,15 +338,15 @@ def look_up(
         return found
     for i in range(len(documents)):
         block, offset = documents[i] // BLOCK, documents[i] % BLOCK
-        head = find_head(lists, place, block) if place[4] != IS_DENSE else 0
+        head = find_head(lists, place, block)
         if head < 0:
             continue
-        at, stop = entry_place(lists, place, head, block)
-        position = entry_positions(lists, place, head, block)
-        posting, code, mask, spot = seek_posting(lists, at, stop, position, offset)
-        if posting >= 0:
-            plain = (block * FAT + code) * BLOCK + offset
-            impact = lists.stream[posting + 2] if code == FAT else lists.plain_impact[plain]
+        at, stop = entry_place(lists, place, head)
+        position = entry_positions(lists, place, head)
+        impact, code, mask, spot = seek_posting(lists, at, stop, position, offset)
+        if impact >= 0:
+            if code < FAT:
+                impact = np.int64(lists.plain_impact[(block * FAT + code) * BLOCK + offset])
             found[i, 0], found[i, 1], found[i, 2], found[i, 3] = mask, impact, code, spot
     return found
 
@@ -368,8 +363,7 @@ def _look_up_sparse(lists: Lists, place: Place, documents: Any, found: Any) -> N
         code, mask = step & 3, np.int64(BODY)
         impact = np.int64(0)
         if code == FAT:
-            mask, impact = np.int64(lists.stream[at]), np.int64(lists.stream[at + 1])
-            at += 2
+            mask, impact, at = get_fat(lists.stream, at)
         else:
             impact = np.int64(lists.plain_impact[(document // BLOCK * FAT + code) * BLOCK + document % BLOCK])
         while i < len(documents) and documents[i] < document:
@@ -389,14 +383,27 @@ def read_documents(lists: Lists, place: Place) -> npt.NDArray[np.int32]:  # prag
 
 
 @njit(cache=True, nogil=True)
-def make_dense_sets(stream: Any, start: Any, begins: npt.NDArray[np.int64]) -> Any:  # pragma: no cover - compiled
-    """Give the documents of each dense term in each block; `begins` says where the postings of each row begin."""
-    rows, blocks = start.shape[0], start.shape[1] - 1
-    sets = np.zeros((rows, blocks), np.uint64)
-    for row in range(rows):
-        for block in range(blocks):
-            at, stop = begins[row] + np.int64(start[row, block]), begins[row] + np.int64(start[row, block + 1])
-            sets[row, block] = set_at(stream, at, stop)
+def make_wide_sets(stream: Any, wide: Any, blocks: int) -> Any:  # pragma: no cover - compiled
+    """Give the documents of each wide term in each block; `wide` says where its postings begin and its block bytes."""
+    sets = np.zeros((len(wide), blocks), np.uint64)
+    for row in range(len(wide)):
+        heads, number = wide[row, 0] + 2, wide[row, 1]
+        lengths = heads + number
+        at = lengths + (number + 3) // 4
+        block = np.int64(-1)
+        for n in range(number):
+            step = np.int64(stream[heads + n]) & 15
+            length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+            if step == FAR:
+                block += FAR
+                at += 1
+                continue
+            block += step + 1
+            if length == LONG:
+                length = np.int64(stream[at]) - 1
+                at += 1
+            sets[row, block] = set_at(stream, at, at + length + 1)
+            at += length + 1
     return sets
 
 
@@ -411,9 +418,6 @@ def make_tiny_lists() -> Lists:
         _read_only(np.array([4], np.uint8)),
         _read_only(np.array([0], np.uint8)),
         _read_only(np.zeros((0, 3), np.uint32)),
-        _read_only(np.zeros((1, 1), np.uint8)),
-        _read_only(np.zeros((1, 2), np.uint32)),
-        _read_only(np.zeros((1, 2), np.uint32)),
         _read_only(np.ones(FAT * BLOCK, np.uint8)),
         _read_only(np.zeros(1, np.float32)),
         _read_only(np.zeros(1, np.float32)),
@@ -422,7 +426,7 @@ def make_tiny_lists() -> Lists:
     )
 
 
-TINY_PLACE: Place = (1, 0, 1, 0, 0, 0, 0)
+TINY_PLACE: Place = (1, 0, 1, 0, 0, 0, 0, -1)
 
 
 def warm() -> None:
@@ -430,5 +434,5 @@ def warm() -> None:
     lists = make_tiny_lists()
     look_up(lists, TINY_PLACE, np.zeros(1, np.int32))
     read_documents(lists, TINY_PLACE)
-    make_dense_sets(lists.stream, lists.dense_start, np.zeros(1, np.int64))
+    make_wide_sets(lists.stream, _read_only(np.zeros((0, 2), np.int64)), 1)
     read_positions(lists.positions, 0, 0, BODY, np.zeros(1, np.int64))

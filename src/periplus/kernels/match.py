@@ -16,8 +16,8 @@ from periplus.kernels.bare import Handle, hold
 from periplus.kernels.bits import lowest, size
 from periplus.kernels.bounds import SLACK, find_blocks
 from periplus.kernels.heap import push, sort_best_first
-from periplus.kernels.lists import BODY, Lists, entry_place, get_lists, make_tiny_lists
-from periplus.kernels.pack import BLOCK, FAT, IS_DENSE, IS_SPARSE
+from periplus.kernels.lists import Lists, entry_place, get_fat, get_lists, make_tiny_lists
+from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
 from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
     ALL,
@@ -167,7 +167,7 @@ def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) 
         while stop < plan.place[leaf, 0] and desk.sparse[leaf, stop] >> 30 == block:
             stop += 1
     else:
-        at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry, block)
+        at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry)
     desk.spots[leaf, 0], desk.spots[leaf, 1] = at, stop
 
 
@@ -194,8 +194,8 @@ def _score(
             mask, impact = np.int64(BODY), plain_impact[base + byte]
             at += 1
         else:
-            mask, impact = np.int64(stream[at + 1]), stream[at + 2]
-            at += 3
+            mask, wide_impact, at = get_fat(stream, at + 1)
+            impact = np.uint8(wide_impact)
         if fields & mask:
             offset = byte & (BLOCK - 1)
             found |= _ONE << np.uint64(offset)
@@ -208,8 +208,6 @@ def _score(
 def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
     """Give what a leaf has added to the bound of a block, or more."""
     kind = plan.place[leaf, 4]
-    if kind == IS_DENSE:
-        return plan.weight[leaf] * np.float32(lists.dense_max[plan.place[leaf, 5], block])
     if kind == IS_SPARSE:
         highest = np.int64(0)
         for n in range(desk.spots[leaf, 0], desk.spots[leaf, 1]):
@@ -401,7 +399,7 @@ def match(lists: Handle[Lists], plan: Handle[Plan], desk: Handle[Desk], k: int, 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     plan = Plan(
-        np.array([[1, 0, 1, 0, 0, 0, 0]], np.int64),
+        np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64),
         np.ones(1, np.float32),
         np.array([[255, 0]], np.int32),
         np.array([[LEAF, 0], [PHRASE, 0], [AND, 0]], np.int32),

@@ -29,6 +29,7 @@ def place_of(held: Terms, term: int) -> Place:  # pragma: no cover - compiled
         np.int64(held.kind[term]),
         np.int64(held.row[term]),
         np.int64(held.heads[term]),
+        np.int64(held.wide[term]),
     )
 
 

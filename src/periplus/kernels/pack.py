@@ -1,8 +1,8 @@
-"""How the postings of one term are written: sparse, middling or dense terms each in their own way.
+"""How the postings of one term are written: few ones as steps, many ones by blocks.
 
-Drawn byte by byte in docs/formats/segment.md. A sparse term is a run of document steps; a middling one has a byte of
-step and level for each block it is in, so that bounds are read without touching postings; a dense one has plain arrays
-over all blocks.
+Drawn byte by byte in docs/formats/segment.md. A sparse term is a run of document steps; the others have a byte of step
+and level for each block they are in, so that bounds are read without touching postings. Wide terms are in most blocks:
+they have more places to begin at, and their sets of documents are kept in memory.
 """
 
 from typing import Any, NamedTuple
@@ -15,37 +15,37 @@ from periplus.kernels.lexicon import put_number
 
 __all__ = [
     "BLOCK",
-    "DENSE",
+    "BODY",
     "FAR",
     "FAT",
-    "GROUP",
-    "IS_DENSE",
     "IS_MIDDLING",
     "IS_SPARSE",
+    "IS_WIDE",
     "LEVEL_COUNT",
     "LONG",
     "MIDDLING",
+    "WIDE",
     "Gathered",
     "count_groups",
-    "is_dense",
     "kind_of",
     "level_of",
-    "put_dense",
-    "put_middling",
+    "posting_length",
+    "put_blocks",
     "put_sparse",
+    "shift_of",
 ]
 
 BLOCK = 64
 """Documents in a block: their set is one 64-bit word."""
 FAT = 3
-"""The code of a posting whose fields and impact are written out; smaller codes are body only, code + 1 occurrences."""
-IS_SPARSE, IS_MIDDLING, IS_DENSE = 0, 1, 2
+"""The code of a posting whose impact is written out; smaller codes are body only, code + 1 occurrences."""
+IS_SPARSE, IS_MIDDLING, IS_WIDE = 0, 1, 2
 MIDDLING = 256
-"""Terms in at least this many documents have a byte for each block."""
-DENSE = 8
-"""Terms with at least this many postings a block on average are dense."""
-GROUP = 32
-"""Block bytes of a middling term between two rows of `groups`."""
+"""Terms in at least this many documents are written by blocks."""
+WIDE = 2
+"""Terms with at least this many postings a block on average are wide."""
+BODY = 32
+"""The mask of a posting that is in the body only."""
 FAR = 15
 """In the low half of a block byte: go on by this many blocks, where the term is not."""
 LEVEL_COUNT = 16
@@ -66,23 +66,24 @@ class Gathered(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def is_dense(frequency: int, documents: int) -> bool:  # pragma: no cover - compiled
-    """Say whether a term is in so many documents that its blocks are kept as plain arrays."""
-    return documents >= 4 * BLOCK and frequency * BLOCK >= DENSE * documents
-
-
-@njit(cache=True, nogil=True)
 def kind_of(frequency: int, documents: int) -> int:  # pragma: no cover - compiled
     """Say how a term is written."""
-    if is_dense(frequency, documents):
-        return IS_DENSE
-    return IS_MIDDLING if frequency >= MIDDLING else IS_SPARSE
+    if frequency < MIDDLING:
+        return IS_SPARSE
+    return IS_WIDE if frequency * BLOCK >= WIDE * documents else IS_MIDDLING
 
 
-@njit(cache=True, nogil=True)
-def count_groups(heads: int) -> int:  # pragma: no cover - compiled
-    """Give how many rows of `groups` a middling term has."""
-    return (heads + GROUP - 1) // GROUP
+@njit(cache=True, nogil=True, forceinline=True)
+def shift_of(kind: int) -> int:  # pragma: no cover - compiled
+    """Say how many block bytes there are between two rows of `groups`, as a power of two: 32, or 16 of a wide term."""
+    return 6 - kind
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def count_groups(heads: int, kind: int) -> int:  # pragma: no cover - compiled
+    """Give how many rows of `groups` a term has."""
+    shift = shift_of(kind)
+    return (heads + (1 << shift) - 1) >> shift
 
 
 @njit(cache=True, nogil=True)
@@ -100,10 +101,19 @@ def put_sparse(gathered: Gathered, count: int, out: Any, at: int) -> int:  # pra
         at = put_number(out, at, (document - last) << 2 | code)
         last = document
         if code == FAT:
-            out[at] = gathered.mask[i]
-            out[at + 1] = gathered.impact[i]
-            at += 2
+            at = _put_fat(gathered, i, out, at)
     return at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_fat(gathered: Gathered, i: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
+    """Write what follows a fat posting: its impact if it is in the body only, else 0, its fields and its impact."""
+    if gathered.mask[i] != BODY:
+        out[at] = 0
+        out[at + 1] = gathered.mask[i]
+        at += 2
+    out[at] = gathered.impact[i]
+    return at + 1
 
 
 @njit(cache=True, nogil=True)
@@ -114,11 +124,15 @@ def _put_postings(gathered: Gathered, i: int, stop: int, out: Any, at: int) -> i
         out[at] = np.uint8((gathered.document[i] & (BLOCK - 1)) | code << 6)
         at += 1
         if code == FAT:
-            out[at] = gathered.mask[i]
-            out[at + 1] = gathered.impact[i]
-            at += 2
+            at = _put_fat(gathered, i, out, at)
         i += 1
     return at
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def posting_length(code: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Give the bytes that a posting takes in a block."""
+    return 1 if code < FAT else (2 if mask == BODY else 4)
 
 
 @njit(cache=True, nogil=True)
@@ -127,15 +141,15 @@ def _next_block(gathered: Gathered, i: int, count: int) -> tuple[int, int, int]:
     block = gathered.document[i] // BLOCK
     length, highest = 0, 0
     while i < count and gathered.document[i] // BLOCK == block:
-        length += 3 if gathered.code[i] == FAT else 1
+        length += posting_length(gathered.code[i], gathered.mask[i])
         highest = max(highest, np.int64(gathered.impact[i]))
         i += 1
     return i, length, highest
 
 
 @njit(cache=True, nogil=True)
-def put_middling(
-    gathered: Gathered, count: int, out: Any, at: int, groups: Any, group: int
+def put_blocks(
+    gathered: Gathered, count: int, kind: int, out: Any, at: int, groups: Any, group: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Write block bytes, lengths and postings; give where they end and how many block bytes there are."""
     low, high, i = 255, 0, 0
@@ -162,8 +176,8 @@ def put_middling(
     out[lengths:first] = 0
     at, i, last = first, 0, -1
     for n in range(number):
-        if n % GROUP == 0:
-            row = group + n // GROUP
+        if n & ((1 << shift_of(kind)) - 1) == 0:
+            row = group + (n >> shift_of(kind))
             groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, gathered.position[i]
         step = out[heads + n] & 15
         if step == FAR:
@@ -180,24 +194,3 @@ def put_middling(
         at = _put_postings(gathered, i, stop, out, at)
         i = stop
     return at, number
-
-
-@njit(cache=True, nogil=True)
-def put_dense(
-    gathered: Gathered, count: int, out: Any, at: int, highest_of: Any, start: Any, position: Any
-) -> int:  # pragma: no cover - compiled
-    """Write postings, and the rows of one dense term; give where they end. `start` counts from the term's beginning."""
-    begin, done, i = at, 0, 0
-    while i < count:
-        block = gathered.document[i] // BLOCK
-        stop, _, highest = _next_block(gathered, i, count)
-        while done <= block:
-            start[done], position[done] = at - begin, gathered.position[i]
-            done += 1
-        highest_of[block] = highest
-        at = _put_postings(gathered, i, stop, out, at)
-        i = stop
-    while done < len(start):
-        start[done], position[done] = at - begin, gathered.position[count]
-        done += 1
-    return at

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT
-from periplus.kernels.lists import BODY, Lists, entry_positions, read_positions, skip_positions
-from periplus.kernels.pack import BLOCK, FAT, IS_SPARSE
+from periplus.kernels.lists import Lists, entry_positions, get_fat, read_positions, skip_positions
+from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
 from periplus.kernels.plan import Desk, Plan, place_of_leaf
 
 __all__ = ["has_phrase"]
@@ -30,16 +30,18 @@ def _read(
         return read_positions(lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out)
     at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
     if position < 0:
-        at, position = desk.spots[leaf, 0], entry_positions(lists, place, np.int64(desk.entry[leaf, block]), block)
+        at, position = desk.spots[leaf, 0], entry_positions(lists, place, np.int64(desk.entry[leaf, block]))
     stream = lists.stream
     while True:
         byte = np.int64(stream[at])
         code = byte >> 6
-        mask = np.int64(stream[at + 1]) if code == FAT else np.int64(BODY)
+        mask, after = np.int64(BODY), at + 1
+        if code == FAT:
+            mask, _, after = get_fat(stream, at + 1)
         if byte & (BLOCK - 1) == offset:
             break
         position = skip_positions(lists.positions, position, code, mask)
-        at += 3 if code == FAT else 1
+        at = after
     desk.spots[leaf, 2], desk.spots[leaf, 3] = at, position
     return read_positions(lists.positions, position, code, mask, out)
 

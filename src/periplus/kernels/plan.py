@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     """A query, ready to run on one segment. A leaf is one term."""
 
     place: npt.NDArray[np.int64]
-    """By leaf: frequency, begin and end of postings, positions, kind, row, heads; as `lexicon.find_term` gives it."""
+    """By leaf: frequency, begin and end of postings, positions, kind, row, heads, number among the wide; as `lexicon.find_term` gives it."""
     weight: npt.NDArray[np.float32]
     """What one step of impact adds to the score; 0 for leaves that only exclude."""
     leaves: npt.NDArray[np.int32]
@@ -158,7 +158,7 @@ def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def place_of_leaf(plan: Plan, leaf: int) -> tuple[int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+def place_of_leaf(plan: Plan, leaf: int) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
     """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
     place = plan.place
     return (
@@ -169,4 +169,5 @@ def place_of_leaf(plan: Plan, leaf: int) -> tuple[int, int, int, int, int, int, 
         place[leaf, 4],
         place[leaf, 5],
         place[leaf, 6],
+        place[leaf, 7],
     )

@@ -51,7 +51,7 @@ def make_plan(segment: Segment, prepared: Prepared) -> bare.Handle[match.Plan]:
     places = [segment.find(leaf.term) for leaf in prepared.leaves]
     phrases, words = _lay_phrases(prepared.phrases, places)
     plan = match.Plan(
-        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 7),
+        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 8),
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
         leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
         program=np.array(prepared.program, np.int32).reshape(-1, 2),
