@@ -17,8 +17,8 @@ __all__ = [
     "SIZED",
     "Lists",
     "Place",
+    "entry_begin",
     "entry_place",
-    "entry_positions",
     "find_head",
     "get_fat",
     "get_lists",
@@ -186,37 +186,39 @@ def set_at(stream: Any, at: int, stop: int) -> Any:  # pragma: no cover - compil
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def entry_positions(lists: Lists, place: Any, head: int) -> int:  # pragma: no cover - compiled
-    """Give where the positions for a block byte begin."""
+def entry_begin(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Give where the postings and where the positions for a block byte begin."""
     stream, positions, shift = lists.stream, lists.positions, shift_of(place[4])
     heads = place[1] + 2
     lengths = heads + place[6]
     group = head >> shift
     at = lengths + (place[6] + 3) // 4 + np.int64(lists.groups[place[5] + group, 1])
     position = place[3] + np.int64(lists.groups[place[5] + group, 2])
-    for n in range(group << shift, head + 1):
-        length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+    word = load_word(stream, lengths + (group << (shift - 2)))
+    for n in range(group << shift, head):
+        length = np.int64(word & np.uint64(3))
+        word >>= np.uint64(2)
         if length == LONG:
             size_there, position = get_place(positions, position)
-            if n < head:
-                position += size_there
+            position += size_there
             at += np.int64(stream[at]) + 1
             continue
         stop = at + length + 1
-        if n == head:
-            break
         if stream[heads + n] & FAR == FAR:
             at = stop
             continue
         while at < stop:
             code = np.int64(stream[at] >> 6)
+            at += 1
             if code < FAT:
                 position = _skip_places(positions, position, code + 1)
-                at += 1
             else:
-                mask, _, at = get_fat(stream, at + 1)
+                mask, _, at = get_fat(stream, at)
                 position = skip_positions(positions, position, FAT, mask)
-    return position
+    if word & np.uint64(3) == LONG:
+        _, position = get_place(positions, position)
+        at += 1
+    return at, position
 
 
 @njit(cache=True, nogil=True)
@@ -342,7 +344,7 @@ def look_up(
         if head < 0:
             continue
         at, stop = entry_place(lists, place, head)
-        position = entry_positions(lists, place, head)
+        _, position = entry_begin(lists, place, head)
         impact, code, mask, spot = seek_posting(lists, at, stop, position, offset)
         if impact >= 0:
             if code < FAT:

@@ -29,6 +29,7 @@ from periplus.kernels.plan import (
     MIXED,
     OR,
     PHRASE,
+    QUOTE,
     SOME,
     WITHOUT,
     Desk,
@@ -49,6 +50,7 @@ __all__ = [
     "MIXED",
     "OR",
     "PHRASE",
+    "QUOTE",
     "SOME",
     "WITHOUT",
     "Desk",
@@ -112,16 +114,20 @@ def _with_phrase(
     """Give the documents of the open block that have a phrase; those that score below `least` are not looked at."""
     for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
         leaf = plan.words[word, 0]
-        allowed &= desk.sets[0, leaf]
-        desk.spots[leaf, 3] = -1
+        desk.spots[leaf, 2], desk.spots[leaf, 3] = -1, -1
+        if plan.shape != QUOTE:
+            allowed &= desk.sets[0, leaf]
     result = np.uint64(0)
     while allowed:
         offset = lowest(allowed)
         allowed &= allowed - _ONE
-        score = desk.scores[offset] + np.float32(plan.bonus)
-        if len(lists.static):
-            score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
-        if score >= least and has_phrase(lists, plan, desk, phrase, block, offset):
+        if least > 0:
+            score = desk.scores[offset] + np.float32(plan.bonus)
+            if len(lists.static):
+                score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
+            if score < least:
+                continue
+        if has_phrase(lists, plan, desk, phrase, block, offset):
             result |= _ONE << np.uint64(offset)
     return result
 
@@ -217,13 +223,25 @@ def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> An
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _open(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
-    """Read a block's postings: the set of documents of each leaf, and the scores. Give the documents that can match.
+def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compiled
+    """Give the highest score of some documents of the open block."""
+    highest = np.float32(0)
+    while documents:
+        highest = max(highest, scores[lowest(documents)])
+        documents &= documents - _ONE
+    return highest
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _open(
+    lists: Lists, plan: Plan, desk: Desk, block: int, possible: Any, least: Any
+) -> Any:  # pragma: no cover - compiled
+    """Read a block's postings: the set of documents of each leaf, and the scores. Give which of `possible` can match.
 
     Stops, giving none, as soon as no score can reach `least`.
     """
     scores, sets, have, order = desk.scores, desk.sets, desk.have[block], plan.order
-    possible, some = desk.common[block] if plan.required else lists.live[block], np.uint64(0)
+    some = np.uint64(0)
     for offset in range(BLOCK):
         scores[offset] = 0
     left, highest = desk.bound[block], np.float32(0)
@@ -239,8 +257,10 @@ def _open(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any: 
         some |= found
         if plan.required & bit:
             possible &= found
-        elif plan.shape == SOME and least > 0:
+        if least > 0 and (plan.required or plan.shape == SOME):
             left -= _bound_of(lists, plan, desk, leaf, block)
+            if plan.required:
+                highest = _highest_of(scores, possible)
             if (highest + left) * SLACK < least:
                 return np.uint64(0)
     return possible & some if plan.shape == SOME else possible
@@ -264,8 +284,13 @@ def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> A
     """Open a block; give the documents that match, but for some that score below `least`."""
     if plan.shape == MIXED and not _may_match(plan, block, desk.have[block], desk.sets[1]):
         return np.uint64(0)
-    possible = _open(lists, plan, desk, block, least)
-    if plan.shape == MIXED and possible:
+    possible = desk.common[block] if plan.required else lists.live[block]
+    early = plan.shape == QUOTE and least <= 0  # Nothing to be left out by its score: few will have the phrase.
+    if early:
+        possible = _with_phrase(lists, plan, desk, 0, block, possible, least)
+    if possible:
+        possible = _open(lists, plan, desk, block, possible, least)
+    if possible and not early and plan.shape >= QUOTE:
         return _run(lists, plan, desk, block, possible, least)
     return possible
 

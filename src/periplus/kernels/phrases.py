@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT
-from periplus.kernels.lists import Lists, entry_positions, get_fat, read_positions, skip_positions
+from periplus.kernels.lists import Lists, entry_begin, get_fat, read_positions, skip_positions
 from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
 from periplus.kernels.plan import Desk, Plan, place_of_leaf
 
@@ -30,7 +30,7 @@ def _read(
         return read_positions(lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out)
     at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
     if position < 0:
-        at, position = desk.spots[leaf, 0], entry_positions(lists, place, np.int64(desk.entry[leaf, block]))
+        at, position = entry_begin(lists, place, np.int64(desk.entry[leaf, block]))
     stream = lists.stream
     while True:
         byte = np.int64(stream[at])

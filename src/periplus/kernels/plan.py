@@ -20,6 +20,7 @@ __all__ = [
     "MOST_POSITIONS",
     "OR",
     "PHRASE",
+    "QUOTE",
     "SOME",
     "WITHOUT",
     "Desk",
@@ -32,8 +33,8 @@ __all__ = [
 
 LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 """Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
-SOME, EVERY, MIXED = 0, 1, 2
-"""Shapes of a program: any of the leaves, all of them, or something that must be run step by step."""
+SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
+"""Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
 MAX_LEAVES = 64
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""

@@ -8,8 +8,8 @@ from periplus.kernels.lists import (
     SIZED,
     Lists,
     Place,
+    entry_begin,
     entry_place,
-    entry_positions,
     find_head,
     get_place,
     make_tiny_lists,
@@ -65,7 +65,7 @@ def _check_block(
         return 6
     if place[4] == IS_WIDE and lists.wide_set[place[7], block] != documents:
         return 6
-    return 7 if entry_positions(lists, place, head) != position else 0
+    return 7 if entry_begin(lists, place, head) != (at, position) else 0
 
 
 @njit(cache=True, nogil=True)

@@ -93,7 +93,9 @@ def _shape(prepared: Prepared) -> int:
     used = {operation for operation, _ in prepared.program}
     if used <= {match.LEAF, match.AND}:
         return match.EVERY
-    return match.SOME if used <= {match.LEAF, match.OR} else match.MIXED
+    if used <= {match.LEAF, match.OR}:
+        return match.SOME
+    return match.QUOTE if used == {match.PHRASE} else match.MIXED
 
 
 def _frequency(place: Term | None) -> int:
