@@ -21,11 +21,11 @@ from periplus.kernels.pack import (
 )
 from periplus.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
 
-__all__ = ["SLACK", "find_blocks"]
+__all__ = ["SLACK", "bound_of", "find_blocks"]
 
 SLACK = np.float32(1 + 1e-5)
 """Bounds and scores are the same sums in another order: what rounding may make of that."""
-_LEAP = 8
+_LEAP = 12
 """A middling term with this many block bytes for each block that is still in question is leapt through by groups."""
 _ONE = np.uint64(1)
 _OFFSET = np.uint64(BLOCK - 1)
@@ -73,26 +73,35 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _meet_sparse(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
-    """Keep the blocks that have all of `must` and this sparse term in some document; list and count them."""
-    bound, have, common, found = desk.bound, desk.have, desk.common, desk.order[0]
-    weight, bit = plan.weight[leaf], _ONE << np.uint64(leaf)
+def _meet_sparse(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this sparse term too; list and count their blocks."""
     n, number, count = np.int64(0), plan.place[leaf, 0], 0
     while n < number:
-        block, first, highest, documents = desk.sparse[leaf, n] >> 30, n, np.int64(0), np.uint64(0)
+        block, first, documents = desk.sparse[leaf, n] >> 30, n, np.uint64(0)
         while n < number and desk.sparse[leaf, n] >> 30 == block:
             documents |= _ONE << np.uint64((desk.sparse[leaf, n] >> 24) & (BLOCK - 1))
-            highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
             n += 1
-        documents &= common[block] if must else lists.live[block]
-        if documents and have[block] & must == must:
-            common[block] = documents
-            bound[block] += weight * np.float32(highest)
-            have[block] |= bit
+        documents &= desk.common[0, block] if begun else lists.live[block]
+        desk.common[1, block] = documents
+        if documents:
             desk.entry[leaf, block] = first
-            found[count] = block
+            desk.order[0, count] = block
             count += 1
     return count
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
+    """Give the most that a leaf can add to a score in a block that has it."""
+    if plan.place[leaf, 4] != IS_SPARSE:
+        return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
+    highest, n = np.int64(0), np.int64(desk.entry[leaf, block])
+    while n < plan.place[leaf, 0] and desk.sparse[leaf, n] >> 30 == block:
+        highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
+        n += 1
+    return plan.weight[leaf] * np.float32(highest)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -127,15 +136,14 @@ def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) ->
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _meet_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
-    """Keep the blocks that have all of `must` and this middling term in some document; list and count them.
+def _meet_middling(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this middling term too; list and count their blocks.
 
     Goes through all its postings, but decides without branches: which blocks are kept cannot be foreseen.
     """
-    bound, have, stream = desk.bound, desk.have, lists.stream
-    common, found = desk.common, desk.order[0]
-    before = common if must else lists.live
-    bit = _ONE << np.uint64(leaf)
+    stream, common, found = lists.stream, desk.common, desk.order[0]
     number = plan.place[leaf, 6]
     heads = np.uint64(plan.place[leaf, 1] + 2)
     lengths = heads + np.uint64(number)
@@ -143,8 +151,7 @@ def _meet_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -
     block, count = np.uint64(np.int64(-1)), np.uint64(0)
     for i in range(number):
         n = np.uint64(i)
-        head = stream[heads + n]
-        step = np.uint64(head & np.uint8(15))
+        step = np.uint64(stream[heads + n] & np.uint8(15))
         block += step
         if step == FAR:
             at += _ONE
@@ -165,22 +172,23 @@ def _meet_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -
             # The third byte is a posting unless it is the impact of a fat second one.
             documents |= (three & ~(plain & np.uint64(second >= FAT << 6)) & _ONE) << (third & _OFFSET)
         at = stop
-        documents &= before[block]
-        here = documents != 0 and have[block] & must == must
-        common[block] = documents
-        bound[block] += desk.level[leaf, head >> np.uint8(4)] if here else np.float32(0)
-        have[block] |= bit if here else np.uint64(0)
+        documents &= common[0, block] if begun else lists.live[block]
+        common[1, block] = documents
         desk.entry[leaf, block] = i
         found[count] = block
-        count += np.uint64(here)
+        count += np.uint64(documents != 0)
     return np.int64(count)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int:  # pragma: no cover - compiled
-    """Do for the few blocks listed what `_meet_middling` does for all, passing over groups that have none of them."""
-    found = desk.order[0]
-    bit = _ONE << np.uint64(leaf)
+def _leap(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, kept: bool
+) -> int:  # pragma: no cover - compiled
+    """Go through the blocks listed only, passing over groups of block bytes that have none of them.
+
+    Keeps the documents that have this term too; or, if they are `kept` already, only notes where it is in their blocks.
+    """
+    found, common = desk.order[0], desk.common
     begin, first, number = plan.place[leaf, 1] + 2, plan.place[leaf, 5], plan.place[leaf, 6]
     shift = shift_of(plan.place[leaf, 4])
     groups = count_groups(number, plan.place[leaf, 4])
@@ -196,76 +204,91 @@ def _leap(lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int) -> int: 
             head = np.int64(lists.stream[begin + n])
             here += (head & 15) + (head & 15 != FAR)
             n += 1
-        if here != block or head & 15 == FAR:
+        desk.entry[leaf, block] = n - 1
+        if kept:
             continue
-        at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
-        documents = set_at(lists.stream, at, stop) & desk.common[block]
+        documents = np.uint64(0)
+        if here == block and head & 15 != FAR:
+            at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
+            documents = set_at(lists.stream, at, stop) & common[0, block]
+        common[0, block] = documents
         if documents:
-            desk.common[block] = documents
-            desk.bound[block] += desk.level[leaf, head >> 4]
-            desk.have[block] |= bit
-            desk.entry[leaf, block] = n - 1
             found[count] = block
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _meet_wide(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> int:  # pragma: no cover - compiled
-    """Do for a wide term what `_meet_middling` does: its sets are at hand."""
-    bound, have, common, found = desk.bound, desk.have, desk.common, desk.order[0]
-    bit, row = _ONE << np.uint64(leaf), plan.place[leaf, 7]
-    before = common if must else lists.live
-    begin = plan.place[leaf, 1] + 2
-    heads = lists.stream[begin : begin + plan.place[leaf, 6]]
-    block, count = np.uint64(np.int64(-1)), np.uint64(0)
-    for n in range(len(heads)):
-        head = heads[n]
-        step = np.uint64(head & np.uint8(15))
-        block += step
-        if step == FAR:
-            continue
-        block += _ONE
-        documents = lists.wide_set[row, block] & before[block]
-        here = documents != 0 and have[block] & must == must
-        common[block] = documents
-        bound[block] += desk.level[leaf, head >> np.uint8(4)] if here else np.float32(0)
-        have[block] |= bit if here else np.uint64(0)
-        desk.entry[leaf, block] = n
+def _meet_wide(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this wide term too, whose sets are at hand; list and count their blocks."""
+    common, found, row, count = desk.common, desk.order[0], plan.place[leaf, 7], np.uint64(0)
+    for i in range(listed if begun else len(lists.live)):
+        block = np.uint64(found[i]) if begun else np.uint64(i)
+        documents = lists.wide_set[row, block] & (common[0, block] if begun else lists.live[block])
+        common[0, block] = documents
         found[count] = block
-        count += np.uint64(here)
+        count += np.uint64(documents != 0)
     return np.int64(count)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+    """Put the documents that have all required leaves into `desk.common`; list and count their blocks.
+
+    Wide leaves come last in this: to them it does not matter how few blocks are left, but to the others it does.
+    """
+    blocks, listed, begun = len(lists.live), np.int64(0), False
+    for wide in range(2):
+        for i in range(len(plan.order)):
+            leaf = plan.order[i]
+            kind = plan.place[leaf, 4]
+            if not plan.required & (_ONE << np.uint64(leaf)) or (kind == IS_WIDE) != (wide == 1):
+                continue
+            if kind == IS_WIDE:
+                listed = _meet_wide(lists, plan, desk, leaf, listed, begun)
+            elif begun and kind != IS_SPARSE and listed * _LEAP < plan.place[leaf, 6]:
+                listed = _leap(lists, plan, desk, leaf, listed, False)
+            else:
+                desk.common[1, :blocks] = 0
+                if kind == IS_SPARSE:
+                    _unpack(lists, plan, desk, leaf)
+                    listed = _meet_sparse(lists, plan, desk, leaf, begun)
+                else:
+                    listed = _meet_middling(lists, plan, desk, leaf, begun)
+                desk.common[0, :blocks] = desk.common[1, :blocks]
+            begun = True
+            if listed == 0:
+                return listed
+    return listed
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
-    must, listed = np.uint64(0), np.int64(0)
+    bound, have, found = desk.bound, desk.have, desk.order[0]
+    listed = _meet(lists, plan, desk)
+    have[: len(lists.live)] = 0
+    for i in range(listed):
+        bound[found[i]], have[found[i]] = 0, plan.required
+    if listed == 0:
+        return listed
     for i in range(len(plan.order)):
         leaf = plan.order[i]
         kind = plan.place[leaf, 4]
-        bit = _ONE << np.uint64(leaf)
-        if kind == IS_SPARSE:
-            _unpack(lists, plan, desk, leaf)
-        else:
+        if kind != IS_SPARSE:
             _set_levels(lists, plan, desk, leaf)
-        if not plan.required & bit:
-            if kind == IS_SPARSE:
-                _add_sparse(plan, desk, leaf, must)
-            else:
-                _add_middling(lists, plan, desk, leaf, must)
-            continue
-        if kind == IS_SPARSE:
-            listed = _meet_sparse(lists, plan, desk, leaf, must)
-        elif must and listed * _LEAP < plan.place[leaf, 6]:
-            listed = _leap(lists, plan, desk, leaf, listed)
-        elif kind == IS_WIDE:
-            listed = _meet_wide(lists, plan, desk, leaf, must)
+        if plan.required & (_ONE << np.uint64(leaf)):
+            if kind == IS_WIDE:
+                _leap(lists, plan, desk, leaf, listed, True)
+            for n in range(listed):
+                bound[found[n]] += bound_of(lists, plan, desk, leaf, np.int64(found[n]))
+        elif kind == IS_SPARSE:
+            _unpack(lists, plan, desk, leaf)
+            _add_sparse(plan, desk, leaf, plan.required)
         else:
-            listed = _meet_middling(lists, plan, desk, leaf, must)
-        must |= bit
-        if listed == 0:
-            return listed
+            _add_middling(lists, plan, desk, leaf, plan.required)
     return listed
 
 
@@ -297,9 +320,12 @@ def find_blocks(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cove
     """Put the blocks that can match into `desk.order[0]`, ascending, and what they can score into `desk.bound`."""
     blocks = len(lists.live)
     bound, have, found = desk.bound, desk.have, desk.order[0]
-    bound[:blocks] = 0
-    have[:blocks] = 0
-    count = _intersect(lists, plan, desk) if plan.required else _unite(lists, plan, desk)
+    if plan.required:
+        count = _intersect(lists, plan, desk)
+    else:
+        bound[:blocks] = 0
+        have[:blocks] = 0
+        count = _unite(lists, plan, desk)
     words = np.zeros(max(1, plan.groups), np.uint64)
     for leaf in range(len(plan.leaves)):
         if plan.groups and plan.leaves[leaf, 1] >= 0:

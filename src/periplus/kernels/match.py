@@ -14,7 +14,7 @@ from numba import njit
 
 from periplus.kernels.bare import Handle, hold
 from periplus.kernels.bits import lowest, size
-from periplus.kernels.bounds import SLACK, find_blocks
+from periplus.kernels.bounds import SLACK, bound_of, find_blocks
 from periplus.kernels.heap import push, sort_best_first
 from periplus.kernels.lists import Lists, entry_place, get_fat, get_lists, make_tiny_lists
 from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
@@ -211,18 +211,6 @@ def _score(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
-    """Give what a leaf has added to the bound of a block, or more."""
-    kind = plan.place[leaf, 4]
-    if kind == IS_SPARSE:
-        highest = np.int64(0)
-        for n in range(desk.spots[leaf, 0], desk.spots[leaf, 1]):
-            highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
-        return plan.weight[leaf] * np.float32(highest)
-    return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compiled
     """Give the highest score of some documents of the open block."""
     highest = np.float32(0)
@@ -258,7 +246,7 @@ def _open(
         if plan.required & bit:
             possible &= found
         if least > 0 and (plan.required or plan.shape == SOME):
-            left -= _bound_of(lists, plan, desk, leaf, block)
+            left -= bound_of(lists, plan, desk, leaf, block)
             if plan.required:
                 highest = _highest_of(scores, possible)
             if (highest + left) * SLACK < least:
@@ -284,7 +272,7 @@ def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> A
     """Open a block; give the documents that match, but for some that score below `least`."""
     if plan.shape == MIXED and not _may_match(plan, block, desk.have[block], desk.sets[1]):
         return np.uint64(0)
-    possible = desk.common[block] if plan.required else lists.live[block]
+    possible = desk.common[0, block] if plan.required else lists.live[block]
     early = plan.shape == QUOTE and least <= 0  # Nothing to be left out by its score: few will have the phrase.
     if early:
         possible = _with_phrase(lists, plan, desk, 0, block, possible, least)

@@ -42,7 +42,7 @@ FAT = 3
 IS_SPARSE, IS_MIDDLING, IS_WIDE = 0, 1, 2
 MIDDLING = 256
 """Terms in at least this many documents are written by blocks."""
-WIDE = 2
+WIDE = 1
 """Terms with at least this many postings a block on average are wide."""
 BODY = 32
 """The mask of a posting that is in the body only."""

@@ -78,7 +78,7 @@ class Desk(NamedTuple):
     have: npt.NDArray[np.uint64]
     """By block: which leaves it has."""
     common: npt.NDArray[np.uint64]
-    """By block, where leaves are required: the documents that have all of those looked at so far."""
+    """By block, where leaves are required: the documents that have all of those looked at so far; and a second row."""
     entry: npt.NDArray[np.int32]
     """By leaf and block: the block byte of a middling term, the first posting of a sparse one; where `have` says so."""
     order: npt.NDArray[np.int32]
@@ -106,7 +106,7 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
     return Desk(
         np.zeros(blocks, np.float32),
         np.zeros(blocks, np.uint64),
-        np.zeros(blocks, np.uint64),
+        np.zeros((2, blocks), np.uint64),
         np.zeros((leaves, blocks), np.int32),
         np.zeros((2, blocks), np.int32),
         np.zeros((leaves, LEVEL_COUNT), np.float32),
@@ -145,7 +145,7 @@ def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
     return Desk(
         flat(addresses, 0, np.float32),
         flat(addresses, 1, np.uint64),
-        flat(addresses, 2, np.uint64),
+        table(addresses, 2, np.uint64),
         table(addresses, 3, np.int32),
         table(addresses, 4, np.int32),
         table(addresses, 5, np.float32),
