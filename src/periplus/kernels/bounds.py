@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from periplus.kernels.bits import size
 from periplus.kernels.lexicon import get_number
 from periplus.kernels.lists import Lists, entry_place, get_fat, set_at, skip_positions
 from periplus.kernels.pack import (
@@ -74,7 +75,7 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _meet_sparse(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, begun: bool
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this sparse term too; list and count their blocks."""
     n, number, count = np.int64(0), plan.place[leaf, 0], 0
@@ -83,8 +84,8 @@ def _meet_sparse(
         while n < number and desk.sparse[leaf, n] >> 30 == block:
             documents |= _ONE << np.uint64((desk.sparse[leaf, n] >> 24) & (BLOCK - 1))
             n += 1
-        documents &= desk.common[0, block] if begun else lists.live[block]
-        desk.common[1, block] = documents
+        documents &= desk.common[side, block] if begun else lists.live[block]
+        desk.common[1 - side, block] = documents
         if documents:
             desk.entry[leaf, block] = first
             desk.order[0, count] = block
@@ -137,7 +138,7 @@ def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) ->
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _meet_middling(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, begun: bool
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this middling term too; list and count their blocks.
 
@@ -159,7 +160,7 @@ def _meet_middling(
         block += _ONE
         code = (np.uint64(stream[lengths + (n >> np.uint64(2))]) >> ((n & np.uint64(3)) << _ONE)) & np.uint64(3)
         if code == LONG:
-            stop = at + _ONE + np.uint64(stream[at])
+            stop = at + np.uint64(LONG + 2) + np.uint64(stream[at])
             documents = set_at(stream, np.int64(at) + 1, np.int64(stop))
         else:
             stop = at + code + _ONE
@@ -172,8 +173,8 @@ def _meet_middling(
             # The third byte is a posting unless it is the impact of a fat second one.
             documents |= (three & ~(plain & np.uint64(second >= FAT << 6)) & _ONE) << (third & _OFFSET)
         at = stop
-        documents &= common[0, block] if begun else lists.live[block]
-        common[1, block] = documents
+        documents &= common[side, block] if begun else lists.live[block]
+        common[1 - side, block] = documents
         desk.entry[leaf, block] = i
         found[count] = block
         count += np.uint64(documents != 0)
@@ -182,7 +183,7 @@ def _meet_middling(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _leap(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, kept: bool
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
 ) -> int:  # pragma: no cover - compiled
     """Go through the blocks listed only, passing over groups of block bytes that have none of them.
 
@@ -210,8 +211,8 @@ def _leap(
         documents = np.uint64(0)
         if here == block and head & 15 != FAR:
             at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
-            documents = set_at(lists.stream, at, stop) & common[0, block]
-        common[0, block] = documents
+            documents = set_at(lists.stream, at, stop) & common[side, block]
+        common[side, block] = documents
         if documents:
             found[count] = block
             count += 1
@@ -220,14 +221,14 @@ def _leap(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _meet_wide(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, begun: bool
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this wide term too, whose sets are at hand; list and count their blocks."""
     common, found, row, count = desk.common, desk.order[0], plan.place[leaf, 7], np.uint64(0)
     for i in range(listed if begun else len(lists.live)):
         block = np.uint64(found[i]) if begun else np.uint64(i)
-        documents = lists.wide_set[row, block] & (common[0, block] if begun else lists.live[block])
-        common[0, block] = documents
+        documents = lists.wide_set[row, block] & (common[side, block] if begun else lists.live[block])
+        common[side, block] = documents
         found[count] = block
         count += np.uint64(documents != 0)
     return np.int64(count)
@@ -239,7 +240,7 @@ def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - co
 
     Wide leaves come last in this: to them it does not matter how few blocks are left, but to the others it does.
     """
-    blocks, listed, begun = len(lists.live), np.int64(0), False
+    blocks, listed, side, begun = len(lists.live), np.int64(0), 0, False
     for wide in range(2):
         for i in range(len(plan.order)):
             leaf = plan.order[i]
@@ -247,20 +248,23 @@ def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - co
             if not plan.required & (_ONE << np.uint64(leaf)) or (kind == IS_WIDE) != (wide == 1):
                 continue
             if kind == IS_WIDE:
-                listed = _meet_wide(lists, plan, desk, leaf, listed, begun)
+                listed = _meet_wide(lists, plan, desk, leaf, listed, side, begun)
             elif begun and kind != IS_SPARSE and listed * _LEAP < plan.place[leaf, 6]:
-                listed = _leap(lists, plan, desk, leaf, listed, False)
+                listed = _leap(lists, plan, desk, leaf, listed, side, False)
             else:
-                desk.common[1, :blocks] = 0
+                desk.common[1 - side, :blocks] = 0
                 if kind == IS_SPARSE:
                     _unpack(lists, plan, desk, leaf)
-                    listed = _meet_sparse(lists, plan, desk, leaf, begun)
+                    listed = _meet_sparse(lists, plan, desk, leaf, side, begun)
                 else:
-                    listed = _meet_middling(lists, plan, desk, leaf, begun)
-                desk.common[0, :blocks] = desk.common[1, :blocks]
+                    listed = _meet_middling(lists, plan, desk, leaf, side, begun)
+                side = 1 - side
             begun = True
             if listed == 0:
                 return listed
+    if side == 1:
+        for i in range(listed):
+            desk.common[0, desk.order[0, i]] = desk.common[1, desk.order[0, i]]
     return listed
 
 
@@ -269,7 +273,8 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
     bound, have, found = desk.bound, desk.have, desk.order[0]
     listed = _meet(lists, plan, desk)
-    have[: len(lists.live)] = 0
+    if size(plan.required) < len(plan.order):
+        have[: len(lists.live)] = 0  # Optional leaves look at all their blocks, whether these are listed.
     for i in range(listed):
         bound[found[i]], have[found[i]] = 0, plan.required
     if listed == 0:
@@ -281,7 +286,7 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
             _set_levels(lists, plan, desk, leaf)
         if plan.required & (_ONE << np.uint64(leaf)):
             if kind == IS_WIDE:
-                _leap(lists, plan, desk, leaf, listed, True)
+                _leap(lists, plan, desk, leaf, listed, 0, True)
             for n in range(listed):
                 bound[found[n]] += bound_of(lists, plan, desk, leaf, np.int64(found[n]))
         elif kind == IS_SPARSE:
@@ -326,15 +331,15 @@ def find_blocks(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cove
         bound[:blocks] = 0
         have[:blocks] = 0
         count = _unite(lists, plan, desk)
-    words = np.zeros(max(1, plan.groups), np.uint64)
-    for leaf in range(len(plan.leaves)):
-        if plan.groups and plan.leaves[leaf, 1] >= 0:
-            words[plan.leaves[leaf, 1]] |= _ONE << np.uint64(leaf)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
     if len(lists.block_static) and static > 0:
         for i in range(count):
             bound[found[i]] += static * lists.block_static[found[i]]
     if plan.groups:
+        words = np.zeros(plan.groups, np.uint64)
+        for leaf in range(len(plan.leaves)):
+            if plan.leaves[leaf, 1] >= 0:
+                words[plan.leaves[leaf, 1]] |= _ONE << np.uint64(leaf)
         for i in range(count):
             every = True
             for word in words:

@@ -156,7 +156,7 @@ def _walk_to(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # pragma:
         long &= long - np.uint64(1)
         passed = word & ((np.uint64(1) << bit) - np.uint64(1)) & ~((np.uint64(1) << done) - np.uint64(1))
         at += np.int64((bit - done) >> np.uint64(1)) + size(passed & _LOW) + 2 * size(passed & _HIGH)
-        at += np.int64(stream[at]) + 1
+        at += np.int64(stream[at]) + LONG + 2
         done = bit + np.uint64(2)
     word &= ~((np.uint64(1) << done) - np.uint64(1))
     left = np.int64(inside) - np.int64(done >> np.uint64(1))
@@ -169,7 +169,7 @@ def entry_place(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # prag
     at, code = _walk_to(lists, place, head)
     if code < LONG:
         return at, at + code + 1
-    return at + 1, at + 1 + np.int64(lists.stream[at])
+    return at + 1, at + LONG + 2 + np.int64(lists.stream[at])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -201,7 +201,7 @@ def entry_begin(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # prag
         if length == LONG:
             size_there, position = get_place(positions, position)
             position += size_there
-            at += np.int64(stream[at]) + 1
+            at += np.int64(stream[at]) + LONG + 2
             continue
         stop = at + length + 1
         if stream[heads + n] & FAR == FAR:
@@ -317,7 +317,7 @@ def read_all(
             length = (np.int64(lists.stream[lengths + (head >> 2)]) >> (2 * (head & 3))) & 3
             first = n
             if length == LONG:
-                length = np.int64(lists.stream[at]) - 1
+                length = np.int64(lists.stream[at]) + LONG
                 at += 1
             n = _block_postings(lists, at, at + length + 1, block, n, documents, codes, masks, impacts)
             if length >= LONG and first < n:
@@ -402,7 +402,7 @@ def make_wide_sets(stream: Any, wide: Any, blocks: int) -> Any:  # pragma: no co
                 continue
             block += step + 1
             if length == LONG:
-                length = np.int64(stream[at]) - 1
+                length = np.int64(stream[at]) + LONG
                 at += 1
             sets[row, block] = set_at(stream, at, at + length + 1)
             at += length + 1

@@ -50,8 +50,8 @@ FAR = 15
 """In the low half of a block byte: go on by this many blocks, where the term is not."""
 LEVEL_COUNT = 16
 LONG = 3
-"""The code of a block's postings that take more than three bytes: their length, and that of their positions, is written
-before them."""
+"""The code of a block's postings that take more than three bytes: their length less four, and that of their positions, is
+written before them."""
 
 
 class Gathered(NamedTuple):
@@ -189,7 +189,7 @@ def put_blocks(
         stop, length, _ = _next_block(gathered, i, count)
         out[lengths + n // 4] |= np.uint8(min(length - 1, LONG) << 2 * (n % 4))
         if length > LONG:
-            out[at] = np.uint8(length)
+            out[at] = np.uint8(length - LONG - 1)
             at += 1
         at = _put_postings(gathered, i, stop, out, at)
         i = stop
