@@ -50,15 +50,16 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     assert page is not None
     rest = visit.url.partition("://")[2]
     host = rest.partition("/")[0].rpartition("@")[2].partition(":")[0]
+    shown = rest.removeprefix("www.")
     texts = (
         page.title,
         "\n".join(page.headings),
-        unquote(rest.removeprefix("www.")),
+        unquote(shown) if "%" in shown else shown,
         anchors,
         "\n".join(page.emphasis),
         page.text or page.description,
     )
-    fields = tuple(text.encode("utf-8", "replace") for text in texts)
+    fields = tuple([text.encode("utf-8", "replace") if text else b"" for text in texts])
     title = page.title or next(iter(page.headings), "") or visit.url
     return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, _day(visit))
 
@@ -66,6 +67,8 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
 def _day(visit: Visit) -> int:
     """Give the day a page was published, as it says itself, or fetched."""
     published = visit.page.published[:10] if visit.page else ""
+    if not published:
+        return int(visit.when // 86_400)
     try:
         return (date.fromisoformat(published) - _EPOCH).days
     except ValueError:

@@ -66,11 +66,24 @@ class Segment:
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
         columns = {name: postings[name] for name in lists.Lists._fields[:4]}
-        static, highest = self._columns["static"], self._columns["block_static"]
+        static, highest = self._static_ranks
         self.lists = lists.Lists(
             **columns, static=static, block_static=highest, live=self.live, wide_set=self._wide_sets
         )
         self.handle = bare.hold(self.lists)
+
+    @functools.cached_property
+    def _static_ranks(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Static ranks by document, and the highest of each block; both empty where all are 0."""
+        static, highest = self._columns["static"], self._columns["block_static"]
+        if len(static) == 1:
+            alike = int(static[0] != 0)
+            static = np.full(alike * self.documents, static[0], np.float32)
+            highest = np.full(alike * -(-self.documents // invert.BLOCK), static[:1], np.float32)
+        elif len(highest) == 1:
+            highest = np.full(-(-self.documents // invert.BLOCK), highest[0], np.float32)
+        static.flags.writeable = highest.flags.writeable = False  # As the mapped ones are.
+        return static, highest
 
     @functools.cached_property
     def _wide_sets(self) -> npt.NDArray[np.uint64]:
@@ -153,8 +166,9 @@ class Segment:
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """Give a column: key, static, host, kind, language, fetched or title_key."""
-        return self._columns[name]
+        """Give a column: key, static, host, kind, language, day, flags, fetched or title_key."""
+        values = self._columns[name]
+        return np.broadcast_to(values, self.documents) if len(values) == 1 else values
 
     def string(self, name: str, number: int) -> str:
         """Give entry `number` of a table of strings: url, title, hosts or kinds."""

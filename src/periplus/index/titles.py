@@ -28,19 +28,16 @@ def title_keys(
     words: Sequence[bytes], terms: Sequence[bytes], languages: npt.NDArray[np.uint8], tokens: Tokens, fields: int
 ) -> npt.NDArray[np.uint64]:
     """Give the title key of each document; the title is the first of its `fields` texts."""
-    marks = np.fromiter((fingerprint(term) for term in terms), np.uint64, len(terms))
-    codes = [LANGUAGES[number] for number in languages.tolist()]
-    stops = np.fromiter(
-        (is_stop_word(word.decode("utf-8", "replace"), code) for word, code in zip(words, codes, strict=True)),
-        np.bool_,
-        len(words),
-    )
     lengths = tokens.lengths.astype(np.int64)
     starts = (np.cumsum(lengths) - lengths)[::fields]
     counts = lengths[::fields]
     owner = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     title = tokens.words[starts[owner] + within]
+    marks, stops = np.zeros(len(terms), np.uint64), np.zeros(len(terms), np.bool_)
+    for number in np.unique(title).tolist():  # Most words are in no title.
+        marks[number] = fingerprint(terms[number])
+        stops[number] = is_stop_word(words[number].decode("utf-8", "replace"), LANGUAGES[languages[number]])
     every, kept = np.zeros(len(counts), np.uint64), np.zeros(len(counts), np.uint64)
     np.add.at(every, owner, marks[title])
     meant = ~stops[title]

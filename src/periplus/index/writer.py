@@ -28,6 +28,8 @@ __all__ = [
 
 _TIERS: Final = 4
 _TEXT_BLOCK: Final = 32_768
+_WHOLE: Final = ("key", "length")
+"""Arrays that are kept as they are."""
 
 
 def write_segment(
@@ -59,7 +61,7 @@ def _write_postings(
     texts = [text for document in documents for text in document.fields]
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=bounds[1:])
-    languages = np.repeat(np.array([language_number(d.language) for d in documents], np.uint8), len(Field))
+    languages = np.repeat(_language_numbers(documents), len(Field))
     table = WordTable()
     tokens = table.split(b"".join(texts), bounds, languages)
     terms = table.terms()
@@ -75,6 +77,13 @@ def _write_postings(
     write_lists(folder, postings, used)
     write_lexicon(folder, terms_in_order, postings)
     return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
+
+
+def _language_numbers(documents: Sequence[Document]) -> npt.NDArray[np.uint8]:
+    """Give the number of each document's language."""
+    codes = [document.language for document in documents]
+    numbers = {code: language_number(code) for code in set(codes)}
+    return np.array([numbers[code] for code in codes], np.uint8)
 
 
 def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
@@ -140,7 +149,7 @@ def write_columns(
         "block_static": padded.reshape(blocks, invert.BLOCK).max(axis=1),
         "host": np.array([host_number[d.host] for d in documents], np.uint32),
         "kind": np.array([kind_number[d.kind] for d in documents], np.uint16),
-        "language": np.array([language_number(d.language) for d in documents], np.uint8),
+        "language": _language_numbers(documents),
         "day": np.array([d.day for d in documents], np.int32),
         "flags": np.array([d.flags & 0xFFFF for d in documents], np.uint16),
         "fetched": np.array([d.fetched for d in documents], np.float64),
@@ -153,7 +162,17 @@ def write_columns(
         | lay_strings("hosts", [host.encode() for host in hosts])
         | lay_strings("kinds", [kind.encode() for kind in kinds])
     )
-    write_arrays(folder / "documents.arrays", "documents", {**columns, **strings})
+    tight = {name: column if name in _WHOLE else _tighten(column) for name, column in columns.items()}
+    write_arrays(folder / "documents.arrays", "documents", {**tight, **strings})
+
+
+def _tighten(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Keep one value of a column that has no other; keep whole numbers in the smallest type that holds them."""
+    if len(column) > 1 and (column == column[0]).all():
+        return column[:1]
+    if column.dtype.kind in "iu" and len(column) and column.min() >= 0:
+        return column.astype(np.min_scalar_type(column.max()))
+    return column
 
 
 def write_text(folder: Path, documents: Sequence[Document]) -> None:

@@ -130,7 +130,7 @@ def count_postings(
     return postings, size, groups, wide
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_place(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
     """Write a number of a position: one byte below SHORT, two below SHORT + 63 * 256, else 255 and a long form."""
     if value < SHORT:
@@ -145,13 +145,13 @@ def _put_place(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragm
     return put_number(out, at + 1, value)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _impact(weight: float, k1: float) -> int:  # pragma: no cover - compiled
     """Quantise a term weight, upwards."""
     return max(1, min(LEVELS, int(np.ceil(LEVELS * weight / (k1 + weight)))))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _put_positions(
     tokens: Sorted, begin: int, end: int, plain: bool, out: npt.NDArray[np.uint8], at: int
 ) -> int:  # pragma: no cover - compiled

@@ -77,7 +77,7 @@ def get_number(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - com
             return value, at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def put_number(out: Any, at: int, value: int) -> int:  # pragma: no cover - compiled
     """Write a variable-length number; give the place after it."""
     while value >= 128:

@@ -92,6 +92,25 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
     return 0, 1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(hashed: Any, language: int) -> Any:  # pragma: no cover - compiled
+    """Let the same word of another language be another word."""
+    hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
+    return hashed ^ (hashed >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _seek(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
+    """Find the number of a word by its mixed hash, -1 if it is new; and its slot, or the one it may have."""
+    mask = np.uint64(len(slots) // 2 - 1)
+    slot = hashed & mask
+    while True:
+        number = np.int64(slots[slot + slot + _ONE])
+        if number == 0 or slots[slot + slot] == hashed:
+            return number - 1, slot
+        slot = (slot + _ONE) & mask
+
+
 @njit(cache=True, nogil=True)
 def _number(
     hashed: Any, word: Any, length: int, language: int, words: Words, count: int
@@ -100,17 +119,10 @@ def _number(
 
     Two words are taken for one if all 64 bits of their hashes agree.
     """
-    hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
-    hashed ^= hashed >> np.uint64(29)
-    mask = np.uint64(len(words.slots) // 2 - 1)
-    slot = hashed & mask
-    while True:
-        number = words.slots[2 * slot + _ONE]
-        if number == 0:
-            break
-        if words.slots[2 * slot] == hashed:
-            return np.int64(number) - 1
-        slot = (slot + _ONE) & mask
+    hashed = _mix(hashed, language)
+    number, slot = _seek(words.slots, hashed)
+    if number >= 0:
+        return number
     words.slots[2 * slot] = hashed
     words.slots[2 * slot + _ONE] = np.uint64(count + 1)
     words.hashes[count] = hashed
@@ -250,8 +262,10 @@ def split(
                 at += step
                 continue
             if size > 0:
-                number = _number(hashed, word, size, language, words, count)
-                count += number == count
+                number, _ = _seek(words.slots, _mix(hashed, language))
+                if number < 0:
+                    number = np.int64(_number(hashed, word, size, language, words, count))
+                    count += 1
                 tokens[used] = number
                 if keep:
                     spans[used, 0], spans[used, 1] = opened - begin, at - begin
