@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import bare, invert, lexicon, lists, merge
+from periplus.kernels import bare, invert, lexicon, lists, merge, places
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -152,7 +152,7 @@ class Segment:
         if not mask:
             return np.zeros(0, np.int64), 0, 0
         out = np.empty(_MOST_POSITIONS, np.int64)
-        count = lists.read_positions(self.lists.positions, place, code, mask, out)
+        count = places.read_positions(self.lists.positions, place, code, mask, out)
         return out[:count].copy(), impact, mask
 
     def fields(self, terms: Sequence[Term | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:

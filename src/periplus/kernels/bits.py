@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
@@ -50,7 +49,7 @@ else:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             place = builder.gep(array.data, [arguments[1]])
-            word = builder.bitcast(place, ir.IntType(64).as_pointer())
+            word = builder.bitcast(place, context.get_value_type(types.uint64).as_pointer())
             return builder.load(word, align=1)
 
         return types.uint64(data, types.int64), generate

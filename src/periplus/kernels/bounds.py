@@ -7,7 +7,7 @@ from numba import njit
 
 from periplus.kernels.bits import size
 from periplus.kernels.lexicon import get_number
-from periplus.kernels.lists import Lists, entry_place, get_fat, set_at, skip_positions
+from periplus.kernels.lists import Lists, entry_place, get_fat, set_at
 from periplus.kernels.pack import (
     BLOCK,
     BODY,
@@ -20,6 +20,7 @@ from periplus.kernels.pack import (
     count_groups,
     shift_of,
 )
+from periplus.kernels.places import skip_positions
 from periplus.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
 
 __all__ = ["SLACK", "bound_of", "find_blocks"]
@@ -32,7 +33,7 @@ _ONE = np.uint64(1)
 _OFFSET = np.uint64(BLOCK - 1)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
     """Unpack a sparse term's postings."""
     stream, row = lists.stream, len(desk.entry) + leaf
@@ -53,7 +54,7 @@ def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma:
             position = skip_positions(lists.positions, position, code, mask)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
     """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
     bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
@@ -73,7 +74,7 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
             highest = impact
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _meet_sparse(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
@@ -105,7 +106,7 @@ def bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any
     return plan.weight[leaf] * np.float32(highest)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _set_levels(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
     """Work out what each level of a middling term stands for."""
     low = np.float32(lists.stream[plan.place[leaf, 1]])
@@ -114,7 +115,7 @@ def _set_levels(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pra
         desk.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (LEVEL_COUNT - 1)))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
     bound, have = desk.bound, desk.have
@@ -136,7 +137,7 @@ def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) ->
         desk.entry[leaf, block] = n
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _meet_middling(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
@@ -181,7 +182,7 @@ def _meet_middling(
     return np.int64(count)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _leap(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
 ) -> int:  # pragma: no cover - compiled
@@ -219,7 +220,7 @@ def _leap(
     return count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _meet_wide(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
@@ -234,7 +235,7 @@ def _meet_wide(
     return np.int64(count)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """Put the documents that have all required leaves into `desk.common`; list and count their blocks.
 
@@ -268,7 +269,7 @@ def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - co
     return listed
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
     bound, have, found = desk.bound, desk.have, desk.order[0]
@@ -297,7 +298,7 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
     return listed
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
     have, found = desk.have, desk.order[0]
@@ -320,7 +321,7 @@ def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - c
     return np.int64(count)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def find_blocks(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """Put the blocks that can match into `desk.order[0]`, ascending, and what they can score into `desk.bound`."""
     blocks = len(lists.live)

@@ -1,4 +1,4 @@
-"""Reading a segment's packed postings: all of a term, one block of it, or some documents; and positions of a posting."""
+"""Reading a segment's packed postings: all of a term, one block of it, or some documents."""
 
 from typing import Any, NamedTuple
 
@@ -8,9 +8,9 @@ from numba import njit
 
 from periplus.kernels.bare import flat, table
 from periplus.kernels.bits import load_word, lowest, size
-from periplus.kernels.invert import FIELD_SHIFT, FIELDS, SHORT
 from periplus.kernels.lexicon import get_number
 from periplus.kernels.pack import BLOCK, BODY, FAR, FAT, IS_SPARSE, LONG, count_groups, shift_of
+from periplus.kernels.places import get_place, skip_places, skip_positions
 
 __all__ = [
     "BODY",
@@ -22,22 +22,20 @@ __all__ = [
     "find_head",
     "get_fat",
     "get_lists",
-    "get_place",
     "look_up",
     "make_tiny_lists",
     "make_wide_sets",
     "read_all",
     "read_documents",
-    "read_positions",
     "seek_posting",
     "set_at",
-    "skip_positions",
 ]
 
 SIZED = 4
 _LOW, _HIGH = np.uint64(0x5555555555555555), np.uint64(0xAAAAAAAAAAAAAAAA)
 Place = tuple[int, int, int, int, int, int, int, int]
-"""Of a term: frequency, begin and end of postings, positions, kind, row, heads, number among the wide; as `lexicon.find_term` gives it."""
+"""Of a term, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads, number
+among the wide."""
 
 
 class Lists(NamedTuple):
@@ -73,70 +71,12 @@ def get_lists(addresses: Any) -> Lists:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Read a number of a position; give it and the place after it."""
-    value = np.int64(data[at])
-    if value < SHORT:
-        return value, at + 1
-    if value < 255:
-        return SHORT + ((value - SHORT) << 8) + np.int64(data[at + 1]), at + 2
-    value, at = get_number(data, at + 1)
-    return value + SHORT, at
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def get_fat(stream: Any, at: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
     """Read what follows a fat posting: give its fields, its impact and the place after them."""
     impact = np.int64(stream[at])
     if impact:
         return np.int64(BODY), impact, at + 1
     return np.int64(stream[at + 1]), np.int64(stream[at + 2]), at + 3
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _skip_places(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
-    """Pass over some numbers of positions."""
-    for _ in range(count):
-        byte = data[at]
-        if byte < SHORT:
-            at += 1
-        elif byte < 255:
-            at += 2
-        else:
-            _, at = get_number(data, at + 1)
-    return at
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
-    """Pass over one posting's positions."""
-    if code < FAT:
-        return _skip_places(data, at, code + 1)
-    while mask:
-        mask &= mask - 1
-        count, at = get_place(data, at)
-        at = _skip_places(data, at, count)
-    return at
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
-    """Read one posting's positions, each with its field, into `out`; give how many. Those beyond its room are left."""
-    used = 0
-    for field in range(FIELDS):
-        if not (mask >> field) & 1:
-            continue
-        count = np.int64(code + 1)
-        if code == FAT:
-            count, at = get_place(data, at)
-        place = np.int64(0)
-        for _ in range(count):
-            step, at = get_place(data, at)
-            place += step
-            if used < len(out):
-                out[used] = (field << FIELD_SHIFT) | place
-                used += 1
-    return used
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -211,7 +151,7 @@ def entry_begin(lists: Lists, place: Any, head: int) -> tuple[int, int]:  # prag
             code = np.int64(stream[at] >> 6)
             at += 1
             if code < FAT:
-                position = _skip_places(positions, position, code + 1)
+                position = skip_places(positions, position, code + 1)
             else:
                 mask, _, at = get_fat(stream, at)
                 position = skip_positions(positions, position, FAT, mask)
@@ -437,4 +377,3 @@ def warm() -> None:
     look_up(lists, TINY_PLACE, np.zeros(1, np.int32))
     read_documents(lists, TINY_PLACE)
     make_wide_sets(lists.stream, _read_only(np.zeros((0, 2), np.int64)), 1)
-    read_positions(lists.positions, 0, 0, BODY, np.zeros(1, np.int64))

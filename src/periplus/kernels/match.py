@@ -17,6 +17,7 @@ from periplus.kernels.bits import lowest, size
 from periplus.kernels.bounds import SLACK, bound_of, find_blocks
 from periplus.kernels.heap import push, sort_best_first
 from periplus.kernels.lists import Lists, entry_place, get_fat, get_lists, make_tiny_lists
+from periplus.kernels.order import choose
 from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
 from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
@@ -61,20 +62,26 @@ __all__ = [
     "match_best",
 ]
 
-_BUCKETS = 64
-_FIRST = 64
-"""About so many blocks, those with the highest bounds, are put in order and opened before the others are looked at."""
-_SAMPLE = 8
 _ONE = np.uint64(1)
 
 
 class Found(NamedTuple):
     """What `match` gives: documents best first, with scores, and how many there are in all."""
 
-    documents: npt.NDArray[np.int32]
-    scores: npt.NDArray[np.float32]
+    best: npt.NDArray[np.int32]
+    """Documents; and in a second row the bits of their scores."""
     total: float
     exact: bool
+
+    @property
+    def documents(self) -> npt.NDArray[np.int32]:
+        """The best documents."""
+        return self.best[0]
+
+    @property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """Their scores."""
+        return self.best[1].view(np.float32)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -181,7 +188,7 @@ def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) 
 def _score(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
-    """Add a leaf's scores in the open block; give its documents there, in the fields that count, and the highest score."""
+    """Add a leaf's scores in the open block; give its documents in the fields that count, and the highest score so far."""
     at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
     scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
     if plan.place[leaf, 4] == IS_SPARSE:
@@ -273,13 +280,13 @@ def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> A
     if plan.shape == MIXED and not _may_match(plan, block, desk.have[block], desk.sets[1]):
         return np.uint64(0)
     possible = desk.common[0, block] if plan.required else lists.live[block]
-    early = plan.shape == QUOTE and least <= 0  # Nothing to be left out by its score: few will have the phrase.
-    if early:
-        possible = _with_phrase(lists, plan, desk, 0, block, possible, least)
-    if possible:
-        possible = _open(lists, plan, desk, block, possible, least)
-    if possible and not early and plan.shape >= QUOTE:
-        return _run(lists, plan, desk, block, possible, least)
+    # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
+    early = plan.shape == QUOTE and least <= 0
+    for turn in range(2):
+        if possible and (turn == 0) == early:
+            possible = _run(lists, plan, desk, block, possible, least) if plan.shape >= QUOTE else possible
+        elif possible:
+            possible = _open(lists, plan, desk, block, possible, least)
     return possible
 
 
@@ -290,7 +297,7 @@ def _offer(
     """Offer what matches in the open block to the heap of the best; give the heap's size."""
     full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
-    best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[:k]
+    best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[0, :k]
     while matched:
         offset = lowest(matched)
         matched &= matched - _ONE
@@ -304,66 +311,6 @@ def _offer(
     return kept
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _first_cut(desk: Desk, count: int) -> Any:  # pragma: no cover - compiled
-    """Give a bound that about _FIRST of the blocks found reach, judged by a sample of them."""
-    bound, found = desk.bound, desk.order[0]
-    highest = np.float32(0)
-    if count <= _FIRST:
-        return highest
-    for i in range(0, count, _SAMPLE):
-        highest = max(highest, bound[np.uint64(found[i])])
-    if highest <= 0:
-        return highest
-    buckets = np.zeros(_BUCKETS, np.int32)
-    scale = np.float32(_BUCKETS - 1) / highest
-    for i in range(0, count, _SAMPLE):
-        buckets[int(bound[np.uint64(found[i])] * scale)] += 1
-    seen, bucket = 0, _BUCKETS
-    while seen * _SAMPLE < _FIRST and bucket > 0:
-        bucket -= 1
-        seen += buckets[bucket]
-    return np.float32(bucket / scale)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _highest_first(desk: Desk, chosen: Any) -> None:  # pragma: no cover - compiled
-    """Put blocks in the order of their bounds, by buckets."""
-    highest, least = np.float32(0), np.float32(np.inf)
-    for block in chosen:
-        highest, least = max(highest, desk.bound[block]), min(least, desk.bound[block])
-    starts = np.zeros(_BUCKETS + 1, np.int32)
-    scale = np.float32(_BUCKETS - 1) / (highest - least) if highest > least else np.float32(0)
-    unordered = chosen.copy()
-    for block in unordered:
-        starts[int((highest - desk.bound[block]) * scale) + 1] += 1
-    for bucket in range(_BUCKETS):
-        starts[bucket + 1] += starts[bucket]
-    for block in unordered:
-        bucket = int((highest - desk.bound[block]) * scale)
-        chosen[starts[bucket]] = block
-        starts[bucket] += 1
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _choose(desk: Desk, count: int, phase: int, full: bool, least: Any) -> int:  # pragma: no cover - compiled
-    """Put the blocks of a phase into `desk.order[1]`: those with the highest bounds, others that can matter, the rest."""
-    bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
-    cut = np.float32(0)
-    if phase == 0:
-        cut = _first_cut(desk, count)
-    elif phase == 1:
-        cut = least / SLACK if full else np.float32(0)
-    number = np.uint64(0)
-    for i in range(count):
-        block = np.uint64(found[i])
-        chosen[number] = block
-        number += np.uint64(bound[block] >= cut)
-    if phase == 0 and number > 1:
-        _highest_first(desk, chosen[: np.int64(number)])
-    return np.int64(number)
-
-
 @njit(cache=True, nogil=True)
 def match_best(
     lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int
@@ -375,11 +322,11 @@ def match_best(
     """
     lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
     count = find_blocks(lists, plan, desk)
-    bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
+    bound, chosen = desk.bound, desk.order[1]
     choosy = count_blocks == 0
     kept, total, skipped, counted, step = 0, 0, 0, 0, 1
     for phase in range(2 if choosy else 3):
-        number = _choose(desk, count, phase, kept == k, desk.scores[BLOCK])
+        number = choose(desk, count, phase, kept == k, desk.scores[BLOCK])
         if phase == 2:
             skipped = number
             step = max(1, (skipped + count_blocks - 1) // count_blocks)
@@ -396,7 +343,8 @@ def match_best(
             total += size(matched)
             if matched:
                 kept = _offer(lists, plan, desk, block, matched, kept, k)
-    sort_best_first(desk.scores[BLOCK:], desk.best, kept)
+    sort_best_first(desk.scores[BLOCK:], desk.best[0], kept)
+    desk.best[1].view(np.float32)[:kept] = desk.scores[BLOCK : BLOCK + kept]
     if choosy:
         return kept, float(total), kept < k
     return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1
@@ -405,8 +353,7 @@ def match_best(
 def match(lists: Handle[Lists], plan: Handle[Plan], desk: Handle[Desk], k: int, count_blocks: int) -> Found:
     """Give the `k` best documents; see `match_best`."""
     kept, total, exact = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks)
-    best = desk.held
-    return Found(best.best[:kept].copy(), best.scores[BLOCK : BLOCK + kept].copy(), total, exact)
+    return Found(desk.held.best[:, :kept].copy(), total, exact)
 
 
 def warm() -> None:

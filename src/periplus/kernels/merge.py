@@ -10,8 +10,9 @@ from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT, FIELDS, Sorted
 from periplus.kernels.lexicon import Terms, make_tiny_terms
-from periplus.kernels.lists import SIZED, Lists, Place, get_place, make_tiny_lists, read_all
+from periplus.kernels.lists import SIZED, Lists, Place, make_tiny_lists, read_all
 from periplus.kernels.pack import FAT
+from periplus.kernels.places import get_place
 
 __all__ = ["highest_impacts", "place_of", "sort_by_term", "take_tokens"]
 

@@ -42,16 +42,16 @@ FAT = 3
 IS_SPARSE, IS_MIDDLING, IS_WIDE = 0, 1, 2
 MIDDLING = 256
 """Terms in at least this many documents are written by blocks."""
-WIDE = 1
-"""Terms with at least this many postings a block on average are wide."""
+WIDE = 2 * BLOCK
+"""Terms in at least one of so many documents are wide."""
 BODY = 32
 """The mask of a posting that is in the body only."""
 FAR = 15
 """In the low half of a block byte: go on by this many blocks, where the term is not."""
 LEVEL_COUNT = 16
 LONG = 3
-"""The code of a block's postings that take more than three bytes: their length less four, and that of their positions, is
-written before them."""
+"""The code of a block's postings that take more than three bytes: their length less four, and that of their positions,
+is written before them."""
 
 
 class Gathered(NamedTuple):
@@ -70,7 +70,7 @@ def kind_of(frequency: int, documents: int) -> int:  # pragma: no cover - compil
     """Say how a term is written."""
     if frequency < MIDDLING:
         return IS_SPARSE
-    return IS_WIDE if frequency * BLOCK >= WIDE * documents else IS_MIDDLING
+    return IS_WIDE if frequency * WIDE >= documents else IS_MIDDLING
 
 
 @njit(cache=True, nogil=True, forceinline=True)

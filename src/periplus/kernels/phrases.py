@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT
-from periplus.kernels.lists import Lists, entry_begin, get_fat, read_positions, skip_positions
+from periplus.kernels.lists import Lists, entry_begin, get_fat
 from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
+from periplus.kernels.places import read_positions, skip_positions
 from periplus.kernels.plan import Desk, Plan, place_of_leaf
 
 __all__ = ["has_phrase"]
@@ -27,7 +28,9 @@ def _read(
         while desk.sparse[leaf, n] >> 24 < block * BLOCK + offset:
             n += 1
         posting = desk.sparse[leaf, n]
-        return read_positions(lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out)
+        return read_positions(
+            lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out
+        )
     at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
     if position < 0:
         at, position = entry_begin(lists, place, np.int64(desk.entry[leaf, block]))

@@ -44,7 +44,8 @@ class Plan(NamedTuple):
     """A query, ready to run on one segment. A leaf is one term."""
 
     place: npt.NDArray[np.int64]
-    """By leaf: frequency, begin and end of postings, positions, kind, row, heads, number among the wide; as `lexicon.find_term` gives it."""
+    """By leaf, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads, number
+    among the wide."""
     weight: npt.NDArray[np.float32]
     """What one step of impact adds to the score; 0 for leaves that only exclude."""
     leaves: npt.NDArray[np.int32]
@@ -86,8 +87,8 @@ class Desk(NamedTuple):
     level: npt.NDArray[np.float32]
     """By leaf and level of a middling term: the most that it adds."""
     sparse: npt.NDArray[np.int64]
-    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, as many rows of
-    where their positions begin."""
+    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, as many
+    rows of where their positions begin."""
     sets: npt.NDArray[np.uint64]
     """First row, by leaf: its documents in the open block. Second row: the program's stack."""
     scores: npt.NDArray[np.float32]
@@ -98,7 +99,7 @@ class Desk(NamedTuple):
     places: npt.NDArray[np.int64]
     """Two rows of positions."""
     best: npt.NDArray[np.int32]
-    """The best documents so far."""
+    """The best documents so far; in the end, in a second row, the bits of their scores."""
 
 
 def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Desk:
@@ -115,7 +116,7 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
         np.zeros(BLOCK + best, np.float32),
         np.zeros((leaves, 4), np.int64),
         np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
-        np.zeros(best, np.int32),
+        np.zeros((2, best), np.int32),
     )
 
 
@@ -154,12 +155,14 @@ def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
         flat(addresses, 8, np.float32),
         table(addresses, 9, np.int64),
         table(addresses, 10, np.int64),
-        flat(addresses, 11, np.int32),
+        table(addresses, 11, np.int32),
     )
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def place_of_leaf(plan: Plan, leaf: int) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+def place_of_leaf(
+    plan: Plan, leaf: int
+) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
     """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
     place = plan.place
     return (

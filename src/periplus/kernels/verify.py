@@ -11,14 +11,13 @@ from periplus.kernels.lists import (
     entry_begin,
     entry_place,
     find_head,
-    get_place,
     make_tiny_lists,
     read_all,
     set_at,
-    skip_positions,
 )
 from periplus.kernels.merge import place_of
 from periplus.kernels.pack import BLOCK, FAT, IS_SPARSE, IS_WIDE, count_groups, kind_of, level_of
+from periplus.kernels.places import get_place, skip_positions
 
 __all__ = ["FAULTS", "verify"]
 

@@ -63,7 +63,7 @@ def make_plan(segment: Segment, prepared: Prepared) -> bare.Handle[match.Plan]:
         given=given_sets(segment, prepared.filters),
         shape=_shape(prepared),
         groups=prepared.groups,
-        required=required,
+        required=np.uint64(required),
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
     )
