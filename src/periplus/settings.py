@@ -192,7 +192,7 @@ class IndexSettings(_Room, frozen=True):
     publish_seconds: Annotated[
         float, Meta(description="A live index makes what it was given searchable this often", gt=0)
     ] = 0.1
-    k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.2
+    k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.4
     title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
     url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 0.5
@@ -201,7 +201,7 @@ class IndexSettings(_Room, frozen=True):
         float, Meta(description="BM25F weight of emphasised words, on top of their place in the body", ge=0)
     ] = 0.2
     body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
-    body_b: Annotated[float, Meta(description="BM25F: how much a long body is held against a page", ge=0, le=1)] = 0.75
+    body_b: Annotated[float, Meta(description="BM25F: how much a long body is held against a page", ge=0, le=1)] = 0.6
     field_b: Annotated[float, Meta(description="BM25F: the same for all other fields", ge=0, le=1)] = 0.5
 
 

@@ -20,7 +20,7 @@ def signatures():
 for module in (words, invert, lists, match):
     module.warm()
 before = signatures()
-assert before["periplus.kernels.match.match"] == before["periplus.kernels.words.split"] == 1, before
+assert before["periplus.kernels.match.match_best"] == before["periplus.kernels.words.split"] == 1, before
 from periplus.index import build_index, Index
 from periplus.records import *
 from periplus.search import Searcher

@@ -111,7 +111,7 @@ def sort_tokens(
 def count_postings(
     tokens: Sorted, documents: int, frequencies: npt.NDArray[np.int32]
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Fill `frequencies`; give how many postings there will be, how many bytes and groups at most, and how many wide."""
+    """Fill `frequencies`; give how many postings there will be, bytes and groups at most, and wide terms."""
     postings, size, groups, wide = 0, 0, 0, 0
     far = documents // BLOCK // 15 + 1
     for term in range(len(tokens.starts) - 1):

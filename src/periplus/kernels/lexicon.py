@@ -138,7 +138,7 @@ def _order_of_first(lexicon: Lexicon, page: int, term: Any) -> int:  # pragma: n
 def find_term(
     lexicon: Lexicon, term: npt.NDArray[np.uint8]
 ) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
-    """Find a term; give its frequency (0 if it is not there), begin and end of postings, positions, kind, row, heads and
+    """Find a term; give its frequency (0 if it is not there), begin and end of postings, positions, kind, row, heads,
     number among the wide."""
     low, high = 0, len(lexicon.page_start) - 1
     while low < high:

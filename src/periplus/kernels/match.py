@@ -188,7 +188,7 @@ def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) 
 def _score(
     lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
-    """Add a leaf's scores in the open block; give its documents in the fields that count, and the highest score so far."""
+    """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
     at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
     scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
     if plan.place[leaf, 4] == IS_SPARSE:

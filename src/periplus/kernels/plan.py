@@ -44,10 +44,10 @@ class Plan(NamedTuple):
     """A query, ready to run on one segment. A leaf is one term."""
 
     place: npt.NDArray[np.int64]
-    """By leaf, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads, number
-    among the wide."""
+    """By leaf, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads and
+    number among the wide."""
     weight: npt.NDArray[np.float32]
-    """What one step of impact adds to the score; 0 for leaves that only exclude."""
+    """What one step of impact adds to the score, never below 0; 0 for leaves that only exclude."""
     leaves: npt.NDArray[np.int32]
     """By leaf: the fields in which a posting counts, as a mask; the word of the query it stands for, or -1: a document
     with all words gets the bonus."""

@@ -187,9 +187,10 @@ class _Compiler:
                 self._leaf(term, True)
 
     def idf(self, term: bytes) -> float:
-        """Weigh a term by its rarity, as BM25 does."""
+        """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
         frequency = self.index.frequency(term)
-        return math.log(1 + (self.index.documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
+        documents = max(self.index.documents, frequency)
+        return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
 
     def _room(self) -> int:
         """Say how many more words, in all their variants, the program has room for; note when there is none."""
