@@ -2,9 +2,9 @@
 
 Two costs of calling a compiled kernel have nothing to do with its work. Unwrapping an array takes a fifth of a
 microsecond, and a query has three dozen. And Numba counts the users of every array with atomic instructions, which it
-cannot leave out of code with many branches: that took longer than the work itself. So a kernel that is called for every
-query is given one array of addresses for each tuple of arrays, and makes arrays of them that are not counted. Its caller
-keeps the tuples alive meanwhile: `Handle` holds both.
+cannot leave out of code with many branches: that took longer than the work itself. So a kernel that is called for each
+query is given one array of addresses for each tuple of arrays, and makes arrays of them that are not counted. Its
+caller keeps the tuples alive meanwhile: `Handle` holds both.
 """
 
 from typing import Any, Generic, NamedTuple, TypeVar
