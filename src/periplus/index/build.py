@@ -1,10 +1,12 @@
 """Visits to segments, in bounded memory, on one core or several."""
 
+import contextlib
+import gc
 import itertools
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -51,7 +53,7 @@ def build_index(
 ) -> IndexCount:
     """Index all `visits` as a new generation; with `extend`, add them to the old one. The last visit of a URL wins."""
     began = time.monotonic()
-    with lock_folder(folder, "index"):
+    with lock_folder(folder, "index"), _no_collecting():
         before = _existing(folder, extend)
         old = before if extend else None
         number = next_number(folder, before)
@@ -66,6 +68,18 @@ def build_index(
         done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal), dead)
         sweep(folder, done)
     return IndexCount(done.live, len(entries), time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Do not look for cycles meanwhile: documents have none, and are many."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def segment_bytes(settings: IndexSettings, workers: int | None = None) -> int:

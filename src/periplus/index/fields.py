@@ -49,18 +49,20 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     page = visit.page
     assert page is not None
     rest = visit.url.partition("://")[2]
-    host = rest.partition("/")[0].rpartition("@")[2].partition(":")[0]
+    host = rest.partition("/")[0]
+    if "@" in host or ":" in host:
+        host = host.rpartition("@")[2].partition(":")[0]
     shown = rest.removeprefix("www.")
     texts = (
         page.title,
-        "\n".join(page.headings),
+        "\n".join(page.headings) if page.headings else "",
         unquote(shown) if "%" in shown else shown,
         anchors,
-        "\n".join(page.emphasis),
+        "\n".join(page.emphasis) if page.emphasis else "",
         page.text or page.description,
     )
     fields = tuple([text.encode("utf-8", "replace") if text else b"" for text in texts])
-    title = page.title or next(iter(page.headings), "") or visit.url
+    title = page.title or (page.headings[0] if page.headings else "") or visit.url
     return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, _day(visit))
 
 

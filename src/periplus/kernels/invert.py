@@ -84,23 +84,24 @@ class Postings(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def sort_tokens(
-    terms: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], count: int
+    words: npt.NDArray[np.int32], terms: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], count: int
 ) -> Sorted:  # pragma: no cover - compiled
-    """Sort tokens (in the order documents, fields, places; `lengths` by document and field) by their terms."""
+    """Sort tokens by their terms: `words` in the order documents, fields, places; `terms` by word; `lengths` by field."""
     starts = np.zeros(count + 1, np.int64)
-    for term in terms:
-        starts[term + 1] += 1
+    for word in words:
+        starts[terms[word] + 1] += 1
     for term in range(count):
         starts[term + 1] += starts[term]
     place = starts[:-1].copy()
-    documents = np.empty(len(terms), np.int32)
-    positions = np.empty(len(terms), np.uint32)
+    documents = np.empty(len(words), np.int32)
+    positions = np.empty(len(words), np.uint32)
     token = 0
     for text in range(len(lengths)):
         tag = np.uint32(text % FIELDS) << np.uint32(FIELD_SHIFT)
         for i in range(lengths[text]):
-            at = place[terms[token]]
-            place[terms[token]] = at + 1
+            term = np.uint64(terms[words[token]])
+            at = np.uint64(place[term])
+            place[term] += 1
             documents[at] = text // FIELDS
             positions[at] = tag | np.uint32(i)
             token += 1
@@ -304,5 +305,5 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    tokens = sort_tokens(np.zeros(1, np.int32), np.ones(1, np.int32), 1)
+    tokens = sort_tokens(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32), 1)
     build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, make_room(tokens, 1))

@@ -199,7 +199,30 @@ def split(
             code = 0
             if at < end:
                 letter = _LOWER[data[at]]
-                if letter and run == 0:  # the common case: a run of ASCII letters and digits
+                if letter and run == 0 and size == 0:  # most words: ASCII letters and digits, then something else ASCII
+                    opened = at
+                    while letter:
+                        hashed = (hashed ^ np.uint64(letter)) * _PRIME
+                        at += 1
+                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
+                    if at - opened <= MAX_WORD and (at >= end or (data[at] < 0x80 and data[at] != 39)):
+                        number, _ = _seek(words.slots, _mix(hashed, language))
+                        if number < 0:
+                            for i in range(at - opened):
+                                word[i] = _LOWER[data[opened + i]]
+                            number = np.int64(_number(hashed, word, at - opened, language, words, count))
+                            count += 1
+                        tokens[used] = number
+                        if keep:
+                            spans[used, 0], spans[used, 1] = opened - begin, at - begin
+                        used += 1
+                        at += 1
+                        hashed = _SEED
+                        continue
+                    at = opened
+                    hashed = _SEED
+                    letter = _LOWER[data[at]]
+                if letter and run == 0:  # a run of them within a longer word
                     if size == 0:
                         opened = at
                     while letter:

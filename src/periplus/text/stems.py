@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import Stemmer
 
-__all__ = ["stem", "stem_all"]
+__all__ = ["has_stemmer", "stem", "stem_all"]
 
 _ALGORITHMS: Final = {
     "ar": "arabic",
@@ -33,6 +33,11 @@ _ALGORITHMS: Final = {
 def _stemmer(language: str) -> Any:
     name = _ALGORITHMS.get(language)
     return Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+
+
+def has_stemmer(language: str) -> bool:
+    """Say whether words of a language are stemmed at all."""
+    return _stemmer(language) is not None
 
 
 def stem_all(words: Sequence[str], language: str) -> list[str]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from periplus.kernels import words as kernel
 from periplus.text.fold import folding
 from periplus.text.language import LANGUAGES, language_number
-from periplus.text.stems import stem_all
+from periplus.text.stems import has_stemmer, stem_all
 
 __all__ = ["Tokens", "WordTable", "split_text", "terms_of", "token_spans"]
 
@@ -89,6 +89,8 @@ class WordTable:
         languages = self._table.languages[start : self.count]
         terms = list(words)
         for number in np.unique(languages):
+            if not has_stemmer(LANGUAGES[number]):
+                continue
             rows = np.flatnonzero(languages == number).tolist()
             stems = stem_all([words[row].decode("utf-8", "replace") for row in rows], LANGUAGES[number])
             for row, stemmed in zip(rows, stems, strict=True):
