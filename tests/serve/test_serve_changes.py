@@ -40,6 +40,11 @@ class World:
     def status(self) -> dict[str, Any]:
         return {"running": self.running, "state": "running", "pages": 3, "rate": 1.5, "errors": {"gone": 2}}
 
+    def start(self) -> None:
+        if self.running:
+            raise BadInput("A crawl is running already.")
+        self.done.append("start")
+
     def pause(self) -> None:
         if not self.running:
             raise BadInput("No crawl is running.")
@@ -117,7 +122,11 @@ def test_the_crawl_says_how_it_is() -> None:
     assert get(world.app, "/api/crawl").status == 401
     answer = get(world.app, "/api/crawl", headers={"authorization": f"Bearer {world.secret['crawl']}"})
     assert answer.json["pages"] == 3
+    assert send(world.app, "/api/crawl/start", {}, world.secret["crawl"]).status == 409
+    assert send(world.app, "/api/crawl/start", {}, world.secret["report"]).status == 403
     world.running = False
+    assert send(world.app, "/api/crawl/start", {}, world.secret["crawl"]).status == 202
+    assert world.done == ["start"]
     assert send(world.app, "/api/crawl/pause", {}, world.secret["crawl"]).status == 409
     assert send(world.app, "/api/crawl/explode", {}, world.secret["crawl"]).status == 404
 

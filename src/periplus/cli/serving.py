@@ -23,10 +23,10 @@ def open_all(folder: Path, settings: Settings, may_be_empty: bool = False) -> "O
     threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
     keys = Keys(folder)
     keys.keep_secret()
-    return Opened(searcher, actions_of(folder, searcher), keys)
+    return Opened(searcher, actions_of(folder, searcher, settings), keys)
 
 
-def actions_of(folder: Path, searcher: Any) -> "Actions":
+def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     """Give what a server of this data folder can do beside searching."""
     from periplus.crawl import CrawlControl, take_visits
     from periplus.errors import BadInput
@@ -56,4 +56,4 @@ def actions_of(folder: Path, searcher: Any) -> "Actions":
             raise BadInput("There is no such page.", "Give the id that publishing it gave.")
         inbox.forget(known.url)
 
-    return Actions(publish, forget, lambda seen: take_visits(folder, seen), CrawlControl(folder))
+    return Actions(publish, forget, lambda seen: take_visits(folder, seen), CrawlControl(folder, settings))

@@ -86,7 +86,7 @@ class Postings(NamedTuple):
 def sort_tokens(
     words: npt.NDArray[np.int32], terms: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], count: int
 ) -> Sorted:  # pragma: no cover - compiled
-    """Sort tokens by their terms: `words` in the order documents, fields, places; `terms` by word; `lengths` by field."""
+    """Sort tokens by their terms: `words` by document, field and place, `terms` by word, `lengths` by field."""
     starts = np.zeros(count + 1, np.int64)
     for word in words:
         starts[terms[word] + 1] += 1

@@ -40,6 +40,9 @@ class CrawlLike(Protocol):
     def status(self) -> dict[str, Any]:
         """Say how it is."""
 
+    def start(self) -> None:
+        """Begin it, or go on with it; raise `BadInput` when one runs or nothing is known to begin with."""
+
     def pause(self) -> None:
         """Let no more requests begin; raise `BadInput` when no crawl runs."""
 

@@ -1,4 +1,4 @@
-"""What programs may change: publish a page, submit a site, report visits, pause the crawl. Each needs a key."""
+"""What programs may change: publish a page, submit a site, report visits, steer the crawl. Each needs a key."""
 
 import asyncio
 import re
@@ -98,17 +98,23 @@ class Changes:
         return json_response(found)
 
     async def tell(self, request: Request) -> Response:
-        """Let the crawl pause, resume or stop."""
+        """Let the crawl start, pause, resume or stop."""
         self._doors.need(request, "crawl")
         crawl = _there(self._actions.crawl)
-        words: dict[str, Callable[[], None]] = {"pause": crawl.pause, "resume": crawl.resume, "stop": crawl.stop}
+        words: dict[str, Callable[[], None]] = {
+            "start": crawl.start,
+            "pause": crawl.pause,
+            "resume": crawl.resume,
+            "stop": crawl.stop,
+        }
         word = request.path_params["word"]
         if word not in words:
-            raise HTTPException(404, "A crawl can pause, resume and stop.")
+            raise HTTPException(404, "A crawl can start, pause, resume and stop.")
         try:
             await asyncio.to_thread(words[word])
         except BadInput:
-            raise HTTPException(409, "No crawl is running.") from None
+            said = "It runs already, or there is nothing to begin with: submit a site first."
+            raise HTTPException(409, said if word == "start" else "No crawl is running.") from None
         return json_response({"status": "told", "word": word}, 202)
 
 

@@ -168,9 +168,23 @@ OPERATIONS: Final = (
     Operation(
         "post",
         "/api/crawl/{word}",
-        "Let the crawl pause, resume or stop",
-        (Parameter("word", "what it is told", {"type": "string", "enum": ["pause", "resume", "stop"]}, True, "path"),),
-        answers={202: "told", 404: "no such word", 409: "no crawl is running", 429: _ERRORS[429], 501: _BODY[501]}
+        "Let the crawl start, pause, resume or stop",
+        (
+            Parameter(
+                "word",
+                "what it is told",
+                {"type": "string", "enum": ["start", "pause", "resume", "stop"]},
+                True,
+                "path",
+            ),
+        ),
+        answers={
+            202: "told",
+            404: "no such word",
+            409: "no crawl is running, or one is already",
+            429: _ERRORS[429],
+            501: _BODY[501],
+        }
         | _DENIED,
         role="crawl",
     ),
