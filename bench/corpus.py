@@ -116,7 +116,10 @@ def _steady(term: bytes) -> str:
     """Make sure that splitting a term again gives that term, so that our own index reads the same tokens."""
     text = term.decode("utf-8", "replace")
     again = split_text(text)
-    return text if again == [text] else "".join(c for c in "".join(again) if c.isalnum()) or "x"
+    if again == [text]:
+        return text
+    joined = "".join(c for c in "".join(again) if c.isalnum())
+    return joined if split_text(joined) == [joined] else f"x{term.hex()}"
 
 
 def read_queries(path: Path) -> list[Asked]:

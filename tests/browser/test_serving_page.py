@@ -69,6 +69,9 @@ class Crawl:
         }
         return {"running": True, "state": self.state, "slowest": [("slow.example", 1.25)], **figures}
 
+    def start(self) -> None:
+        self.state = "running"
+
     def pause(self) -> None:
         self.state = "paused"
 

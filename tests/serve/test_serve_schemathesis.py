@@ -24,7 +24,7 @@ class Crawl:
     def pause(self) -> None:
         pass
 
-    resume = stop = pause
+    start = resume = stop = pause
 
 
 def report(seen: Sequence[Sighting]) -> tuple[int, int]:
