@@ -208,6 +208,9 @@ PIECES = st.lists(
 @given(st.one_of(TEXTS, PIECES, PIECES.map(lambda piece: "http://h.example/" + piece)), st.sampled_from([None, BASE]))
 @example("http://h.example/%%%3341", None)
 @example("http://h.example/;jsessionid=2..", None)
+@example(";JSESSIONID=%;%2D", BASE)
+@example("/a;jsessionid=%/%2D", BASE)
+@example("/;jsessionid=%;%6Asessionid=1", BASE)
 def test_canonical_is_idempotent(text: str, base: str | None) -> None:
     try:
         found = address(text, base)

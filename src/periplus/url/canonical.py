@@ -50,6 +50,8 @@ _MOST_RECENT: Final = 32_768
 _recent: dict[str | tuple[str, str], Address] = {}
 """Addresses made a short while ago: of whole URLs by their text, of paths by their origin too."""
 
+_MOST_PASSES: Final = 8
+
 
 def address(text: str, base: str | None = None) -> Address:
     """Make the canonical address of `text`, found in the page at `base`; BadUrl if it is none, or not for us."""
@@ -102,7 +104,10 @@ def canonical_address(text: str, base: str | None = None) -> Address:
     scheme, host, port, path, query = found.groups()
     if scheme == "ftp":
         return _file_address("gopher" if is_gopher else scheme, host, port, path, query)
-    path = drop_path_session(_normalise(path))
+    for _ in range(_MOST_PASSES):  # A session that goes may take the stray '%' with it that kept escapes as they were.
+        before, path = path, drop_path_session(_normalise(path))
+        if path == before:
+            break
     return _build(scheme, host, port, path, _canonical_query(query) if query else "")
 
 
