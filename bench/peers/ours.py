@@ -4,7 +4,6 @@
 `run` times all of it from the prepared query: plans, matching, merging.
 """
 
-import importlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from peers import Built, Engine
 from periplus.fingerprint import fingerprint
 from periplus.index import Index, build_index
 from periplus.kernels import match
-from periplus.query import All, Bag, Node, Phrase, Prepared, Scoring, Word, prepare, run
+from periplus.query import All, Bag, Desks, Node, Phrase, Prepared, Scoring, Word, make_plan, prepare, run
 from periplus.records import Outcome, Page, Visit
 from periplus.settings import IndexSettings
 
@@ -38,8 +37,7 @@ _NO_LANGUAGE = "xx"
 """The texts are stems already: no stemming, no stop words."""
 _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start")
 """Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields."""
-_run = importlib.import_module("periplus.query.run")
-_DESKS = _run.Desks()
+_DESKS = Desks()
 
 
 def token_visits(texts: Iterable[str]) -> Iterator[Visit]:
@@ -83,7 +81,7 @@ class Ours(Engine):
     def prepare(self, asked: Asked, k: int) -> Any:
         self.k = k
         prepared = prepare(self.index, tree(asked), Scoring())
-        plans = [(segment, _run.make_plan(segment, prepared)) for segment in self.index.segments]
+        plans = [(segment, make_plan(segment, prepared)) for segment in self.index.segments]
         return [(segment.handle, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:

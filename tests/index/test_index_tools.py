@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from index.made_pages import random_visits, visit
-from periplus.arrays import ArrayFile
+from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import DataError
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index, repair_index
 from periplus.records import Outcome, Visit
@@ -101,6 +101,16 @@ def test_what_the_store_has_not_is_counted_and_set_aside(tmp_path: Path) -> None
     assert (done.restored, done.missing) == (15, 5)
     assert len(titles(tmp_path)) == 55
     assert (tmp_path / f"damaged-{segments[0].name}").is_dir()
+
+
+def test_a_segment_of_another_layout_says_what_to_do(tmp_path: Path) -> None:
+    [segment] = three_segments(tmp_path, random_visits(3, 20))[:1]
+    path = segment / "postings.arrays"
+    whole = ArrayFile(path, "postings")
+    write_arrays(path, "postings", {name: whole[name] for name in ("stream", "positions", "plain_impact")})
+    with pytest.raises(DataError, match=r"no array 'groups'.*periplus index build"):
+        Index.open(tmp_path)
+    assert any("periplus index build" in fault for fault in check_index(tmp_path))
 
 
 def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:

@@ -196,13 +196,12 @@ class _Ranking:
 
         began = time.monotonic()
         try:
-            with PageStore.open(self._folder / "store", self._settings.store) as store:
-                build_graph(store, self._folder / "graph", self._settings.graph)
-                self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
-            self._ranked = self._live.manifest.visits
-            Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
-        except NothingHere:
-            pass  # Nothing but failures so far.
+            with contextlib.suppress(NothingHere):  # as long as every page has failed
+                with PageStore.open(self._folder / "store", self._settings.store) as store:
+                    build_graph(store, self._folder / "graph", self._settings.graph)
+                    self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
+                self._ranked = self._live.manifest.visits
+                Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
         except PeriplusError as error:
             note(f"periplus: pages were not ranked anew. {error}")
         ended = time.monotonic()

@@ -52,6 +52,11 @@ class Segment:
         self.documents = len(self._columns["key"])
         self.lexicon = lexicon.Lexicon(*(self._lexicon[name] for name in lexicon.Lexicon._fields))
         self.term_count = int(self._lexicon["terms"][0])
+        if missing := [name for name in lists.Lists._fields[:4] if name not in self.files["postings"]]:
+            raise CorruptFile(
+                f"{self.files['postings'].path} has no array '{missing[0]}'.",
+                "If an earlier version of Periplus wrote it, build the index again: periplus index build.",
+            )
         self.bury(dead)
         self._held: tuple[int, bytes] = (-1, b"")
 

@@ -2,12 +2,12 @@
 
 In: any string a person types; it is always a query, never an error. Out: `Candidates`, the best documents with scores.
 `parse` makes the tree (grammar: docs/query-language.md), `prepare` looks its words up in the index and weighs them,
-`run` asks the match kernel of every segment and merges.
+`run` asks the match kernel of every segment and merges; `make_plan` and `Desks` are its two halves of preparation.
 """
 
 from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
-from periplus.query.run import run
+from periplus.query.run import Desks, make_plan, run
 from periplus.query.tree import (
     All,
     Any,
@@ -31,6 +31,7 @@ __all__ = [
     "Any",
     "Bag",
     "Dates",
+    "Desks",
     "Everything",
     "Kind",
     "Language",
@@ -46,6 +47,7 @@ __all__ = [
     "Site",
     "Without",
     "Word",
+    "make_plan",
     "parse",
     "prepare",
     "run",
