@@ -88,10 +88,11 @@ class ShardCrawler(Crawler):
         # Seeds that others have found need not be told to others again.
         self._told_seeds = len(self._memory.harvester.seeds)
         now = self._now()
-        with contextlib.suppress(BadUrl):
-            for question in parcel.questions:
+        for question in parcel.questions:
+            with contextlib.suppress(BadUrl):
                 self._errands.append(_Errand(parcel.sender, question.origin, address(question.target), now))
-            for answer in parcel.answers:
+        for answer in parcel.answers:
+            with contextlib.suppress(BadUrl):
                 self._learn_answer(answer)
 
     def checkpoint(self) -> None:
@@ -181,12 +182,13 @@ class ShardCrawler(Crawler):
                 self._memory.frontier.postpone(due, now, _PATIENCE)
 
     def _learn_answer(self, answer: Answer) -> None:
+        target = address(answer.target)
         waiting = self._awaited.pop(answer.origin, None)
         if waiting is None:
             return
         headers = (("retry-after", answer.retry_after),) if answer.retry_after else ()
         fetched = Fetched(
-            Due(address(answer.target)),
+            Due(target),
             answer.outcome,
             self._now(),
             answer.status,
