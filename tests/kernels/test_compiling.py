@@ -1,12 +1,15 @@
 """Every kernel is compiled ahead by `ready`, for the very types that production uses."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import pytest
 
 from periplus import kernels
+from periplus.kernels import cache
 
 PROBE = """
 import tempfile, pathlib
@@ -45,3 +48,29 @@ def test_the_second_time_there_is_nothing_to_compile() -> None:
     kernels.ready(lambda *stage: stages.append(stage))
     assert kernels.compiled()
     assert kernels.ready(lambda *stage: pytest.fail("compiled twice")) is False
+
+
+def test_a_kernel_is_stale_when_anything_it_imports_has_changed() -> None:
+    sources = {
+        "far": b"x = 1",
+        "near": b"from periplus.kernels.far import x",
+        "top": b"import numpy\nfrom periplus.kernels import (\n    near as n,\n)\n",
+        "other": b"from periplus.kernels import far as a, near as b\n",
+        "alone": b"far = near = 1",
+    }
+    before = {name: cache.stamp(name, sources) for name in sources}
+    after = {name: cache.stamp(name, sources | {"far": b"x = 2"}) for name in sources}
+    assert {name for name in sources if before[name] != after[name]} == {"far", "near", "top", "other"}
+
+
+def test_every_import_of_a_kernel_is_seen() -> None:
+    """What Python imports and what the stamp counts must be the same, however an import is written."""
+    for path in Path(kernels.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        meant = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "periplus.kernels":
+                meant |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("periplus.kernels."):
+                meant.add((node.module or "").split(".")[2])
+        assert cache.imported(path.read_bytes()) == meant, path.name

@@ -2,20 +2,19 @@
 
 In: NumPy arrays, related ones travelling as one NamedTuple. Out: NumPy arrays and numbers.
 Every kernel is `@njit(cache=True, nogil=True)`, has a naive twin in tests/naive, and is called once by its module's
-`warm` with the very types that production uses. `ready` compiles all of them once; later starts read the cache,
-whose folder is named by a fingerprint of every kernel source, so that no stale code is ever run.
+`warm` with the very types that production uses. `ready` compiles all of them once; later starts read the cache. What
+is kept there carries a fingerprint of all sources it was made from (`cache`), so that no stale code is ever run.
 """
 
-import hashlib
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import numba
+
+from periplus.kernels.cache import FOLDER, keep_compiled, stamp_of_all
 
 __all__ = [
     "bare",
@@ -59,38 +58,18 @@ _MODULES: Final = (
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""
 
 
-def _sources() -> str:
-    """Fingerprint every kernel source: a changed callee in another file must not leave a stale caller behind."""
-    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _choose_cache() -> Path:
-    """Keep compiled code beside the sources where that can be written, else in the temporary folder of this user."""
-    beside = Path(__file__).parent / "__pycache__"
-    try:
-        beside.mkdir(exist_ok=True)
-        writable = os.access(beside, os.W_OK)
-    except OSError:
-        writable = False
-    base = beside if writable else Path(tempfile.gettempdir()) / f"periplus-kernels-{os.getuid()}"
-    return base / f"numba-{_sources()}"
-
-
-_CACHE: Final = _choose_cache()
-numba.config.CACHE_DIR = str(_CACHE)
+keep_compiled()
+_COMPLETE: Final = FOLDER / f"complete-{stamp_of_all()}"
 
 
 def cache_folder() -> Path:
     """Say where compiled kernels are kept."""
-    return _CACHE
+    return FOLDER
 
 
 def compiled() -> bool:
     """Say whether every kernel has been compiled on this machine."""
-    return numba.config.DISABLE_JIT or (_CACHE / "complete").exists()
+    return numba.config.DISABLE_JIT or _COMPLETE.exists()
 
 
 def ready(report: Callable[[str, int, int], None] = lambda stage, done, total: None) -> bool:
@@ -102,12 +81,14 @@ def ready(report: Callable[[str, int, int], None] = lambda stage, done, total: N
         import_module(f"periplus.kernels.{name}").warm()
     report("compiling kernels", len(_MODULES), len(_MODULES))
     _sweep()
-    (_CACHE / "complete").touch()
+    _COMPLETE.touch()
     return True
 
 
 def _sweep() -> None:
     """Remove what earlier versions of the kernels left behind."""
-    for old in _CACHE.parent.glob("numba-*"):
-        if old != _CACHE:
+    for old in FOLDER.parent.glob("numba-*"):
+        if old != FOLDER:
             shutil.rmtree(old, ignore_errors=True)
+    for mark in FOLDER.glob("complete-*"):
+        mark.unlink(missing_ok=True)
