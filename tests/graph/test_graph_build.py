@@ -230,3 +230,16 @@ def expected_in_links(visits, urls):
         pairs |= {(node[url], node[follow(link.url)]) for link in visit.page.links if follow(link.url) in pages}
     counts = {url: sum(1 for a, b in pairs if b == url and a != b) for url in set(node.values())}
     return [counts[node[follow(url)]] if follow(url) in pages else 0 for url in urls]
+
+
+def test_signals_are_columns_by_key(tmp_path):
+    visits = [page(A, B, A + "1"), page(A + "1", B), page(B), page(C, B), moved(D, B)]
+    _, graph = build(tmp_path, visits)
+    found = graph.signals(np.array([key(B), key(D), key(A + "1"), 7], np.uint64))
+    assert found.in_links.tolist() == [3, 3, 1, 0]
+    assert found.in_hosts.tolist() == [2, 2, 0, 0]
+    assert found.pagerank[0] == found.pagerank[1] > found.pagerank[2] > found.pagerank[3] == 0.0
+    assert found.hostrank[0] > found.hostrank[2] > 0.0
+    for column in (found.spam_mass, found.trust):
+        assert column.dtype == np.float32
+        assert ((column >= 0) & (column <= 1)).all()

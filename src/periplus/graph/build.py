@@ -92,6 +92,14 @@ def _host_pairs(pairs: _Pairs, nodes: Nodes) -> _Pairs:
     return _Pairs((both & 0xFFFFFFFF).astype(np.int32), (both >> 32).astype(np.int32), weights)
 
 
+def _in_hosts(pairs: _Pairs, nodes: Nodes) -> npt.NDArray[np.int32]:
+    """Count the other hosts that link to each page."""
+    hosts = nodes.hosts[pairs.sources]
+    apart = hosts != nodes.hosts[pairs.targets]
+    both = np.unique(pairs.targets[apart].astype(np.int64) << 32 | hosts[apart])
+    return np.bincount(both >> 32, minlength=len(nodes.hosts)).astype(np.int32)
+
+
 def _rank(pairs: _Pairs, count: int, settings: GraphSettings) -> pagerank.Ranks:
     return pagerank.pagerank(pagerank.collect_in_links(*pairs, count), settings.damping, settings.tolerance)
 
@@ -127,6 +135,9 @@ def _write(
         "pagerank": pages.ranks,
         "hostrank": host_ranks,
         "in_links": np.bincount(pairs.targets, minlength=count).astype(np.int32),
+        "in_hosts": _in_hosts(pairs, nodes),
+        "spam_mass": np.zeros(count, np.float32),
+        "trust": np.zeros(count, np.float32),
         "static": static.astype(np.float32),
         "anchor_starts": anchors.starts,
         "anchors": anchors.blob,

@@ -1,7 +1,7 @@
 """Looking pages up in a finished graph, by key."""
 
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 
-__all__ = ["FILE", "KIND", "Graph"]
+__all__ = ["FILE", "KIND", "Graph", "Signals"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
@@ -20,10 +20,30 @@ _TYPES: Final = {
     "pagerank": np.float64,
     "hostrank": np.float64,
     "in_links": np.int32,
+    "in_hosts": np.int32,
+    "spam_mass": np.float32,
+    "trust": np.float32,
     "static": np.float32,
     "anchor_starts": np.int64,
     "anchors": np.uint8,
 }
+
+
+class Signals(NamedTuple):
+    """What the graph says about each of some pages; all 0 for a page it does not know."""
+
+    pagerank: npt.NDArray[np.float64]
+    """Over all pages these sum to 1."""
+    hostrank: npt.NDArray[np.float64]
+    """The rank of the page's host; over all hosts these sum to 1."""
+    in_links: npt.NDArray[np.int32]
+    """Other pages that link to it."""
+    in_hosts: npt.NDArray[np.int32]
+    """Other hosts that do."""
+    spam_mass: npt.NDArray[np.float32]
+    """0..1: the share of its rank that does not come from trusted pages."""
+    trust: npt.NDArray[np.float32]
+    """0..1: log-scaled rank that comes from trusted pages."""
 
 
 class Graph:
@@ -32,14 +52,15 @@ class Graph:
     def __init__(self, file: ArrayFile) -> None:
         self._file = file
         for name, kind in _TYPES.items():
+            if name not in file:
+                raise NothingHere(f"{file.path} has an earlier layout.", "Build the index again.")
             if file[name].dtype != kind or file[name].ndim != 1:
                 raise CorruptFile(f"{file.path} has an impossible array '{name}'.")
         self._keys, self._rows = file["keys"], file["rows"]
         self._starts, self._blob = file["anchor_starts"], file["anchors"]
         self._pages = len(file["static"])
-        sizes = [len(file[name]) for name in ("page_keys", "pagerank", "hostrank", "in_links")] + [
-            len(self._starts) - 1
-        ]
+        columns = ("page_keys", *Signals._fields)
+        sizes = [len(file[name]) for name in columns] + [len(self._starts) - 1]
         rows_fit = not len(self._rows) or (self._rows.min() >= 0 and self._rows.max() < self._pages)
         if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit:
             raise CorruptFile(f"{file.path} has arrays that do not fit together.")
@@ -80,6 +101,11 @@ class Graph:
         """Give the number of pages that link to each key."""
         return self._column("in_links", keys)
 
+    def signals(self, keys: npt.NDArray[np.uint64]) -> Signals:
+        """Give all that ranking may ask about each key, looked up once."""
+        rows = self._find(keys)
+        return Signals(*(self._rows_of(name, rows) for name in Signals._fields))
+
     def anchors(self, key: int) -> str:
         """Give the distinct texts of links to a page, one a line, the weightiest first."""
         row = int(self._find(np.array([key], np.uint64))[0])
@@ -100,7 +126,11 @@ class Graph:
         return np.where(self._keys[at] == wanted, self._rows[at], -1).astype(np.int32)
 
     def _column(self, name: str, keys: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        return self._rows_of(name, self._find(keys))
+
+    def _rows_of(self, name: str, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         column = self._file[name]
-        rows = self._find(keys)
+        if not len(column):
+            return np.zeros(len(rows), column.dtype)
         found: npt.NDArray[Any] = np.where(rows >= 0, column[np.maximum(rows, 0)], 0).astype(column.dtype)
         return found
