@@ -1,0 +1,104 @@
+"""What people thought of results: judgements and clicks, as JSON lines in the data folder.
+
+    judgements.jsonl    {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
+    clicks.jsonl        {"query", "url", "position", "shown", "when"}   what was opened, and what stood there to choose from
+
+Any process may append: a line is written by one call, and a line that a crash tore is passed over when it is read.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from periplus.files import disk_errors
+
+__all__ = ["Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
+
+JUDGEMENTS: Final = "judgements.jsonl"
+CLICKS: Final = "clicks.jsonl"
+_LARGEST: Final = 256 << 20
+"""Bytes after which a file takes no more lines."""
+_LONGEST_LINE: Final = 1 << 19
+_Words = Annotated[str, Meta(min_length=1, max_length=2_000)]
+_Url = Annotated[str, Meta(min_length=1, max_length=4_000)]
+_T = TypeVar("_T")
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """How well one page answers one query: 0 is not at all, 4 is perfectly."""
+
+    query: _Words
+    url: _Url
+    grade: Annotated[int, Meta(ge=0, le=4)]
+    when: float = 0.0
+
+
+class Click(msgspec.Struct, frozen=True):
+    """A result that somebody opened."""
+
+    query: _Words
+    url: _Url
+    position: Annotated[int, Meta(ge=1, le=1_000)]
+    """Where it stood: 1 is the first."""
+    shown: Annotated[tuple[_Url, ...], Meta(max_length=100)] = ()
+    """All results that stood there, best first."""
+    when: float = 0.0
+
+
+def write_judgement(folder: Path, judgement: Judgement) -> bool:
+    """Keep a judgement in a data folder; say whether there was room for it."""
+    return _append(folder / JUDGEMENTS, judgement)
+
+
+def write_click(folder: Path, click: Click) -> bool:
+    """Keep a click in a data folder; say whether there was room for it."""
+    return _append(folder / CLICKS, click)
+
+
+def read_judgements(folder: Path) -> list[Judgement]:
+    """Give the judgements of a data folder; of those on the same query and page the last."""
+    last = {(one.query, one.url): one for one in _read(folder / JUDGEMENTS, Judgement)}
+    return list(last.values())
+
+
+def read_clicks(folder: Path) -> Iterator[Click]:
+    """Give the clicks of a data folder, oldest first."""
+    return _read(folder / CLICKS, Click)
+
+
+def _append(path: Path, record: Judgement | Click) -> bool:
+    """Append one line, if it is one that can be read again and there is room."""
+    line = msgspec.json.encode(record) + b"\n"
+    try:
+        msgspec.json.decode(line, type=type(record))
+    except msgspec.MsgspecError:
+        return False
+    with disk_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size + len(line) > _LARGEST or len(line) > _LONGEST_LINE:
+                return False
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # A crash tore the last one.
+                line = b"\n" + line
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
+    """Read lines of one kind; what cannot be read is passed over."""
+    if not path.exists():
+        return
+    decoder = msgspec.json.Decoder(kind)
+    with disk_errors(path), path.open("rb") as file:
+        while line := file.readline(_LONGEST_LINE):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue
