@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import bare, invert, lexicon, lists, merge, places
+from periplus.kernels import bare, find, invert, lexicon, lists, merge, places
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -104,6 +104,12 @@ class Segment:
             return None
         found = Term(*lexicon.find_term(self.lexicon, np.frombuffer(term, np.uint8)))
         return found if found.frequency else None
+
+    def find_all(self, terms: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """Look many terms up by one call: a row for each, the numbers of its `Term`; its frequency is 0 if absent."""
+        starts = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum([len(term) for term in terms], out=starts[1:])
+        return find.find_terms(self.lexicon, np.frombuffer(b"".join(terms) or b"\0", np.uint8), starts)
 
     def terms(self) -> lexicon.Terms:
         """Unpack the whole lexicon."""

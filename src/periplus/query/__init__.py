@@ -5,6 +5,7 @@ In: any string a person types; it is always a query, never an error. Out: `Candi
 `run` asks the match kernel of every segment and merges; `make_plan` and `Desks` are its two halves of preparation.
 """
 
+from periplus.query.lookup import Lookup, Places
 from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
 from periplus.query.run import Desks, make_plan, run
@@ -35,11 +36,13 @@ __all__ = [
     "Everything",
     "Kind",
     "Language",
+    "Lookup",
     "Near",
     "Node",
     "Numbers",
     "Parsed",
     "Phrase",
+    "Places",
     "Prefix",
     "Prepared",
     "QueryWord",

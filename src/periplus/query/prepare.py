@@ -3,8 +3,9 @@
 import math
 from typing import Final, NamedTuple
 
-from periplus.index import Index, title_key
+from periplus.index import Index, Segment, title_key
 from periplus.kernels import match
+from periplus.query.lookup import Lookup, Places
 from periplus.query.tree import (
     EVERYWHERE,
     All,
@@ -86,6 +87,16 @@ class Prepared(NamedTuple):
     title: int
     """The title key of the words, 0 if there are none."""
     notes: tuple[str, ...]
+    lookup: Lookup
+    """Where its terms are."""
+
+    def places(self, segment: Segment) -> Places:
+        """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""
+        return self.lookup.places(segment, [term for word in self.words for term in word.terms])
+
+    def leaf_places(self, segment: Segment) -> Places:
+        """Give where the terms of all `leaves` are in a segment."""
+        return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
 def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> Prepared:
@@ -108,6 +119,7 @@ def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] =
         scoring.all_words_bonus * best if groups else 0.0,
         title_key(asked, terms_of(asked, main), main) if asked else 0,
         tuple(compiler.notes),
+        compiler.lookup,
     )
 
 
@@ -116,6 +128,7 @@ class _Compiler:
 
     def __init__(self, index: Index, notes: list[str]) -> None:
         self.index = index
+        self.lookup = Lookup(index)
         self.notes = notes
         self.words: list[QueryWord] = []
         self.bag: list[str] = []
@@ -168,7 +181,7 @@ class _Compiler:
     def _variants(self, word: str) -> list[bytes]:
         """Give the stems of a word in the main languages of the index, or in all if those do not know it."""
         stems = dict.fromkeys(terms_of([word], code)[0] for code in self.languages)
-        if not any(self.index.frequency(stem) for stem in stems):
+        if not any(self.lookup.frequency(stem) for stem in stems):
             stems |= dict.fromkeys(terms_of([word], code)[0] for code in self.known)
         return list(stems)[: len(self.languages) + 1]
 
@@ -188,7 +201,7 @@ class _Compiler:
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
-        frequency = self.index.frequency(term)
+        frequency = self.lookup.frequency(term)
         documents = max(self.index.documents, frequency)
         return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from periplus.index import Index, Segment, Term
-from periplus.kernels import bare, invert, lexicon, match
+from periplus.index import Index, Segment
+from periplus.kernels import bare, invert, match
 from periplus.query.filters import given_sets
 from periplus.query.prepare import PhrasePlan, Prepared
 from periplus.records import Candidates
@@ -48,18 +48,17 @@ _NO_INTS = np.zeros(0, np.int32)
 def make_plan(segment: Segment, prepared: Prepared) -> bare.Handle[match.Plan]:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
-    places = [segment.find(leaf.term) for leaf in prepared.leaves]
-    phrases, words = _lay_phrases(prepared.phrases, places)
+    places = prepared.leaf_places(segment)
+    often = places[:, 0].tolist()
+    phrases, words = _lay_phrases(prepared.phrases, often)
     plan = match.Plan(
-        place=np.array([place or lexicon.NOWHERE for place in places], np.int64).reshape(-1, 8),
+        place=places,
         weight=np.array([leaf.weight / invert.LEVELS for leaf in prepared.leaves], np.float32),
         leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
         program=np.array(prepared.program, np.int32).reshape(-1, 2),
         phrases=np.array(phrases, np.int32).reshape(-1, 4),
         words=np.array(words, np.int32).reshape(-1, 2),
-        order=np.array(
-            sorted(range(len(places)), key=lambda n: (not required >> n & 1, _frequency(places[n]))), np.int32
-        ),
+        order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
         given=given_sets(segment, prepared.filters),
         shape=_shape(prepared),
         groups=prepared.groups,
@@ -71,21 +70,24 @@ def make_plan(segment: Segment, prepared: Prepared) -> bare.Handle[match.Plan]:
 
 
 def _lay_phrases(
-    asked: Sequence[PhrasePlan], places: Sequence[Term | None]
+    asked: Sequence[PhrasePlan], often: Sequence[int]
 ) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
     """Give the rows of all phrases, and those of their words."""
     phrases: list[tuple[int, int, int, int]] = []
     words: list[tuple[int, int]] = []
     for phrase in asked:
         phrases.append((len(words), len(words) + len(phrase.leaves), phrase.reach, phrase.fields))
-        words += _rare_first(phrase, places)
+        words += _rare_first(phrase, often)
     return phrases, words
 
 
-def _rare_first(phrase: PhrasePlan, places: Sequence[Term | None]) -> list[tuple[int, int]]:
-    """Give a phrase's leaves with their places in it; the rarest first, so that few positions are compared."""
+def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int]]:
+    """Give a phrase's leaves with their places in it; the rarest first, so that few positions are compared.
+
+    often: how many documents have each leaf.
+    """
     pairs = [(leaf, place) for place, leaf in enumerate(phrase.leaves)]
-    return pairs if phrase.reach else sorted(pairs, key=lambda pair: _frequency(places[pair[0]]))
+    return pairs if phrase.reach else sorted(pairs, key=lambda pair: often[pair[0]])
 
 
 def _shape(prepared: Prepared) -> int:
@@ -96,10 +98,6 @@ def _shape(prepared: Prepared) -> int:
     if used <= {match.LEAF, match.OR}:
         return match.SOME
     return match.QUOTE if used == {match.PHRASE} else match.MIXED
-
-
-def _frequency(place: Term | None) -> int:
-    return place.frequency if place else 0
 
 
 def _required(prepared: Prepared) -> int:
