@@ -53,6 +53,8 @@ class QueryWord(NamedTuple):
     """Its stems in the languages of the index."""
     weight: float
     """Inverse document frequency of the rarest of them, times how often the word was given."""
+    place: int = 0
+    """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
 
 
 class Leaf(NamedTuple):
@@ -224,7 +226,7 @@ class _Compiler:
         terms = self._variants(node.word)
         self._either([(self._leaf(term, scored, fields=node.fields), match.LEAF) for term in terms])
         if scored:
-            self._score(node.word, 1)
+            self._score(node.word, 1, self._next_place())
 
     def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1, fields: int = EVERYWHERE) -> int:
         """Add a leaf, or to the weight of one that is there already; give its number."""
@@ -238,9 +240,12 @@ class _Compiler:
         self.leaves.append(Leaf(term, weight, group, fields))
         return len(self.leaves) - 1
 
-    def _score(self, word: str, times: int) -> None:
+    def _next_place(self) -> int:
+        return self.words[-1].place + 1 if self.words else 0
+
+    def _score(self, word: str, times: int, place: int) -> None:
         terms = tuple(self._variants(word))
-        self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms)))
+        self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms), place))
 
     def _bag(self, bag: Bag) -> None:
         """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
@@ -257,10 +262,10 @@ class _Compiler:
             kept = set(rarest[:room])
             meant = {word: n for word, n in meant.items() if word in kept}
             self.notes.append(f"The query is long; its {len(meant)} rarest words were used.")
-        steps = []
+        steps, begin = [], self._next_place()
         for group, (word, times) in enumerate(meant.items()):
             steps += [(self._leaf(term, True, times, group), match.LEAF) for term in self._variants(word)]
-            self._score(word, times)
+            self._score(word, times, begin + bag.words.index(word))
         self.bag = list(meant)
         self._either(steps)
 
@@ -281,6 +286,6 @@ class _Compiler:
             steps.append((len(self.phrases) - 1, match.PHRASE))
         self._either(steps)
         if scored:
-            for word in words:
+            for place, word in enumerate(words, self._next_place()):
                 if not is_stop_word(word, self.languages[0]):
-                    self._score(word, 1)
+                    self._score(word, 1, place)

@@ -1,7 +1,7 @@
 """What people thought of results: judgements and clicks, as JSON lines in the data folder.
 
-    judgements.jsonl    {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
-    clicks.jsonl        {"query", "url", "position", "shown", "when"}   what was opened, and what stood there to choose from
+    judgements.jsonl   {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
+    clicks.jsonl       {"query", "url", "position", "shown", "when"}   what was opened, out of what was shown
 
 Any process may append: a line is written by one call, and a line that a crash tore is passed over when it is read.
 """
