@@ -22,8 +22,9 @@ def trail(url: str) -> tuple[str, ...]:
 
 def _readable(part: str) -> str:
     """Leave out control, direction and unassigned characters, collapse white space, and shorten."""
-    seen = "".join(" " if sign.isspace() else sign for sign in part if _shows(sign))
-    seen = " ".join(seen.split())
+    if not part.isprintable():  # Nearly all are, and then spaces are all that may be too many.
+        part = "".join(" " if sign.isspace() else sign for sign in part if _shows(sign))
+    seen = " ".join(part.split())
     return seen if len(seen) <= _LONGEST_PART else seen[: _LONGEST_PART - 1] + "…"
 
 
