@@ -1,21 +1,47 @@
-"""How good is it: judged collections in, nDCG, recall and reciprocal rank out.
+"""How good is it: judged collections in, nDCG, recall and reciprocal rank out, and whether a difference is chance.
 
 A collection is a folder with `docs.jsonl` (plain, .gz or .zst), `queries.jsonl` and `qrels.tsv`. It is indexed by the
 same code as pages are, searched through the same pipeline, and compared with its judgements.
+
+    judged = judge(folder, settings, usual(settings) + ablations(settings))    # one build, several ways of ranking
+
+`evaluate` measures one way of ranking only. `paired_difference` and `average_gain` are the paired bootstrap.
 """
 
-from periplus.evaluate.collection import Collection, read_collection
+from periplus.evaluate.asking import Asker
+from periplus.evaluate.bootstrap import Difference, average_gain, paired_difference
+from periplus.evaluate.collection import Collection, read_collection, read_visits
+from periplus.evaluate.comparing import Comparison, Moved
+from periplus.evaluate.judge import Judged, Result, judge
 from periplus.evaluate.metrics import mrr, ndcg_at, read_qrels, recall_at, write_run
 from periplus.evaluate.quality import Quality, evaluate
+from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
 
 __all__ = [
+    "FIRST",
+    "FULL",
+    "MEANING",
+    "Asker",
     "Collection",
+    "Comparison",
+    "Difference",
+    "Judged",
+    "Moved",
     "Quality",
+    "Result",
+    "Variant",
+    "ablations",
+    "average_gain",
+    "choose",
     "evaluate",
+    "judge",
     "mrr",
     "ndcg_at",
+    "paired_difference",
     "read_collection",
     "read_qrels",
+    "read_visits",
     "recall_at",
+    "usual",
     "write_run",
 ]

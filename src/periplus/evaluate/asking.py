@@ -1,0 +1,108 @@
+"""Ask an index all queries of a collection: in this process, or in one for each core where there are many."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.evaluate.rankings import DEPTH
+from periplus.index import Index
+from periplus.query import parse
+from periplus.rank import Ranker
+from periplus.settings import Settings
+
+__all__ = ["Answers", "Asker", "Progress"]
+
+_WORTH_PROCESSES: Final = 2_000
+"""With fewer queries, starting processes takes longer than they save."""
+_PART: Final = 250
+"""Queries that a process is handed at a time."""
+
+Progress = Callable[[str, int, int], None]
+
+
+class Answers(NamedTuple):
+    """The best documents of each query: keys of the index, 0 where there are no more, and scores."""
+
+    keys: npt.NDArray[np.uint64]
+    scores: npt.NDArray[np.float32]
+
+
+class Asker:
+    """Asks one index after another; the processes it starts are kept until it is closed."""
+
+    def __init__(self, processes: int = 0) -> None:
+        self._processes = processes or os.cpu_count() or 1
+        self._held = ExitStack()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
+
+    def ask(self, folder: Path, settings: Settings, queries: Sequence[str], progress: Callable[[int], None]) -> Answers:
+        """Give the best documents of every query; `progress` hears how many were asked."""
+        parts = [queries[at : at + _PART] for at in range(0, len(queries), _PART)]
+        several = self._processes > 1 and len(queries) >= _WORTH_PROCESSES
+        found, done = [], 0
+        for answers in self._each(folder, settings, parts) if several else _here(folder, settings, parts):
+            found.append(answers)
+            done += len(answers.keys)
+            progress(done)
+        return Answers(
+            np.concatenate([np.zeros((0, DEPTH), np.uint64), *(answers.keys for answers in found)]),
+            np.concatenate([np.zeros((0, DEPTH), np.float32), *(answers.scores for answers in found)]),
+        )
+
+    def _each(self, folder: Path, settings: Settings, parts: list[Sequence[str]]) -> Iterator[Answers]:
+        if self._pool is None:
+            pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
+            self._pool = self._held.enter_context(pool)
+        count = len(parts)
+        return iter(self._pool.map(_ask_there, [folder] * count, [settings] * count, parts))
+
+
+def _here(folder: Path, settings: Settings, parts: list[Sequence[str]]) -> Iterator[Answers]:
+    index = Index.open(folder, verify=False)
+    ranker = _ranker(index, settings)
+    for part in parts:
+        yield _ask(index, ranker, part)
+
+
+_open: dict[tuple[Path, Settings], tuple[Index, Ranker]] = {}
+
+
+def _ask_there(folder: Path, settings: Settings, queries: Sequence[str]) -> Answers:
+    """Ask in a process of its own, which keeps the last index open."""
+    if (folder, settings) not in _open:
+        _open.clear()
+        index = Index.open(folder, verify=False)
+        _open[folder, settings] = index, _ranker(index, settings)
+    return _ask(*_open[folder, settings], queries)
+
+
+def _ranker(index: Index, settings: Settings) -> Ranker:
+    return Ranker(index, settings.rank)
+
+
+def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:
+    keys = np.zeros((len(queries), DEPTH), np.uint64)
+    scores = np.zeros((len(queries), DEPTH), np.float32)
+    columns = [segment.column("key") for segment in index.segments]
+    for row, words in enumerate(queries):
+        tree = parse(words).tree
+        if tree is None:
+            continue
+        ranked = ranker.rank(ranker.prepare(tree), DEPTH)
+        places = zip(ranked.segments.tolist(), ranked.documents.tolist(), strict=True)
+        keys[row, : len(ranked.documents)] = [columns[segment][document] for segment, document in places]
+        scores[row, : len(ranked.scores)] = ranked.scores
+    return Answers(keys, scores)

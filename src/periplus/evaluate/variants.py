@@ -1,0 +1,76 @@
+"""Ways of ranking that are measured on one build of a collection, and what each leaves out.
+
+`first` is the first stage alone (`rank.rerank` = 0), `full` the settings as they are without meaning, `meaning` the
+same with it. An ablation is `full` with one weight of ranking at 0: what is lost is what that weight is worth.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from periplus.errors import BadInput
+from periplus.settings import RankSettings, Settings
+
+__all__ = ["FIRST", "FULL", "MEANING", "Variant", "ablations", "choose", "usual"]
+
+FIRST: Final = "first"
+FULL: Final = "full"
+MEANING: Final = "meaning"
+_TITLES: Final = {FIRST: "first stage", FULL: "full", MEANING: "full + meaning"}
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One way of ranking."""
+
+    name: str
+    title: str
+    """As people read it."""
+    settings: Settings
+    base: str = ""
+    """The name of the variant it is compared with; '' is the first one measured."""
+
+    @property
+    def meaning(self) -> bool:
+        """Whether it needs vectors."""
+        return self.name == MEANING
+
+
+def usual(settings: Settings) -> tuple[Variant, ...]:
+    """Give the first stage alone, the full pipeline, and the full pipeline with meaning."""
+    plain = _with_meaning(settings, False)
+    rank = msgspec.structs.replace(settings.rank, rerank=0)
+    return (
+        Variant(FIRST, _TITLES[FIRST], msgspec.structs.replace(plain, rank=rank)),
+        Variant(FULL, _TITLES[FULL], plain),
+        Variant(MEANING, _TITLES[MEANING], _with_meaning(settings, True)),
+    )
+
+
+def choose(settings: Settings, names: Sequence[str]) -> tuple[Variant, ...]:
+    """Give the usual variants of these names; raise `BadInput` for a name that there is none of."""
+    known = {variant.name: variant for variant in usual(settings)}
+    for name in names:
+        if name not in known:
+            raise BadInput(f"There is no variant '{name[:40]}'.", f"Choose from {', '.join(known)}.")
+    return tuple(variant for name, variant in known.items() if name in names)
+
+
+def ablations(settings: Settings) -> tuple[Variant, ...]:
+    """Give the full pipeline without each of its weights in turn."""
+    plain = _with_meaning(settings, False)
+    found = []
+    for field in msgspec.structs.fields(RankSettings):
+        value = getattr(settings.rank, field.name)
+        if field.name != "rerank" and isinstance(value, float) and value:
+            rank = msgspec.structs.replace(settings.rank, **{field.name: 0.0})
+            without = msgspec.structs.replace(plain, rank=rank)
+            found.append(Variant(f"-{field.name}", f"without {field.name}", without, base=FULL))
+    return tuple(found)
+
+
+def _with_meaning(settings: Settings, on: bool) -> Settings:
+    semantic: Any = getattr(settings, "semantic", None)
+    if semantic is None:
+        return settings
+    return msgspec.structs.replace(settings, semantic=msgspec.structs.replace(semantic, on=on))
