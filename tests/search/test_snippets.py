@@ -4,13 +4,39 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from naive import snippets as naive
+from periplus.kernels import spans as kernel
 from periplus.search import make_snippet
-from periplus.text import token_spans
+from periplus.text import code_point_kinds, token_spans
 
-words = st.one_of(st.sampled_from(["sea", "salt.", "Häfen", "海の道", "x" * 60, "\n", "…"]), st.text(max_size=12))
+words = st.one_of(
+    st.sampled_from(["sea", "salt.", "Häfen", "海の道", "道", "x" * 60, "\n", "…"]),
+    st.sampled_from(["don't", "o’clock", "e\u0301t\u0301", "?", "\0"]),
+    st.sampled_from(["\u3000", "\u2003\x85 ", "ภาษาไทย", "\u00ad", "'", "! A", "\x1c\x1d"]),
+    st.text(max_size=12),
+)
+texts = st.lists(words, max_size=150)
 
 
-@given(st.lists(words, max_size=150), st.lists(st.integers(0, 300), max_size=12), st.integers(40, 200))
+@given(texts, st.lists(st.lists(st.integers(0, 300), max_size=9), min_size=1, max_size=4), st.integers(40, 200))
+def test_the_kernel_cuts_what_plain_python_cuts(parts: list[str], at: list[list[int]], chars: int) -> None:
+    text = " ".join(parts).encode("utf-8", "replace")
+    places = [np.array(sorted(set(word)), np.int64) for word in at]
+    weights = [1.0 + number % 3 for number in range(len(places))]
+    assert make_snippet(text, places, weights, chars) == naive.make_snippet(text, places, weights, chars)
+
+
+@given(texts, st.integers(0, 200))
+def test_spans_are_those_of_splitting_however_often_one_stops(parts: list[str], wanted: int) -> None:
+    text = "".join(parts).encode("utf-8", "replace")
+    data, found = np.frombuffer(text or b"\0", np.uint8), np.zeros((len(text) + 4, 2), np.int64)
+    used, at = kernel.find_spans(data, 0, len(text), code_point_kinds(), found, 0, wanted)
+    used, at = kernel.find_spans(data, at, len(text), code_point_kinds(), found, used, 1 << 40)
+    assert at == len(text) + 1
+    assert found[:used].tolist() == token_spans(text).tolist()
+
+
+@given(texts, st.lists(st.integers(0, 300), max_size=12), st.integers(40, 200))
 def test_a_snippet_is_a_piece_of_the_text(parts: list[str], at: list[int], chars: int) -> None:
     text = " ".join(parts).encode("utf-8", "replace")
     spans = token_spans(text)

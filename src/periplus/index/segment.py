@@ -59,6 +59,7 @@ class Segment:
             )
         self.bury(dead)
         self._held: tuple[int, bytes] = (-1, b"")
+        self._spread: dict[str, npt.NDArray[Any]] = {}
 
     def bury(self, dead: npt.NDArray[np.int64] | None) -> None:
         """Set which documents are dead."""
@@ -178,8 +179,13 @@ class Segment:
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Give a column: key, static, host, kind, language, day, flags, fetched or title_key."""
-        values = self._columns[name]
-        return np.broadcast_to(values, self.documents) if len(values) == 1 else values
+        values = self._spread.get(name)
+        if values is None:
+            values = self._columns[name]
+            if len(values) == 1:
+                values = np.broadcast_to(values, self.documents)
+            self._spread[name] = values
+        return values
 
     def string(self, name: str, number: int) -> str:
         """Give entry `number` of a table of strings: url, title, hosts or kinds."""

@@ -20,6 +20,7 @@ __all__ = [
     "bare",
     "blocks",
     "cache_folder",
+    "clean",
     "compiled",
     "find",
     "html",
@@ -38,6 +39,7 @@ __all__ = [
     "places",
     "ready",
     "simhash",
+    "vectors",
     "verify",
     "words",
 ]
@@ -51,10 +53,12 @@ _MODULES: Final = (
     "places",
     "match",
     "merge",
+    "snippets",
     "verify",
     "pagerank",
     "blocks",
     "simhash",
+    "vectors",
     "html",
 )
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""

@@ -6,7 +6,7 @@ result whatever page is asked for, so that pages of results always join.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -46,7 +46,7 @@ class Resemblance(NamedTuple):
 class Look(NamedTuple):
     """How a candidate is looked at: its host, and what it resembles."""
 
-    host: Callable[[int], str]
+    host: Callable[[int], Hashable]
     resemblance: Callable[[int], Resemblance]
 
 
@@ -108,7 +108,7 @@ def _fill(source: Iterator[int], waiting: deque[int], look: Look, folds: _Folds,
     Only what is let in is compared with others: that reads its text, and those that wait may never be asked for.
     """
     window: list[int] = []
-    counts: dict[str, int] = {}
+    counts: dict[Hashable, int] = {}
 
     def crowds(row: int) -> bool:
         if not per_host:

@@ -1,28 +1,30 @@
 """Candidates to hits: title, trail, snippet, date, missing words; and what folding needs to know of them."""
 
+from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.fingerprint import fingerprint
-from periplus.index import Field, Index, Segment, Term
-from periplus.kernels import invert, simhash
+from periplus.index import Index, Segment
+from periplus.kernels import simhash
 from periplus.query import Prepared
 from periplus.records import Candidates, Hit
 from periplus.search.arrange import Arranged, Look, Resemblance
-from periplus.search.snippets import make_snippet
+from periplus.search.snippets import Piece, cut_snippets
 from periplus.text import LANGUAGES
 from periplus.url import trail
 
-__all__ = ["Dresser"]
+__all__ = ["Dresser", "Known"]
 
-_BODY: Final = int(Field.BODY) << invert.FIELD_SHIFT
-_NOWHERE: Final = np.zeros(0, np.int64)
 _MOST_TEXT: Final = 16_384
 """Bytes of a text that near-duplicates are told by."""
 _MOST_KNOWN: Final = 50_000
 _LINKS: Final = 4
 _LOOK_FOR_LINKS: Final = 60
+
+Reasons = tuple[tuple[str, float], ...]
 
 
 class Face(NamedTuple):
@@ -59,82 +61,118 @@ class Dresser:
     def __init__(self, index: Index, prepared: Prepared, found: Candidates, known: Known) -> None:
         self._index = index
         self._prepared = prepared
+        self._segments: list[int] = found.segments.tolist()
+        self._documents: list[int] = found.documents.tolist()
         self._found = found
         self._known = known
         known.bound()
         self._texts: dict[int, bytes] = {}
-        self._places: dict[int, list[list[Term]]] = {}
+        self._hosts: list[Hashable] = []
 
-    def flags(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def flags(self) -> npt.NDArray[np.int64]:
         """Give the flags of all candidates."""
-        out = np.zeros(len(self._found.documents), np.int64)
-        for number in np.unique(self._found.segments).tolist():
-            rows = self._found.segments == number
-            out[rows] = self._index.segments[number].column("flags")[self._found.documents[rows]]
-        return out
+        return self._column("flags").astype(np.int64)
 
     def look(self) -> Look:
         """Give how candidates are looked at."""
-        return Look(self._host, self._resemblance)
+        self._hosts = self._name_hosts()
+        return Look(self._hosts.__getitem__, self._resemblance)
 
-    def _place(self, row: int) -> tuple[int, Segment, int]:
-        number = int(self._found.segments[row])
-        return number, self._index.segments[number], int(self._found.documents[row])
+    def _column(self, name: str) -> npt.NDArray[np.generic]:
+        """Give a column of numbers for all candidates."""
+        segments, documents = self._found.segments, self._found.documents
+        if len(self._index.segments) == 1:
+            only: npt.NDArray[np.generic] = self._index.segments[0].column(name)[documents]
+            return only
+        out = np.zeros(len(documents), np.int64)
+        for number in set(self._segments):
+            rows = segments == number
+            out[rows] = self._index.segments[number].column(name)[documents[rows]]
+        return out
 
-    def _host(self, row: int) -> str:
-        _, segment, document = self._place(row)
-        return segment.string("hosts", int(segment.column("host")[document]))
+    def _name_hosts(self) -> list[Hashable]:
+        """Tell the hosts of all candidates apart: by their numbers in the only segment, or by their names."""
+        numbers: list[int] = self._column("host").tolist()
+        if len(self._index.segments) == 1:
+            return list(numbers)
+        names: dict[tuple[int, int], str] = {}
+        for place in zip(self._segments, numbers, strict=True):
+            if place not in names:
+                names[place] = self._index.segments[place[0]].string("hosts", place[1])
+        return [names[place] for place in zip(self._segments, numbers, strict=True)]
+
+    def _place(self, row: int) -> tuple[Segment, int]:
+        return self._index.segments[self._segments[row]], self._documents[row]
 
     def _text(self, row: int) -> bytes:
-        if row not in self._texts:
-            _, segment, document = self._place(row)
-            self._texts[row] = segment.text(document)
-        return self._texts[row]
+        text = self._texts.get(row)
+        if text is None:
+            segment, document = self._place(row)
+            text = self._texts[row] = segment.text(document)
+        return text
 
     def _resemblance(self, row: int) -> Resemblance:
-        _, segment, document = self._place(row)
+        segment, document = self._place(row)
         found = self._known.resemblances.get((segment.name, document))
         if found is None:
-            text = self._text(row)
-            data = np.frombuffer(text[:_MOST_TEXT], np.uint8)
-            mark = int(simhash.simhashes(data, np.array([0, len(data)], np.int64))[0])
-            found = Resemblance(mark, len(text), fingerprint(text))
-            self._known.resemblances[segment.name, document] = found
+            found = self._known.resemblances[segment.name, document] = self._compare(row, segment, document)
         return found
 
-    def hit(self, row: int, arranged: Arranged, chars: int, reasons: tuple[tuple[str, float], ...]) -> Hit:
-        """Give one result as a person sees it."""
-        number, segment, document = self._place(row)
-        face = self._face(segment, document)
-        places, missing = [], []
-        for word, terms in zip(self._prepared.words, self._terms(number), strict=True):
-            at = [segment.positions(term, document)[0] for term in terms]
-            joined = at[0] if len(at) == 1 else np.concatenate([_NOWHERE, *at])
-            if len(joined) == 0:
-                missing.append(word.word)
-            # Positions are in order of fields, and the body is the last of them.
-            places.append(joined[joined >= _BODY] - _BODY)
-        weights = [max(word.weight, 0.01) for word in self._prepared.words]
-        return Hit(
-            url=face.url,
-            title=face.title,
-            snippet=make_snippet(self._text(row), places, weights, chars),
-            trail=face.trail,
-            score=float(self._found.scores[row]),
-            key=face.key,
-            language=face.language,
-            fetched=face.fetched,
-            kind=face.kind,
-            missing=tuple(missing),
-            reasons=reasons,
-            day=face.day,
-            flags=face.flags,
-            similar=tuple(self._url(other) for other in arranged.similar.get(row, ())),
-            links=self._links(row, face.url) if arranged.rows and row == arranged.rows[0] else (),
-        )
+    def _compare(self, row: int, segment: Segment, document: int) -> Resemblance:
+        """Read off what a document resembles."""
+        text = self._text(row)
+        data = np.frombuffer(text[:_MOST_TEXT], np.uint8)
+        mark = int(simhash.simhashes(data, np.array([0, len(data)], np.int64))[0])
+        return Resemblance(mark, len(text), fingerprint(text))
 
-    def _face(self, segment: Segment, document: int) -> Face:
+    def hits(self, rows: Sequence[int], arranged: Arranged, chars: int, reasons: Sequence[Reasons]) -> list[Hit]:
+        """Give results as a person sees them; `reasons` says, for each of `rows`, what its score is made of."""
+        snippets, missing = self._snippets(rows, chars)
+        words = [word.word for word in self._prepared.words]
+        hits = []
+        for row, why in zip(rows, reasons, strict=True):
+            face = self._face(row)
+            similar, first = arranged.similar.get(row, ()), row == arranged.rows[0]
+            hits.append(
+                Hit(
+                    url=face.url,
+                    title=face.title,
+                    snippet=snippets[row],
+                    trail=face.trail,
+                    score=float(self._found.scores[row]),
+                    key=face.key,
+                    language=face.language,
+                    fetched=face.fetched,
+                    kind=face.kind,
+                    missing=tuple([words[n] for n in missing[row]]),
+                    reasons=why,
+                    day=face.day,
+                    flags=face.flags,
+                    similar=tuple([self._url(other) for other in similar]),
+                    links=self._links(row, face.url) if first else (),
+                )
+            )
+        return hits
+
+    def _snippets(
+        self, rows: Sequence[int], chars: int
+    ) -> tuple[dict[int, tuple[Piece, ...]], dict[int, Sequence[int]]]:
+        """Cut the snippet of each row, and number the words that it lacks: one call for each segment."""
+        snippets: dict[int, tuple[Piece, ...]] = {}
+        missing: dict[int, Sequence[int]] = {}
+        for number in {self._segments[row] for row in rows}:
+            these = sorted((row for row in rows if self._segments[row] == number), key=self._documents.__getitem__)
+            documents, texts = [self._documents[row] for row in these], [self._text(row) for row in these]
+            cut, has = cut_snippets(self._index.segments[number], self._prepared, documents, texts, chars)
+            whole = bool(has.all())
+            for row, snippet, present in zip(these, cut, has, strict=True):
+                snippets[row] = snippet
+                missing[row] = () if whole else np.flatnonzero(~present).tolist()
+        return snippets, missing
+
+    def _face(self, row: int) -> Face:
         """Give what a document looks like."""
+        segment, document = self._place(row)
         found = self._known.faces.get((segment.name, document))
         if found is None:
             url = segment.string("url", document)
@@ -143,35 +181,25 @@ class Dresser:
                 segment.string("title", document),
                 trail(url),
                 int(segment.column("key")[document]),
-                LANGUAGES[int(segment.column("language")[document])],
+                LANGUAGES[segment.column("language")[document]],
                 float(segment.column("fetched")[document]),
-                segment.string("kinds", int(segment.column("kind")[document])),
+                segment.string("kinds", segment.column("kind")[document]),
                 int(segment.column("day")[document]),
                 int(segment.column("flags")[document]),
             )
         return found
 
-    def _terms(self, number: int) -> list[list[Term]]:
-        """Look the query's words up in a segment, once."""
-        if number not in self._places:
-            segment = self._index.segments[number]
-            words = self._prepared.words
-            self._places[number] = [[place for term in word.terms if (place := segment.find(term))] for word in words]
-        return self._places[number]
-
     def _url(self, row: int) -> str:
-        _, segment, document = self._place(row)
+        segment, document = self._place(row)
         return segment.string("url", document)
 
     def _links(self, row: int, url: str) -> tuple[tuple[str, str], ...]:
         """Give other results of the site whose home page this is."""
         if url.partition("://")[2].partition("/")[2]:
             return ()
-        host = self._host(row)
-        others = [n for n in range(min(_LOOK_FOR_LINKS, len(self._found.documents))) if n != row]
-        same = [n for n in others if self._host(n) == host][:_LINKS]
-        links = []
-        for other in same:
-            _, segment, document = self._place(other)
-            links.append((segment.string("title", document), segment.string("url", document)))
-        return tuple(links)
+        hosts = self._hosts[:_LOOK_FOR_LINKS]
+        same = [n for n, host in enumerate(hosts) if host == self._hosts[row] and n != row][:_LINKS]
+        places = [self._place(other) for other in same]
+        return tuple(
+            (segment.string("title", document), segment.string("url", document)) for segment, document in places
+        )

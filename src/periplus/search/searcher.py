@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -187,7 +187,7 @@ class Searcher:
         dresser = Dresser(opened.index, prepared, found, self._known)
         arranged = self._arrange(dresser, query, end)
         clock.passed("arrange")
-        hits = self._hits(opened, prepared, found, dresser, arranged, query)[start:end]
+        hits = self._hits(opened, prepared, found, dresser, arranged, query)
         clock.passed("snippets")
         notes = prepared.notes
         if start + size > most and found.total > most:
@@ -224,15 +224,13 @@ class Searcher:
     def _hits(
         self, opened: _Open, prepared: Prepared, found: Candidates, dresser: Dresser, arranged: Arranged, query: Query
     ) -> list[Hit]:
-        """Dress the results that are asked for; those before them stand as empty places."""
-        hits: list[Any] = [None] * len(arranged.rows)
-        chars = self._settings.search.snippet_chars
-        for place in range(max(0, query.start), len(arranged.rows)):
-            row = arranged.rows[place]
-            at = (int(found.segments[row]), int(found.documents[row]))
-            reasons = opened.ranker.explain(prepared, *at) if query.explain else ()
-            hits[place] = dresser.hit(row, arranged, chars, reasons)
-        return hits
+        """Dress the results that are asked for."""
+        rows = arranged.rows[max(0, query.start) :]
+        reasons: list[tuple[tuple[str, float], ...]] = [()] * len(rows)
+        if query.explain:
+            places = [(int(found.segments[row]), int(found.documents[row])) for row in rows]
+            reasons = [opened.ranker.explain(prepared, *place) for place in places]
+        return dresser.hits(rows, arranged, self._settings.search.snippet_chars, reasons)
 
     def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
         """Complete what somebody types, from titles and hosts of the index; each with how fitting it is, up to 1."""

@@ -7,117 +7,90 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.text import token_spans
+from periplus.index import Segment
+from periplus.kernels import snippets
+from periplus.query import Prepared
+from periplus.text import code_point_kinds
 
-__all__ = ["make_snippet"]
+__all__ = ["Piece", "cut_snippets", "make_snippet"]
 
-_TOKEN_CHARS: Final = 6
-_MOST_PLACES: Final = 2_000
 _SPACE: Final = re.compile(r"\s+")
-_NOWHERE: Final = np.zeros(0, np.int64)
+_LEAST: Final = 0.01
+"""What a word is worth at least, so that words in every document are marked too."""
 
 Piece = tuple[str, bool]
+"""Some text, and whether it is marked."""
+Snippet = tuple[Piece, ...]
 
 
-def make_snippet(
-    text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int
-) -> tuple[Piece, ...]:
+def cut_snippets(
+    segment: Segment, prepared: Prepared, documents: Sequence[int], texts: Sequence[bytes], chars: int
+) -> tuple[list[Snippet], npt.NDArray[np.bool_]]:
+    """Cut the snippets of some documents of a segment, in ascending order, by one call.
+
+    Gives, too, which words of the query each of them has.
+    """
+    asked = snippets.Asked(
+        prepared.places(segment),
+        np.array([number for number, word in enumerate(prepared.words) for _ in word.terms], np.int64),
+        np.array([max(word.weight, _LEAST) for word in prepared.words], np.float64),
+    )
+    bounds = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=bounds[1:])
+    sheet = snippets.cut_all(
+        segment.handle.addresses,
+        asked,
+        np.array(documents, np.int32),
+        np.frombuffer(b"".join(texts) or b"\0", np.uint8),
+        bounds,
+        code_point_kinds(),
+        chars,
+    )
+    return _read(sheet, texts, chars), sheet.has
+
+
+def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int) -> Snippet:
     """Cut the best piece of about `chars` characters out of UTF-8 `text`.
 
     places: the token numbers at which each word of the query stands; weights: what each word is worth.
     """
-    spans = token_spans(text)
-    if len(spans) == 0:
-        return ((_clean(text[: 4 * chars])[:chars], False),) if text.strip() else ()
-    first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
-    begin = _begin(text, spans, first, last, chars)
-    end = _end(text, spans, begin, chars)
-    every = np.concatenate([_NOWHERE, *places])
-    marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
-    return _pieces(text, spans, begin, end, marked)
+    sheet = snippets.make_sheet(1, len(weights), len(text), chars)
+    at = np.zeros(2, np.int64)
+    snippets.cut_one(
+        np.frombuffer(text or b"\0", np.uint8),
+        0,
+        len(text),
+        code_point_kinds(),
+        np.concatenate([np.zeros(0, np.int64), *places]),
+        np.cumsum([len(place) for place in places], dtype=np.int64),
+        np.array(weights, np.float64),
+        chars,
+        sheet,
+        at,
+    )
+    sheet.ends[0] = at[0]
+    return _read(sheet, [text], chars)[0]
 
 
-def _window(
-    places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], width: int, tokens: int
-) -> tuple[int, int]:
-    """Find the run of at most `width` tokens with the most different, weightiest words; give its ends."""
-    found = sorted((n, word) for word, at in enumerate(places) for n in at[:_MOST_PLACES].tolist() if n < tokens)
-    best, ends = 0.0, (0, 0)
-    counts = [0] * len(places)
-    worth, left = 0.0, 0
-    for place, word in found:
-        worth += weights[word] * (1.0 if counts[word] == 0 else 0.1)
-        counts[word] += 1
-        while place - found[left][0] >= width:
-            gone = found[left][1]
-            counts[gone] -= 1
-            worth -= weights[gone] * (1.0 if counts[gone] == 0 else 0.1)
-            left += 1
-        if worth > best + 1e-9:
-            best, ends = worth, (found[left][0], place)
-    return ends
+def _read(sheet: snippets.Sheet, texts: Sequence[bytes], chars: int) -> list[Snippet]:
+    """Take snippets from the sheet they were written to."""
+    ends = sheet.ends.tolist()
+    count = ends[-1] if ends else 0
+    pieces = sheet.pieces[:count].tolist()
+    raw = sheet.text[: pieces[-1][0]].tobytes() if pieces else b""
+    found: list[Snippet] = []
+    piece, at = 0, 0
+    for text, end in zip(texts, ends, strict=True):
+        snippet = []
+        while piece < end:
+            stop, marked = pieces[piece]
+            snippet.append((raw[at:stop].decode("utf-8", "replace"), marked == 1))
+            piece, at = piece + 1, stop
+        found.append(tuple(snippet) or _wordless(text, chars))
+    return found
 
 
-def _begin(text: bytes, spans: npt.NDArray[np.int32], first: int, last: int, chars: int) -> int:
-    """Begin at the start of a sentence or line if one is near before the words, else a few words before them."""
-    reach = max(0, chars - int(spans[last, 1] - spans[first, 0])) * 2 // 3
-    low = int(np.searchsorted(spans[: first + 1, 0], int(spans[first, 0]) - reach, side="right"))
-    near = spans[max(0, low - 1) : first + 1].tolist()
-    begin = first
-    for step in range(len(near) - 1, 0, -1):
-        if near[-1][0] - near[step - 1][0] >= reach:
-            break
-        gap = text[near[step - 1][1] : near[step][0]]
-        if b"\n" in gap or b". " in gap or b"? " in gap or b"! " in gap:
-            return begin
-        begin -= 1
-    return begin if begin == 0 else min(first, begin + max(0, (first - begin) // 2))
-
-
-def _end(text: bytes, spans: npt.NDArray[np.int32], begin: int, chars: int) -> int:
-    """Give the token before which a piece of about `chars` characters that starts with token `begin` ends."""
-    start = int(spans[begin, 0])
-    if text[start : start + chars].isascii():
-        return min(len(spans), int(np.searchsorted(spans[begin:, 1], start + chars)) + begin + 1)
-    token = begin
-    ends = spans[begin : begin + chars, 1].tolist()
-    used = 0
-    for token, stop in enumerate(ends, begin + 1):  # noqa: B007 where it ends is the answer
-        used += len(text[start:stop].decode("utf-8", "replace"))
-        start = max(start, stop)
-        if used >= chars:
-            break
-    return token
-
-
-def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, marked: list[int]) -> tuple[Piece, ...]:
-    """Cut tokens `begin` to `end` out of the text, those in `marked` apart."""
-    pieces: list[Piece] = [("… ", False)] if begin > 0 else []
-    at = int(spans[begin, 0])
-    for token in marked:
-        start, stop = max(at, int(spans[token, 0])), int(spans[token, 1])
-        pieces += [(_clean(text[at:start]), False), (_clean(text[start:stop]), True)]
-        at = max(at, stop)
-    pieces.append((_clean(text[at : max(at, int(spans[end - 1, 1]))]), False))
-    rest = "" if end < len(spans) else _clean(text[int(spans[-1, 1]) :])
-    pieces.append((" …" if end < len(spans) else rest[:3].rstrip(), False))
-    return _joined(pieces)
-
-
-def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
-    """Join neighbours of one kind; words marked one after the other become one mark."""
-    joined: list[Piece] = []
-    for text, mark in pieces:
-        if not text:
-            continue
-        if joined and joined[-1][1] == mark:
-            joined[-1] = (joined[-1][0] + text, mark)
-        elif len(joined) > 1 and mark and joined[-1][0] == " " and joined[-2][1]:
-            joined[-2:] = [(joined[-2][0] + " " + text, True)]
-        else:
-            joined.append((text, mark))
-    return tuple(joined)
-
-
-def _clean(raw: bytes) -> str:
-    return _SPACE.sub(" ", raw.decode("utf-8", "replace")).replace("\x00", "")
+def _wordless(text: bytes, chars: int) -> Snippet:
+    """Show how a text begins that has no words."""
+    start = _SPACE.sub(" ", text[: 4 * chars].decode("utf-8", "replace")).replace("\x00", "")
+    return ((start[:chars], False),) if text.strip() else ()

@@ -5,6 +5,7 @@ Words are split and folded by a kernel; each different word is stemmed once, by 
 A term is the UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
 """
 
+from periplus.text.fold import code_point_kinds
 from periplus.text.language import LANGUAGES, detect_language, language_number
 from periplus.text.stems import stem
 from periplus.text.stopwords import is_stop_word
@@ -14,6 +15,7 @@ __all__ = [
     "LANGUAGES",
     "Tokens",
     "WordTable",
+    "code_point_kinds",
     "detect_language",
     "is_stop_word",
     "language_number",

@@ -9,10 +9,11 @@ import unicodedata
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.kernels import words
 
-__all__ = ["folding"]
+__all__ = ["code_point_kinds", "folding"]
 
 _UNSPACED: Final = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -90,3 +91,8 @@ def folding() -> words.Fold:
                 blob.append(len(raw))
                 blob += raw
     return words.Fold(kind, start, np.frombuffer(bytes(blob), np.uint8).copy())
+
+
+def code_point_kinds() -> npt.NDArray[np.uint8]:
+    """Say what each code point is: part of a word or not, as splitting has it."""
+    return folding().kind
