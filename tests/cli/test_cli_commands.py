@@ -178,10 +178,11 @@ def test_evaluate_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     (folder / "queries.jsonl").write_text('{"id":"1","text":"fox"}\n{"id":"2","text":"sea"}\n')
     (folder / "qrels.tsv").write_text("1\ta\t1\n2\tb\t1\n")
-    assert main(["evaluate", "tiny", "--run", "tiny.run"]) == 0
+    assert main(["evaluate", "tiny", "--variants", "first,full", "--run", "tiny.run"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].split() == ["collection", "documents", "queries", "nDCG@10", "recall@100", "MRR"]
-    assert said[1].split() == ["tiny", "2", "2", "1.0000", "1.0000", "1.0000"]
+    assert said[0].split()[:7] == ["collection", "documents", "queries", "ranking", "nDCG@10", "recall@100", "MRR"]
+    assert said[1].split() == ["tiny", "2", "2", "first", "stage", "1.0000", "1.0000", "1.0000"]
+    assert said[2].split()[:8] == ["tiny", "2", "2", "full", "1.0000", "1.0000", "1.0000", "+0.0000"]
     assert len((tmp_path / "tiny.run").read_text().splitlines()) == 2
 
 

@@ -6,6 +6,7 @@ same code as pages are, searched through the same pipeline, and compared with it
     judged = judge(folder, settings, usual(settings) + ablations(settings))    # one build, several ways of ranking
 
 `evaluate` measures one way of ranking only. `paired_difference` and `average_gain` are the paired bootstrap.
+`write_report` makes an HTML page of it, `keep_quality` lets the admin page of a data folder know.
 """
 
 from periplus.evaluate.asking import Asker
@@ -14,7 +15,8 @@ from periplus.evaluate.collection import Collection, read_collection, read_visit
 from periplus.evaluate.comparing import Comparison, Moved
 from periplus.evaluate.judge import Judged, Result, judge
 from periplus.evaluate.metrics import mrr, ndcg_at, read_qrels, recall_at, write_run
-from periplus.evaluate.quality import Quality, evaluate
+from periplus.evaluate.quality import Quality, evaluate, run_writer
+from periplus.evaluate.report import Average, averages, figures, keep_quality, write_report
 from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "FULL",
     "MEANING",
     "Asker",
+    "Average",
     "Collection",
     "Comparison",
     "Difference",
@@ -32,9 +35,12 @@ __all__ = [
     "Variant",
     "ablations",
     "average_gain",
+    "averages",
     "choose",
     "evaluate",
+    "figures",
     "judge",
+    "keep_quality",
     "mrr",
     "ndcg_at",
     "paired_difference",
@@ -42,6 +48,8 @@ __all__ = [
     "read_qrels",
     "read_visits",
     "recall_at",
+    "run_writer",
     "usual",
+    "write_report",
     "write_run",
 ]

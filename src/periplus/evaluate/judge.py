@@ -21,7 +21,7 @@ from periplus.evaluate.rankings import Floats, Judgements, Rankings, from_run, m
 from periplus.evaluate.variants import Variant
 from periplus.settings import Settings
 
-__all__ = ["Judged", "Result", "judge"]
+__all__ = ["Found", "Judged", "Result", "judge"]
 
 Found = Callable[[str, Rankings, Judgements], None]
 

@@ -1,17 +1,18 @@
 """Run a judged collection through the whole pipeline as it is set, and score it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from periplus.evaluate.asking import Progress
-from periplus.evaluate.judge import judge
+from periplus.evaluate.judge import Found, judge
 from periplus.evaluate.metrics import write_run
 from periplus.evaluate.rankings import Judgements, Rankings, to_run
 from periplus.evaluate.variants import FULL, Variant
 from periplus.settings import Settings
 
-__all__ = ["Quality", "evaluate"]
+__all__ = ["Quality", "evaluate", "run_writer"]
 
 
 class Quality(msgspec.Struct, frozen=True):
@@ -35,11 +36,19 @@ def evaluate(
     progress: Progress = lambda stage, done, total: None,
 ) -> Quality:
     """Index a collection in a temporary folder, run its judged queries, compare with its judgements."""
-
-    def keep(name: str, rankings: Rankings, judgements: Judgements) -> None:
-        if run is not None:
-            write_run(run, to_run(rankings, judgements.queries, judgements.names), "periplus")
-
-    judged = judge(folder, settings, [Variant(FULL, FULL, settings)], progress=progress, found=keep)
+    variant = Variant(FULL, FULL, settings)
+    judged = judge(folder, settings, [variant], progress=progress, found=run_writer(run, [variant]))
     result = judged.results[0]
     return Quality(judged.documents, judged.queries, result.ndcg, result.recall, result.mrr)
+
+
+def run_writer(path: Path | None, variants: Sequence[Variant]) -> Found:
+    """Give what writes a TREC run file of the full ranking, or of the last variant where that is not measured."""
+    names = [variant.name for variant in variants]
+    wanted = FULL if FULL in names else names[-1]
+
+    def write(name: str, rankings: Rankings, judgements: Judgements) -> None:
+        if path is not None and name == wanted:
+            write_run(path, to_run(rankings, judgements.queries, judgements.names), "periplus")
+
+    return write

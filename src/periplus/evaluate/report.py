@@ -1,0 +1,185 @@
+"""The report of an evaluation: one HTML page that needs nothing else, and the same figures as JSON."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.evaluate.bootstrap import Difference, average_gain
+from periplus.evaluate.comparing import Comparison, Moved
+from periplus.evaluate.judge import Judged, Result
+from periplus.evaluate.plots import Bar, bars, waterfall
+from periplus.files import disk_errors, write_atomically
+
+__all__ = ["Average", "averages", "figures", "keep_quality", "write_report"]
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--paper:#FBFAF7;--ink:#1B1F24;--quiet:#5B6670;--hair:#E2DFD8;--deep:#0B5E6B;
+--warn:#9A3412}
+@media(prefers-color-scheme:dark){:root{--paper:#10161C;--ink:#E6E9EC;--quiet:#98A4AE;--hair:#26313A;--deep:#5CC4D3;
+--warn:#F5A97F}}
+body{background:var(--paper);color:var(--ink);font:16px/24px system-ui,sans-serif;max-width:52rem;margin:2rem auto;
+padding:0 1rem}
+h1,h2,h3{font-weight:600;line-height:1.3}h2{margin-top:3rem;border-top:1px solid var(--hair);padding-top:1.5rem}
+p,caption,th,figcaption{color:var(--quiet)}td,th{padding:.2rem .8rem .2rem 0;text-align:right;font-weight:400;
+font-variant-numeric:tabular-nums;white-space:nowrap}td:first-child,th:first-child,td.words{text-align:left;
+white-space:normal}tr{border-bottom:1px solid var(--hair)}table{border-collapse:collapse;display:block;overflow-x:auto}
+svg{width:100%;height:auto;margin:1rem 0}svg text{fill:var(--ink);font-size:13px}.axis{stroke:var(--quiet)}
+.whisker{stroke:var(--ink)}.gain{fill:var(--deep);fill-opacity:.75}.loss{fill:var(--warn);fill-opacity:.75}
+"""
+
+
+class Average(msgspec.Struct, frozen=True):
+    """The relative gain of a variant in nDCG at 10, averaged over collections."""
+
+    name: str
+    title: str
+    collections: int
+    gain: float
+    low: float
+    high: float
+    p: float
+
+
+def averages(judged: Sequence[Judged]) -> tuple[Average, ...]:
+    """Average the gain of every variant over what it is compared with, over the collections where it was measured."""
+    found: list[Average] = []
+    for name, title in dict.fromkeys((r.name, r.title) for one in judged for r in one.results):
+        results = [(one, result.beside) for one in judged if (result := one.result(name)) and result.beside]
+        pairs = [(one.ndcg(name), one.ndcg(beside.base)) for one, beside in results]
+        if pairs:
+            gain: Difference = average_gain(pairs)
+            found.append(Average(name, title, len(pairs), gain.mean, gain.low, gain.high, gain.p))
+    return tuple(found)
+
+
+def figures(judged: Sequence[Judged], *, each: bool = True) -> dict[str, object]:
+    """Give all figures as plain values; without `each`, the values of single queries are left out."""
+    kept = judged if each else [msgspec.structs.replace(one, values={}) for one in judged]
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "collections": msgspec.to_builtins(list(kept)),
+        "averages": msgspec.to_builtins(averages(judged)),
+    }
+
+
+def keep_quality(folder: Path, judged: Sequence[Judged]) -> Path:
+    """Keep the figures in a data folder, where the admin page finds them; earlier ones stay as one line each."""
+    place = folder / "quality"
+    found = figures(judged, each=False)
+    with disk_errors(place):
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / "history.jsonl").open("ab") as file:
+            file.write(msgspec.json.encode(_short(found["when"], judged)) + b"\n")
+    write_atomically(place / "latest.json", msgspec.json.encode(found))
+    return place / "latest.json"
+
+
+def _short(when: object, judged: Sequence[Judged]) -> dict[str, object]:
+    scores = {one.collection: {r.name: round(r.ndcg, 5) for r in one.results if not r.skipped} for one in judged}
+    return {"when": when, "ndcg": scores}
+
+
+def write_report(path: Path, judged: Sequence[Judged]) -> Path:
+    """Write the page to `path` and the figures beside it, as .json; give the path of the latter."""
+    write_atomically(path, _page(judged).encode("utf-8", "replace"))
+    beside = path.with_suffix(".json")
+    write_atomically(beside, msgspec.json.encode(figures(judged)))
+    return beside
+
+
+def _page(judged: Sequence[Judged]) -> str:
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Search quality</title>'
+        f"<style>{_STYLE}</style></head><body>\n<h1>Search quality</h1>\n"
+        f"<p>{when}. nDCG counts the first ten results, recall the first hundred. Intervals are of 95 %, by paired "
+        "bootstrap over queries; p is how often chance alone would do as much.</p>\n"
+        + _summary(judged)
+        + "".join(map(_section, judged))
+        + "</body></html>\n"
+    )
+
+
+def _summary(judged: Sequence[Judged]) -> str:
+    """Give the average gain of each variant, and that on each collection."""
+    rows = [
+        Bar(f"{result.title}, {one.collection}", result.beside.gain, *_shares(result.beside))
+        for one in judged
+        for result in one.results
+        if result.beside is not None and not result.name.startswith("-")
+    ]
+    mean = [Bar(f"{one.title}, average", one.gain, one.low, one.high) for one in averages(judged) if one.name[0] != "-"]
+    return "<h2>Gain in nDCG@10</h2>\n" + bars([*mean, *rows], "+.1%", "Relative gain in nDCG at 10")
+
+
+def _shares(beside: Comparison) -> tuple[float, float]:
+    base = beside.difference / beside.gain if beside.gain else 1.0
+    return beside.low / base, beside.high / base
+
+
+def _section(one: Judged) -> str:
+    head = ("", "nDCG@10", "recall@100", "MRR", "against", "difference", "95 %", "p", "wins", "losses")
+    table = _table(head, [_row(one, result) for result in one.results])
+    parts = [
+        f"<h2>{escape(one.collection)}</h2>\n<p>{one.documents:,} documents, {one.queries:,} queries.</p>\n{table}"
+    ]
+    parts += [f"<p>{escape(r.title)} was left out: {escape(r.skipped)}</p>\n" for r in one.results if r.skipped]
+    off = [Bar(r.title, r.beside.difference, r.beside.low, r.beside.high) for r in _ablated(one) if r.beside]
+    if off:
+        parts.append("<h3>With one part switched off</h3>\n" + bars(off, "+.4f", "Change of nDCG without each part"))
+    return "".join([*parts, *(_moves(one, result) for result in one.results if not result.name.startswith("-"))])
+
+
+def _ablated(one: Judged) -> list[Result]:
+    return [result for result in one.results if result.name.startswith("-")]
+
+
+def _row(one: Judged, result: Result) -> list[str]:
+    if result.skipped:
+        return [result.title, *["-"] * 9]
+    cells = [result.title, f"{result.ndcg:.4f}", f"{result.recall:.4f}", f"{result.mrr:.4f}"]
+    found = result.beside
+    if found is None:
+        return [*cells, *[""] * 6]
+    titles = {other.name: other.title for other in one.results}
+    interval = f"{found.low:+.4f} to {found.high:+.4f}"
+    return [
+        *cells,
+        titles.get(found.base, found.base),
+        f"{found.difference:+.4f}",
+        interval,
+        f"{found.p:.4f}",
+        f"{found.wins:,}",
+        f"{found.losses:,}",
+    ]
+
+
+def _moves(one: Judged, result: Result) -> str:
+    """Show which queries moved between a variant and the one it is compared with."""
+    found = result.beside
+    if found is None or not found.wins + found.losses:
+        return ""
+    name = f"{result.title} against {found.base}"
+    drawn = waterfall(one.ndcg(result.name) - one.ndcg(found.base), f"{one.collection}: {name}, query by query")
+    return (
+        f"<h3>{escape(name)}</h3>\n<p>All queries, the largest gain first: {found.wins:,} won, {found.losses:,} lost, "
+        f"{found.ties:,} stayed.</p>\n{drawn}" + _queries("Won most", found.best) + _queries("Lost most", found.worst)
+    )
+
+
+def _queries(title: str, moved: Sequence[Moved]) -> str:
+    if not moved:
+        return ""
+    rows = [[one.words or one.query, f"{one.before:.3f}", f"{one.after:.3f}"] for one in moved]
+    return _table((title, "before", "after"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    first = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f"<table><thead><tr>{first}</tr></thead>\n<tbody>\n{body}</tbody></table>\n"
