@@ -22,6 +22,7 @@ __all__ = [
     "ParseSettings",
     "RankSettings",
     "SearchSettings",
+    "SemanticSettings",
     "ServeSettings",
     "Setting",
     "Settings",
@@ -238,6 +239,36 @@ class RankSettings(_Room, frozen=True):
     ] = 0.3
 
 
+class SemanticSettings(_Room, frozen=True):
+    """How the meaning of texts takes part in ranking; needs the extra 'semantic' and `periplus meaning fetch`."""
+
+    on: Annotated[bool, Meta(description="Let meaning take part in ranking where documents have vectors")] = False
+    model: Annotated[str, Meta(description="Folder of the converted model; empty is the usual cache folder")] = ""
+    languages: Annotated[
+        tuple[str, ...], Meta(description="Languages that the model knows; others are ranked without it")
+    ] = ("en",)
+    words: Annotated[int, Meta(description="Word pieces of a passage", ge=16, le=512)] = 128
+    overlap: Annotated[int, Meta(description="Word pieces that a passage shares with the next", ge=0, le=128)] = 16
+    passages: Annotated[int, Meta(description="Most passages of one document", ge=1, le=64)] = 3
+    documents: Annotated[int, Meta(description="Most documents that one run embeds; 0 is no limit", ge=0)] = 0
+    weight: Annotated[float, Meta(description="What meaning counts beside the words, which count 1", ge=0)] = 0.5
+    nearest: Annotated[
+        int, Meta(description="How many documents near in meaning join the candidates", ge=0, le=1_000)
+    ] = 50
+    probe: Annotated[
+        float, Meta(description="Share of the lists of vectors that a search looks into", gt=0, le=1)
+    ] = 0.1
+    lazy: Annotated[
+        bool, Meta(description="Embed candidates without vectors while the query waits, and keep the vectors")
+    ] = False
+    threads: Annotated[int, Meta(description="Threads of the encoder", ge=1, le=64)] = 1
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the converted model is kept."""
+        return Path(self.model) if self.model else cache_folder() / "model"
+
+
 class SearchSettings(_Room, frozen=True):
     """How answers are made."""
 
@@ -279,6 +310,7 @@ class Settings(_Room, frozen=True):
     index: IndexSettings = IndexSettings()
     graph: GraphSettings = GraphSettings()
     rank: RankSettings = RankSettings()
+    semantic: SemanticSettings = SemanticSettings()
     search: SearchSettings = SearchSettings()
     serve: ServeSettings = ServeSettings()
 

@@ -60,6 +60,7 @@ def examine(settings: Settings) -> list[Finding]:
         _disk(Path(settings.folder)),
         _open_files(),
         _data(settings),
+        _meaning(settings),
     ]
 
 
@@ -168,6 +169,15 @@ def _data(settings: Settings) -> Finding:
     except (PeriplusError, OSError) as error:
         return Finding("Data", "bad", str(error))
     return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}")
+
+
+def _meaning(settings: Settings) -> Finding:
+    """Say what ranking by meaning has and lacks; nothing of it is needed unless it was asked for."""
+    from periplus.meaning import meaning_status
+
+    found = meaning_status(Path(settings.folder) / "index", settings.semantic)
+    missing = "bad" if settings.semantic.on else "optional"
+    return Finding("Meaning", "ok" if found.usable else missing, f"{found.state}. {found.advice}".strip())
 
 
 def _open(folder: Path, parts: list[str], settings: Settings) -> None:

@@ -14,6 +14,7 @@ from periplus.cli.evaluate import evaluate
 from periplus.cli.importing import import_pages
 from periplus.cli.index import index
 from periplus.cli.keys import keys
+from periplus.cli.meaning import embed, meaning
 from periplus.cli.search import MinusWords, search
 from periplus.cli.serve import serve
 from periplus.cli.store import store
@@ -62,7 +63,9 @@ app.command("web")(web)
 app.command("up")(up)
 app.command("crawl")(crawl)
 app.command("import")(import_pages)
+index.command("embed")(embed)
 app.add_typer(index, name="index")
+app.add_typer(meaning, name="meaning")
 app.add_typer(store, name="store")
 app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)

@@ -1,0 +1,33 @@
+"""What does a text mean: text to vectors, vectors to the nearest passages.
+
+In: an index, and words. Out: for each document how near it is in meaning to the words, and the nearest documents.
+
+`fetch_model` brings a small language model and converts it once; `embed_index` gives vectors to documents, in the
+background and resumably; `Meaning` answers for one generation of an index. All of it is optional: without the extra
+'semantic', without a model or without vectors `Meaning.vector` gives None, and says why in `problem`.
+Vectors are kept beside the segments, in `index/meaning`. See docs/meaning.md.
+"""
+
+from periplus.meaning.embed import EmbedCount, embed_index
+from periplus.meaning.encoder import Encoder, open_encoder
+from periplus.meaning.model import ModelFiles, fetch_model, find_model, make_model, missing_parts
+from periplus.meaning.nearness import Coverage, Meaning, Near, covered
+from periplus.meaning.status import Status, meaning_status
+
+__all__ = [
+    "Coverage",
+    "EmbedCount",
+    "Encoder",
+    "Meaning",
+    "ModelFiles",
+    "Near",
+    "Status",
+    "covered",
+    "embed_index",
+    "fetch_model",
+    "find_model",
+    "make_model",
+    "meaning_status",
+    "missing_parts",
+    "open_encoder",
+]

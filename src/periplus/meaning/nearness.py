@@ -1,0 +1,171 @@
+"""A query's words to a vector, and the vector to what is near it: the half of this room that serves queries."""
+
+import functools
+import os
+import threading
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.errors import PeriplusError
+from periplus.index import Index
+from periplus.kernels import vectors
+from periplus.meaning.encoder import Encoder, open_encoder
+from periplus.meaning.lazy import OnDemand
+from periplus.meaning.vectorfile import FOLDER, VectorFile, open_vectors, vector_path
+from periplus.meaning.weights import Floats
+from periplus.settings import SemanticSettings
+
+__all__ = ["Coverage", "Meaning", "Near", "covered"]
+
+_KEPT: Final = 1_024
+"""Queries whose vectors are kept."""
+_LOOK: Final = 1.0
+"""Seconds until somebody looks again whether there are new vectors."""
+_PATIENCE: Final = 30.0
+"""Seconds until a model that could not be opened is tried again."""
+
+
+class Near(NamedTuple):
+    """Documents near a query, best first."""
+
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    scores: Floats
+
+
+class Coverage(NamedTuple):
+    """How many documents have vectors."""
+
+    documents: int
+    covered: int
+    passages: int
+
+
+@functools.lru_cache(maxsize=2)
+def _shared(settings: SemanticSettings) -> Encoder:
+    """Load the encoder once in a process: every generation of the index uses the same."""
+    return open_encoder(settings)
+
+
+def covered(index: Index) -> Coverage:
+    """Count the documents that have vectors, by whatever model."""
+    files = [open_vectors(vector_path(index.folder, segment.name), segment) for segment in index.segments]
+    held = [file for file in files if file is not None]
+    return Coverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held))
+
+
+class Meaning:
+    """The vectors of one generation of the index. Without model or vectors it says so, and has nothing to give.
+
+    `problem` is '' when all is well, else one line for people.
+    """
+
+    def __init__(self, index: Index, settings: SemanticSettings, encoder: Encoder | None = None) -> None:
+        self.problem = ""
+        self._index, self._settings = index, settings
+        self._given = encoder
+        self._lock = threading.Lock()
+        self._files: list[VectorFile | None] = [None] * len(index.segments)
+        self._lazy: OnDemand | None = None
+        self._queries: OrderedDict[str, Floats] = OrderedDict()
+        self._seen: object = None
+        self._next_look = self._next_try = 0.0
+
+    def vector(self, words: str) -> Floats | None:
+        """Give the vector of a query; None if meaning has nothing to say, and `problem` says why."""
+        encoder = self._encoder()
+        if encoder is None or not self._refresh(encoder):
+            return None
+        found = self._queries.get(words)
+        if found is None:
+            found = encoder.query(words)
+            with self._lock:
+                self._queries[words] = found
+                if len(self._queries) > _KEPT:
+                    self._queries.popitem(last=False)
+        return found
+
+    def _encoder(self) -> Encoder | None:
+        if self._given is not None:
+            return self._given
+        if time.monotonic() < self._next_try:
+            return None
+        try:
+            self._given = _shared(self._settings)
+        except PeriplusError as error:
+            self.problem, self._next_try = str(error), time.monotonic() + _PATIENCE
+            return None
+        return self._given
+
+    def _refresh(self, encoder: Encoder) -> bool:
+        """Open vectors that have come; say whether there are any."""
+        with self._lock:
+            if self._settings.lazy and self._lazy is None:
+                self._lazy = OnDemand(self._index, self._settings, encoder)
+            now = time.monotonic()
+            if now >= self._next_look:
+                self._next_look = now + _LOOK
+                self._open(encoder)
+        if self._lazy is not None or any(self._files):
+            self.problem = ""
+            return True
+        self.problem = "No document has vectors. Make them: periplus index embed."
+        return False
+
+    def _open(self, encoder: Encoder) -> None:
+        """Open the files of vectors anew if their folder has changed."""
+        seen = _stamp(self._index.folder / FOLDER)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        files = [open_vectors(vector_path(self._index.folder, s.name), s) for s in self._index.segments]
+        # Vectors of another model have nothing to do with this one's.
+        self._files = [file if file and file.recipe.startswith(f"{encoder.name}/") else None for file in files]
+
+    def similarities(self, query: Floats, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> Floats:
+        """Give the cosine of each document's best passage; nan for a document without vectors."""
+        out = np.full(len(documents), np.nan, np.float32)
+        for number, file in enumerate(self._files):
+            rows = np.flatnonzero(segments == number)
+            if not len(rows):
+                continue
+            if file is not None:
+                part = np.empty(len(rows), np.float32)
+                vectors.score(file.store, query, np.ascontiguousarray(documents[rows]), part)
+                out[rows] = part
+            if self._lazy is not None:
+                lacking = rows[np.isnan(out[rows])]
+                out[lacking] = self._lazy.similarities(query, number, documents[lacking])
+        return out
+
+    def nearest(self, query: Floats, k: int) -> Near:
+        """Give the `k` documents nearest to a query, of those that have vectors."""
+        found = [self._nearest(query, k, number, file) for number, file in enumerate(self._files) if file is not None]
+        segments, documents, scores = (
+            (np.concatenate(parts) for parts in zip(*found, strict=True))
+            if found
+            else (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        )
+        order = np.lexsort((documents, segments, -scores))[:k]
+        return Near(segments[order], documents[order], scores[order])
+
+    def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> Near:
+        documents, scores = np.empty(k, np.int32), np.empty(k, np.float32)
+        lists = len(file.store.centres)
+        probe = max(1, min(lists, round(lists * self._settings.probe)))
+        alive = self._index.segments[number].alive
+        count = vectors.nearest(file.store, query, alive, probe, documents, scores) if k else 0
+        return Near(np.full(count, number, np.int32), documents[:count], scores[:count])
+
+
+def _stamp(folder: Path) -> object:
+    """Tell whether files have come or gone: the folder's own time of change."""
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return None
