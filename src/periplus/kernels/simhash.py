@@ -17,6 +17,7 @@ SHINGLE = 3
 _LOOK = 64
 """How many neighbours, in the order of a band, each hash is compared with: a bound for pages that come in thousands."""
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_BYTES = np.uint64(0x0101010101010101)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -28,43 +29,65 @@ def _mix(value: Any) -> Any:
     return value ^ (value >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+def _letters() -> npt.NDArray[np.uint8]:
+    table = np.arange(256).astype(np.uint8)
+    table[:128] = 0
+    table[48:58], table[97:123] = np.arange(48, 58), np.arange(97, 123)
+    table[65:91] = table[97:123]
+    return table
+
+
+_LETTER = _letters()
+"""For each byte of a word, what it counts as: ASCII letters in lower case; 0 for bytes between words."""
+_ALONE = np.array([0xE3 <= byte <= 0xED for byte in range(256)])
+"""First bytes of characters of scripts written without spaces."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _word_at(data: Any, place: int, end: int) -> Any:
     """Give the hash of the next word and where it ends; hash 0 when there is none."""
-    while place < end and not _is_word(data[place]):
-        place += 1
-    if place >= end:
-        return np.uint64(0), place
+    at, stop = np.uint64(place), np.uint64(end)
+    while at < stop and not _LETTER[data[at]]:
+        at += np.uint64(1)
+    if at >= stop:
+        return np.uint64(0), np.int64(at)
     hashed = _OFFSET
-    if data[place] >= 0xE3 and data[place] <= 0xED:
+    if _ALONE[data[at]]:
         for _ in range(3):
-            if place < end:
-                hashed = (hashed ^ np.uint64(data[place])) * _PRIME
-                place += 1
-        return hashed | np.uint64(1), place
-    while place < end and _is_word(data[place]) and not (data[place] >= 0xE3 and data[place] <= 0xED):
-        byte = data[place]
-        lower = byte + 32 if byte >= 65 and byte <= 90 else byte
-        hashed = (hashed ^ np.uint64(lower)) * _PRIME
-        place += 1
-    return hashed | np.uint64(1), place
+            if at < stop:
+                hashed = (hashed ^ np.uint64(data[at])) * _PRIME
+                at += np.uint64(1)
+        return hashed | np.uint64(1), np.int64(at)
+    while at < stop:
+        letter = _LETTER[data[at]]
+        if letter == 0 or _ALONE[letter]:
+            break
+        hashed = (hashed ^ np.uint64(letter)) * _PRIME
+        at += np.uint64(1)
+    return hashed | np.uint64(1), np.int64(at)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _vote(lanes: Any, shingle: Any) -> None:
+    """Count the bits that are set: lane i has those of bits i, i + 8, ..., a byte each, so eight at a time."""
+    for lane in range(8):
+        lanes[lane] += (shingle >> np.uint64(lane)) & _BYTES
 
 
 @njit(cache=True, nogil=True)
-def _is_word(byte: int) -> bool:
-    return byte >= 128 or (byte >= 48 and byte <= 57) or ((byte | 32) >= 97 and (byte | 32) <= 122)
+def _collect(lanes: Any, votes: Any) -> None:
+    """Add what the lanes have counted to the votes, and empty them."""
+    for lane in range(8):
+        for byte in range(8):
+            votes[8 * byte + lane] += np.int64((lanes[lane] >> np.uint64(8 * byte)) & np.uint64(255))
+        lanes[lane] = 0
 
 
 @njit(cache=True, nogil=True)
-def _vote(votes: Any, shingle: Any) -> None:
-    for bit in range(64):
-        votes[bit] += np.int32((shingle >> np.uint64(bit)) & np.uint64(1)) * 2 - 1
-
-
-@njit(cache=True, nogil=True)
-def _simhash(data: Any, place: int, end: int, votes: Any) -> Any:
+def _simhash(data: Any, place: int, end: int, votes: Any, lanes: Any) -> Any:
     votes[:] = 0
-    words = 0
+    lanes[:] = 0
+    words, voters = 0, 0
     shingle = first = second = np.uint64(0)
     while True:
         word, place = _word_at(data, place, end)
@@ -74,29 +97,37 @@ def _simhash(data: Any, place: int, end: int, votes: Any) -> Any:
         first, second = second, word
         words += 1
         if words >= SHINGLE:
-            _vote(votes, shingle)
+            _vote(lanes, shingle)
+            voters += 1
+            if voters % 255 == 0:  # A byte has no room for more.
+                _collect(lanes, votes)
     if words == 0:
         return np.uint64(0)
     if words < SHINGLE:
-        _vote(votes, shingle)
+        _vote(lanes, shingle)
+        voters = 1
+    _collect(lanes, votes)
     result = np.uint64(0)
     for bit in range(64):
-        if votes[bit] > 0:
+        if 2 * votes[bit] > voters:
             result |= np.uint64(1) << np.uint64(bit)
     return result | np.uint64(words > 0 and result == 0)
 
 
 @njit(cache=True, nogil=True)
-def _all(data: Any, bounds: Any, out: Any) -> None:
-    votes = np.zeros(64, np.int32)
+def _all(data: Any, bounds: Any, most: int, out: Any) -> None:
+    votes, lanes = np.zeros(64, np.int64), np.zeros(8, np.uint64)
     for number in range(len(out)):
-        out[number] = _simhash(data, bounds[number], bounds[number + 1], votes)
+        end = min(bounds[number + 1], bounds[number] + most)
+        out[number] = _simhash(data, bounds[number], end, votes, lanes)
 
 
-def simhashes(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Hash the texts of `data` (UTF-8) that lie between `bounds`; a text without words is 0."""
+def simhashes(
+    data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64], most: int = 1 << 62
+) -> npt.NDArray[np.uint64]:
+    """Hash the texts of `data` (UTF-8) that lie between `bounds`, or their first `most` bytes; 0 is without words."""
     out = np.zeros(max(0, len(bounds) - 1), np.uint64)
-    _all(data, bounds, out)
+    _all(data, bounds, most, out)
     return out
 
 
