@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates docs lock clean
+.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -41,9 +41,11 @@ check: ## all of it: lint, types, test
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory test
 
-bench-quality: $(DEV_READY) ## search quality on judged collections beside BM25 (FOLDERS=...)
+quality: $(DEV_READY) ## search quality on judged collections beside BM25, and the bars (FOLDERS= KEEP= REPORT= ARGS=--ablate)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
-	@$(BIN)/python bench/quality.py $(FOLDERS)
+	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
+
+bench-quality: quality
 
 bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'

@@ -1,10 +1,17 @@
-"""Search quality on judged collections, ours and BM25 as bm25s gives it, in one run.
+"""Search quality on judged collections: BM25 as bm25s gives it, our first stage, all of our ranking, and with meaning.
 
-.venv/bin/python bench/quality.py FOLDER...        folders as `periplus evaluate` takes them
+.venv/bin/python bench/quality.py [FOLDER...]     folders as `periplus evaluate` takes them; without any, the five of
+                                                  ../shared/data/ir that the bars are set for, and its xquad_*
+    --keep FOLDER      keep the indexes there, to be used again
+    --report FILE      write the HTML report of `periplus evaluate`
+    --ablate           switch each weight of ranking off in turn
+    --words-only       leave the variant with meaning out
 """
 
+import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,68 +20,191 @@ sys.path.insert(0, str(Path(__file__).parent))
 import bm25s
 import Stemmer
 
-from periplus.evaluate import evaluate, mrr, ndcg_at, read_collection, recall_at
-from periplus.evaluate.collection import read_visits
+from periplus.evaluate import (
+    FIRST,
+    FULL,
+    MEANING,
+    Asker,
+    Judged,
+    ablations,
+    averages,
+    choose,
+    figures,
+    judge,
+    read_collection,
+    read_visits,
+    write_report,
+)
 from periplus.settings import Settings
 from periplus.text import detect_language
 from record import save
 
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
+BARRED = ("cranfield", "npl_vaswani", "squad11_dev", "medquad_liveqa", "simplewiki_entity")
+"""The collections that Q1 to Q3 are about."""
+LANGUAGES = tuple(f"xquad_{code}" for code in ("en", "de", "es", "ar", "zh"))
+"""Those that Q4 is about."""
 STEMMERS = {"en": "english", "de": "german", "es": "spanish", "ar": "arabic"}
+BM25 = "BM25"
+COLUMNS = {BM25: "BM25", FIRST: "first", FULL: "full", MEANING: "+ meaning"}
+
+Runs = dict[str, dict[str, float]]
 
 
-def peer(folder: Path) -> dict[str, float] | None:
+def language_of(folder: Path) -> str:
+    """Say in which language a collection is, by its first documents."""
+    texts = []
+    for visit in read_visits(read_collection(folder).documents, []):
+        texts.append(visit.page.text if visit.page else "")
+        if len(texts) == 20:
+            break
+    return detect_language(" ".join(texts))
+
+
+def peer(folder: Path, language: str) -> Callable[[], Runs]:
     """BM25, Lucene's variant, k1 1.2, b 0.75, Snowball stems and bm25s's English stop words."""
-    collection = read_collection(folder)
-    ids: list[str] = []
-    texts = [f"{v.page.title} {v.page.text}" for v in read_visits(collection.documents, ids) if v.page]
-    language = detect_language(" ".join(texts[:20]))
-    if language not in STEMMERS:
-        return None  # it splits at spaces only, so that a comparison would say nothing
-    stemmer = Stemmer.Stemmer(STEMMERS[language])
-    stops = "en" if language == "en" else None
-    model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-    model.index(bm25s.tokenize(texts, stopwords=stops, stemmer=stemmer, show_progress=False), show_progress=False)
-    queries = list(collection.queries.items())
-    tokens = bm25s.tokenize([q for _, q in queries], stopwords=stops, stemmer=stemmer, show_progress=False)
-    found, scores = model.retrieve(tokens, k=min(100, len(ids)), show_progress=False)
-    run = {
-        query: {ids[n]: float(s) for n, s in zip(row, values, strict=True) if s > 0}
-        for (query, _), row, values in zip(queries, found, scores, strict=True)
-    }
-    judged = {q: grades for q, grades in collection.qrels.items() if max(grades.values(), default=0) > 0}
-    return {"ndcg": ndcg_at(run, judged, 10), "recall": recall_at(run, judged, 100), "mrr": mrr(run, judged)}
+
+    def run() -> Runs:
+        collection = read_collection(folder)
+        ids: list[str] = []
+        texts = [f"{v.page.title} {v.page.text}" for v in read_visits(collection.documents, ids) if v.page]
+        stemmer = Stemmer.Stemmer(STEMMERS[language])
+        stops = "en" if language == "en" else None
+        model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+        model.index(bm25s.tokenize(texts, stopwords=stops, stemmer=stemmer, show_progress=False), show_progress=False)
+        queries = list(collection.queries.items())
+        tokens = bm25s.tokenize([q for _, q in queries], stopwords=stops, stemmer=stemmer, show_progress=False)
+        found, scores = model.retrieve(tokens, k=min(100, len(ids)), show_progress=False)
+        return {
+            query: {ids[n]: float(s) for n, s in zip(row, values, strict=True) if s > 0}
+            for (query, _), row, values in zip(queries, found, scores, strict=True)
+        }
+
+    return run
 
 
-def main(folders: list[Path]) -> None:
-    rows: list[dict[str, Any]] = []
-    print(
-        f"{'collection':<20}{'documents':>10}{'queries':>9}{'nDCG@10':>9}{'BM25':>8}{'R@100':>8}{'BM25':>8}{'MRR':>8}{'BM25':>8}"
-    )
-    for folder in folders:
-        began = time.monotonic()
-        ours = evaluate(folder, Settings())
-        seconds = time.monotonic() - began
-        theirs = peer(folder)
-        rows.append(
-            {
-                "collection": folder.name,
-                "documents": ours.documents,
-                "queries": ours.queries,
-                "seconds": round(seconds, 1),
-                "periplus": {"ndcg": ours.ndcg, "recall": ours.recall, "mrr": ours.mrr},
-                "bm25s": theirs,
-            }
-        )
-        shown = [f"{theirs[name]:>8.4f}" if theirs else f"{'-':>8}" for name in ("ndcg", "recall", "mrr")]
-        print(
-            f"{folder.name:<20}{ours.documents:>10,}{ours.queries:>9,}{ours.ndcg:>9.4f}{shown[0]}"
-            f"{ours.recall:>8.4f}{shown[1]}{ours.mrr:>8.4f}{shown[2]}",
-            flush=True,
-        )
-    both = [row for row in rows if row["bm25s"]]
-    gain = sum(row["periplus"]["ndcg"] / row["bm25s"]["ndcg"] - 1 for row in both) / max(1, len(both))
-    print(f"nDCG@10 against BM25, mean over collections: {gain:+.1%}   ({save('quality', rows).name})")
+def measure(folder: Path, settings: Settings, given: argparse.Namespace, asker: Asker) -> Judged:
+    """Measure one collection; only those that the bars are about, and English ones, are asked with meaning."""
+    language = language_of(folder)
+    names = [FIRST, FULL]
+    if language == "en" and folder.name not in LANGUAGES and not given.words_only:
+        names.append(MEANING)
+    variants = choose(settings, names) + (ablations(settings) if given.ablate else ())
+    # It splits at spaces only, so that elsewhere a comparison would say nothing.
+    others = {BM25: peer(folder, language)} if language in STEMMERS else {}
+    return judge(folder, settings, variants, beside=others, keep=given.keep, asker=asker, progress=show)
+
+
+def show(stage: str, done: int, total: int) -> None:
+    """Say on one line how far it is, where somebody watches."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{stage} {done:,} of {total:,}" if done < total else "\r\033[K")
+        sys.stderr.flush()
+
+
+def print_head() -> None:
+    columns = "".join(f"{title:>10}" for title in COLUMNS.values())
+    print(f"{'nDCG@10':<20}{'documents':>10}{'queries':>9}{columns}   gain and p against BM25", flush=True)
+
+
+def print_row(one: Judged) -> None:
+    """Print one collection, with the gain of each over BM25 and its chance."""
+    cells, notes = [], []
+    for name, title in COLUMNS.items():
+        result = one.result(name)
+        cells.append(f"{result.ndcg:>10.4f}" if result else f"{'-':>10}")
+        if result and result.beside and result.beside.base == BM25:
+            notes.append(f"{title} {result.beside.gain:+.1%} (p {max(result.beside.p, 0.001):.3f})")
+    print(f"{one.collection:<20}{one.documents:>10,}{one.queries:>9,}{''.join(cells)}   {', '.join(notes)}", flush=True)
+
+
+def print_others(judged: list[Judged]) -> None:
+    """Print recall and reciprocal rank, and what switching each weight off does."""
+    for measure_name, title in (("recall", "recall@100"), ("mrr", "MRR")):
+        print(f"\n{title:<39}" + "".join(f"{title:>10}" for title in COLUMNS.values()))
+        for one in judged:
+            found = [one.result(name) for name in COLUMNS]
+            print(
+                f"{one.collection:<39}"
+                + "".join(f"{getattr(r, measure_name):>10.4f}" if r else f"{'-':>10}" for r in found)
+            )
+    off = [mean for mean in averages(judged) if mean.name.startswith("-")]
+    for mean in off:
+        print(f"{mean.title:<39}{mean.gain:+.2%} nDCG@10 ({mean.low:+.2%} to {mean.high:+.2%}) against full")
+
+
+def bars(judged: list[Judged]) -> list[tuple[str, bool | None, str]]:
+    """Say of each bar whether it is met, and by what; None where it was not measured."""
+    known = {one.collection: one for one in judged}
+    chosen = [known[name] for name in BARRED if name in known]
+    rows = [{name: one.result(name) for name in COLUMNS} for one in chosen]
+
+    def gains(name: str) -> list[float]:
+        return [row[name].ndcg / row[BM25].ndcg - 1 for row in rows if row[name] and row[BM25]]  # type: ignore[union-attr]
+
+    whole = len(chosen) == len(BARRED)
+    worst = min((row[FIRST].ndcg - row[BM25].ndcg for row in rows if row[FIRST] and row[BM25]), default=0.0)  # type: ignore[union-attr]
+    found: list[tuple[str, bool | None, str]] = [
+        ("Q1 first stage not below BM25 by over 0.005", worst >= -0.005 if whole else None, f"worst {worst:+.4f}")
+    ]
+    full, meant = gains(FULL), gains(MEANING)
+    mean = sum(full) / max(1, len(full))
+    found.append(("Q2 full +3 % on average", mean >= 0.03 if whole else None, f"{mean:+.1%} (goal +6 %)"))
+    mean = sum(meant) / max(1, len(meant))
+    met = (mean >= 0.08 and min(meant) >= 0) if len(meant) == len(BARRED) else None
+    least = f", least {min(meant):+.1%}" if meant else ""
+    found.append(("Q3 with meaning +8 %, below BM25 nowhere", met, f"{mean:+.1%}{least} (goal +15 %)"))
+    foreign = {name: known[name].result(FULL) for name in LANGUAGES if name in known}
+    ranks = {name.removeprefix("xquad_"): result.mrr for name, result in foreign.items() if result}
+    least_rank = min(ranks.values(), default=0.0)
+    told = " ".join(f"{name} {value:.4f}" for name, value in ranks.items())
+    met = least_rank >= 0.9 if len(ranks) == len(LANGUAGES) else None
+    return [*found, ("Q4 xquad MRR >= 0.90 in each language", met, f"{told} (goal 0.95)")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--ablate", action="store_true")
+    parser.add_argument("--words-only", action="store_true")
+    given = parser.parse_args()
+    usual = [SHARED / name for name in (*BARRED, *LANGUAGES)]
+    folders = given.folders or [folder for folder in usual if folder.is_dir()]
+    if not folders:
+        sys.exit(f"There is no {SHARED}. Give folders with docs.jsonl, queries.jsonl and qrels.tsv: FOLDERS='a b'.")
+    began = time.monotonic()
+    judged: list[Judged] = []
+    print_head()
+    with Asker() as asker:
+        for folder in folders:
+            judged.append(measure(folder, Settings(), given, asker))
+            print_row(judged[-1])
+    report(judged, given, time.monotonic() - began)
+
+
+def report(judged: list[Judged], given: argparse.Namespace, seconds: float) -> None:
+    print_others(judged)
+    print()
+    met = bars(judged)
+    for name, reached, told in met:
+        print(f"{'not measured' if reached is None else 'met' if reached else 'NOT MET':<13}{name:<48}{told}")
+    for reason in dict.fromkeys(f"{r.title} left out: {r.skipped}" for one in judged for r in one.results if r.skipped):
+        print(reason)
+    if given.report:
+        write_report(given.report, judged)
+    chosen = [one for one in judged if one.collection in BARRED] or judged
+    record: dict[str, Any] = figures(judged, each=False)
+    record |= {"seconds": round(seconds), "bars": [{"bar": n, "met": m, "figure": t} for n, m, t in met]}
+    whole = len(chosen) == len(BARRED)
+    kept = f"recorded in {save('quality', record).name}" if whole else "not recorded: some collections are missing"
+    print(f"{seconds:,.0f} s, {kept}")
+    means = [
+        f"{COLUMNS.get(m.name, m.title)} {m.gain:+.1%}" for m in averages(chosen) if m.name in (FIRST, FULL, MEANING)
+    ]
+    print(f"nDCG@10 against BM25, mean over {len(chosen)} collections: {', '.join(means)}")
 
 
 if __name__ == "__main__":
-    main([Path(name) for name in sys.argv[1:]] or sys.exit(__doc__))
+    main()
