@@ -217,6 +217,14 @@ class GraphSettings(_Room, frozen=True):
         float, Meta(description="What a link within one host counts, against 1 for others", ge=0)
     ] = 0.3
     anchor_chars: Annotated[int, Meta(description="Most characters of anchor text kept for one page", ge=0)] = 1_000
+    memory_mb: Annotated[
+        int, Meta(description="Memory for sorting and ranking links, in MB, beside some 150 bytes a page", ge=1)
+    ] = 512
+    workers: Annotated[int, Meta(description="Threads that rank; 0 is one for each core", ge=0)] = 0
+    trusted: Annotated[
+        str,
+        Meta(description="File of trusted hosts and URLs, one a line; '' trusts the seeds, or what many hosts link to"),
+    ] = ""
 
 
 class RankSettings(_Room, frozen=True):

@@ -1,8 +1,11 @@
-"""From visits to ranks: two readings of the store, two runs of PageRank, one array file."""
+"""From visits to ranks: two readings of the store, links sorted on disk, PageRank, one array file."""
 
-from collections.abc import Callable, Iterator
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,21 +13,20 @@ import numpy.typing as npt
 from periplus.arrays import write_arrays
 from periplus.errors import NothingHere
 from periplus.files import disk_errors
-from periplus.graph.anchors import Texts, choose_texts
-from periplus.graph.links import Links, read_links
+from periplus.graph.adjacency import Adjacency, pack_runs
+from periplus.graph.anchors import AnchorRuns, AnchorTexts
+from periplus.graph.counting import Counting
+from periplus.graph.links import read_links
 from periplus.graph.lookup import FILE, KIND
 from periplus.graph.nodes import Nodes, find_nodes
-from periplus.kernels import pagerank
+from periplus.graph.runs import Runs
+from periplus.graph.scoring import Progress, Scores, score
+from periplus.kernels.adjacency import Placing
 from periplus.records import Visit
 from periplus.settings import GraphSettings
 from periplus.store import PageStore
 
-__all__ = ["GraphStatistics", "build_graph"]
-
-_HOST_SHARE: Final = 0.3
-"""How much of the static rank is the host's; a new page of a good site is probably good."""
-
-Progress = Callable[[str, int, int], None]
+__all__ = ["GraphStatistics", "build_graph", "scratch_folder"]
 
 
 class GraphStatistics(NamedTuple):
@@ -36,14 +38,18 @@ class GraphStatistics(NamedTuple):
     """Between different pages, each pair once."""
     rounds: int
     bytes: int
+    mirrors: int = 0
+    """Hosts that turned out to be copies of others."""
 
 
-class _Pairs(NamedTuple):
-    """Linked pairs, each once, with their weight."""
+class _Parts(NamedTuple):
+    """All that is known before anything is ranked."""
 
-    sources: npt.NDArray[np.int32]
-    targets: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
+    nodes: Nodes
+    pages: Adjacency
+    hosts: Adjacency
+    counting: Counting
+    anchors: AnchorTexts
 
 
 def build_graph(
@@ -52,20 +58,12 @@ def build_graph(
     """Rank all pages of the store by their links, and write the result to `folder`."""
     total = store.statistics().visits
     nodes = find_nodes(_told(store, progress, total))
-    count = len(nodes.hosts)
-    if not count:
+    if not len(nodes.keys):
         raise NothingHere(f"There are no pages in {store.folder}.", "Crawl or import some first.")
-    texts = Texts()
-    links = read_links(
-        store.visits(), nodes, texts, settings.same_host_weight, lambda done: progress("reading links", done, total)
-    )
-    pairs = _merge(links.sources, links.targets, links.weights)
-    progress("ranking pages", 0, count)
-    pages = _rank(pairs, count, settings)
-    hosts = _rank(_host_pairs(pairs, nodes), len(nodes.host_keys), settings)
-    size = _write(folder, nodes, links, pairs, texts, pages, hosts, settings)
-    progress("ranking pages", count, count)
-    return GraphStatistics(count, len(nodes.host_keys), len(pairs.sources), pages.rounds, size)
+    with scratch_folder(folder) as scratch:
+        parts = _collect(store, nodes, scratch, settings, lambda done: progress("reading links", done, total))
+        scores = score(nodes, parts.pages, parts.hosts, settings, progress)
+        return _write(folder, parts, scores)
 
 
 def _told(store: PageStore, progress: Progress, total: int) -> Iterator[Visit]:
@@ -75,72 +73,62 @@ def _told(store: PageStore, progress: Progress, total: int) -> Iterator[Visit]:
         yield visit
 
 
-def _merge(sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], weights: npt.NDArray[np.float32]) -> _Pairs:
-    """Count several links from one page to another as one."""
-    joined = targets.astype(np.int64) << 32 | sources
-    pairs, first = np.unique(joined, return_index=True)
-    return _Pairs((pairs & 0xFFFFFFFF).astype(np.int32), (pairs >> 32).astype(np.int32), weights[first])
-
-
-def _host_pairs(pairs: _Pairs, nodes: Nodes) -> _Pairs:
-    """Give links between hosts; a second thousand of page links counts less than the first ten."""
-    sources, targets = nodes.hosts[pairs.sources], nodes.hosts[pairs.targets]
-    apart = sources != targets
-    joined = targets[apart].astype(np.int64) << 32 | sources[apart]
-    both, counts = np.unique(joined, return_counts=True)
-    weights = np.log2(1.0 + counts).astype(np.float32)
-    return _Pairs((both & 0xFFFFFFFF).astype(np.int32), (both >> 32).astype(np.int32), weights)
-
-
-def _in_hosts(pairs: _Pairs, nodes: Nodes) -> npt.NDArray[np.int32]:
-    """Count the other hosts that link to each page."""
-    hosts = nodes.hosts[pairs.sources]
-    apart = hosts != nodes.hosts[pairs.targets]
-    both = np.unique(pairs.targets[apart].astype(np.int64) << 32 | hosts[apart])
-    return np.bincount(both >> 32, minlength=len(nodes.hosts)).astype(np.int32)
-
-
-def _rank(pairs: _Pairs, count: int, settings: GraphSettings) -> pagerank.Ranks:
-    return pagerank.pagerank(pagerank.collect_in_links(*pairs, count), settings.damping, settings.tolerance)
-
-
-def _scaled(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Bring ranks to 0..1 by their logarithm: they spread over many powers of ten."""
-    logs = np.log(np.maximum(ranks, 1e-300))
-    low, high = float(logs.min()), float(logs.max())
-    # Ranks that differ only by rounding are equal.
-    return (logs - low) / (high - low) if high - low > 1e-9 else np.zeros(len(ranks), np.float64)
-
-
-def _write(
-    folder: Path,
-    nodes: Nodes,
-    links: Links,
-    pairs: _Pairs,
-    texts: Texts,
-    pages: pagerank.Ranks,
-    hosts: pagerank.Ranks,
-    settings: GraphSettings,
-) -> int:
-    with disk_errors(folder):
+@contextmanager
+def scratch_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder for files that nobody needs afterwards; what an earlier process left there goes."""
+    scratch = folder / ".building"
+    with disk_errors(scratch):
         folder.mkdir(parents=True, exist_ok=True)
-    count = len(nodes.hosts)
-    anchors = choose_texts(links.targets, links.texts, links.weights, texts, count, settings.anchor_chars)
-    host_ranks = hosts.ranks[nodes.hosts]
-    static = (1 - _HOST_SHARE) * _scaled(pages.ranks) + _HOST_SHARE * _scaled(hosts.ranks)[nodes.hosts]
+        shutil.rmtree(scratch, ignore_errors=True)
+        own = scratch / str(os.getpid())
+        own.mkdir(parents=True)
+    try:
+        yield own
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _collect(store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSettings, told: Any) -> _Parts:
+    """Read all links, sort them, and pack them page by page and host by host."""
+    share = settings.memory_mb * 1_000_000 // 2
+    pairs = Runs(scratch, "links", share)
+    anchors = AnchorRuns(scratch, share, settings.same_host_weight)
+    read_links(store.visits(), nodes, pairs, anchors, told)
+    between = Runs(scratch, "hosts", share, counted=True)
+    counting = Counting(nodes, between)
+    texts = anchors.choose(len(nodes.keys), settings.anchor_chars)
+    placing = Placing(nodes.hosts, nodes.first)
+    pages = pack_runs(pairs, len(nodes.keys), scratch / "pages", look=counting.look, placing=placing)
+    pairs.remove()
+    hosts = pack_runs(between, len(nodes.host_keys), scratch / "between", counted=True)
+    between.remove()
+    return _Parts(nodes, pages, hosts, counting, texts)
+
+
+def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:
+    nodes, pages, hosts = parts.nodes, parts.pages, parts.hosts
     arrays: dict[str, npt.NDArray[Any]] = {
         "keys": nodes.names,
         "rows": nodes.rows,
         "page_keys": nodes.keys,
-        "pagerank": pages.ranks,
-        "hostrank": host_ranks,
-        "in_links": np.bincount(pairs.targets, minlength=count).astype(np.int32),
-        "in_hosts": _in_hosts(pairs, nodes),
-        "spam_mass": np.zeros(count, np.float32),
-        "trust": np.zeros(count, np.float32),
-        "static": static.astype(np.float32),
-        "anchor_starts": anchors.starts,
-        "anchors": anchors.blob,
+        "host_first": nodes.first,
+        "pagerank": scores.pages,
+        "hostrank": scores.hosts[nodes.hosts],
+        "in_links": parts.counting.in_links,
+        "in_hosts": parts.counting.in_hosts,
+        "spam_mass": scores.spam_mass,
+        "trust": scores.trust,
+        "static": scores.static,
+        "anchor_starts": parts.anchors.starts,
+        "anchors": parts.anchors.blob,
+        "links": pages.packed.stream,
+        "link_bytes": pages.packed.block_bytes,
+        "link_numbers": pages.packed.block_links,
+        "host_links": hosts.packed.stream,
+        "host_link_bytes": hosts.packed.block_bytes,
+        "host_link_numbers": hosts.packed.block_links,
+        "changes": np.array(scores.changes, np.float64),
     }
-    notes = {"pages": count, "hosts": len(nodes.host_keys), "links": len(pairs.sources), "rounds": pages.rounds}
-    return write_arrays(folder / FILE, KIND, arrays, notes)
+    made = GraphStatistics(len(nodes.keys), len(nodes.host_keys), pages.links, len(scores.changes), 0, nodes.mirrors)
+    notes = {name: value for name, value in made._asdict().items() if name != "bytes"}
+    return made._replace(bytes=write_arrays(folder / FILE, KIND, arrays, notes))

@@ -1,36 +1,28 @@
-"""Links between known pages, as arrays: who, to whom, what it counts, what it says."""
+"""Links between known pages: who, to whom, and what is said, handed on a batch at a time."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from periplus.graph.anchors import Texts, clean
+from periplus.graph.anchors import AnchorRuns, clean
 from periplus.graph.nodes import Nodes, key_of
+from periplus.graph.runs import Runs
 from periplus.records import Visit
 
-__all__ = ["Links", "read_links"]
+__all__ = ["read_links"]
 
 _BATCH: Final = 65_536
-
-
-class Links(NamedTuple):
-    """One row a link; several links from one page to another stay several rows."""
-
-    sources: npt.NDArray[np.int32]
-    targets: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
-    texts: npt.NDArray[np.int32]
-    """Numbers in `Texts`; -1 for a link that says nothing."""
+_LONGEST: Final = 1_000
+"""More of a link's text is not even looked at."""
 
 
 def read_links(
-    visits: Iterable[Visit], nodes: Nodes, texts: Texts, same_host_weight: float, progress: Callable[[int], None]
-) -> Links:
+    visits: Iterable[Visit], nodes: Nodes, pairs: Runs, anchors: AnchorRuns, progress: Callable[[int], None]
+) -> None:
     """Read the links of the newest visit of each page; keep those between known pages that are to be followed."""
-    reader = _Reader(nodes, texts, same_host_weight)
+    reader = _Reader(nodes, pairs, anchors)
     for number, visit in enumerate(visits):
         # Visits may have been added since the nodes were read.
         if number >= len(nodes.current):
@@ -39,20 +31,18 @@ def read_links(
             reader.add(visit)
         if number % 1000 == 0:
             progress(number)
-    return reader.finish()
+    reader.settle()
 
 
 class _Reader:
-    def __init__(self, nodes: Nodes, texts: Texts, same_host_weight: float) -> None:
-        self._nodes = nodes
-        self._texts = texts
-        self._same_host_weight = same_host_weight
-        self._done: list[Links] = []
+    def __init__(self, nodes: Nodes, pairs: Runs, anchors: AnchorRuns) -> None:
+        self._nodes, self._pairs, self._anchors = nodes, pairs, anchors
         self._sources: list[int] = []
         self._targets: list[int] = []
         self._said: list[str] = []
-        # Navigation repeats the same few addresses on every page.
+        # Navigation repeats the same few addresses and words on every page.
         self._key = lru_cache(maxsize=_BATCH)(key_of)
+        self._clean = lru_cache(maxsize=_BATCH)(clean)
 
     def add(self, visit: Visit) -> None:
         """Take the links of one page."""
@@ -61,25 +51,19 @@ class _Reader:
             if not link.nofollow and (key := self._key(link.url)) is not None:
                 self._sources.append(visit.key)
                 self._targets.append(key)
-                self._said.append(link.text)
+                self._said.append(link.text[:_LONGEST])
         if len(self._sources) >= _BATCH:
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
-        """Turn a batch into numbers; links to pages that are not here end here."""
+    def settle(self) -> None:
+        """Turn a batch into numbers; links to pages that are not here, and to the page itself, end here."""
         nodes = self._nodes
         sources = nodes.find(np.array(self._sources, np.uint64))
         targets = nodes.find(np.array(self._targets, np.uint64))
-        kept = (sources >= 0) & (targets >= 0) & (sources != targets)
-        rows = np.flatnonzero(kept)
-        numbers = np.array([self._texts.number(clean(self._said[row])) for row in rows.tolist()], np.int32)
+        rows = np.flatnonzero((sources >= 0) & (targets >= 0) & (sources != targets))
         sources, targets = sources[rows], targets[rows]
+        self._pairs.add(targets.astype(np.uint64) << np.uint64(32) | sources.astype(np.uint64))
         near = nodes.hosts[sources] == nodes.hosts[targets]
-        weights = np.where(near, np.float32(self._same_host_weight), np.float32(1.0)).astype(np.float32)
-        self._done.append(Links(sources, targets, weights, numbers))
+        texts = [self._clean(self._said[row]) for row in rows.tolist()]
+        self._anchors.add(targets, near, texts)
         self._sources, self._targets, self._said = [], [], []
-
-    def finish(self) -> Links:
-        """Give all links."""
-        self._settle()
-        return Links(*(np.concatenate(column) for column in zip(*self._done, strict=True)))

@@ -9,14 +9,16 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint_text
+from periplus.graph.mirrors import Known, Mirrors, find_mirrors
 from periplus.records import LIST_KIND, Outcome, Visit
-from periplus.url import address
+from periplus.url import address, registered_domain
 
 __all__ = ["Keys", "Nodes", "find_nodes", "key_of"]
 
 Keys = npt.NDArray[np.uint64]
 
 _PAGE, _MOVED, _GONE = 0, 1, 2
+_WORD: Final = (1 << 64) - 1
 _HOPS: Final = 8
 """Longest chain of redirects and copies that is followed."""
 _TELLING: Final = {Outcome.OK: _PAGE, Outcome.REDIRECT: _MOVED, Outcome.GONE: _GONE}
@@ -33,11 +35,26 @@ class Nodes(NamedTuple):
     rows: npt.NDArray[np.int32]
     """For each name, the node it leads to."""
     hosts: npt.NDArray[np.int32]
-    """For each node, its host."""
+    """For each node, its host; nodes of one host are neighbours, in the order they were visited."""
     host_keys: Keys
     """For each host, the fingerprint of its name; sorted."""
+    domains: npt.NDArray[np.int32]
+    """For each host, the number of its registered domain."""
+    host_visits: npt.NDArray[np.int64]
+    """For each host, a visit of the store that has its name."""
+    visits: npt.NDArray[np.int64]
+    """For each node, its newest visit."""
+    seeds: npt.NDArray[np.bool_]
+    """For each node, whether a person gave it to the crawl, rather than a link."""
+    mirrors: int
+    """Hosts that turned out to be copies of others."""
     current: npt.NDArray[np.bool_]
     """For each visit of the store, whether it is the newest word on its page, and has links to read."""
+
+    @property
+    def first(self) -> npt.NDArray[np.int64]:
+        """The first node of each host and, last, the number of nodes."""
+        return np.searchsorted(self.hosts, np.arange(len(self.host_keys) + 1)).astype(np.int64)
 
     def find(self, keys: Keys) -> npt.NDArray[np.int32]:
         """Give the node of each key, -1 where there is none."""
@@ -64,12 +81,14 @@ def find_nodes(visits: Iterable[Visit]) -> Nodes:
 
 
 class _Table:
-    """One row for each visit, in plain arrays: 33 bytes, however long the page."""
+    """One row for each visit, in plain arrays: 58 bytes, however long the page."""
 
     def __init__(self) -> None:
-        self.keys, self.leads, self.hosts = array("Q"), array("Q"), array("Q")
-        self.canonical = array("Q")
-        self.kinds = bytearray()
+        self.keys, self.leads, self.canonical = array("Q"), array("Q"), array("Q")
+        self.hosts, self.paths = array("Q"), array("Q")
+        self.near, self.simhashes = array("Q"), array("Q")
+        self.kinds, self.seeds = bytearray(), bytearray()
+        self.domains: dict[int, int] = {}
 
     def add(self, visit: Visit) -> None:
         """Note one visit; 255 marks those that say nothing."""
@@ -83,32 +102,89 @@ class _Table:
             kind = 255
         elif kind == _PAGE and visit.page is not None and visit.page.canonical:
             canonical = key_of(visit.page.canonical)
+        near = key_of(visit.near_copy_of) if visit.near_copy_of else None
         self.keys.append(visit.key)
         self.leads.append(visit.key if lead is None else lead)
         self.canonical.append(visit.key if canonical is None else canonical)
-        self.hosts.append(fingerprint_text(_host(visit.url)))
+        self.near.append(visit.key if near is None else near)
+        self.simhashes.append(visit.simhash & _WORD)
         self.kinds.append(kind)
+        self.seeds.append(visit.depth == 0 and visit.hops == 0)
+        self._place(visit.url)
+
+    def _place(self, url: str) -> None:
+        """Note host and path."""
+        host, path = _parts(url)
+        number = fingerprint_text(host)
+        self.hosts.append(number)
+        self.paths.append(fingerprint_text(path))
+        if number not in self.domains:
+            self.domains[number] = fingerprint_text(registered_domain(host.partition(":")[0]))
 
     def settle(self) -> Nodes:
-        """Keep the newest row of each key, number the pages, resolve the rest."""
-        keys, leads = _array(self.keys), _array(self.leads)
-        kinds = np.frombuffer(bytes(self.kinds), np.uint8)
+        """Keep the newest row of each key, see which hosts are mirrors, number the pages, resolve the rest."""
+        keys, leads = _array(self.keys), _array(self.leads).copy()
+        kinds = np.frombuffer(bytes(self.kinds), np.uint8).copy()
         newest = _newest(keys, kinds)
+        hosts = _array(self.hosts)
+        known = Known(
+            keys[newest],
+            np.where(kinds[newest] == _MOVED, leads[newest], _array(self.canonical)[newest]),
+            _array(self.near)[newest],
+            hosts[newest],
+            _array(self.paths)[newest],
+            _array(self.simhashes)[newest],
+            kinds[newest] == _PAGE,
+        )
+        mirrors = find_mirrors(known)
+        collapsed = np.flatnonzero(mirrors.leads != known.keys)
+        kinds[newest[collapsed]], leads[newest[collapsed]] = _MOVED, mirrors.leads[collapsed]
         pages = newest[kinds[newest] == _PAGE]
         moved = newest[kinds[newest] == _MOVED]
         names, targets = _resolve(keys[pages], _array(self.canonical)[pages], keys[moved], leads[moved])
-        node_keys = np.unique(targets)
-        rows = np.searchsorted(node_keys, targets).astype(np.int32)
+        return self._number(pages, names, targets, self._merged(hosts, mirrors), len(mirrors.hosts))
+
+    def _merged(self, hosts: Keys, mirrors: Mirrors) -> Keys:
+        """Take a mirror for the host that it copies, if both are of one registered domain."""
+        alike = sorted((own, to) for own, to in mirrors.hosts.items() if self.domains[own] == self.domains[to])
+        copying, copied = np.array(alike, np.uint64).reshape(-1, 2).T
+        is_one, at = _look_up(copying, hosts)
+        return np.where(is_one, copied[at], hosts) if len(copying) else hosts
+
+    def _number(self, pages: npt.NDArray[np.int64], names: Keys, targets: Keys, hosts: Keys, mirrors: int) -> Nodes:
+        """Number the pages that stand for themselves by host, and within a host as they were visited."""
+        keys = _array(self.keys)
+        standing = np.unique(targets)
         by_key = pages[np.argsort(keys[pages])]
-        node_visits = by_key[np.searchsorted(keys[by_key], node_keys)]
-        host_keys, hosts = np.unique(_array(self.hosts)[node_visits], return_inverse=True)
+        visits = by_key[np.searchsorted(keys[by_key], standing)]
+        order = np.lexsort((visits, hosts[visits]))
+        visits = visits[order]
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        host_keys, first, host_of = np.unique(hosts[visits], return_index=True, return_inverse=True)
+        domains = np.array([self.domains[host] for host in host_keys.tolist()], np.uint64)
         current = np.zeros(len(keys), np.bool_)
         current[pages] = True
-        return Nodes(node_keys, names, rows, hosts.astype(np.int32).reshape(-1), host_keys, current)
+        return Nodes(
+            keys=standing[order],
+            names=names,
+            rows=place[np.searchsorted(standing, targets)],
+            hosts=host_of.astype(np.int32).reshape(-1),
+            host_keys=host_keys,
+            domains=np.unique(domains, return_inverse=True)[1].astype(np.int32).reshape(-1),
+            host_visits=visits[first],
+            visits=visits,
+            seeds=np.frombuffer(bytes(self.seeds), np.bool_)[visits],
+            mirrors=mirrors,
+            current=current,
+        )
 
 
-def _host(url: str) -> str:
-    return url.split("/", 3)[2] if url.count("/") >= 2 else url
+def _parts(url: str) -> tuple[str, str]:
+    """Give the host (with a port, if any) and all that follows it."""
+    rest = url.partition("://")[2] or url
+    host, slash, path = rest.partition("/")
+    return host, slash + path
 
 
 def _array(numbers: "array[int]") -> Keys:

@@ -17,6 +17,7 @@ import numba
 from periplus.kernels.cache import FOLDER, keep_compiled, stamp_of_all
 
 __all__ = [
+    "adjacency",
     "bare",
     "blocks",
     "cache_folder",
@@ -57,6 +58,7 @@ _MODULES: Final = (
     "merge",
     "snippets",
     "verify",
+    "adjacency",
     "pagerank",
     "blocks",
     "simhash",

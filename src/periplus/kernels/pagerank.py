@@ -1,6 +1,10 @@
-"""PageRank over weighted in-links: each node pulls its share from the nodes that link to it, in float64.
+"""One round of PageRank over rows of links: each node pulls its share from the nodes that link to it, in float64.
 
-The rank of nodes without out-links (dangling) is spread over all nodes in every round, so that the sum stays 1.
+What is solved is x = base + damping * P x, where P deals a node's rank out over its links by their weight and nodes
+without links (sinks) give nothing. Divided by its sum, x is PageRank with the rank of sinks spread as `base` is.
+
+Rows are taken in parts. Within a part, the newest shares are used at once (Gauss-Seidel); those of other parts are of
+the last round. So parts can be done by several threads in any order, and the result is the same to the last bit.
 """
 
 from typing import NamedTuple
@@ -9,105 +13,71 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["InLinks", "Ranks", "collect_in_links", "pagerank"]
+from periplus.kernels.adjacency import Unpacked, make_room
+
+__all__ = ["State", "begin", "end_round", "pull"]
 
 
-class InLinks(NamedTuple):
-    """Links by target: those to node `v` are at `starts[v]` up to `starts[v + 1]`."""
-
-    starts: npt.NDArray[np.int64]
-    sources: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
-
-
-class Ranks(NamedTuple):
-    """Ranks that sum to 1, the rounds it took, and the change (L1) of the last round."""
+class State(NamedTuple):
+    """What is known of each of n nodes."""
 
     ranks: npt.NDArray[np.float64]
-    rounds: int
-    change: float
+    shares: npt.NDArray[np.float64]
+    """Rank for each unit of weight that the node gives: n of the last round, then n of this one."""
+    inverse: npt.NDArray[np.float64]
+    """1 over the weight of all links of the node; 0 for a sink."""
+    base: npt.NDArray[np.float64]
+    """What a node has without any links."""
 
 
-def collect_in_links(
-    sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], weights: npt.NDArray[np.float32], nodes: int
-) -> InLinks:
-    """Sort links by target (stably), with the types the kernel takes."""
-    order = np.argsort(targets, kind="stable")
-    starts = np.zeros(nodes + 1, np.int64)
-    np.cumsum(np.bincount(targets, minlength=nodes), out=starts[1:])
-    return InLinks(
-        starts,
-        np.ascontiguousarray(sources[order], np.int32),
-        np.ascontiguousarray(weights[order], np.float32),
-    )
+def begin(out: npt.NDArray[np.float64], base: npt.NDArray[np.float64]) -> State:
+    """Give the state before the first round: every node has its base."""
+    inverse = np.divide(1.0, out, out=np.zeros(len(out), np.float64), where=out > 0)
+    shares = np.tile(base * inverse, 2)
+    return State(base.copy(), shares, inverse, np.ascontiguousarray(base, np.float64))
 
 
-def pagerank(links: InLinks, damping: float, tolerance: float, rounds: int = 200) -> Ranks:
-    """Rank the nodes; stop when ranks change by less than `tolerance` in sum, or after `rounds`."""
-    if len(links.starts) < 2:
-        return Ranks(np.zeros(0, np.float64), 0, 0.0)
-    ranks, done, change = _iterate(links, float(damping), float(tolerance), int(rounds))
-    return Ranks(ranks, int(done), float(change))
+def end_round(state: State) -> None:
+    """Make the shares of this round those of the last."""
+    nodes = len(state.ranks)
+    state.shares[:nodes] = state.shares[nodes:]
 
 
-@njit(cache=True, nogil=True)
-def _out_weights(links: InLinks) -> npt.NDArray[np.float64]:
-    out = np.zeros(len(links.starts) - 1, np.float64)
-    for link in range(len(links.sources)):
-        out[links.sources[link]] += links.weights[link]
-    return out
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def pull(links: Unpacked, state: State, first: int, damping: float, sinks: bool) -> tuple[float, float]:
+    """Do one round for rows that begin with node `first`; give how much their ranks changed, and their sum.
 
-
-@njit(cache=True, nogil=True)
-def _iterate(
-    links: InLinks, damping: float, tolerance: float, rounds: int
-) -> tuple[npt.NDArray[np.float64], int, float]:
-    nodes = len(links.starts) - 1
-    out = _out_weights(links)
-    ranks = np.full(nodes, 1.0 / nodes)
-    shares = np.empty(nodes, np.float64)
-    done, change = 0, np.inf
-    while done < rounds and change >= tolerance:
-        lost = _shares(ranks, out, shares)
-        change = _pull(links, shares, ranks, (1.0 - damping + damping * lost) / nodes, damping)
-        done += 1
-    return ranks, done, change
-
-
-@njit(cache=True, nogil=True)
-def _shares(ranks: npt.NDArray[np.float64], out: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -> float:
-    """Fill in what each node gives per unit of weight; return the rank of those that give nothing."""
-    lost = 0.0
-    for node in range(len(ranks)):
-        if out[node] > 0.0:
-            shares[node] = ranks[node] / out[node]
-        else:
-            shares[node] = 0.0
-            lost += ranks[node]
-    return lost
-
-
-@njit(cache=True, nogil=True)
-def _pull(
-    links: InLinks,
-    shares: npt.NDArray[np.float64],
-    ranks: npt.NDArray[np.float64],
-    floor: float,
-    damping: float,
-) -> float:
-    """Replace the ranks by those of the next round; return how much they changed in sum."""
-    change = 0.0
-    for node in range(len(ranks)):
+    Only rows of nodes that give something are done, or only sinks, on which nobody waits.
+    """
+    nodes = np.uint64(len(state.ranks))
+    change, total = 0.0, 0.0
+    for row in range(np.uint64(len(links.middles))):
+        node = row + np.uint64(first)
+        if (state.inverse[node] == 0.0) != sinks:
+            continue
+        begin = np.uint64(links.starts[row])
+        middle, end = np.uint64(links.middles[row]), np.uint64(links.starts[row + np.uint64(1)])
         pulled = 0.0
-        for link in range(links.starts[node], links.starts[node + 1]):
-            pulled += shares[links.sources[link]] * links.weights[link]
-        fresh = floor + damping * pulled
-        change += abs(fresh - ranks[node])
-        ranks[node] = fresh
-    return change
+        if len(links.weights):
+            for link in range(begin, end):
+                pulled += state.shares[links.places[link]] * links.weights[link]
+        else:
+            far, near = 0.0, 0.0
+            for link in range(begin, middle):
+                far += state.shares[links.places[link]]
+            for link in range(middle, end):
+                near += state.shares[links.places[link]]
+            pulled = far * links.kinds[0] + near * links.kinds[1]
+        rank = state.base[node] + damping * pulled
+        change += abs(rank - state.ranks[node])
+        total += rank
+        state.ranks[node] = rank
+        state.shares[node + nodes] = rank * state.inverse[node]
+    return change, total
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    links = InLinks(np.array([0, 0, 1], np.int64), np.zeros(1, np.int32), np.ones(1, np.float32))
-    pagerank(links, 0.85, 1e-6)
+    for counted in (False, True):
+        links = make_room(2, 1, counted, np.ones(2, np.float32))
+        pull(links, begin(np.array([1.0, 0.0]), np.ones(2)), 0, 0.85, False)

@@ -1,0 +1,112 @@
+"""What links make of pages: PageRank of pages and hosts, spam mass, and the one number the index keeps of them."""
+
+import os
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.graph.adjacency import Adjacency
+from periplus.graph.nodes import Nodes
+from periplus.graph.ranking import Ranker, Ranks, Vector
+from periplus.graph.trust import host_trust, seed_hosts
+from periplus.kernels.adjacency import ROWS, make_room
+from periplus.settings import GraphSettings
+
+__all__ = ["Progress", "Scores", "rank_uniformly", "score", "workers_of"]
+
+_HOST_SHARE: Final = 0.3
+"""How much of the static rank is the host's; a new page of a good site is probably good."""
+
+Progress = Callable[[str, int, int], None]
+Floats = npt.NDArray[np.float32]
+
+
+class Scores(NamedTuple):
+    """One number a page each; ranks of hosts one a host."""
+
+    pages: Vector
+    hosts: Vector
+    spam_mass: Floats
+    trust: Floats
+    static: Floats
+    changes: tuple[float, ...]
+    """What each round has changed."""
+
+
+def score(nodes: Nodes, pages: Adjacency, hosts: Adjacency, settings: GraphSettings, progress: Progress) -> Scores:
+    """Rank hosts, see whom to trust, rank pages, and part their rank by where it comes from."""
+    host_ranker = _ranker(hosts, settings)
+    host_ranks = rank_uniformly(host_ranker, hosts.nodes, settings, progress, "ranking hosts")
+    trusted = _trusted_hosts(nodes, hosts, host_ranker, host_ranks, settings)
+    ranker = _ranker(pages, settings)
+    ranks = rank_uniformly(ranker, pages.nodes, settings, progress, "ranking pages")
+    good, good_hosts = ranks.ranks, host_ranks.ranks
+    if trusted is not None:
+        base = (1 - settings.damping) / pages.nodes * trusted[nodes.hosts]
+        good = ranker.rank(base, settings.damping, settings.tolerance).ranks
+        base = (1 - settings.damping) / hosts.nodes * trusted
+        good_hosts = host_ranker.rank(base, settings.damping, settings.tolerance).ranks
+    honest = np.clip(good / ranks.ranks, 0.0, 1.0)
+    scaled = _scaled(good, settings.damping)
+    mixed = (1 - _HOST_SHARE) * scaled + _HOST_SHARE * _scaled(good_hosts, settings.damping)[nodes.hosts]
+    return Scores(
+        ranks.shares,
+        host_ranks.shares,
+        (1.0 - honest).astype(np.float32),
+        scaled.astype(np.float32),
+        (mixed * honest).astype(np.float32),
+        ranks.changes,
+    )
+
+
+def workers_of(settings: GraphSettings) -> int:
+    """Say how many threads rank."""
+    return settings.workers or len(os.sched_getaffinity(0))
+
+
+def _ranker(links: Adjacency, settings: GraphSettings) -> Ranker:
+    return Ranker(links, settings.same_host_weight, settings.memory_mb * 1_000_000, workers_of(settings))
+
+
+def rank_uniformly(ranker: Ranker, count: int, settings: GraphSettings, progress: Progress, stage: str) -> Ranks:
+    """Rank with the same base for every node; progress is told in powers of ten that the change has come down."""
+    wanted = round(-10 * np.log10(settings.tolerance))
+    progress(stage, 0, wanted)
+
+    def told(number: int, change: float) -> None:
+        progress(stage, min(wanted, max(0, int(-10 * np.log10(max(change, 1e-300))))), wanted)
+
+    base = np.full(count, (1 - settings.damping) / count)
+    ranks = ranker.rank(base, settings.damping, settings.tolerance, told)
+    progress(stage, wanted, wanted)
+    return ranks
+
+
+def _trusted_hosts(
+    nodes: Nodes, hosts: Adjacency, ranker: Ranker, ranks: Ranks, settings: GraphSettings
+) -> Vector | None:
+    """Give how far each host is trusted, 0..1; None when nothing is known of that."""
+    seeds = seed_hosts(nodes, _pairs(hosts), settings.trusted)
+    if seeds is None:
+        return None
+    trusted = ranker.rank((1 - settings.damping) * seeds, settings.damping, settings.tolerance)
+    return np.asarray(host_trust(ranks.ranks, trusted.ranks))
+
+
+def _pairs(links: Adjacency) -> npt.NDArray[np.uint64]:
+    """Give all links as sorted pairs."""
+    room = make_room(links.nodes, links.links, links.counted, np.ones(2, np.float32))
+    # A part that begins behind all rows: no source is taken for an earlier row of it.
+    out = links.unpack(0, links.nodes, -(-links.nodes // ROWS) * ROWS, room)
+    targets = np.repeat(np.arange(links.nodes, dtype=np.uint64), np.diff(out.starts))
+    return np.asarray(targets << np.uint64(32) | out.places.astype(np.uint64))
+
+
+def _scaled(ranks: Vector, damping: float) -> Vector:
+    """Bring ranks to 0..1 by their logarithm, for they spread over many powers of ten; 0 is a page without links."""
+    logs = np.log(np.maximum(ranks, 1e-300) / ((1 - damping) / len(ranks)))
+    high = float(logs.max())
+    # Ranks that differ only by rounding are equal.
+    return np.clip(logs / high, 0.0, 1.0) if high > 1e-9 else np.zeros(len(ranks), np.float64)
