@@ -37,8 +37,9 @@ class Answers(NamedTuple):
 class Asker:
     """Asks one index after another; the processes it starts are kept until it is closed."""
 
-    def __init__(self, processes: int = 0) -> None:
+    def __init__(self, processes: int = 0, worth: int = _WORTH_PROCESSES) -> None:
         self._processes = processes or os.cpu_count() or 1
+        self._worth = worth
         self._held = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
 
@@ -51,7 +52,7 @@ class Asker:
     def ask(self, folder: Path, settings: Settings, queries: Sequence[str], progress: Callable[[int], None]) -> Answers:
         """Give the best documents of every query; `progress` hears how many were asked."""
         parts = [queries[at : at + _PART] for at in range(0, len(queries), _PART)]
-        several = self._processes > 1 and len(queries) >= _WORTH_PROCESSES
+        several = self._processes > 1 and len(queries) >= self._worth
         found, done = [], 0
         for answers in self._each(folder, settings, parts) if several else _here(folder, settings, parts):
             found.append(answers)
