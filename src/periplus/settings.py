@@ -255,9 +255,10 @@ class SemanticSettings(_Room, frozen=True):
     languages: Annotated[
         tuple[str, ...], Meta(description="Languages that the model knows; others are ranked without it")
     ] = ("en",)
-    words: Annotated[int, Meta(description="Word pieces of a passage", ge=16, le=512)] = 128
+    words: Annotated[int, Meta(description="Word pieces of a passage", ge=16, le=512)] = 192
     overlap: Annotated[int, Meta(description="Word pieces that a passage shares with the next", ge=0, le=128)] = 16
-    passages: Annotated[int, Meta(description="Most passages of one document", ge=1, le=64)] = 3
+    passages: Annotated[int, Meta(description="Most passages of one document", ge=1, le=64)] = 2
+    candidates: Annotated[int, Meta(description="How many of the best candidates meaning looks at", ge=10)] = 50
     documents: Annotated[int, Meta(description="Most documents that one run embeds; 0 is no limit", ge=0)] = 0
     weight: Annotated[float, Meta(description="What meaning counts beside the words, which count 1", ge=0)] = 0.5
     nearest: Annotated[

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.errors import CorruptFile, MissingPart
+from periplus.errors import CorruptFile, MissingPart, NothingHere
 from periplus.meaning.model import ModelFiles, Progress, find_or_make, missing_parts
 from periplus.meaning.weights import Floats
 from periplus.settings import SemanticSettings
@@ -91,4 +91,8 @@ def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, 
     """Load the model; one whose package is installed is converted the first time. `MissingPart` says what to do."""
     if missing := missing_parts():
         raise MissingPart(f"Not installed: {', '.join(missing)}.", "Install it: pip install 'periplus[semantic]'.")
-    return Encoder(find_or_make(settings, progress), settings.threads)
+    try:
+        files = find_or_make(settings, progress)
+    except NothingHere as error:
+        raise MissingPart(error.message, error.hint) from None
+    return Encoder(files, settings.threads)

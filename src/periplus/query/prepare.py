@@ -91,6 +91,10 @@ class Prepared(NamedTuple):
     notes: tuple[str, ...]
     lookup: Lookup
     """Where its terms are."""
+    said: str = ""
+    """The words as they were said, for ranking by meaning; '' where that takes no part."""
+    plain: bool = False
+    """Whether nothing was asked but words, any of which will do."""
 
     def places(self, segment: Segment) -> Places:
         """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""

@@ -6,8 +6,9 @@ import numpy.typing as npt
 from periplus.index import Field, Index, Segment
 from periplus.kernels import invert
 from periplus.query import Node, Prepared, Scoring, prepare, run
+from periplus.rank.fuse import Fusion, is_plain, said
 from periplus.records import Candidates
-from periplus.settings import RankSettings
+from periplus.settings import RankSettings, SemanticSettings
 
 __all__ = ["Ranker"]
 
@@ -15,21 +16,25 @@ __all__ = ["Ranker"]
 class Ranker:
     """Puts the documents of one index in order for a query."""
 
-    def __init__(self, index: Index, settings: RankSettings) -> None:
+    def __init__(self, index: Index, settings: RankSettings, semantic: SemanticSettings | None = None) -> None:
         self._index = index
         self._settings = settings
+        self._fusion = Fusion(index, semantic) if semantic and semantic.on else None
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
 
     def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
         """Look up and weigh the words of a query."""
-        return prepare(self._index, tree, self._scoring, notes)
+        prepared = prepare(self._index, tree, self._scoring, notes)
+        return prepared._replace(said=said(tree), plain=is_plain(tree)) if self._fusion else prepared
 
     def rank(self, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
         """Give the `k` best documents, best first."""
         found = run(self._index, prepared, max(k, self._settings.rerank), budget)
         scores = found.scores + self._title_bonus(prepared, found)
-        order = np.lexsort((np.arange(len(scores)), -scores))[:k]
-        return found._replace(segments=found.segments[order], documents=found.documents[order], scores=scores[order])
+        order = np.lexsort((np.arange(len(scores)), -scores))
+        ranked = found._replace(segments=found.segments[order], documents=found.documents[order], scores=scores[order])
+        ranked = self._fusion.fuse(prepared, ranked) if self._fusion else ranked
+        return ranked._replace(segments=ranked.segments[:k], documents=ranked.documents[:k], scores=ranked.scores[:k])
 
     def _title_bonus(self, prepared: Prepared, found: Candidates) -> npt.NDArray[np.float32]:
         """Reward titles that have the query's words, and most of all those that have nothing else."""

@@ -101,7 +101,7 @@ class _Open:
 
     def __init__(self, index: Index, settings: Settings, before: "_Open | None") -> None:
         self.index = index
-        self.ranker = Ranker(index, settings.rank)
+        self.ranker = Ranker(index, settings.rank, settings.semantic)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None)
         figures = index.statistics()
         known = sorted(figures.languages.items(), key=lambda item: -item[1])
@@ -166,7 +166,7 @@ class Searcher:
         rank = with_weights(self._settings.rank, weights)
         opened = copy.copy(self._open)
         if opened is not None:
-            opened.ranker = Ranker(opened.index, rank)
+            opened.ranker = Ranker(opened.index, rank, self._settings.semantic)
         return self._search(opened, query)
 
     def _search(self, opened: _Open | None, query: Query) -> ResultPage:
