@@ -96,7 +96,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     """Make an index if there is none."""
     if (folder / "index").exists():
         return
-    passages = read_passages(options.corpus, 200) if options.corpus else make_passages()
+    passages = read_passages(options.corpus, 200) if options.corpus else make_passages(200)
     build_index(page_visits(islice(passages, options.documents)), folder / "index", Settings().index)
 
 
@@ -105,7 +105,7 @@ def queries(options: argparse.Namespace) -> list[str]:
     if options.queries:
         lines = [json.loads(line) for line in options.queries.read_text("utf-8").splitlines() if line.strip()]
         return list(dict.fromkeys(line.get("query") or line["text"] for line in lines))
-    sample = list(tokenise(p.text for p in islice(make_passages(), 5_000)))
+    sample = list(tokenise(p.text for p in islice(make_passages(200), 5_000)))
     return list(dict.fromkeys(asked.typed for asked in make_queries(sample)))
 
 
@@ -324,7 +324,7 @@ def publish(folder: Path, url: str, pages: int) -> dict[str, Any]:
         headers = {"content-type": "application/json", "authorization": f"Bearer {secret}"}
         began = time.perf_counter()
         urllib.request.urlopen(urllib.request.Request(url + "/api/publish", body, headers)).read()
-        while not ask(url, f"/api/search?q={word}&n={time.time_ns()}")["total"]:
+        while not ask(url, f"/api/search?q={word}&n={time.time_ns()}")["number_of_results"]:
             time.sleep(0.005)
         taken.append(1000 * (time.perf_counter() - began))
     Keys(folder).remove(name)

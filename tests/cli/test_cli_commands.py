@@ -63,7 +63,7 @@ def test_search_for_programs(imported: Path, capsys: pytest.CaptureFixture[str])
     told = json.loads(capsys.readouterr().out)
     assert told["query"] == "storm"
     assert [hit["url"] for hit in told["results"]] == ["http://b.example/storm"]
-    assert told["results"][0]["reasons"][0].keys() == {"name", "value"}
+    assert told["results"][0]["explain"][0].keys() == {"name", "value"}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_commit_empties_the_cache_at_once() -> None:
         await call(app, "/api/search?q=other")  # whatever reaches the searcher notices the commit
         await asyncio.sleep(0.01)
         searcher.total = 5
-        assert (await call(app, "/api/search?q=salt")).json["total"] == 5
+        assert (await call(app, "/api/search?q=salt")).json["number_of_results"] == 5
 
     asyncio.run(story())
 

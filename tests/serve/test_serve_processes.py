@@ -42,7 +42,7 @@ def ask(url: str, target: str) -> bytes:
 def who_answers(url: str, seen: set[int], most: int = 400) -> set[int]:
     """Ask over new connections until two processes have answered."""
     for n in range(most):
-        seen.add(json.loads(ask(url, f"/api/search?q=x{n}{time.time_ns()}"))["total"])
+        seen.add(json.loads(ask(url, f"/api/search?q=x{n}{time.time_ns()}"))["number_of_results"])
         if len(seen) >= 2:
             break
     return seen

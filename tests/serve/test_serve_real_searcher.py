@@ -93,4 +93,4 @@ def test_an_empty_folder_is_a_first_run_until_there_is_an_index(
         while json.load(urllib.request.urlopen(url + "api/statistics"))["documents"] == 0:
             pass
         with urllib.request.urlopen(url + "api/search?q=lighthouse") as answer:
-            assert json.load(answer)["total"] == 1
+            assert json.load(answer)["number_of_results"] == 1

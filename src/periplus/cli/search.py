@@ -54,9 +54,9 @@ def search(
     compile_kernels(as_json)
     page = searcher.search(Query(query, start=start, size=size, explain=explain))
     if as_json:
-        from periplus.serve import answer
+        from periplus.serve import as_json as shape
 
-        say_json(answer(page))
+        say_json(shape(page))
     else:
         print_results(page)
 

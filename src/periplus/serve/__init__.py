@@ -2,7 +2,7 @@
 
 In goes a searcher (anything with the methods of `SearcherLike`), `ServeSettings`, and what may be done beside searching
 (`Actions`, with the `Keys` of those who may); out come pages for people (`/`, `/search`, `/about`, `/add`, `/admin`...)
-and JSON, RSS and CSV for programs (docs/api.md, `/openapi.json`), which `answer` makes for /api/search. `Front` stands
+and JSON, RSS and CSV for programs (docs/api.md, `/openapi.json`), JSON as `as_json` makes it. `Front` stands
 before everything: host check, rate limit, kept answers, security headers, figures. Searches run in a few threads behind
 a bounded queue; more than it holds are answered 429, those that would wait too long 503. `run` serves in this process,
 `run_processes` in several. Everything that came from a page or a person is escaped; nothing of a third party runs in
@@ -10,9 +10,9 @@ the browser.
 """
 
 from periplus.serve.actions import Actions, CrawlLike, Publication, Published
-from periplus.serve.api import answer
 from periplus.serve.app import make_app
 from periplus.serve.cache import AnswerCache
+from periplus.serve.formats import as_json
 from periplus.serve.keys import ROLES, Keys
 from periplus.serve.processes import Opened, run_processes
 from periplus.serve.searching import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
@@ -32,7 +32,7 @@ __all__ = [
     "Published",
     "SearcherLike",
     "StatisticsLike",
-    "answer",
+    "as_json",
     "make_app",
     "run",
     "run_processes",

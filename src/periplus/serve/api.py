@@ -1,6 +1,5 @@
 """Answers for programs: JSON, documented in docs/api.md."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,18 +7,15 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.errors import NothingHere
-from periplus.records import Hit, ResultPage
-from periplus.serve.asked import ask_api, parameters
 from periplus.serve.cache import AnswerCache
 from periplus.serve.gate import Gate
 from periplus.serve.metrics import Metrics, as_text
 from periplus.serve.openapi import document
+from periplus.serve.results import encode_json
 
-__all__ = ["Api", "answer", "failure", "json_response"]
+__all__ = ["Api", "failure", "json_response"]
 
 _PREFIX: Final = "/api/"
-_SUGGESTIONS: Final = 8
 _JSON_PATHS: Final = frozenset({"/suggest", "/openapi.json", "/readyz", "/healthz", "/metrics"})
 
 
@@ -31,24 +27,6 @@ class Api:
         self._metrics = metrics
         self._cache = cache
         self._document = msgspec.json.encode(document())
-
-    async def search(self, request: Request) -> Response:
-        """Answer /api/search."""
-        asked = ask_api(parameters(request.scope["query_string"]))
-        found = await self._gate.search(asked.query)
-        if not found.documents:
-            raise NothingHere("Nothing is indexed yet.")
-        return json_response(answer(found, asked.cut))
-
-    async def suggest(self, request: Request) -> Response:
-        """Answer /suggest, in the form that browsers read."""
-        words = parameters(request.scope["query_string"]).get("q", "")[:200]
-        found = await self._gate.suggest(words, _SUGGESTIONS)
-        relevance = {"google:suggestrelevance": [round(1000 * worth) for _, worth in found]}
-        body = [words, [text for text, _ in found], [], [], relevance]
-        answered = json_response(body)
-        answered.headers["content-type"] = "application/x-suggestions+json"
-        return answered
 
     async def statistics(self, _: Request) -> Response:
         """Answer /api/statistics."""
@@ -95,46 +73,6 @@ def failure(path: str, status: int, error: str, hint: str, headers: Mapping[str,
     return json_response({"error": error, "hint": hint, **more}, status, headers)
 
 
-def answer(page: ResultPage, cut: bool = False) -> dict[str, Any]:
-    """Give a result page as programs see it: plain values, as docs/api.md lists them."""
-    query = page.query
-    notes = [*page.notes, "The query was too long and was cut."] if cut else list(page.notes)
-    return {
-        "query": query.words,
-        "start": query.start,
-        "size": query.size,
-        "total": page.total,
-        "exact": page.exact,
-        "partial": page.partial,
-        "seconds": page.seconds,
-        "documents": page.documents,
-        "notes": notes,
-        "results": [_hit(hit) for hit in page.hits],
-    }
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {
-        "url": hit.url,
-        "title": hit.title,
-        "content": "".join(text for text, _ in hit.snippet),
-        "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
-        "trail": hit.trail,
-        "score": hit.score,
-        "key": f"{hit.key:016x}",
-        "cached": f"/cached/{hit.key:016x}",
-        "language": hit.language,
-        "fetched": hit.fetched,
-        "kind": hit.kind,
-        "missing": hit.missing,
-        "reasons": [{"name": name, "value": value} for name, value in hit.reasons],
-    }
-
-
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Give a value as JSON; a number that JSON has no word for becomes null."""
-    try:
-        body = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a lone surrogate that came in with a page: escaped, it does no harm
-        body = json.dumps(value).encode()
-    return Response(body, status, headers, "application/json")
+    """Give a value as JSON."""
+    return Response(encode_json(value), status, headers, "application/json")

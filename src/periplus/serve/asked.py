@@ -1,9 +1,10 @@
 """What a request asks for. Any query string is answered: what cannot be used is cleaned, cut or named."""
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote_plus
 
 import msgspec
 
@@ -20,7 +21,6 @@ __all__ = [
     "TABS",
     "Asked",
     "address_of",
-    "ask_api",
     "ask_page",
     "ask_program",
     "parameters",
@@ -84,12 +84,14 @@ def ask_page(given: Mapping[str, str]) -> Asked:
 
 
 def ask_program(given: Mapping[str, str]) -> Asked:
-    """Understand a program's request to /search; raise `BadInput` for what makes no sense."""
+    """Understand a program's request; raise `BadInput` for what makes no sense."""
     words, cut = _words(given.get("q", ""))
     if not words:
         raise BadInput("There is no query.", "Add q, for example /search?q=lighthouse&format=json.")
-    size = _within("count", given.get("count", str(PAGE)), 1, MOST)
+    many = "size" if "size" in given else "count"
+    size = _within(many, given.get(many, str(PAGE)), 1, MOST)
     page = _within("page", given.get("page", "") or given.get("pageno", "") or "1", 1, FARTHEST // size + 1)
+    start = _within("start", given.get("start", str((page - 1) * size)), 0, FARTHEST)
     safe = _within("safesearch", given.get("safesearch", "0"), 0, 2)
     explain = _within("explain", given.get("explain", "0"), 0, 1) == 1
     for name, text, known in (
@@ -98,18 +100,6 @@ def ask_program(given: Mapping[str, str]) -> Asked:
     ):
         if text and text not in known:
             raise BadInput(f"{name} is not usable.", f"Give one of {', '.join(known)}.")
-    return _asked(given, Query(words, (page - 1) * size, size, explain, safe=safe), cut, 0)
-
-
-def ask_api(given: Mapping[str, str]) -> Asked:
-    """Understand a program's request to /api/search; raise `BadInput` for what makes no sense."""
-    words, cut = _words(given.get("q", ""))
-    if not words:
-        raise BadInput("There is no query.", "Add q, for example /api/search?q=lighthouse.")
-    start = _within("start", given.get("start", "0"), 0, FARTHEST)
-    size = _within("size", given.get("size", str(PAGE)), 1, MOST)
-    explain = _within("explain", given.get("explain", "0"), 0, 1) == 1
-    safe = _within("safesearch", given.get("safesearch", "0"), 0, 2)
     return _asked(given, Query(words, start, size, explain, safe=safe), cut, 0)
 
 
@@ -159,7 +149,13 @@ def address_of(asked: Asked, **changes: str | int) -> str:
         asked.tongue,
     )
     given = dict(zip(_NAMES, values, strict=True)) | changes
-    return "/search?" + urlencode([(name, value) for name, value in given.items() if value], errors="replace")
+    return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in given.items() if value])
+
+
+@functools.lru_cache(4096)
+def _quoted(value: str | int) -> str:
+    """Quote a value for a query string; an answer has some dozen links that differ in a number."""
+    return str(value) if isinstance(value, int) else quote_plus(value, errors="replace")
 
 
 def _words(text: str) -> tuple[str, bool]:

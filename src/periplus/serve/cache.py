@@ -5,29 +5,59 @@ needed a newcomer gets in only if it came more often than what would have to go.
 does not wash out those that come again and again. A new commit of the index empties the cache at once.
 """
 
+import gzip
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Final, NamedTuple
+from typing import Final
+
+from periplus.fingerprint import fingerprint
 
 __all__ = ["AnswerCache", "Kept", "Sketch"]
 
 _ROWS: Final = 4
+_SECONDS: Final = 600.0
+"""How long an answer is kept at most: it says how long ago pages were fetched."""
 _HALVED: Final = bytes(n >> 1 for n in range(256))
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _EACH: Final = 600
 """What an entry takes beside its body, in bytes."""
+_WORTH_PACKING: Final = 1_000
+_PACKS_TO: Final = 3
+"""A page takes at most this part of its size when compressed."""
 _LARGEST_SHARE: Final = 16
 """An answer may take this part of the cache at most."""
 
 
-class Kept(NamedTuple):
-    """One answer as it goes over the wire."""
+class Kept:
+    """One answer as it goes over the wire; compressed too, once somebody asked for that."""
 
-    status: int
-    headers: tuple[tuple[bytes, bytes], ...]
-    body: bytes
-    until: float
+    __slots__ = ("_packed", "body", "headers", "own", "status", "tag", "until")
+
+    def __init__(self, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, until: float = 0.0) -> None:
+        self.status = status
+        self.tag = b'W/"%016x"' % fingerprint(body)
+        """Names these very bytes."""
+        self.own = headers
+        self.headers = [*headers, (b"etag", self.tag), (b"content-length", b"%d" % len(body))]
+        self.body = body
+        self.until = until
+        self._packed: tuple[list[tuple[bytes, bytes]], bytes] | None = None
+
+    def packed(self) -> tuple[list[tuple[bytes, bytes]], bytes]:
+        """Give headers and body for a client that takes gzip: compressed once, if it is worth it."""
+        if self._packed is None:
+            body = gzip.compress(self.body, 1, mtime=0) if len(self.body) > _WORTH_PACKING else self.body
+            headers = self.headers
+            if body is not self.body:
+                headers = [*headers[:-1], (b"content-length", b"%d" % len(body)), (b"content-encoding", b"gzip")]
+            self._packed = (headers, body)
+        return self._packed
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes, compressed or not yet: room for both is kept free."""
+        return len(self.body) + len(self.body) // _PACKS_TO + _EACH
 
 
 class Sketch:
@@ -63,7 +93,7 @@ class Sketch:
 class AnswerCache:
     """Keeps answers within a number of bytes. Used from one event loop."""
 
-    def __init__(self, most_bytes: int, seconds: float = 60.0) -> None:
+    def __init__(self, most_bytes: int, seconds: float = _SECONDS) -> None:
         self._most = most_bytes
         self._seconds = seconds
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
@@ -95,9 +125,9 @@ class AnswerCache:
     ) -> Kept:
         """Keep an answer if it is worth its room and its index has not changed since; give it in any case."""
         answer = Kept(status, headers, body, time.monotonic() + self._seconds)
-        if epoch == self.epoch and self._makes_room(key, len(body) + _EACH):
+        if epoch == self.epoch and self._makes_room(key, answer.size):
             self._kept[key] = answer
-            self.bytes += len(body) + _EACH
+            self.bytes += answer.size
         return answer
 
     def _makes_room(self, key: Hashable, size: int) -> bool:
@@ -125,4 +155,4 @@ class AnswerCache:
     def _drop(self, key: Hashable) -> None:
         found = self._kept.pop(key, None)
         if found is not None:
-            self.bytes -= len(found.body) + _EACH
+            self.bytes -= found.size

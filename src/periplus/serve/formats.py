@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from periplus.records import Card, Hit, ResultPage
@@ -19,9 +18,9 @@ _COLUMNS: Final = ("title", "url", "content", "host", "engine", "score", "type")
 _DAY: Final = 86_400
 
 
-def as_json(page: ResultPage, asked: Asked, answers: Sequence[str] = ()) -> dict[str, Any]:
+def as_json(page: ResultPage, asked: Asked | None = None, answers: Sequence[str] = ()) -> dict[str, Any]:
     """Give a result page in the shape that SearXNG's clients read, and what we know beyond it."""
-    query = page.query
+    query, asked = page.query, asked or Asked(page.query)
     notes = [*page.notes, "The query was too long and was cut."] if asked.cut else list(page.notes)
     return {
         "query": query.words,
@@ -96,11 +95,12 @@ def _content(hit: Hit) -> str:
 
 
 def _parts(url: str) -> list[str]:
-    try:
-        found = urlsplit(url)
-    except ValueError:
-        return ["", "", "", "", "", ""]
-    return [found.scheme, found.netloc, found.path, "", found.query, found.fragment]
+    """Take a URL apart as SearXNG does: scheme, host, path, parameters, query, fragment."""
+    rest, _, fragment = url.partition("#")
+    rest, _, query = rest.partition("?")
+    scheme, mark, rest = rest.partition("://")
+    host, slash, path = rest.partition("/")
+    return [scheme, host, slash + path, "", query, fragment] if mark else ["", "", scheme, "", query, fragment]
 
 
 def as_csv(page: ResultPage) -> str:

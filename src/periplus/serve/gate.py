@@ -22,9 +22,11 @@ from periplus.serve.searching import (
 from periplus.serve.workers import Workers
 from periplus.settings import ServeSettings
 
-__all__ = ["LATE", "Gate"]
+__all__ = ["FULL", "LATE", "STOPPING", "Gate"]
 
 LATE: Final = "Too many searches wait."
+FULL: Final = "Too many searches at once."
+STOPPING: Final = "The server is stopping."
 
 T = TypeVar("T")
 
@@ -33,6 +35,9 @@ _REFRESH_SECONDS: Final = 0.2
 """How often we look for a new commit of the index."""
 _TRIFLE: Final = 0.0001
 """What takes fewer seconds is no search, and says nothing about how long one takes."""
+_GAIN: Final = 0.05
+_LONGEST: Final = 0.25
+"""Seconds: one search that takes longer, such as the very first, counts as this much."""
 _FACTS_SECONDS: Final = 1.0
 _PATIENCE: Final = 30
 """The longest time, in seconds, that a refused request is told to wait."""
@@ -73,13 +78,6 @@ class Gate:
     async def search(self, query: Query) -> ResultPage:
         """Answer a query; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.search(query))
-
-    async def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
-        """Complete what somebody types; nothing when too many wait, because it is not worth a refusal."""
-        try:
-            return await self.run(lambda: self._searcher.suggest(words, size))
-        except Overloaded:
-            return ()
 
     async def find(self, url: str) -> FoundLike:
         """Say whether a page is in the index. One at a time, beside the searches: it may read much of a large store."""
@@ -140,16 +138,19 @@ class Gate:
                 future.set_exception(_stopping())
         self._workers.close()
 
-    async def run(self, call: Callable[[], T]) -> T:
-        """Have a thread do something; raise `Overloaded` when too many wait, or for too long."""
+    async def run(self, call: Callable[[], T], began: float = 0.0) -> T:
+        """Have a thread do something; raise `Overloaded` when too many wait, or for too long.
+
+        began: when it was asked for, on the monotonic clock, if that was earlier.
+        """
         if self._closed:
             raise _stopping()
         if len(self._inside) >= self._room:
-            raise Overloaded("Too many searches at once.", "Try again in a moment.")
+            raise Overloaded(FULL, "Try again in a moment.")
         if self._would_be_late():
             raise _late()
-        loop, begun = asyncio.get_running_loop(), time.monotonic()
-        future = self._workers.submit(lambda: self._timed(call, loop, begun))
+        loop, began = asyncio.get_running_loop(), began or time.monotonic()
+        future = self._workers.submit(lambda: self._timed(call, loop, began))
         self._inside.add(future)
         future.add_done_callback(self._inside.discard)
         return await future
@@ -158,22 +159,32 @@ class Gate:
         """Say whether one more would be refused."""
         return self._closed or len(self._inside) >= self._room or self._would_be_late()
 
+    def reason(self) -> str:
+        """Say why one more would be refused."""
+        if self._closed:
+            return STOPPING
+        return FULL if len(self._inside) >= self._room else LATE
+
+    def busy(self) -> bool:
+        """Say whether others wait for their turn."""
+        return len(self._inside) > self._threads
+
     def _would_be_late(self) -> bool:
         return len(self._inside) * self._mean_seconds / self._threads > self._deadline
 
-    def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, begun: float) -> T:
-        if time.monotonic() - begun > self._deadline:
+    def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, began: float) -> T:
+        begin = time.monotonic()
+        if begin - began > self._deadline:
             raise _late()  # whoever asked has waited long enough, and others wait behind
         self._refresh(loop)
-        # Counted in time of the processor: what starves us makes searches no longer, and would make us refuse more.
-        begin = time.thread_time()
         try:
             return call()
         finally:
-            taken = time.thread_time() - begin
+            # By the clock on the wall: it is what those who wait are promised, however busy the machine is.
+            taken = time.monotonic() - begin
             if taken > _TRIFLE:
                 with self._lock:
-                    self._mean_seconds += 0.1 * (taken - self._mean_seconds)
+                    self._mean_seconds += _GAIN * (min(taken, _LONGEST) - self._mean_seconds)
 
     def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the searcher look for a newer index, now and then and in one thread; a failure keeps the old."""
@@ -195,4 +206,4 @@ def _late() -> Overloaded:
 
 
 def _stopping() -> Overloaded:
-    return Overloaded("The server is stopping.", "Try again in a moment.")
+    return Overloaded(STOPPING, "Try again in a moment.")

@@ -16,6 +16,7 @@ _FEW: Final = 8
 _AROUND: Final = 10
 """Most page links shown at once."""
 _NOWHERE: Final = re.compile(r"https?://[^/]*\.invalid(?:[:/]|$)", re.IGNORECASE)
+_ASCII: Final = {code: quote(chr(code), safe="") for code in range(128)} | {ord("-"): "%2D"}
 _FEWEST: Final = 3
 _MOST: Final = 8
 """Words of a snippet that a text fragment is made of."""
@@ -41,7 +42,12 @@ def fragment_link(hit: Hit) -> str:
     words = _around_mark(hit)
     if len(words) < _FEWEST:
         return link
-    return f"{link}#:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
+    return f"{link}#:~:text={_quoted(' '.join(words))}"
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for a fragment, in which a hyphen has a meaning; one of ASCII in a single step."""
+    return text.translate(_ASCII) if text.isascii() else quote(text, safe="").replace("-", "%2D")
 
 
 def _around_mark(hit: Hit) -> list[str]:

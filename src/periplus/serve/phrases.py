@@ -1,11 +1,13 @@
 """Numbers, sizes and times as people read them."""
 
-from datetime import UTC, datetime
-from email.utils import format_datetime
+import time
+from email.utils import formatdate
 
 __all__ = ["duration", "iso", "kind", "mail_date", "moment", "signed", "since", "size"]
 
 _STEPS = ((60.0, "second"), (60.0, "minute"), (24.0, "hour"), (30.0, "day"), (12.0, "month"))
+_END = 253_402_300_800.0
+"""The year 10,000, in seconds since 1970."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -37,15 +39,15 @@ def since(seconds: float) -> tuple[int, str] | None:
 def iso(when: float) -> str:
     """Write a moment for machines: '2026-11-15T08:21:00+00:00'; '' when it is no sensible moment."""
     found = moment(when)
-    return found.isoformat(timespec="seconds") if found else ""
+    if found is None:
+        return ""
+    year, month, day, hour, minute, second = found[:6]
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+00:00"
 
 
-def moment(when: float) -> datetime | None:
+def moment(when: float) -> time.struct_time | None:
     """Give a moment in universal time; None when it is no sensible one."""
-    try:
-        return datetime.fromtimestamp(when, UTC) if when > 0 else None
-    except (OverflowError, OSError, ValueError):
-        return None
+    return time.gmtime(when) if 0 < when < _END else None
 
 
 def kind(content_type: str) -> str:
@@ -66,5 +68,4 @@ def size(value: int) -> str:
 
 def mail_date(when: float) -> str:
     """Write a moment as mail and feeds do: 'Sun, 15 Nov 2026 08:21:00 +0000'; '' when it is no sensible moment."""
-    found = moment(when)
-    return format_datetime(found) if found else ""
+    return formatdate(when) if moment(when) else ""

@@ -1,9 +1,11 @@
 """The languages of the interface: texts by their English wording, numbers and times as each language writes them."""
 
+import calendar
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +13,13 @@ import msgspec
 
 from periplus.serve import phrases
 
-__all__ = ["TONGUES", "Tongue", "pick_tongue", "tongue"]
+__all__ = ["TONGUES", "Tongue", "pick_tongue", "preferred", "tongue"]
 
 _FOLDER: Final = Path(__file__).parent / "languages"
 TONGUES: Final = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
 """The languages there are, by their own names."""
 _RANGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:-[A-Za-z0-9]{1,8})*\s*(?:;\s*q=([0-9.]{1,5}))?\s*")
+_MONTHS: Final = tuple(calendar.month_name)[1:]
 _MOST: Final = 20
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
@@ -41,11 +44,19 @@ class Tongue:
         self.code = code
         self.name = TONGUES[code]
         self._book = book
+        self._escaped: dict[str, str] = {}
 
     def say(self, text: str, **values: object) -> str:
         """Give a text in this language, or in English if it has none; {name} stands for a value."""
         found = self._book.text.get(text, text)
         return found.format(**values) if values else found
+
+    def escaped(self, text: str) -> str:
+        """Give a text without values in this language, escaped for HTML."""
+        found = self._escaped.get(text)
+        if found is None:
+            found = self._escaped[text] = escape(self.say(text))
+        return found
 
     def number(self, value: float) -> str:
         """Write a whole number with its thousands parted."""
@@ -78,8 +89,9 @@ class Tongue:
         moment = phrases.moment(when)
         if moment is None:
             return ""
-        month = self._book.months[moment.month - 1] if self._book.months else f"{moment:%B}"
-        return self._book.date.format(day=moment.day, month=month, year=moment.year, time=f"{moment:%H:%M}")
+        year, month, day, hour, minute = moment[:5]
+        name = (self._book.months or _MONTHS)[month - 1]
+        return self._book.date.format(day=day, month=name, year=year, time=f"{hour:02}:{minute:02}")
 
     def foreign(self, language: str) -> str:
         """Give the language of a text when it is worth saying, that is: known and not this one."""
@@ -104,6 +116,12 @@ def pick_tongue(given: Mapping[str, str], accepted: str) -> Tongue:
     asked = given.get("hl", "").lower()
     if asked in TONGUES:
         return tongue(asked)
+    return tongue(preferred(accepted))
+
+
+@lru_cache(1024)
+def preferred(accepted: str) -> str:
+    """Give the code of the language that an Accept-Language header would like best among those we have."""
     best, code = 0.0, "en"
     for part in accepted.split(",")[:_MOST]:
         found = _RANGE.fullmatch(part)
@@ -111,7 +129,7 @@ def pick_tongue(given: Mapping[str, str], accepted: str) -> Tongue:
             quality = _quality(found[2])
             if quality > best:
                 best, code = quality, found[1].lower()
-    return tongue(code)
+    return code
 
 
 def _quality(text: str | None) -> float:

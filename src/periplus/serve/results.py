@@ -1,0 +1,152 @@
+"""Answers to searches as finished bytes: made whole in one thread, from the query string to what goes over the wire."""
+
+import contextlib
+import functools
+import json
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from periplus.errors import NothingHere, Overloaded
+from periplus.records import ResultPage
+from periplus.serve.asked import FARTHEST, FORMATS, PAGE, TABS, Asked, address_of, ask_page, ask_program, parameters
+from periplus.serve.formats import as_csv, as_json, as_rss
+from periplus.serve.instant import instant_answer
+from periplus.serve.links import page_numbers, without_one
+from periplus.serve.render import Pages
+from periplus.serve.result import write_results
+from periplus.serve.searching import SearcherLike
+from periplus.serve.tongues import Tongue, pick_tongue
+
+__all__ = ["PATHS", "Asking", "Made", "Results", "encode_json", "form_of"]
+
+PATHS: Final = frozenset({"/search", "/api/search", "/suggest"})
+"""What is answered here: the same for everybody, and so kept."""
+_TYPES: Final = {"application/json": "json", "application/rss+xml": "rss", "text/csv": "csv", "text/html": "html"}
+_TOO_MANY_HIDDEN: Final = 0.2
+"""Share of results left out by safe search beyond which the page says so."""
+_SUGGESTIONS: Final = 8
+_LONGEST_TYPED: Final = 200
+
+
+class Asking(NamedTuple):
+    """All of a request that its answer depends on; it is also the name under which the answer is kept."""
+
+    path: str
+    query: bytes
+    form: str
+    """What the Accept header would like."""
+    tongue: str
+    """What the Accept-Language header would like."""
+    base: str
+    """Scheme and host as the client wrote them, for addresses in feeds."""
+
+
+class Made(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    kind: str
+    """Its content type."""
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Results:
+    """Makes answers. Called from several threads."""
+
+    def __init__(self, searcher: SearcherLike, pages: Pages, busy: Callable[[], bool]) -> None:
+        self._searcher = searcher
+        self._pages = pages
+        self._busy = busy
+
+    def make(self, asking: Asking) -> Made:
+        """Answer a search; raise `BadInput` for what makes no sense to a program, `NothingHere` before the first."""
+        given = parameters(asking.query)
+        if asking.path == "/suggest":
+            return self._suggest(given.get("q", "")[:_LONGEST_TYPED])
+        if asking.path == "/api/search":
+            return self._for_program(ask_program(given), "json", asking.base)
+        form = given.get("format", "").lower() or asking.form
+        if form in FORMATS and form != "html":
+            return self._for_program(ask_program(given), form, asking.base)
+        return self._page(ask_page(given), pick_tongue(given, asking.tongue))
+
+    def _suggest(self, words: str) -> Made:
+        """Complete what somebody types, in the form that browsers read."""
+        found = self._searcher.suggest(words, _SUGGESTIONS)
+        relevance = {"google:suggestrelevance": [round(1000 * worth) for _, worth in found]}
+        body = [words, [text for text, _ in found], [], [], relevance]
+        return Made(encode_json(body), "application/x-suggestions+json")
+
+    def _for_program(self, asked: Asked, form: str, base: str) -> Made:
+        found = self._searcher.search(asked.query)
+        if not found.documents:
+            raise NothingHere("Nothing is indexed yet.")
+        if form == "csv":
+            headers = ((b"content-disposition", b'attachment; filename="results.csv"'),)
+            return Made(as_csv(found).encode("utf-8", "replace"), "text/csv; charset=utf-8", 200, headers)
+        if form == "rss":
+            return Made(as_rss(found, asked, base).encode("utf-8", "replace"), "application/rss+xml")
+        answer = instant_answer(asked.query.words)
+        return Made(encode_json(as_json(found, asked, [answer.text] if answer else [])), "application/json")
+
+    def _page(self, asked: Asked, tongue: Tongue) -> Made:
+        if not asked.query.words:
+            return Made(b"", "text/html; charset=utf-8", 303, ((b"location", b"/"),))
+        found = self._searcher.search(asked.query)
+        if not found.documents:
+            return Made(self._pages.text("first_run.html", tongue), "text/html; charset=utf-8", 200)
+        lost = not found.hits and not asked.query.start
+        body = self._results(found, asked, tongue, self._shorter(asked) if lost else [])
+        return Made(body, "text/html; charset=utf-8")
+
+    def _shorter(self, asked: Asked) -> list[tuple[str, str]]:
+        """List the words without which something is found, each with the address of the query without it."""
+        useful: list[tuple[str, str]] = []
+        with contextlib.suppress(Overloaded):
+            for word, rest in without_one(asked.query):
+                if self._busy():  # a busy server has better things to do
+                    break
+                if self._searcher.search(rest).hits:
+                    useful.append((word, address_of(asked, q=rest.words)))
+        return useful
+
+    def _results(self, found: ResultPage, asked: Asked, tongue: Tongue, shorter: list[tuple[str, str]]) -> bytes:
+        query, facts = asked.query, self._searcher.statistics()
+        return self._pages.text(
+            "results.html",
+            tongue,
+            asked=asked,
+            query=query,
+            found=found,
+            numbers=page_numbers(query, found.total, len(found.hits), FARTHEST),
+            current=query.start // PAGE + 1,
+            per_page=PAGE,
+            results=write_results(found.hits, asked, tongue, time.time()),
+            shorter=shorter,
+            answer=instant_answer(query.words) if not query.start else None,
+            tabs=[tab for tab, kinds in TABS.items() if not kinds or tab == asked.tab or facts.kinds & set(kinds)],
+            languages=list(dict.fromkeys((*facts.languages, *filter(None, (query.language,))))),
+            much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
+        )
+
+
+@functools.lru_cache(1024)
+def form_of(accepted: str) -> str:
+    """Give the first type of an Accept header that we have; a page when there is none."""
+    for part in accepted.split(",")[:20]:
+        form = _TYPES.get(part.partition(";")[0].strip().lower())
+        if form:
+            return form
+    return "html"
+
+
+def encode_json(value: Any) -> bytes:
+    """Write a value as JSON; a number that JSON has no word for becomes null."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate that came in with a page: escaped, it does no harm
+        return json.dumps(value).encode()
