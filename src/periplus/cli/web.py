@@ -16,7 +16,8 @@ def web(
     pages: Annotated[int, typer.Option("--pages", help="How many articles; home pages and lists come on top.")] = 1_500,
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port of every host; 0 finds one.")] = 0,
     trouble: Annotated[
-        str, typer.Option("--trouble", metavar="KINDS", help="Bad hosts to add, with commas: slow,broken,trap,lying.")
+        str,
+        typer.Option("--trouble", metavar="KINDS", help="Bad hosts to add, with commas: slow,broken,trap,lying,farm."),
     ] = "",
     write_hosts: Annotated[
         Path, typer.Option("--write-hosts", metavar="FILE", help="Where to write the names that the crawler needs.")

@@ -7,7 +7,7 @@ from periplus.errors import BadInput
 
 __all__ = ["TROUBLE", "FakeWebPlan"]
 
-TROUBLE: Final = ("slow", "broken", "trap", "lying")
+TROUBLE: Final = ("slow", "broken", "trap", "lying", "farm")
 """The kinds of trouble that can be switched on."""
 
 _MOST_HOSTS: Final = 60_000
@@ -23,7 +23,7 @@ class FakeWebPlan:
     pages: int = 1500
     """Articles; home pages and section lists come on top."""
     trouble: tuple[str, ...] = ()
-    """Any of 'slow', 'broken', 'trap', 'lying'."""
+    """Any of 'slow', 'broken', 'trap', 'lying', 'farm'."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.hosts <= _MOST_HOSTS:

@@ -1,4 +1,4 @@
-"""Hosts that misbehave: slow, broken, trapping and lying ones. None of their pages is a good page.
+"""Hosts that misbehave: slow, broken, trapping, lying and farming ones. None of their pages is a good page.
 
 Every trouble host has a handler that gives the answer for a path; the same path always gives the same answer.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final, NamedTuple
 
+from periplus.fakeweb.farms import BOOSTERS, LIFTED, booster, lifted
 from periplus.fakeweb.prose import Writer
 from periplus.fakeweb.response import Response, Step, head_bytes, html_response
 from periplus.fakeweb.subjects import subject
@@ -30,6 +31,8 @@ class TroubleHost(NamedTuple):
     name: str
     kind: str
     answer: Callable[[str], Response]
+    linked: bool = True
+    """Whether good hosts link to it."""
 
 
 def trouble_hosts(kinds: tuple[str, ...]) -> tuple[TroubleHost, ...]:
@@ -207,4 +210,6 @@ _ALL: Final = (
     TroubleHost("deeper-caves.test", "trap", _deeper_caves),
     TroubleHost("honest-answers.test", "lying", _honest_answers),
     TroubleHost("always-fine.test", "lying", _always_fine),
+    TroubleHost(LIFTED, "farm", lifted),
+    *(TroubleHost(name, "farm", booster(number), linked=not number) for number, name in enumerate(BOOSTERS)),
 )
