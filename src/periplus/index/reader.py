@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.errors import CorruptFile
 from periplus.index.manifest import Manifest, SegmentEntry, read_dead, read_manifest
 from periplus.index.segment import Segment
+from periplus.index.wordbook import WordBook
 from periplus.text import LANGUAGES
 
 __all__ = ["Index", "IndexStatistics"]
@@ -74,6 +75,8 @@ class Index:
         self.segments: list[Segment] = [held.segment for held in self._held.values()]
         self.documents = manifest.live
         self.languages = self._count_languages()
+        self.words: WordBook = WordBook(self.segments, before.words if before else None)
+        """Words as they are written; empty until its `load`."""
 
     def _open(self, entry: SegmentEntry, dead: npt.NDArray[np.int64], verify: bool) -> _Held:
         path = self.folder / entry.name

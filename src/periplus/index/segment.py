@@ -17,6 +17,8 @@ from periplus.store import decompress
 __all__ = ["PARTS", "Segment", "Term"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
+EXTRAS: Final = ("words",)
+"""Parts that a segment may do without."""
 _MOST_TEXT: Final = 1 << 28
 _MOST_DIGITS: Final = 18
 _MOST_POSITIONS: Final = 1 << 14
@@ -44,7 +46,9 @@ class Segment:
 
     def __init__(self, folder: Path, dead: npt.NDArray[np.int64] | None = None, *, verify: bool = True) -> None:
         self.name = folder.name
-        self.files = {part: ArrayFile(folder / f"{part}.arrays", part) for part in PARTS}
+        # Segments of earlier versions have no words: they complete and correct nothing.
+        parts = (*PARTS, *(part for part in EXTRAS if (folder / f"{part}.arrays").exists()))
+        self.files = {part: ArrayFile(folder / f"{part}.arrays", part) for part in parts}
         if verify:
             for file in self.files.values():
                 file.check()
@@ -197,18 +201,48 @@ class Segment:
         """Give a whole table of strings."""
         return [self.string(name, number) for number in range(len(self._columns[f"{name}_start"]) - 1)]
 
+    @functools.cached_property
+    def columns(self) -> frozenset[str]:
+        """The names of all columns with a number for each document."""
+        tables = {name.removesuffix("_start") for name in self._columns.sizes() if name.endswith("_start")}
+        strings = {f"{name}_{part}" for name in tables for part in ("start", "blob")}
+        return frozenset(self._columns.sizes()) - strings - {"block_static", "length"}
+
+    def table(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """Give a whole table of strings: where each begins, and all of them."""
+        return self._columns[f"{name}_start"], self._columns[f"{name}_blob"]
+
+    @functools.cached_property
+    def simhashes(self) -> npt.NDArray[np.uint64]:
+        """The simhash of each document's main content, 0 where it is not known."""
+        if "simhash" in self._text:
+            return self._text["simhash"]
+        return np.broadcast_to(np.zeros(1, np.uint64), self.documents)
+
     def text(self, document: int) -> bytes:
         """Give the body of a document, as UTF-8."""
-        block = int(np.searchsorted(self._text["first"], document, side="right")) - 1
+        block = int(self._text["first"].searchsorted(document, side="right")) - 1
         number, raw = self._held
         if number != block:
-            start = self._text["start"]
-            packed = self._text["text"][start[block] : start[block + 1]].tobytes()
-            try:
-                raw = decompress(packed, _MOST_TEXT)
-            except Exception as error:
-                raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
+            raw = self.text_block(block)
             self._held = (block, raw)
+        return self.body_in(raw, block, document)
+
+    def text_blocks(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Give the block of text that each document's body is in."""
+        return np.searchsorted(self._text["first"], documents, side="right") - 1
+
+    def text_block(self, block: int) -> bytes:
+        """Unpack a block of text."""
+        start = self._text["start"]
+        packed = self._text["text"][start[block] : start[block + 1]].data
+        try:
+            return decompress(packed, _MOST_TEXT)
+        except Exception as error:
+            raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
+
+    def body_in(self, raw: bytes, block: int, document: int) -> bytes:
+        """Cut the body of a document out of its unpacked block."""
         ends = self._text["end"]
         begin = int(ends[document - 1]) if document > int(self._text["first"][block]) else 0
         return raw[begin : int(ends[document])]
