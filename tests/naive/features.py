@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-from periplus.kernels.features import NAMES, PREVIEW, WINDOW
+from periplus.kernels.features import PREVIEW, WINDOW
 
 FIELDS = ("title", "heading", "url", "anchor", "emphasis", "body")
 
@@ -12,7 +12,7 @@ def features(
     query: Sequence[tuple[str, float, int]], fields: dict[str, list[str]], title: str, url: str
 ) -> dict[str, float]:
     """Give all features; a query is words with weight and place, fields are the words of the document."""
-    found = dict.fromkeys(NAMES, 0.0)
+    found: dict[str, float] = {}
     whole = sum(weight for _, weight, _ in query) or 1e-12
     for field in FIELDS:
         found[field] = sum(weight for word, weight, _ in query if word in fields[field]) / whole

@@ -1,5 +1,7 @@
 """What the best candidates have of a query: where its words stand in them, how near, in which order.
 
+One call measures all candidates of a query, whatever segments they are in.
+
 For each candidate the places of all words are merged into one row of events, ascending; one walk over it counts pairs,
 runs and the tightest span. A word may have several terms (its stems in several languages); their places are one list.
 """
@@ -10,22 +12,29 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from periplus.kernels.bare import Handle, hold
+from periplus.kernels.bare import flat, hold
 from periplus.kernels.invert import FIELD_SHIFT, FIELDS
 from periplus.kernels.lists import TINY_PLACE, get_lists, look_up, make_tiny_lists
 from periplus.kernels.places import read_positions
 
-__all__ = ["NAMES", "PREVIEW", "WINDOW", "Asked", "Texts", "measure", "weigh"]
+__all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "Question", "Sheet", "measure", "weigh"]
 
 NAMES: Final = (
+    "first",
     *("title", "heading", "url", "anchor", "emphasis", "body"),
-    *("coverage", "coverage_words", "preview", "title_sequence", "title_run", "title_fill"),
-    *("phrase", "run", "pairs", "near", "span", "title_words", "url_length", "url_depth", "url_parameters"),
+    *("coverage", "coverage_words", "preview", "title_sequence", "title_run", "title_fill", "title_equal"),
+    *("phrase", "run", "pairs", "near", "span"),
+    *("title_words", "url_length", "url_depth", "url_parameters"),
+    *("static", "quality", "freshness", "spam", "popularity", "clicks"),
 )
-"""The columns that `measure` fills, in order; docs/ranking.md says what each is."""
-_COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL = range(FIELDS, FIELDS + 6)
-_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS = range(FIELDS + 6, FIELDS + 15)
+"""The columns that `measure` fills (clicks it leaves 0), in order; docs/ranking.md says what each is."""
+_FIELD: Final = 1
+_COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
+_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS = range(14, 23)
+_STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 28)
 
+HALF_LIFE: Final = 365.0
+"""Days after which a page is half as fresh."""
 PREVIEW: Final = 100
 """Tokens at the beginning of the body that count as its preview."""
 WINDOW: Final = 8
@@ -39,26 +48,52 @@ _BODY: Final = FIELDS - 1
 _PLACE: Final = (1 << FIELD_SHIFT) - 1
 
 
-class Asked(NamedTuple):
-    """The words of a query, as one segment knows them."""
+class Sheet(NamedTuple):
+    """What a segment says of each document whatever is asked. A column that is the same for all may have one entry."""
+
+    title_start: npt.NDArray[np.int64]
+    title_blob: npt.NDArray[np.uint8]
+    url_start: npt.NDArray[np.int64]
+    url_blob: npt.NDArray[np.uint8]
+    title_key: npt.NDArray[np.uint64]
+    static: npt.NDArray[np.float32]
+    quality: npt.NDArray[np.uint8]
+    """In steps of 1/255."""
+    day: npt.NDArray[np.int32]
+    spam: npt.NDArray[np.uint8]
+    popularity: npt.NDArray[np.float32]
+
+
+class Question(NamedTuple):
+    """The words of a query, as the segments of an index know them, and the candidates."""
 
     place: npt.NDArray[np.int64]
-    """Of each term, as `lexicon.find_term` gives it; frequency 0 if the segment does not have it."""
+    """By segment and term, as `lexicon.find_term` gives it; frequency 0 where the segment does not have it."""
     word: npt.NDArray[np.int32]
     """The word that each term is a form of."""
     weight: npt.NDArray[np.float64]
     """What each word counts: its rarity."""
     spot: npt.NDArray[np.int32]
     """Where each word stands in the query, ascending."""
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
 
 
-class Texts(NamedTuple):
-    """Titles and URLs of a segment."""
-
-    title_start: npt.NDArray[np.int64]
-    title_blob: npt.NDArray[np.uint8]
-    url_start: npt.NDArray[np.int64]
-    url_blob: npt.NDArray[np.uint8]
+@njit(cache=True, nogil=True, forceinline=True)
+def _get_sheet(addresses: Any) -> Sheet:  # pragma: no cover - compiled
+    return Sheet(
+        flat(addresses, 0, np.int64),
+        flat(addresses, 1, np.uint8),
+        flat(addresses, 2, np.int64),
+        flat(addresses, 3, np.uint8),
+        flat(addresses, 4, np.uint64),
+        flat(addresses, 5, np.float32),
+        flat(addresses, 6, np.uint8),
+        flat(addresses, 7, np.int32),
+        flat(addresses, 8, np.uint8),
+        flat(addresses, 9, np.float32),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -214,57 +249,96 @@ def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover
     for word in range(len(masks)):
         for field in range(FIELDS):
             if (masks[word] >> field) & 1:
-                row[field] += asked.weight[word] / whole
+                row[_FIELD + field] += asked.weight[word] / whole
         if masks[word]:
             row[_COVERAGE] += asked.weight[word] / whole
             row[_COVERAGE_WORDS] += 1.0 / len(masks)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _entry(column: Any, document: int) -> Any:  # pragma: no cover - compiled
+    """Give a document's entry of a column; 0 if the column is empty."""
+    return column[document] if len(column) > 1 else column[0] if len(column) else column.dtype.type(0)
+
+
+@njit(cache=True, nogil=True)
+def _look_at_document(
+    sheet: Sheet, document: int, title: Any, today: float, row: Any
+) -> None:  # pragma: no cover - compiled
+    """Fill in what is known of a document whatever words were asked for."""
+    begin, end = sheet.title_start[document], sheet.title_start[document + 1]
+    row[_TITLE_WORDS] = _count_words(sheet.title_blob, begin, end)
+    row[_FILL] = min(1.0, row[_FILL] / max(1.0, row[_TITLE_WORDS]))
+    _look_at_url(sheet.url_blob, sheet.url_start[document], sheet.url_start[document + 1], row)
+    row[_EQUAL] = _entry(sheet.title_key, document) == title
+    row[_STATIC] = _entry(sheet.static, document)
+    row[_QUALITY] = _entry(sheet.quality, document) / 255.0
+    day = _entry(sheet.day, document)
+    row[_FRESHNESS] = 2.0 ** (-max(0.0, today - day) / HALF_LIFE) if day > 0 else 0.0
+    row[_SPAM] = _entry(sheet.spam, document)
+    row[_POPULARITY] = _entry(sheet.popularity, document)
+
+
+@njit(cache=True, nogil=True)
+def _look_at_words(
+    asked: Any, events: Any, count: int, masks: Any, row: Any, spare: Any, one: Any, two: Any
+) -> None:  # pragma: no cover - compiled
+    """Fill in what the places of the words say."""
+    _share_fields(asked, masks, row)
+    words, first = len(masks), 0
+    while first < count and (events[first] // _MOST_WORDS) >> FIELD_SHIFT < _BODY:
+        first += 1
+    _walk_title(events, first, asked.spot, row, one)
+    _walk_runs(events, count, asked.spot, row, spare)
+    _walk_pairs(events, first, count, asked, row, one, two)
+    _walk_span(events, first, count, words, row, one)
+    one[:] = 0
+    for n in range(first, count):
+        if (events[n] // _MOST_WORDS) & _PLACE < PREVIEW:
+            one[events[n] % _MOST_WORDS] = 1
+    for word in range(words):
+        row[_PREVIEW] += one[word] * asked.weight[word]
+        row[_FILL] += masks[word] & 1
+    row[_PREVIEW] /= max(1e-12, asked.weight.sum())
+
+
 @njit(cache=True, nogil=True)
 def measure(
-    addresses: Any, asked: Asked, texts: Texts, documents: npt.NDArray[np.int32]
+    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: Question, title: Any, today: float
 ) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
-    """Give the features `NAMES` of each document (a row each); documents ascend, words are 1 to 64."""
-    lists = get_lists(addresses)
+    """Give the features `NAMES` of each candidate, a row each. Lists and sheets are addresses, a row for each segment.
+
+    Words are 1 to 64; `title` is the query's title key, `today` the day since 1970.
+    """
     terms, words = len(asked.word), len(asked.spot)
-    rows = np.zeros((len(documents), len(NAMES)))
-    found = np.zeros((terms, len(documents), 4), np.int64)
-    for term in range(terms):
-        p = asked.place[term]
-        if p[0]:
-            found[term] = look_up(lists, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+    rows = np.zeros((len(asked.documents), len(NAMES)))
+    rows[:, 0] = asked.scores / max(1e-12, asked.weight.sum())
     events, spare = np.empty(_MOST_EVENTS, np.int64), np.empty(_MOST_EVENTS, np.int64)
     places, masks = np.empty(_MOST_PLACES, np.int64), np.empty(words, np.int64)
     one, two = np.empty(words, np.int64), np.empty(words, np.int64)
-    for i in range(len(documents)):
-        row, count = rows[i], 0
-        masks[:] = 0
+    for segment in range(len(lists_at)):
+        which = np.flatnonzero(asked.segments == segment)
+        if not len(which):
+            continue
+        which = which[np.argsort(asked.documents[which])]
+        documents = asked.documents[which]
+        lists, sheet = get_lists(lists_at[segment]), _get_sheet(sheets_at[segment])
+        found = np.zeros((terms, len(documents), 4), np.int64)
         for term in range(terms):
-            mask, code, at = found[term, i, 0], found[term, i, 2], found[term, i, 3]
-            if mask:
-                masks[asked.word[term]] |= mask
-                size = read_positions(lists.positions, at, code, mask, places)
-                count = _merge(events, count, asked.word[term], places, size, spare)
-        _share_fields(asked, masks, row)
-        first = 0
-        while first < count and (events[first] // _MOST_WORDS) >> FIELD_SHIFT < _BODY:
-            first += 1
-        _walk_title(events, first, asked.spot, row, one)
-        _walk_runs(events, count, asked.spot, row, spare)
-        _walk_pairs(events, first, count, asked, row, one, two)
-        _walk_span(events, first, count, words, row, one)
-        one[:] = 0
-        for n in range(first, count):
-            if (events[n] // _MOST_WORDS) & _PLACE < PREVIEW:
-                one[events[n] % _MOST_WORDS] = 1
-        row[_PREVIEW] = (one * asked.weight).sum() / max(1e-12, asked.weight.sum())
-        document = documents[i]
-        size = _count_words(texts.title_blob, texts.title_start[document], texts.title_start[document + 1])
-        row[_TITLE_WORDS] = size
-        for word in range(words):
-            row[_FILL] += masks[word] & 1
-        row[_FILL] = min(1.0, row[_FILL] / max(1, size))
-        _look_at_url(texts.url_blob, texts.url_start[document], texts.url_start[document + 1], row)
+            p = asked.place[segment, term]
+            if p[0]:
+                found[term] = look_up(lists, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+        for i in range(len(documents)):
+            row, count = rows[which[i]], 0
+            masks[:] = 0
+            for term in range(terms):
+                mask, code, at = found[term, i, 0], found[term, i, 2], found[term, i, 3]
+                if mask:
+                    masks[asked.word[term]] |= mask
+                    size = read_positions(lists.positions, at, code, mask, places)
+                    count = _merge(events, count, asked.word[term], places, size, spare)
+            _look_at_words(asked, events, count, masks, row, spare, one, two)
+            _look_at_document(sheet, documents[i], title, today, row)
     return rows
 
 
@@ -295,9 +369,12 @@ def weigh(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    lists: Handle[Any] = hold(make_tiny_lists())
-    asked = Asked(np.array([TINY_PLACE], np.int64), np.zeros(1, np.int32), np.ones(1), np.zeros(1, np.int32))
-    blob, start = np.zeros(1, np.uint8), np.array([0, 1], np.int64)
-    blob.flags.writeable = start.flags.writeable = False
-    rows = measure(lists.addresses, asked, Texts(start, blob, start, blob), np.zeros(1, np.int32))
+    lists = hold(make_tiny_lists()).addresses.reshape(1, -1)
+    start, blob, none = np.array([0, 1], np.int64), np.zeros(1, np.uint8), np.zeros(0, np.float32)
+    sheet = Sheet(start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none)
+    zero = np.zeros(1, np.int32)
+    place = np.array([[TINY_PLACE]], np.int64)
+    asked = Question(place, zero, np.ones(1), zero, zero, zero, np.ones(1, np.float32))
+    held = hold(sheet)
+    rows = measure(lists, held.addresses.reshape(1, -1), asked, np.uint64(0), 0.0)
     weigh(rows, np.ones(len(NAMES)), np.zeros(len(NAMES), np.int32))
