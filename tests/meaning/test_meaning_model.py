@@ -1,0 +1,115 @@
+"""The published weights become a model that computes what the paper says, and a damaged one is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from meaning import made_model
+from naive import encoder as naive
+from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
+from periplus.meaning import find_model, make_model, missing_parts, open_encoder
+from periplus.meaning.weights import read_model, read_safetensors
+from periplus.settings import SemanticSettings
+
+WEIGHTS = made_model.safetensors(made_model.arrays())
+extra = pytest.mark.skipif(bool(missing_parts()), reason="the extra 'semantic' is not installed")
+TEXTS = ["sea chart", "the ship of the sea", "harbour lights in fog and a bell 1850", "", "x" * 300]
+
+
+def settings(tmp_path: Path) -> SemanticSettings:
+    return SemanticSettings(on=True, model=str(tmp_path / "model"))
+
+
+def test_safetensors_are_read_as_they_were_written() -> None:
+    made = made_model.arrays()
+    found = read_safetensors(WEIGHTS, "made")
+    assert all(np.array_equal(found[name], array) for name, array in made.items())
+    assert made_model.MODEL.heads == 2
+    assert len(made_model.MODEL.layers) == made_model.LAYERS
+
+
+@pytest.mark.parametrize("cut", [0, 5, 8, 100, 2_000, len(WEIGHTS) - 1])
+def test_a_file_that_is_cut_off_is_refused(cut: int) -> None:
+    with pytest.raises(BadFile):
+        read_model(read_safetensors(WEIGHTS[:cut], "cut"), "cut")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\xff" * 64,
+        (2).to_bytes(8, "little") + b"{}",
+        (60).to_bytes(8, "little") + b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,160]}}    ',
+        (60).to_bytes(8, "little") + b'{"a":{"dtype":"F32","shape":[-4],"data_offsets":[0,16]}}    ' + b"\0" * 16,
+        (4).to_bytes(8, "little") + b"null",
+    ],
+)
+def test_what_is_no_model_is_refused(raw: bytes) -> None:
+    with pytest.raises(BadFile):
+        read_model(read_safetensors(raw, "bad"), "bad")
+
+
+def test_a_model_that_lacks_an_array_is_refused() -> None:
+    made = made_model.arrays()
+    del made["encoder.layer.1.output.LayerNorm.bias"]
+    with pytest.raises(BadFile, match="not a model of the kind"):
+        read_model(read_safetensors(made_model.safetensors(made), "less"), "less")
+
+
+@extra
+def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -> None:
+    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    encoder = open_encoder(settings(tmp_path))
+    pieces = encoder.pieces(TEXTS)
+    found = encoder.encode(pieces, 64)
+    for row, text in zip(found, pieces, strict=True):
+        assert np.abs(row - naive.encode(made_model.MODEL, [2, *text[:62], 3])).max() < 1e-4
+    assert pieces[4], "the vocabulary's own truncation is not in force"
+    assert len(pieces[2]) > 8
+
+
+@extra
+def test_whole_numbers_lose_little(tmp_path: Path) -> None:
+    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    encoder = open_encoder(settings(tmp_path))
+    pieces = encoder.pieces(TEXTS)
+    found = encoder.encode(pieces, 64)
+    exact = np.array([naive.encode(made_model.MODEL, [2, *text[:62], 3]) for text in pieces])
+    assert (found * exact).sum(axis=1).min() > 0.97
+    assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-5
+
+
+@extra
+def test_a_batch_gives_what_each_text_gives_alone(tmp_path: Path) -> None:
+    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    encoder = open_encoder(settings(tmp_path))
+    pieces = encoder.pieces([f"{'ship ' * n}sea" for n in range(60)])
+    together = encoder.encode(pieces, 64)
+    alone = np.concatenate([encoder.encode([text], 64) for text in pieces])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+@extra
+def test_other_weights_than_the_published_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="not those that were published"):
+        make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer())
+
+
+@extra
+@pytest.mark.parametrize("name", ["encoder.onnx", "tokenizer.json", "model.json"])
+def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
+    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    path = tmp_path / "model" / name
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    path.write_bytes(raw)
+    with pytest.raises(CorruptFile, match="periplus meaning fetch"):
+        find_model(settings(tmp_path))
+
+
+def test_no_model_is_a_line_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NothingHere, match="periplus meaning fetch"):
+        find_model(settings(tmp_path))
+    with pytest.raises(MissingPart, match=r"periplus meaning fetch|periplus\[semantic\]"):
+        open_encoder(settings(tmp_path))
