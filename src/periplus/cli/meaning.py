@@ -1,17 +1,25 @@
 """`periplus meaning` and `periplus index embed`: bring the model, give vectors to pages."""
 
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from periplus.cli.console import bytes_as_text, count, progress, say, say_json
+from periplus.cli.console import bytes_as_text, count, note, progress, say, say_json
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
+from periplus.errors import MissingPart, NothingHere, PeriplusError
 from periplus.files import open_data_folder
 from periplus.settings import Settings
 
-__all__ = ["embed", "meaning"]
+__all__ = ["embed", "embed_on", "meaning"]
+
+_LOOK_SECONDS: Final = 2.0
+_PATIENCE: Final = 30.0
+_NICE: Final = 10
 
 meaning: Final = typer.Typer(
     help="Bring the language model for ranking by meaning, and see what there is.",
@@ -75,3 +83,29 @@ def embed(settings: Settings, as_json: AsJson = False) -> None:
         say(f"{count(made.passed_over, 'page')} in languages that the model does not know were passed over.")
     if made.waiting:
         say(f"{count(made.waiting, 'page')} still without. Go on: the same command.")
+
+
+def embed_on(folder: Path, settings: Settings) -> None:
+    """Give vectors to new pages for as long as this process lives, behind everything else that runs."""
+    from periplus.index import Index
+    from periplus.meaning import Encoder, embed_index, open_encoder
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
+    index: Index | None = None
+    encoder: Encoder | None = None
+    while True:
+        try:
+            if index is None or index.changed():
+                index = Index.open(folder / "index", verify=False, before=index)
+                encoder = encoder or open_encoder(settings.semantic)
+                embed_index(folder / "index", settings.semantic, encoder=encoder)
+            time.sleep(_LOOK_SECONDS)
+        except MissingPart as error:
+            note(f"periplus: pages get no vectors. {error}")
+            return
+        except NothingHere:
+            time.sleep(_LOOK_SECONDS)
+        except PeriplusError as error:
+            note(f"periplus: new pages get no vectors. {error}")
+            time.sleep(_PATIENCE)

@@ -15,6 +15,7 @@ from periplus.cli.crawl import check_seeds
 from periplus.cli.crawling import run_crawl
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.kernels import compile_kernels
+from periplus.cli.meaning import embed_on
 from periplus.cli.options import with_settings
 from periplus.cli.serving import open_all
 from periplus.errors import DataError, NothingHere, PeriplusError
@@ -64,6 +65,8 @@ def up(
             """Begin the rest only now: a port that is taken should not start a crawl."""
             beside.enter_context(_beside(_crawl, folder, settings, seeds or []))
             beside.enter_context(_beside(_index, folder, settings, every))
+            if settings.semantic.on:
+                beside.enter_context(_beside(embed_on, folder, settings))
             beside.enter_context(_fresh(searcher))
             say(f"Searching at {url}, while the crawl goes on (Ctrl-C stops all)")
 

@@ -123,15 +123,25 @@ class _Run:
     def segment(self, segment: Segment, log: EmbeddedLog) -> None:
         """Embed what a segment lacks and write its file."""
         path = vector_path(self._index.folder, segment.name)
+        present = open_vectors(path, segment, self.recipe)
+        if present is not None and present.whole:
+            self._take_all(segment, present)
+            return
         prints = np.zeros(segment.documents, np.uint64)
         parts: list[Vectors | None] = [None] * segment.documents
-        before = self.embedded + self.waiting
+        before = self.waiting
         for texts in self._chunks(segment):
             self._chunk(texts, prints, parts, log)
-        present = open_vectors(path, segment, self.recipe)
-        same = present is not None and np.array_equal(present.prints, prints)
-        if not same or self.embedded + self.waiting > before:
-            write_vectors(path, segment, self.recipe, prints, parts)
+        write_vectors(path, segment, self.recipe, prints, parts, whole=self.waiting == before)
+
+    def _take_all(self, segment: Segment, present: VectorFile) -> None:
+        """Count a segment that needs nothing."""
+        living = int(segment.alive.sum())
+        with_vectors = int((segment.alive & (np.diff(present.store.start) > 0)).sum())
+        self.reused += with_vectors
+        self.passed_over += living - with_vectors
+        self._done += living
+        self._progress("embedding", self._done, self._total)
 
     def _chunks(self, segment: Segment) -> Iterator[list[Text]]:
         texts: list[Text] = []

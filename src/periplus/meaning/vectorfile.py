@@ -51,6 +51,8 @@ class VectorFile(NamedTuple):
     covered: int
     """Documents that have vectors."""
     recipe: str
+    whole: bool
+    """Whether every document has vectors that the model can read."""
 
 
 def vector_path(folder: Path, segment: str) -> Path:
@@ -79,7 +81,8 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
         return None
     if not _fits(store, len(prints)):
         return None
-    return VectorFile(store, prints, int(np.count_nonzero(np.diff(store.start))), known)
+    covered = int(np.count_nonzero(np.diff(store.start)))
+    return VectorFile(store, prints, covered, known, bool(file.notes.get("whole")))
 
 
 def _fits(store: vectors.Store, documents: int) -> bool:
@@ -102,9 +105,15 @@ def _climbs(start: npt.NDArray[np.int64], end: int) -> bool:
 
 
 def write_vectors(
-    path: Path, segment: Segment, recipe: str, prints: npt.NDArray[np.uint64], parts: Sequence[Vectors | None]
+    path: Path,
+    segment: Segment,
+    recipe: str,
+    prints: npt.NDArray[np.uint64],
+    parts: Sequence[Vectors | None],
+    *,
+    whole: bool,
 ) -> VectorFile:
-    """Write the vectors of a segment: `parts` has those of each document."""
+    """Write the vectors of a segment: `parts` has those of each document, `whole` says that no more are to come."""
     counts = np.array([len(part.scales) if part is not None else 0 for part in parts], np.int64)
     start = np.zeros(len(parts) + 1, np.int64)
     np.cumsum(counts, out=start[1:])
@@ -121,7 +130,7 @@ def write_vectors(
     np.cumsum(np.bincount(lists, minlength=len(centres)), out=list_start[1:])
     store = vectors.Store(laid[order], scales[order], owners[order], start, rows, centres, list_start)
     kept = np.where(counts > 0, prints, 0).astype(np.uint64)
-    notes = {"recipe": recipe, "segment": keys_of(segment)}
+    notes = {"recipe": recipe, "segment": keys_of(segment), "whole": whole}
     write_arrays(path, _KIND, {**store._asdict(), "prints": kept}, notes)
     written = open_vectors(path, segment, recipe)
     if written is None:
