@@ -6,7 +6,9 @@ Without a folder that is indexed already, one is made of the corpus, or of 150,0
 `periplus serve` with as many processes as cores, as installed. Requests come from `wrk` where it is installed, else
 from a client of our own; both share the machine with the server, so that the figures are those of server and client
 together. Cold: answers are not kept, and queries follow one another as in the log. Warm: queries come by Zipf's law, as
-people ask them, after three rounds of warming up. Crowd: 1,000 connections that ask again once they were answered.
+people ask them, once the caches of all processes have what is asked for. Crowd: 1,000 connections that ask again once
+they were answered. Beside each rate stands the time of processors that the server took for a request, which other work
+on the machine changes less.
 """
 
 import argparse
@@ -43,15 +45,18 @@ from record import save
 CONNECTIONS = 64
 CROWD = 1_000
 PROBES = 8
+ROUNDS = 12
+WARM = 0.995
+"""The caches are warm when this part of the answers comes from them."""
 SCRIPT = """
-local paths = {}
-for line in io.lines("PATHS") do paths[#paths + 1] = line end
-local at, step, begun = 0, 1, 0
-function setup(thread) thread:set("begun", begun); begun = begun + math.floor(#paths / 2) end
-function init() at = begun end
-function request() at = at % #paths + 1; return wrk.format("GET", paths[at]) end
-local seen = {}
-function response(status) seen[status] = (seen[status] or 0) + 1 end
+local asked = {}
+local at, begun = 0, 0
+function setup(thread) thread:set("begun", begun); begun = begun + 1 end
+function init()
+  for line in io.lines("PATHS") do asked[#asked + 1] = wrk.format("GET", line) end
+  at = begun * math.floor(#asked / 2)
+end
+function request() at = at % #asked + 1; return asked[at] end
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format("FIGURES %d %d %d %d %d %d\\n", summary.requests, summary.duration, latency:percentile(50),
@@ -68,13 +73,15 @@ def main() -> None:
     parser.add_argument("--queries", type=Path)
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--crowd-seconds", type=int, default=120)
+    parser.add_argument("--try", action="store_true", dest="trying", help="print the figures, but keep none")
     parser.add_argument("--pages", type=int, default=20, help="how many are published")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         prepare(folder, options)
         figures = measure(folder, options, Path(name))
-    save("serve", figures)
+    if not options.trying:
+        save("serve", figures)
     print(last_line(figures))
 
 
@@ -83,11 +90,12 @@ def last_line(figures: dict[str, Any]) -> str:
     return (
         f"serve: {figures['documents']:,} pages, {CONNECTIONS} connections, {figures['processes']} processes on "
         f"{figures['cores']} cores with the client: cold {cold['rate']:,.0f}/s p50 {cold['p50_ms']:.0f} p99 "
-        f"{cold['p99_ms']:.0f} ms, warm {warm['rate']:,.0f}/s p50 {warm['p50_ms']:.1f} p99 {warm['p99_ms']:.1f} ms, "
+        f"{cold['p99_ms']:.0f} ms, {cold['cpu_ms']:.2f} ms of one core each, warm {warm['rate']:,.0f}/s "
+        f"p50 {warm['p50_ms']:.1f} p99 {warm['p99_ms']:.1f} ms, {warm['cpu_ms']:.3f} ms of one core each, "
         f"errors {cold['errors'] + warm['errors']}; start {figures['start_seconds']:.1f} s; published page found after "
         f"{figures['published']['median_ms']:.0f} ms (worst {figures['published']['worst_ms']:.0f}); "
         f"crowd of {CROWD:,}: accepted p99 {crowd['accepted_p99_ms']:.0f} ms, {crowd['accepted']:,} answered, "
-        f"{crowd['refused']:,} refused, {crowd['failed']:,} failed, "
+        f"{crowd['refused']:,} refused, {crowd['failed']:,} failed, {crowd['cpu_share']:.0%} of the cores, "
         f"memory {crowd['memory_mb'][0]:.0f} to {max(crowd['memory_mb']):.0f} MB"
     )
 
@@ -122,15 +130,19 @@ def measure(folder: Path, options: argparse.Namespace, work: Path) -> dict[str, 
         figures["cold"] = load(url, cold, options.seconds, work)
         print("cold", figures["cold"], flush=True)
     with served(folder) as (url, _):
-        load(url, cold, 2 * options.seconds, work)
-        load(url, warm, options.seconds, work)
+        for _ in range(ROUNDS):
+            before = cache_figures(url)
+            load(url, warm, 5, work)
+            if hit_rate(before, cache_figures(url)) > WARM:
+                break
+        before = cache_figures(url)
         figures["warm"] = load(url, warm, options.seconds, work)
-        figures["warm"]["hit_rate"] = hit_rate(url)
+        figures["warm"]["hit_rate"] = round(hit_rate(before, cache_figures(url)), 4)
         print("warm", figures["warm"], flush=True)
         figures["published"] = publish(folder, url, options.pages)
         print("published", figures["published"], flush=True)
     with served(folder) as (url, _):
-        load(url, cold, 5, work)
+        load(url, cold, 3, work)
         figures["crowd"] = asyncio.run(
             crowd(url, cold.read_text("utf-8").split("\n"), options.crowd_seconds, lua(cold, work))
         )
@@ -176,8 +188,10 @@ def ask(url: str, path: str) -> Any:
 
 def load(url: str, paths: Path, seconds: int, work: Path) -> dict[str, Any]:
     """Ask with 64 connections for some seconds; the rate is that of answers, refusals not counted."""
+    begun = server_seconds(url)
     if shutil.which("wrk") is None:
-        return asyncio.run(ours(url, paths.read_text("utf-8").split("\n"), CONNECTIONS, seconds))["load"]
+        found = asyncio.run(ours(url, paths.read_text("utf-8").split("\n"), CONNECTIONS, seconds))["load"]
+        return found | {"cpu_ms": 1000 * (server_seconds(url) - begun) / max(1, found["rate"] * seconds)}
     found = wrk(url, lua(paths, work), CONNECTIONS, seconds)
     return {
         "client": "wrk",
@@ -185,6 +199,7 @@ def load(url: str, paths: Path, seconds: int, work: Path) -> dict[str, Any]:
         "p50_ms": found["p50_ms"],
         "p99_ms": found["p99_ms"],
         "errors": found["refused"] + found["failed"],
+        "cpu_ms": round(1000 * (server_seconds(url) - begun) / max(1, found["requests"]), 4),
     }
 
 
@@ -262,6 +277,7 @@ async def ours(url: str, paths: list[str], connections: int, seconds: int) -> di
 async def crowd(url: str, paths: list[str], seconds: int, script: Path) -> dict[str, Any]:
     """Let a thousand clients ask at once; watch the memory of the server."""
     memory: list[float] = [server_memory(url)]
+    begun = server_seconds(url)
 
     async def watch() -> None:
         while True:
@@ -285,31 +301,59 @@ async def crowd(url: str, paths: list[str], seconds: int, script: Path) -> dict[
         "accepted_p99_ms": probe["load"]["p99_ms"],
         "refused": probe["refused"] + rest["refused"],
         "failed": probe["failed"] + rest["failed"],
+        "cpu_share": round((server_seconds(url) - begun) / seconds / (os.cpu_count() or 1), 2),
         "memory_mb": [round(value, 1) for value in memory],
     }
 
 
+def server_processes(url: str) -> list[str]:
+    """Give the numbers of all server processes."""
+    port = url.rpartition(":")[2]
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and f"--port\0{port}\0".encode() in (entry / "cmdline").read_bytes():
+                found = [entry.name, *(entry / "task" / entry.name / "children").read_text().split()]
+                if Path(f"/proc/{entry.name}/stat").read_text().split()[3] not in found:
+                    return sorted(set(found) | {c for one in found[1:] for c in children(one)}, key=int)
+    return []
+
+
+def children(process: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return []
+
+
 def server_memory(url: str) -> float:
     """Give the memory of all server processes that is theirs alone, in MB: maps of the index are shared."""
-    port = url.rpartition(":")[2]
     total = 0
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if entry.name.isdigit() and f"--port\0{port}\0".encode() in (entry / "cmdline").read_bytes():
-                family = [entry.name, *(entry / "task" / entry.name / "children").read_text().split()]
-                for one in family:
-                    status = Path(f"/proc/{one}/status").read_text()
-                    total += int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]
-                break
+    for one in server_processes(url):
+        with contextlib.suppress(OSError):
+            total += int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{one}/status").read_text())[1])  # type: ignore[index]
     return total / 1024
 
 
-def hit_rate(url: str) -> float:
+def server_seconds(url: str) -> float:
+    """Give the time of processors that the server processes have taken."""
+    ticks = 0
+    for one in server_processes(url):
+        with contextlib.suppress(OSError):
+            ticks += sum(int(n) for n in Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[11:13])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def cache_figures(url: str) -> tuple[float, float]:
+    """Give how many answers were kept ready and how many had to be made."""
+    time.sleep(1.2)  # processes tell one another once a second
     with urllib.request.urlopen(url + "/metrics") as answer:
         text = answer.read().decode()
     found = dict(re.findall(r"^periplus_cache_(hits|misses)_total (\S+)$", text, re.MULTILINE))
-    hits, misses = float(found["hits"]), float(found["misses"])
-    return round(hits / max(1.0, hits + misses), 3)
+    return float(found["hits"]), float(found["misses"])
+
+
+def hit_rate(before: tuple[float, float], after: tuple[float, float]) -> float:
+    hits, misses = after[0] - before[0], after[1] - before[1]
+    return hits / max(1.0, hits + misses)
 
 
 def publish(folder: Path, url: str, pages: int) -> dict[str, Any]:

@@ -296,7 +296,7 @@ class ServeSettings(_Room, frozen=True):
     max_waiting: Annotated[int, Meta(description="Requests that may wait; more are refused (429)", ge=1)] = 256
     threads: Annotated[int, Meta(description="Searches that run at once; 0 is one for each core", ge=0, le=256)] = 0
     workers: Annotated[int, Meta(description="Processes that answer; 0 is one for each core", ge=0, le=64)] = 1
-    deadline: Annotated[float, Meta(description="Seconds a search may wait for its turn before 503", gt=0)] = 1.0
+    deadline: Annotated[float, Meta(description="Seconds a search may wait for its turn before 503", gt=0)] = 0.5
     names: Annotated[tuple[str, ...], Meta(description="Host names it answers to; on loopback, none is its own")] = ()
     rate: Annotated[float, Meta(description="Requests a second for one address or key; 0 is no limit", ge=0)] = 50.0
     proxied: Annotated[bool, Meta(description="Take a client's address from X-Forwarded-For")] = False

@@ -17,10 +17,12 @@ __all__ = ["serve"]
 def serve(settings: Settings) -> None:
     """Serve the search page and the API until stopped."""
     folder = open_data_folder(Path(settings.folder), create=False)
-    alone = settings.serve.workers == 1
-    # Several processes open the index each for itself; here it only shows, before they start, that there is one.
-    opened = open_all(folder, settings) if alone or not (folder / "index").is_dir() else None
     compile_kernels()
+    alone = settings.serve.workers == 1
+    # Several processes share what is opened here, kernels and all. A model of meanings has threads of its own, which
+    # would not be there after forking: then each opens everything for itself.
+    shared = not settings.semantic.on
+    opened = open_all(folder, settings, warm=not alone) if alone or shared else None
     from periplus.serve import run, run_processes
 
     with contextlib.ExitStack() as beside:
@@ -31,7 +33,7 @@ def serve(settings: Settings) -> None:
             beside.enter_context(publishing(folder, settings))
             say(f"Searching at {url} (Ctrl-C stops)")
 
-        if opened is not None:
+        if alone and opened is not None:
             run(opened.searcher, settings.serve, ready, opened.actions, opened.keys)
         else:
-            run_processes(open_all, (folder, settings), settings.serve, ready)
+            run_processes(open_all, (folder, settings), settings.serve, ready, opened)

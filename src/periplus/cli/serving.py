@@ -1,26 +1,34 @@
 """Join what a server works with: the searcher, the keys, and what may be done beside searching."""
 
+import functools
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from periplus.records import Sighting
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from periplus.crawl import CrawlControl
     from periplus.serve import Actions, Opened, Publication, Published
 
 __all__ = ["actions_of", "open_all"]
 
 
-def open_all(folder: Path, settings: Settings, may_be_empty: bool = False) -> "Opened":
-    """Open all that one process serves with; it is called in each of them."""
+def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "Opened":
+    """Open all that one process serves with. warm: search once before anything else; else in a thread, meanwhile."""
     from periplus.records import Query
     from periplus.search import Searcher
     from periplus.serve import Keys, Opened
 
     searcher = Searcher.open(folder, settings, may_be_empty=may_be_empty)
     # Compiled kernels are loaded by the first search: better ours, now, than somebody's.
-    threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
+    if warm:
+        searcher.search(Query("first"))
+    else:
+        threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
     keys = Keys(folder)
     keys.keep_secret()
     return Opened(searcher, actions_of(folder, searcher, settings), keys)
@@ -28,7 +36,6 @@ def open_all(folder: Path, settings: Settings, may_be_empty: bool = False) -> "O
 
 def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     """Give what a server of this data folder can do beside searching."""
-    from periplus.crawl import CrawlControl, take_visits
     from periplus.errors import BadInput
     from periplus.search import Inbox, page_to_publish
     from periplus.serve import Actions, Published
@@ -56,4 +63,42 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
             raise BadInput("There is no such page.", "Give the id that publishing it gave.")
         inbox.forget(known.url)
 
-    return Actions(publish, forget, lambda seen: take_visits(folder, seen), CrawlControl(folder, settings))
+    def report(seen: "Sequence[Sighting]") -> tuple[int, int]:
+        from periplus.crawl import take_visits
+
+        return take_visits(folder, seen)
+
+    return Actions(publish, forget, report, _Crawl(folder, settings))
+
+
+class _Crawl:
+    """The crawl, imported when it is first asked about: starting a server does not wait for all that crawls."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._given = (folder, settings)
+
+    @functools.cached_property
+    def _control(self) -> "CrawlControl":
+        from periplus.crawl import CrawlControl
+
+        return CrawlControl(*self._given)
+
+    def status(self) -> dict[str, Any]:
+        """Say how it is."""
+        return self._control.status()
+
+    def start(self) -> None:
+        """Begin it, or go on with it."""
+        self._control.start()
+
+    def pause(self) -> None:
+        """Let no more requests begin."""
+        self._control.pause()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._control.resume()
+
+    def stop(self) -> None:
+        """Let it end in good order."""
+        self._control.stop()

@@ -107,5 +107,5 @@ def as_text(figures: Figures) -> str:
     for short, kind, meaning in _NAMES:
         full = f"periplus_{short}" + ("_total" if kind == "counter" else "")
         value = figures.values.get(short, 0)
-        lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}", f"{full} {value:g}"]
+        lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}", f"{full} {value:.15g}"]
     return "\n".join(lines) + "\n"

@@ -4,10 +4,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -40,18 +42,23 @@ class Opened(NamedTuple):
 
 
 def run_processes(
-    opener: Callable[..., Opened], arguments: tuple[Any, ...], settings: ServeSettings, on_ready: Callable[[str], None]
+    opener: Callable[..., Opened],
+    arguments: tuple[Any, ...],
+    settings: ServeSettings,
+    on_ready: Callable[[str], None],
+    opened: Opened | None = None,
 ) -> None:
     """Serve with `settings.workers` processes until Ctrl-C or SIGTERM; one that dies is replaced.
 
-    opener: a function of some module, called with `arguments` in each process.
+    opener: a function of some module, called with `arguments` in each process; opened: what it gave in this one, which
+    the processes then share from the start where they can. No thread may run yet.
     """
     count = settings.workers or os.cpu_count() or 1
     address, port = free_address(settings.host, settings.port)
     threads = settings.threads or max(1, (os.cpu_count() or 1) // count)
     settings = msgspec.structs.replace(settings, port=port, threads=threads)
     with tempfile.TemporaryDirectory(prefix="periplus-") as figures:
-        team = _Team(count, (opener, arguments, settings, address, figures, count))
+        team = _Team(count, (settings, address, figures, count), partial(opener, *arguments), opened)
         with _stopping_on_signals(team):
             team.start()
             if team.wait_until_ready():
@@ -65,9 +72,11 @@ def run_processes(
 class _Team:
     """The processes, by number."""
 
-    def __init__(self, count: int, given: tuple[Any, ...]) -> None:
+    def __init__(self, count: int, given: tuple[Any, ...], opener: Callable[[], Opened], opened: Opened | None) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._given = given
+        self._opener = opener
+        self._opened = opened if sys.platform == "linux" else None
         self._ready = [self._context.Event() for _ in range(count)]
         self._members: list[BaseProcess | None] = [None] * count
         self._fell: list[list[float]] = [[] for _ in range(count)]
@@ -75,13 +84,19 @@ class _Team:
         self.failure = ""
 
     def start(self) -> None:
-        """Start all of them."""
-        for number in range(len(self._members)):
-            self._start(number)
+        """Start all of them: as forks of this process, which has everything open, or else anew.
 
-    def _start(self, number: int) -> None:
-        given = (number, os.getpid(), self._ready[number], *self._given)
-        member = self._context.Process(target=_work, args=given, name=f"periplus-serve-{number}")
+        Later this process has threads, which a fork would lack and whose locks it would have: those that replace others
+        begin anew.
+        """
+        begun = multiprocessing.get_context("fork") if self._opened is not None else self._context
+        for number in range(len(self._members)):
+            self._start(number, begun, self._opened)
+        self._opened = None
+
+    def _start(self, number: int, context: Any, opened: Opened | None) -> None:
+        given = (number, os.getpid(), self._ready[number], self._opener, opened, *self._given)
+        member = context.Process(target=_work, args=given, name=f"periplus-serve-{number}")
         member.start()
         self._members[number] = member
 
@@ -101,7 +116,7 @@ class _Team:
         while not self.stopping.wait(_LOOK_SECONDS):
             for number, member in enumerate(self._members):
                 if member is not None and not member.is_alive() and self._may_rise(number):
-                    self._start(number)
+                    self._start(number, self._context, None)
 
     def _may_rise(self, number: int) -> bool:
         """Say whether a process that died may be started again now: later each time, if it keeps dying."""
@@ -144,8 +159,8 @@ def _work(
     number: int,
     parent: int,
     ready: Any,
-    opener: Callable[..., Opened],
-    arguments: tuple[Any, ...],
+    opener: Callable[[], Opened],
+    opened: Opened | None,
     settings: ServeSettings,
     address: str,
     figures: str,
@@ -154,7 +169,7 @@ def _work(
     """Serve in a child process; Ctrl-C is the parent's, which ends this one in good order."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
-    opened = opener(*arguments)
+    opened = opened or opener()
     app = make_app(opened.searcher, settings, opened.actions, opened.keys, (Path(figures), number), count)
     running = Running(app, settings, address, settings.port)
     running.run(lambda _: ready.set(), numbers=(signal.SIGTERM,))
