@@ -16,10 +16,17 @@ __all__ = ["Pages"]
 class Pages:
     """Writes pages; the same structure, page and version give the same text."""
 
-    def __init__(self, structure: Structure, extras: Extras, trouble_links: tuple[tuple[str, str], ...]) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        extras: Extras,
+        trouble_links: tuple[tuple[str, str], ...],
+        farm_links: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         self.structure = structure
         self.extras = extras
         self.trouble_links = trouble_links
+        self.farm_links = farm_links
         """Addresses of trouble hosts with the words that link to them."""
 
     def _rng(self, *numbers: int) -> random.Random:
@@ -102,7 +109,8 @@ class Pages:
         if extra.kind == "nofollow":
             main += bullets(self._unlisted(site))
         if extra.kind == "links":
-            main += bullets(f'<a href="{url}">{text}</a>' for url, text in self.trouble_links)
+            links = self.trouble_links + (self.farm_links if extra.site == 0 else ())
+            main += bullets(f'<a href="{url}">{text}</a>' for url, text in links)
         head = Head(title=f"{extra.kind.title()} {extra.path} | {site.title}", robots=robots)
         return frame(self.structure, site, site.charset(-1), head, main, absolute=site.absolute)
 

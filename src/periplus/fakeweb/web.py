@@ -47,9 +47,15 @@ class FakeWeb:
         self.extras = make_extras(self.structure)
         self.tick = 0
         self._trouble = {host.name: host for host in trouble_hosts(plan.trouble)}
-        linked = (host.name for host in self._trouble.values() if host.linked)
-        links = tuple((f"http://{name}/", name.removesuffix(".test").replace("-", " ")) for name in linked)
-        self._pages = Pages(self.structure, self.extras, links)
+        links = [
+            tuple(
+                (f"http://{name}/", name.removesuffix(".test").replace("-", " "))
+                for name, host in self._trouble.items()
+                if host.linked and (host.kind == "farm") == farmed
+            )
+            for farmed in (False, True)
+        ]
+        self._pages = Pages(self.structure, self.extras, *links)
         self._cache = ResponseCache(cache_bytes)
         self._sites = {site.name: site for site in self.structure.sites}
         self._bare = {site.bare_name: site for site in self.structure.sites if site.bare}

@@ -109,7 +109,7 @@ class _Table:
         self.near.append(visit.key if near is None else near)
         self.simhashes.append(visit.simhash & _WORD)
         self.kinds.append(kind)
-        self.seeds.append(visit.depth == 0 and visit.hops == 0)
+        self.seeds.append(visit.depth == 0)
         self._place(visit.url)
 
     def _place(self, url: str) -> None:

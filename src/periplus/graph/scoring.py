@@ -10,7 +10,7 @@ import numpy.typing as npt
 from periplus.graph.adjacency import Adjacency
 from periplus.graph.nodes import Nodes
 from periplus.graph.ranking import Ranker, Ranks, Vector
-from periplus.graph.trust import host_trust, seed_hosts
+from periplus.graph.trust import host_trust, trusted_pages
 from periplus.kernels.adjacency import ROWS, make_room
 from periplus.settings import GraphSettings
 
@@ -36,18 +36,20 @@ class Scores(NamedTuple):
 
 
 def score(nodes: Nodes, pages: Adjacency, hosts: Adjacency, settings: GraphSettings, progress: Progress) -> Scores:
-    """Rank hosts, see whom to trust, rank pages, and part their rank by where it comes from."""
-    host_ranker = _ranker(hosts, settings)
+    """Rank hosts and pages, see whom to trust, and part the rank of pages by where it comes from."""
+    host_ranker, ranker = _ranker(hosts, settings), _ranker(pages, settings)
     host_ranks = rank_uniformly(host_ranker, hosts.nodes, settings, progress, "ranking hosts")
-    trusted = _trusted_hosts(nodes, hosts, host_ranker, host_ranks, settings)
-    ranker = _ranker(pages, settings)
     ranks = rank_uniformly(ranker, pages.nodes, settings, progress, "ranking pages")
     good, good_hosts = ranks.ranks, host_ranks.ranks
-    if trusted is not None:
-        base = (1 - settings.damping) / pages.nodes * trusted[nodes.hosts]
-        good = ranker.rank(base, settings.damping, settings.tolerance).ranks
-        base = (1 - settings.damping) / hosts.nodes * trusted
-        good_hosts = host_ranker.rank(base, settings.damping, settings.tolerance).ranks
+    first = trusted_pages(nodes, _pairs(hosts), settings.trusted)
+    if first is not None:
+        progress("weighing trust", 0, 3)
+        trust = host_trust(nodes, ranks.ranks, _ranks_from(ranker, first, settings))
+        progress("weighing trust", 1, 3)
+        good = _ranks_from(ranker, trust[nodes.hosts] / pages.nodes, settings)
+        progress("weighing trust", 2, 3)
+        good_hosts = _ranks_from(host_ranker, trust / hosts.nodes, settings)
+        progress("weighing trust", 3, 3)
     honest = np.clip(good / ranks.ranks, 0.0, 1.0)
     scaled = _scaled(good, settings.damping)
     mixed = (1 - _HOST_SHARE) * scaled + _HOST_SHARE * _scaled(good_hosts, settings.damping)[nodes.hosts]
@@ -59,6 +61,10 @@ def score(nodes: Nodes, pages: Adjacency, hosts: Adjacency, settings: GraphSetti
         (mixed * honest).astype(np.float32),
         ranks.changes,
     )
+
+
+def _ranks_from(ranker: Ranker, base: Vector, settings: GraphSettings) -> Vector:
+    return ranker.rank((1 - settings.damping) * base, settings.damping, settings.tolerance).ranks
 
 
 def workers_of(settings: GraphSettings) -> int:
@@ -82,17 +88,6 @@ def rank_uniformly(ranker: Ranker, count: int, settings: GraphSettings, progress
     ranks = ranker.rank(base, settings.damping, settings.tolerance, told)
     progress(stage, wanted, wanted)
     return ranks
-
-
-def _trusted_hosts(
-    nodes: Nodes, hosts: Adjacency, ranker: Ranker, ranks: Ranks, settings: GraphSettings
-) -> Vector | None:
-    """Give how far each host is trusted, 0..1; None when nothing is known of that."""
-    seeds = seed_hosts(nodes, _pairs(hosts), settings.trusted)
-    if seeds is None:
-        return None
-    trusted = ranker.rank((1 - settings.damping) * seeds, settings.damping, settings.tolerance)
-    return np.asarray(host_trust(ranks.ranks, trusted.ranks))
 
 
 def _pairs(links: Adjacency) -> npt.NDArray[np.uint64]:

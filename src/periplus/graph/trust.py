@@ -1,9 +1,9 @@
 """Whom to trust, and how much of each page's rank comes from elsewhere: its spam mass (Gyöngyi and others, 2006).
 
-Trust begins with hosts: those of the operator's file; else the seeds of the crawl; else hosts that several unrelated
-domains link to. It flows along links between hosts. A host that has much less of it than its rank would suggest is
-lifted by hosts that nobody trusts. The rank of a page is then parted by origin: what pages of trusted hosts give it,
-directly or from afar, and the rest, which as a share of the whole is its spam mass.
+Trust begins with pages: those of the operator's file; else the seeds of the crawl; else all pages of hosts that several
+unrelated domains link to. It flows along links as rank does. A host that has much less of it than of rank is lifted by
+pages that nobody trusts. The rank of a page is then parted by origin: what pages of trusted hosts give it, directly or
+from afar, and the rest, which as a share of the whole is its spam mass.
 """
 
 from pathlib import Path
@@ -16,13 +16,14 @@ from periplus.errors import BadFile, BadUrl
 from periplus.fingerprint import fingerprint_text
 from periplus.graph.nodes import Nodes
 from periplus.graph.ranking import Vector
+from periplus.records import Address
 from periplus.store import open_text
 from periplus.url import address
 
-__all__ = ["host_trust", "seed_hosts"]
+__all__ = ["host_trust", "trusted_pages"]
 
-_FULL: Final = 0.2
-"""A host with this share of the trust that its rank would suggest is trusted fully; below, in proportion."""
+_FULL: Final = 0.1
+"""A host whose share of all trust is this part of its share of all rank is trusted; one with less, in proportion."""
 _FEWEST_HOSTS: Final = 10
 """In a smaller web nobody can be told from his neighbours."""
 _DOMAINS: Final = 2
@@ -30,21 +31,20 @@ _DOMAINS: Final = 2
 _MOST_LINES: Final = 1_000_000
 
 
-def seed_hosts(nodes: Nodes, between: npt.NDArray[np.uint64], trusted: str) -> Vector | None:
-    """Give each host its share of the trust to begin with; None when nothing tells the hosts apart.
+def trusted_pages(nodes: Nodes, between: npt.NDArray[np.uint64], trusted: str) -> Vector | None:
+    """Give each page its share of the trust to begin with; None when nothing tells the hosts apart.
 
-    `between` has a pair for each link between hosts.
+    `between` has a pair for each link between hosts, `trusted` is the operator's file if there is one.
     """
-    count = len(nodes.host_keys)
     if trusted:
         return _shared(_listed(nodes, Path(trusted)))
+    count = len(nodes.host_keys)
     if count < _FEWEST_HOSTS:
         return None
-    seeds = np.zeros(count, np.bool_)
-    seeds[nodes.hosts[nodes.seeds]] = True
-    if not 0 < seeds.sum() <= count // 2:
-        seeds = _linked_by_many(nodes, between)
-    return _shared(seeds) if 0 < seeds.sum() < count else None
+    if 0 < len(np.unique(nodes.hosts[nodes.seeds])) <= count // 2:
+        return _shared(nodes.seeds)
+    many = _linked_by_many(nodes, between)
+    return _shared(many[nodes.hosts]) if many.any() else None
 
 
 def _shared(chosen: npt.NDArray[np.bool_]) -> Vector:
@@ -52,27 +52,32 @@ def _shared(chosen: npt.NDArray[np.bool_]) -> Vector:
 
 
 def _listed(nodes: Nodes, path: Path) -> npt.NDArray[np.bool_]:
-    """Read hosts and URLs from a file; a URL speaks for its host."""
-    names: set[int] = set()
+    """Read hosts and URLs from a file; a host stands for all of its pages."""
+    hosts, pages = set[int](), set[int]()
     for number, line in enumerate(open_text(path)):
         text = line.decode("utf-8", "replace").strip()
-        if text and not text.startswith("#"):
-            names.add(_host_key(text, path, number + 1))
-        if len(names) > _MOST_LINES:
-            raise BadFile(f"{path} has more than {_MOST_LINES:,} hosts.")
-    wanted = np.array(sorted(names), np.uint64)
-    found = np.isin(nodes.host_keys, wanted)
-    if not found.any():
-        raise BadFile(f"No host of {path} is among the pages.", "Check graph.trusted, or crawl these hosts.")
-    return found
+        if not text or text.startswith("#"):
+            continue
+        found = _address(text, path, number + 1)
+        if "://" in text:
+            pages.add(found.key)
+        else:
+            hosts.add(fingerprint_text(found.url.partition("://")[2].partition("/")[0]))
+        if len(hosts) + len(pages) > _MOST_LINES:
+            raise BadFile(f"{path} has more than {_MOST_LINES:,} hosts and URLs.")
+    rows = nodes.find(np.array(sorted(pages), np.uint64))
+    chosen = np.isin(nodes.host_keys, np.array(sorted(hosts), np.uint64))[nodes.hosts]
+    chosen[rows[rows >= 0]] = True
+    if not chosen.any():
+        raise BadFile(f"No page of {path} is here.", "Check graph.trusted, or crawl these hosts.")
+    return chosen
 
 
-def _host_key(text: str, path: Path, number: int) -> int:
+def _address(text: str, path: Path, number: int) -> Address:
     try:
-        found = address(text if "://" in text else f"http://{text}/")
+        return address(text if "://" in text else f"http://{text}/")
     except BadUrl as error:
         raise BadFile(f"{path} has neither a host nor a URL on line {number}.") from error
-    return fingerprint_text(found.url.partition("://")[2].partition("/")[0])
 
 
 def _linked_by_many(nodes: Nodes, between: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
@@ -95,8 +100,8 @@ def _linked_by_many(nodes: Nodes, between: npt.NDArray[np.uint64]) -> npt.NDArra
         kept &= enough
 
 
-def host_trust(ranks: Vector, trusted: Vector) -> Vector:
-    """Compare what hosts have of all trust with what they have of all rank; give 0..1 for each."""
-    share = trusted / (float(trusted.sum()) or 1.0)
-    expected = ranks / (float(ranks.sum()) or 1.0)
-    return np.minimum(1.0, share / np.maximum(expected, 1e-300) / _FULL)
+def host_trust(nodes: Nodes, ranks: Vector, trusted: Vector) -> Vector:
+    """Compare what each host has of all trust with what it has of all rank, page by page; give 0..1 for each host."""
+    has, had = (np.bincount(nodes.hosts, vector, len(nodes.host_keys)) for vector in (trusted, ranks))
+    share = has / (float(has.sum()) or 1.0) / (had / float(had.sum()))
+    return np.minimum(1.0, share / _FULL)
