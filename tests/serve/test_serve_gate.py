@@ -131,7 +131,7 @@ def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: py
 
 def test_overload_is_said_in_html_and_json() -> None:
     searcher = Blocking()
-    app = make_app(searcher, ServeSettings(threads=1, max_waiting=1))
+    app = make_app(searcher, ServeSettings(threads=1, max_waiting=1, deadline=20.0))
 
     async def story() -> None:
         known = await call(app, "/")
