@@ -64,12 +64,22 @@ def test_the_last_visit_of_a_page_wins_within_and_between_segments(tmp_path: Pat
     assert index.manifest.visits == 4
 
 
-def test_memory_is_bounded_by_cutting_segments(tmp_path: Path) -> None:
-    visits = [visit(f"https://a.test/{n}", "", "sea " * 60_000) for n in range(60)]
-    build_index(visits, tmp_path, IndexSettings(memory_mb=64))
+def test_memory_is_bounded_by_parts_that_become_one_segment(tmp_path: Path) -> None:
+    visits = [visit(f"https://a.test/{n}", "", f"sea{n} " + "sea " * 30_000) for n in range(60)]
+    again, gone = visit("https://a.test/0", "new", "land"), Visit(visits[1].url, visits[1].key, Outcome.GONE, 0.0)
+    reported: list[tuple[str, int]] = []
+    build_index(
+        [*visits, again, gone],
+        tmp_path,
+        IndexSettings(memory_mb=64),
+        progress=lambda stage, done, total: reported.append((stage, total)),
+    )
     index = Index.open(tmp_path)
-    assert len(index.segments) > 1
-    assert index.documents == 60
+    assert any(stage == "merging segments" and parts > 1 for stage, parts in reported)
+    assert len(index.segments) == len(list(tmp_path.glob("seg-*"))) == 1
+    assert index.documents == index.segments[0].documents == 59
+    assert [index.frequency(term) for term in (b"sea", b"sea0", b"sea1", b"sea59", b"land")] == [58, 0, 0, 1, 1]
+    assert check_index(tmp_path) == []
 
 
 def test_an_index_of_nothing_is_an_index(tmp_path: Path) -> None:

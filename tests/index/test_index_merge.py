@@ -8,8 +8,8 @@ import pytest
 
 from index.made_pages import Ranks, random_visits
 from naive.merge import naive_tokens
-from periplus.index import Segment, build_index
-from periplus.index.merge import Size, choose_merge, merge_segments
+from periplus.index import Segment, build_index, mergelists
+from periplus.index.merge import Size, choose_merge, group_parts, merge_segments
 from periplus.kernels import merge
 from periplus.settings import IndexSettings
 
@@ -17,7 +17,12 @@ SETTINGS = IndexSettings()
 
 
 @pytest.mark.parametrize(("parts", "dying"), [(1, 0.0), (1, 0.5), (2, 0.0), (3, 0.3), (5, 0.9), (4, 1.0)])
-def test_merged_is_as_if_built_at_once(tmp_path: Path, parts: int, dying: float) -> None:
+@pytest.mark.parametrize("tokens", [1, 300, 1 << 30])
+def test_merged_is_as_if_built_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int, dying: float, tokens: int
+) -> None:
+    """However few tokens are in hand at a time."""
+    monkeypatch.setattr(mergelists, "_BYTES_PER_TOKEN", SETTINGS.memory_mb * 1_000_000 / tokens)
     visits = random_visits(parts, 130)
     chance = random.Random(parts)
     # Ranks differ, for pages of equal rank may go into either of two tiers.
@@ -58,13 +63,14 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
     held = segment.terms()
     every = np.arange(len(held.frequency))
-    merge.take_tokens(
-        segment.lists, held, every, numbers, counts, lengths, np.empty(0, np.int32), np.empty(0, np.uint32)
-    )
+    part, totals = merge.Part(held, 0, len(every), every, numbers), np.zeros(len(every), np.int64)
+    merge.survey(segment.lists, part, lengths, totals)
+    merge.count_tokens(segment.lists, part, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
     terms, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
-    merge.take_tokens(segment.lists, held, every, numbers, starts[:-1].copy(), lengths, terms, positions)
+    merge.take_tokens(segment.lists, part, 0, starts[:-1].copy(), terms, positions)
     found = merge.sort_by_term(starts, terms, positions, len(every))
+    assert np.diff(found.starts).tolist() == totals.tolist()
     expected = naive_tokens(segment, numbers)
     owner = np.repeat(every, np.diff(found.starts))
     assert list(zip(owner.tolist(), found.documents.tolist(), found.positions.tolist(), strict=True)) == expected
@@ -73,6 +79,12 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
         for field in range(6):
             last = max((p & (1 << 29) - 1 for p in places if p >> 29 == field), default=-1)
             assert lengths[document, field] == last + 1
+
+
+def test_parts_are_grouped_in_their_order() -> None:
+    assert group_parts([], 10) == []
+    assert group_parts([5], 10) == [slice(0, 1)]
+    assert group_parts([5, 5, 1, 20, 3, 3], 10) == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)]
 
 
 def sizes(*live: int, tokens: int = 1000) -> dict[str, Size]:

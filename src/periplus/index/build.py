@@ -21,11 +21,13 @@ from periplus.files import lock_folder
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
+from periplus.index.merge import group_parts, merge_segments
+from periplus.index.segment import Segment
 from periplus.index.writer import write_segment
 from periplus.records import Visit
 from periplus.settings import IndexSettings
 
-__all__ = ["IndexCount", "build_index", "bury", "read_keys", "segment_bytes", "sweep", "write_segments"]
+__all__ = ["IndexCount", "build_index", "bury", "join_parts", "read_keys", "segment_bytes", "sweep", "write_segments"]
 
 _BYTES_PER_TEXT_BYTE: Final = 10
 """Memory that a build takes for each byte of text in its batch: measured at 7 to 9."""
@@ -59,6 +61,7 @@ def build_index(
         number = next_number(folder, before)
         gathering = Gathering(signals or Silence(), segment_bytes(settings, workers), progress)
         new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
+        new = join_parts(folder, new, gathering.withdrawn, settings, progress)
         entries = (old.segments if old else ()) + tuple(new)
         known = read_dead(folder, old) if old else []
         dead = bury(folder, entries, known, gathering.withdrawn)
@@ -168,6 +171,28 @@ def write_segments(
             entries.append(SegmentEntry(name, len(documents)))
         bench.finish()
     return entries
+
+
+def join_parts(
+    folder: Path, parts: list[SegmentEntry], withdrawn: Iterable[int], settings: IndexSettings, progress: Progress
+) -> list[SegmentEntry]:
+    """Merge what `write_segments` wrote into as few segments as there should be: every one costs every query."""
+    dead, joined = bury(folder, parts, [], withdrawn), list[SegmentEntry]()
+    for group in group_parts([part.documents for part in parts]):
+        these = parts[group]
+        if len(these) == 1:
+            joined += these
+            continue
+        progress("merging segments", group.stop, len(parts))
+        pairs = zip(these, dead[group], strict=True)
+        segments = [Segment(folder / part.name, numbers, verify=False) for part, numbers in pairs]
+        name = f"{these[0].name.rpartition('-')[0]}-{len(parts) + len(joined):04}"
+        merge_segments(folder / name, segments, settings)
+        live = sum(int(segment.alive.sum()) for segment in segments)
+        for gone in [part.name for part in these] + ([] if live else [name]):
+            shutil.rmtree(folder / gone, ignore_errors=True)
+        joined += [SegmentEntry(name, live)] if live else []
+    return joined
 
 
 def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:

@@ -42,6 +42,8 @@ class Document(NamedTuple):
     """Of `records.Flag`."""
     day: int = 0
     """Days since 1970 on which it was published, or fetched if it does not say."""
+    simhash: int = 0
+    """Of its main content, 0 where it is not known."""
 
 
 def read_document(visit: Visit, language: str, anchors: str) -> Document:
@@ -63,7 +65,8 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     )
     fields = tuple([text.encode("utf-8", "replace") if text else b"" for text in texts])
     title = page.title or (page.headings[0] if page.headings else "") or visit.url
-    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, _day(visit))
+    day, mark = _day(visit), visit.simhash
+    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, day, mark)
 
 
 def _day(visit: Visit) -> int:

@@ -23,7 +23,7 @@ from periplus.arrays import ArrayFile
 from periplus.errors import NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.fingerprint import fingerprint_text
-from periplus.index.build import bury, segment_bytes, sweep, write_segments
+from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, withdraws
 from periplus.index.journal import Change, Journal, journal_path
@@ -290,6 +290,7 @@ class LiveIndex:
                 tail = self._take_number()
             try:
                 entries = write_segments(visits(0), gathering, self.folder, number, self._settings, signals)
+                entries = join_parts(self.folder, entries, gathering.withdrawn, self._settings, progress)
                 with self._lock:
                     more = visits(gathering.seen)
                     entries += write_segments(more, gathering, self.folder, tail, self._settings, signals, 1)

@@ -1,7 +1,7 @@
 """A batch of documents to one segment: order, split, invert, write."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,15 +10,22 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
+from periplus.index.completions import link_texts
 from periplus.index.fields import Document, Field, weights
+from periplus.index.spool import Spool
 from periplus.index.titles import title_keys
+from periplus.index.vocabulary import Counted
+from periplus.index.wordsfile import count_tokens, write_words
 from periplus.kernels import invert, lexicon, lists, pack
 from periplus.settings import IndexSettings
 from periplus.store import compress
 from periplus.text import WordTable, language_number
 
 __all__ = [
-    "order_documents",
+    "COLUMN_TYPES",
+    "block_maxima",
+    "choose_tiers",
+    "lay_strings",
     "scale_fields",
     "write_columns",
     "write_lexicon",
@@ -28,11 +35,27 @@ __all__ = [
 ]
 
 _TIERS: Final = 4
-_TEXT_BLOCK: Final = 32_768
+_LISTS: Final = (*lists.Lists._fields[:4], "wide")
+_TEXT_BLOCK: Final = 16_384
+"""A hit costs the unpacking of one block: 25 us, where 32 kB took 40 and saved 3 % of the text."""
 _TEXT_LEVEL: Final = 1
 """Of compression: level 3 takes 1.5 times as long and saves 3 % of the text."""
 _WHOLE: Final = ("key", "length")
 """Arrays that are kept as they are."""
+COLUMN_TYPES: Final[dict[str, Any]] = {
+    "key": np.uint64,
+    "static": np.float32,
+    "host": np.uint32,
+    "kind": np.uint16,
+    "language": np.uint8,
+    "day": np.int32,
+    "flags": np.uint16,
+    "fetched": np.float64,
+    "title_key": np.uint64,
+}
+"""Columns with a number for each document, before they are kept in less room."""
+
+Columns = dict[str, npt.NDArray[Any]]
 
 
 def write_segment(
@@ -43,24 +66,34 @@ def write_segment(
     documents = [batch[i] for i in order]
     with disk_errors(folder):
         folder.mkdir(parents=True)
-    lengths, titles = _write_postings(folder, documents, settings)
-    write_columns(folder, documents, static[order], lengths, titles)
-    write_text(folder, documents)
+    lengths, titles, counted = _write_postings(folder, documents, settings)
+    write_columns(folder, *_columns_of(documents, static[order], lengths, titles))
+    with Spool(folder / "text.part") as spool:
+        marks = np.array([document.simhash for document in documents], np.uint64)
+        write_text(folder, [document.fields[Field.BODY] for document in documents], marks, spool)
+    write_words(folder, counted, link_texts(documents))
     with disk_errors(folder):
         sync_folder(folder.parent)
 
 
 def order_documents(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """Number documents so that pruning works: tiers of static rank, best first, then neighbours on the web."""
-    ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
-    tiers = (ranks * _TIERS // max(1, len(batch))).tolist() if static.any() else [0] * len(batch)
+    tiers = choose_tiers(static).tolist()
     return np.array(sorted(range(len(batch)), key=lambda i: (tiers[i], batch[i].host, batch[i].url)), np.int64)
+
+
+def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """Give each document's tier, of equal size: 0 has the best static ranks. All are 0 where ranks are."""
+    if not static.any():
+        return np.zeros(len(static), np.int64)
+    ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
+    return ranks * _TIERS // max(1, len(static))
 
 
 def _write_postings(
     folder: Path, documents: Sequence[Document], settings: IndexSettings
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
-    """Write lexicon and postings; give the number of tokens by document and field, and each document's title key."""
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64], Counted]:
+    """Write lexicon and postings; give tokens by document and field, each document's title key, and words counted."""
     texts = list(itertools.chain.from_iterable([document.fields for document in documents]))
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
@@ -75,9 +108,13 @@ def _write_postings(
     lengths = tokens.lengths.reshape(len(documents), len(Field))
     postings = invert.make_room(by_term, len(documents))
     used = invert.build_postings(by_term, scale_fields(lengths, settings), settings.k1, postings)
-    write_lists(folder, postings, used)
-    write_lexicon(folder, terms_in_order, postings)
-    return lengths, title_keys(table.words(), terms, table.languages(), tokens, len(Field))
+    sized = dict(zip(("stream", "positions", "groups"), used, strict=True))
+    write_lists(folder, {name: getattr(postings, name)[: sized.get(name)] for name in _LISTS})
+    laid = lay_strings("term", terms_in_order)
+    write_lexicon(folder, laid["term_start"], laid["term_blob"], postings)
+    words = table.words()
+    keys = title_keys(words, terms, table.languages(), tokens, len(Field))
+    return lengths, keys, count_tokens(words, tokens)
 
 
 def _language_numbers(documents: Sequence[Document]) -> npt.NDArray[np.uint8]:
@@ -87,20 +124,18 @@ def _language_numbers(documents: Sequence[Document]) -> npt.NDArray[np.uint8]:
     return np.array([numbers[code] for code in codes], np.uint8)
 
 
-def write_lists(folder: Path, postings: invert.Postings, used: tuple[int, int, int]) -> None:
-    """Write the packed postings, cut to what was used."""
-    arrays: dict[str, npt.NDArray[Any]] = {name: getattr(postings, name) for name in (*lists.Lists._fields[:4], "wide")}
-    for name, size in zip(("stream", "positions", "groups"), used, strict=True):
-        arrays[name] = arrays[name][:size]
-    write_arrays(folder / "postings.arrays", "postings", arrays)
+def write_lists(folder: Path, arrays: Columns) -> None:
+    """Write the packed postings."""
+    write_arrays(folder / "postings.arrays", "postings", {name: arrays[name] for name in _LISTS})
 
 
-def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Postings) -> None:
-    """Pack and write the terms with where their parts end."""
-    blob = lay_strings("term", terms)
+def write_lexicon(
+    folder: Path, start: npt.NDArray[np.int64], blob: npt.NDArray[np.uint8], postings: invert.Postings
+) -> None:
+    """Pack and write the terms, given as one blob and where each begins, with where their parts end."""
     unpacked = lexicon.Terms(
-        blob["term_blob"],
-        blob["term_start"],
+        blob,
+        start,
         postings.frequency,
         postings.stream_end,
         postings.position_end,
@@ -111,7 +146,7 @@ def write_lexicon(folder: Path, terms: Sequence[bytes], postings: invert.Posting
     )
     packed = lexicon.room(unpacked)
     size = lexicon.pack_terms(unpacked, packed)
-    arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(terms)], np.int64)}
+    arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(start) - 1], np.int64)}
     write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
 
 
@@ -129,40 +164,51 @@ def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt
     return scale
 
 
-def write_columns(
-    folder: Path,
+def _columns_of(
     documents: Sequence[Document],
     static: npt.NDArray[np.float32],
     lengths: npt.NDArray[np.int32],
     titles: npt.NDArray[np.uint64],
-) -> None:
-    """Write what filters, ranking and result pages read of each document."""
+) -> tuple[Columns, Columns]:
+    """Give what filters, ranking and result pages read of each document: numbers and strings."""
     hosts = sorted({document.host for document in documents})
     kinds = sorted({document.kind for document in documents})
     host_number = {host: number for number, host in enumerate(hosts)}
     kind_number = {kind: number for number, kind in enumerate(kinds)}
-    blocks = -(-len(documents) // invert.BLOCK)
-    padded = np.zeros(blocks * invert.BLOCK, np.float32)
-    padded[: len(documents)] = static
-    columns: dict[str, npt.NDArray[Any]] = {
-        "key": np.array([d.key for d in documents], np.uint64),
-        "static": static.astype(np.float32),
-        "block_static": padded.reshape(blocks, invert.BLOCK).max(axis=1),
-        "host": np.array([host_number[d.host] for d in documents], np.uint32),
-        "kind": np.array([kind_number[d.kind] for d in documents], np.uint16),
+    values: dict[str, Any] = {
+        "key": [d.key for d in documents],
+        "static": static,
+        "host": [host_number[d.host] for d in documents],
+        "kind": [kind_number[d.kind] for d in documents],
         "language": _language_numbers(documents),
-        "day": np.array([d.day for d in documents], np.int32),
-        "flags": np.array([d.flags & 0xFFFF for d in documents], np.uint16),
-        "fetched": np.array([d.fetched for d in documents], np.float64),
+        "day": [d.day for d in documents],
+        "flags": [d.flags & 0xFFFF for d in documents],
+        "fetched": [d.fetched for d in documents],
         "title_key": titles,
-        "length": lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64),
     }
-    strings: dict[str, npt.NDArray[Any]] = (
+    columns: Columns = {name: np.array(numbers, COLUMN_TYPES[name]) for name, numbers in values.items()}
+    columns["block_static"] = block_maxima(columns["static"])
+    columns["length"] = lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64)
+    strings: Columns = (
         lay_strings("url", [d.url.encode() for d in documents])
         | lay_strings("title", [d.title.encode("utf-8", "replace") for d in documents])
         | lay_strings("hosts", [host.encode() for host in hosts])
         | lay_strings("kinds", [kind.encode() for kind in kinds])
     )
+    return columns, strings
+
+
+def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Give the highest static rank of each block."""
+    blocks = -(-len(static) // invert.BLOCK)
+    padded = np.zeros(blocks * invert.BLOCK, np.float32)
+    padded[: len(static)] = static
+    highest: npt.NDArray[np.float32] = padded.reshape(blocks, invert.BLOCK).max(axis=1)
+    return highest
+
+
+def write_columns(folder: Path, columns: Columns, strings: Columns) -> None:
+    """Write columns, in as little room as they fit into, and tables of strings."""
     tight = {name: column if name in _WHOLE else _tighten(column) for name, column in columns.items()}
     write_arrays(folder / "documents.arrays", "documents", {**tight, **strings})
 
@@ -176,23 +222,28 @@ def _tighten(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return column
 
 
-def write_text(folder: Path, documents: Sequence[Document]) -> None:
-    """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place."""
-    first, starts, packed, waiting, ends = [0], [0], bytearray(), bytearray(), []
-    for number, document in enumerate(documents):
-        waiting += document.fields[Field.BODY]
+def write_text(folder: Path, bodies: Iterable[bytes], marks: npt.NDArray[np.uint64], spool: Spool) -> None:
+    """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place.
+
+    marks: the simhash of each page's main content, 0 where it is not known; kept if any is.
+    """
+    first, starts, waiting, ends = [0], [0], bytearray(), list[int]()
+    for body in bodies:
+        waiting += body
         ends.append(len(waiting))
-        if len(waiting) >= _TEXT_BLOCK or number + 1 == len(documents):
-            packed += compress(waiting, _TEXT_LEVEL)
-            starts.append(len(packed))
-            first.append(number + 1)
+        if len(waiting) >= _TEXT_BLOCK or len(ends) == len(marks):
+            spool.add(compress(waiting, _TEXT_LEVEL))
+            starts.append(spool.size)
+            first.append(len(ends))
             waiting.clear()
-    arrays: dict[str, npt.NDArray[Any]] = {
+    arrays: Columns = {
         "first": np.array(first, np.uint32),
         "start": np.array(starts, np.uint64),
         "end": np.array(ends, np.uint32),
-        "text": np.frombuffer(bytes(packed), np.uint8),
+        "text": spool.array(),
     }
+    if marks.any():
+        arrays["simhash"] = marks
     write_arrays(folder / "text.arrays", "text", arrays)
 
 
