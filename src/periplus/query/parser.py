@@ -204,8 +204,17 @@ class _Parser:
             return
         node = self.query(depth + 1)
         self._at += 1  # the closing parenthesis, or past the end
-        if node:
+        if not sign and (words := _only_words(node)):
+            sequence.words.extend(words)  # An aside, as people write them, asks for no more than its words.
+        elif node:
             (sequence.barred if sign == "-" else sequence.required).append(node)
+
+
+def _only_words(node: Node | None) -> tuple[str, ...]:
+    """Give the words of a group that has nothing else in it."""
+    parts = node.parts if isinstance(node, All) else (node,)
+    words = tuple(part.word for part in parts if isinstance(part, Word) and part.fields == EVERYWHERE)
+    return words if len(words) == len(parts) else ()
 
 
 def _special(text: str) -> Node | None:
