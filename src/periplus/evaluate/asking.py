@@ -91,7 +91,7 @@ def _ask_there(folder: Path, settings: Settings, queries: Sequence[str]) -> Answ
 
 
 def _ranker(index: Index, settings: Settings) -> Ranker:
-    return Ranker(index, settings.rank)
+    return Ranker(index, settings.rank, settings.semantic)
 
 
 def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:

@@ -5,7 +5,7 @@ same with it. An ablation is `full` with one weight of ranking at 0: what is los
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -70,7 +70,6 @@ def ablations(settings: Settings) -> tuple[Variant, ...]:
 
 
 def _with_meaning(settings: Settings, on: bool) -> Settings:
-    semantic: Any = getattr(settings, "semantic", None)
-    if semantic is None:
-        return settings
-    return msgspec.structs.replace(settings, semantic=msgspec.structs.replace(semantic, on=on))
+    """Switch meaning on or off; vectors that are not there when a query needs them are made then."""
+    semantic = msgspec.structs.replace(settings.semantic, on=on, lazy=on or settings.semantic.lazy)
+    return msgspec.structs.replace(settings, semantic=semantic)
