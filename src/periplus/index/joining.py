@@ -17,6 +17,9 @@ _SHARED: Final = {"host": "hosts", "kind": "kinds"}
 _BLOCKS: Final = 8
 """Blocks of text that are kept of each segment: documents of its tiers may take turns."""
 
+_AT_ONCE: Final = 10_000
+"""Documents whose places are turned into Python numbers at a time."""
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -123,20 +126,20 @@ def _maps(
 
 def read_bodies(segments: Sequence[Segment], joined: Joined) -> Iterator[bytes]:
     """Give the bodies in their new order."""
-    blocks = np.zeros(len(joined.numbers), np.int64)
+    spans = np.zeros((len(joined.numbers), 3), np.int64)
     for number, segment in enumerate(segments):
         rows = joined.segments == number
-        blocks[rows] = segment.text_blocks(joined.numbers[rows])
+        spans[rows] = segment.text_spans(joined.numbers[rows])
     held: list[dict[int, bytes]] = [{} for _ in segments]
-    order = joined.order
-    places = zip(joined.segments[order].tolist(), joined.numbers[order].tolist(), blocks[order].tolist(), strict=True)
-    for owner, document, block in places:
-        raw = held[owner].get(block)
-        if raw is None:
-            if len(held[owner]) >= _BLOCKS:
-                held[owner].pop(next(iter(held[owner])))
-            raw = held[owner][block] = segments[owner].text_block(block)
-        yield segments[owner].body_in(raw, block, document)
+    for part in range(0, len(joined.order), _AT_ONCE):
+        order = joined.order[part : part + _AT_ONCE]
+        for owner, (block, begin, end) in zip(joined.segments[order].tolist(), spans[order].tolist(), strict=True):
+            raw = held[owner].get(block)
+            if raw is None:
+                if len(held[owner]) >= _BLOCKS:
+                    held[owner].pop(next(iter(held[owner])))
+                raw = held[owner][block] = segments[owner].text_block(block)
+            yield raw[begin:end]
 
 
 def read_marks(segments: Sequence[Segment], joined: Joined) -> npt.NDArray[np.uint64]:

@@ -226,11 +226,16 @@ class Segment:
         if number != block:
             raw = self.text_block(block)
             self._held = (block, raw)
-        return self.body_in(raw, block, document)
+        ends = self._text["end"]
+        begin = int(ends[document - 1]) if document > int(self._text["first"][block]) else 0
+        return raw[begin : int(ends[document])]
 
-    def text_blocks(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Give the block of text that each document's body is in."""
-        return np.searchsorted(self._text["first"], documents, side="right") - 1
+    def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Give where bodies are: rows of the block of text, and begin and end in it."""
+        first, ends = self._text["first"], self._text["end"].astype(np.int64)
+        blocks = np.searchsorted(first, documents, side="right") - 1
+        begins = np.where(documents > first[blocks], ends[documents - 1], 0)
+        return np.stack([blocks, begins, ends[documents]], axis=1)
 
     def text_block(self, block: int) -> bytes:
         """Unpack a block of text."""
@@ -240,12 +245,6 @@ class Segment:
             return decompress(packed, _MOST_TEXT)
         except Exception as error:
             raise CorruptFile(f"{self._text.path} is damaged in block {block}: {error}.") from error
-
-    def body_in(self, raw: bytes, block: int, document: int) -> bytes:
-        """Cut the body of a document out of its unpacked block."""
-        ends = self._text["end"]
-        begin = int(ends[document - 1]) if document > int(self._text["first"][block]) else 0
-        return raw[begin : int(ends[document])]
 
     def sizes(self) -> dict[str, int]:
         """Give the bytes that each array takes, by 'part.array'."""
