@@ -15,6 +15,7 @@ from periplus.cli.importing import import_pages
 from periplus.cli.index import index
 from periplus.cli.keys import keys
 from periplus.cli.meaning import embed, meaning
+from periplus.cli.rank import rank
 from periplus.cli.search import MinusWords, search
 from periplus.cli.serve import serve
 from periplus.cli.store import store
@@ -67,6 +68,7 @@ index.command("embed")(embed)
 app.add_typer(index, name="index")
 app.add_typer(meaning, name="meaning")
 app.add_typer(store, name="store")
+app.add_typer(rank, name="rank")
 app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)
 app.add_typer(keys, name="keys")

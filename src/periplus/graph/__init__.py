@@ -8,11 +8,18 @@ In: the visits of a page store. Out: one array file, and `Graph`, which looks pa
     graph.signals(keys)         # pagerank, hostrank, in_links, in_hosts, spam_mass, trust: an array each
     graph.anchors(key)          # distinct texts of links to the page, one a line, weightiest first
 
-Redirects, copies and canonical links lead to the page they name; its ranks are theirs too. Links marked nofollow
-count nothing; links within a host count less. Format: docs/formats/store.md and docs/formats/arrays.md.
+    graph.top_pages(10); graph.top_hosts(10); graph.changes
+    rank_edges(file, settings)  # PageRank of any graph: 'SOURCE TARGET' lines, or arrays
+    plot_ranks(ranks, changes)  # SVG
+
+Redirects, copies, canonical links and pages of mirrors lead to the page they name; its ranks are theirs too. Links
+marked nofollow count nothing; links within a host count less. Links and anchor texts are sorted on disk: a build holds
+`graph.memory_mb` and some 150 bytes a page, whatever their number. Format: docs/formats/graph.md.
 """
 
 from periplus.graph.build import GraphStatistics, build_graph
-from periplus.graph.lookup import Graph, Signals
+from periplus.graph.edges import RankedEdges, rank_edges
+from periplus.graph.lookup import Graph, HostRank, Signals
+from periplus.graph.plot import plot_ranks
 
-__all__ = ["Graph", "GraphStatistics", "Signals", "build_graph"]
+__all__ = ["Graph", "GraphStatistics", "HostRank", "RankedEdges", "Signals", "build_graph", "plot_ranks", "rank_edges"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 
-__all__ = ["FILE", "KIND", "Graph", "Signals"]
+__all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
@@ -17,6 +17,7 @@ _TYPES: Final = {
     "keys": np.uint64,
     "rows": np.int32,
     "page_keys": np.uint64,
+    "host_first": np.int64,
     "pagerank": np.float64,
     "hostrank": np.float64,
     "in_links": np.int32,
@@ -26,6 +27,7 @@ _TYPES: Final = {
     "static": np.float32,
     "anchor_starts": np.int64,
     "anchors": np.uint8,
+    "changes": np.float64,
 }
 
 
@@ -46,6 +48,17 @@ class Signals(NamedTuple):
     """0..1: log-scaled rank that comes from trusted pages."""
 
 
+class HostRank(NamedTuple):
+    """A host and what it is worth."""
+
+    page: int
+    """The key of one of its pages."""
+    rank: float
+    pages: int
+    spam_mass: float
+    """The mean of its pages."""
+
+
 class Graph:
     """A finished graph, memory-mapped. Keys it does not know have rank 0, no links and no anchors."""
 
@@ -61,8 +74,10 @@ class Graph:
         self._pages = len(file["static"])
         columns = ("page_keys", *Signals._fields)
         sizes = [len(file[name]) for name in columns] + [len(self._starts) - 1]
+        hosts = file["host_first"]
+        hosts_fit = len(hosts) > 0 and hosts[0] == 0 and hosts[-1] == self._pages and bool((np.diff(hosts) > 0).all())
         rows_fit = not len(self._rows) or (self._rows.min() >= 0 and self._rows.max() < self._pages)
-        if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit:
+        if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit or not hosts_fit:
             raise CorruptFile(f"{file.path} has arrays that do not fit together.")
 
     @classmethod
@@ -113,6 +128,35 @@ class Graph:
             return ""
         begin, end = int(self._starts[row]), int(self._starts[row + 1])
         return bytes(self._blob[begin:end]).decode("utf-8", "replace").removesuffix("\n")
+
+    def top_pages(self, count: int) -> npt.NDArray[np.uint64]:
+        """Give the keys of the pages with the highest PageRank, the best first."""
+        order = np.argsort(-self._file["pagerank"], kind="stable")[:count]
+        return np.asarray(self._file["page_keys"][order])
+
+    def top_hosts(self, count: int) -> list[HostRank]:
+        """Give the hosts with the highest rank, the best first."""
+        first = self._file["host_first"]
+        ranks, mass = self._file["hostrank"][first[:-1]], self._file["spam_mass"]
+        return [
+            HostRank(
+                int(self._file["page_keys"][first[host]]),
+                float(ranks[host]),
+                int(first[host + 1] - first[host]),
+                float(mass[first[host] : first[host + 1]].mean()),
+            )
+            for host in np.argsort(-ranks, kind="stable")[:count].tolist()
+        ]
+
+    @property
+    def all_page_ranks(self) -> npt.NDArray[np.float64]:
+        """The PageRank of every page, in no order that means anything."""
+        return np.asarray(self._file["pagerank"])
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """What each round of ranking the pages has changed, in sum."""
+        return tuple(self._file["changes"].tolist())
 
     def check(self) -> None:
         """Verify every checksum; raise `CorruptFile` for the first that is wrong."""
