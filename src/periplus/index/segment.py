@@ -17,7 +17,7 @@ from periplus.store import decompress
 __all__ = ["PARTS", "Segment", "Term"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
-EXTRAS: Final = ("words",)
+EXTRAS: Final = ("words", "extras")
 """Parts that a segment may do without."""
 _MOST_TEXT: Final = 1 << 28
 _MOST_DIGITS: Final = 18
@@ -221,13 +221,15 @@ class Segment:
 
     def text(self, document: int) -> bytes:
         """Give the body of a document, as UTF-8."""
-        block = int(self._text["first"].searchsorted(document, side="right")) - 1
+        first = self._text["first"]
+        # A number of another type would have the whole array converted first.
+        block = int(first.searchsorted(first.dtype.type(document), side="right")) - 1
         number, raw = self._held
         if number != block:
             raw = self.text_block(block)
             self._held = (block, raw)
         ends = self._text["end"]
-        begin = int(ends[document - 1]) if document > int(self._text["first"][block]) else 0
+        begin = int(ends[document - 1]) if document > int(first[block]) else 0
         return raw[begin : int(ends[document])]
 
     def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -112,6 +112,8 @@ def _split_one(data: bytes) -> tuple[kernel.Words, int, npt.NDArray[np.int32], n
 
 def split_text(text: str) -> list[str]:
     """Split one text into its folded words."""
+    if text.isascii() and text.isalnum():
+        return [text[: kernel.MAX_WORD].lower()]
     table, count, tokens, _ = _split_one(text.encode("utf-8", "replace"))
     blob, starts = table.blob.tobytes(), table.starts[: count + 1].tolist()
     words = [blob[starts[i] : starts[i + 1]].decode("utf-8", "replace") for i in range(count)]
