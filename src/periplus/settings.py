@@ -16,6 +16,7 @@ from periplus.loading import Setting, read_settings
 __all__ = [
     "CrawlSettings",
     "FetchSettings",
+    "FocusSettings",
     "FrontierSettings",
     "GraphSettings",
     "IndexSettings",
@@ -183,6 +184,24 @@ class CrawlSettings(_Room, frozen=True):
     ] = True
 
 
+class FocusSettings(_Room, frozen=True):
+    """What a crawl is about, if it keeps to a topic."""
+
+    topic: Annotated[
+        str, Meta(description="Words of the topic to keep to; a minus sign gives a topic up that an earlier run had")
+    ] = ""
+    pages: Annotated[
+        tuple[str, ...],
+        Meta(description="Examples of the topic: URLs, files of URLs, or files that are such pages themselves"),
+    ] = ()
+    least: Annotated[
+        float, Meta(description="How much a link has to promise, from 0 to 1, not to wait behind others", ge=0, le=1)
+    ] = 0.35
+    patience: Annotated[
+        float, Meta(description="Seconds that a promising host is waited for before others are asked", ge=0)
+    ] = 2.0
+
+
 class IndexSettings(_Room, frozen=True):
     """How segments are built."""
 
@@ -316,6 +335,7 @@ class Settings(_Room, frozen=True):
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
     crawl: CrawlSettings = CrawlSettings()
+    focus: FocusSettings = FocusSettings()
     index: IndexSettings = IndexSettings()
     graph: GraphSettings = GraphSettings()
     rank: RankSettings = RankSettings()

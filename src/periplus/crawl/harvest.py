@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from periplus.crawl.focus import Focus, rank_of
 from periplus.crawl.formfiller import FormFiller
 from periplus.crawl.traps import Traps
 from periplus.crawl.urlfilter import UrlFilter
@@ -23,6 +24,8 @@ _MAX_REPEATS: Final = 4
 _CHANCE: Final = 0.2
 _FORM_PENALTY: Final = 2.0
 _KNOWN_LINKS: Final = 200_000
+_LOOK_TWICE: Final = 0.5
+"""Relevance of a page from which on links that are known already are looked at again."""
 
 _TYPES: Final = {
     "application/pdf": ("pdf",),
@@ -42,8 +45,10 @@ _UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not rea
 class Harvester:
     """Turns visits into dues: scope, depth, length, extension and traps are checked here, and nowhere else."""
 
-    def __init__(self, settings: CrawlSettings, seeds: Iterable[Address]) -> None:
+    def __init__(self, settings: CrawlSettings, seeds: Iterable[Address], focus: Focus | None = None) -> None:
         self._settings = settings
+        self.focus = focus
+        """The topic that the crawl keeps to, if it has one."""
         self.traps = Traps()
         self.forms = FormFiller(settings.forms)
         self._filter = UrlFilter(settings)
@@ -72,12 +77,13 @@ class Harvester:
         probe = self.traps.learn(visit)
         if self._settings.forms:
             self.forms.learn(visit, _host_of(visit.url))
+        relevance = self.focus.look(visit) if self.focus is not None else 0.0
         if visit.page is None or visit.copy_of:
             return []
         asked = [probe] if probe is not None and self._settings.probe else []
         return [
             *asked,
-            *self._links(visit, visit.page),
+            *self._links(visit, visit.page, relevance),
             *self._canonical(visit, visit.page),
             *self._lists(visit, visit.page),
             *(self._filled_forms(visit, visit.page) if visit.page.forms else ()),
@@ -102,15 +108,20 @@ class Harvester:
                 return place
         return None
 
-    def rank(self, place: Address, depth: int) -> float:
+    def rank(self, place: Address, depth: int, asked: float | None = None) -> float:
         """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first.
 
-        A little chance, the same for the same URL, keeps equal ones from coming in the order of the page.
+        A little chance, the same for the same URL, keeps equal ones from coming in the order of the page. In a crawl
+        with a topic what the link promises comes before all that: `asked`, or what is known of the URL alone.
         """
         parameters = place.path.count("=") if "?" in place.path else 0
         fame = math.log2(1 + self.links_to_host.get(place.host, 0)) - 16.0 * (place.host in self.traps.mirrors)
         chance = (place.key & 0xFFFF) / 0x10000 * _CHANCE
-        return round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4 + chance, 4)
+        plain = round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4 + chance, 4)
+        if self.focus is None:
+            return plain
+        promise = 1.0 if place.key in self._seed_keys else self.focus.promise(place) if asked is None else asked
+        return rank_of(promise, plain)
 
     def _redirect(self, visit: Visit) -> list[Due]:
         if visit.hops >= _MAX_HOPS or not visit.location:
@@ -125,20 +136,28 @@ class Harvester:
                 return [Due(place, visit.depth, self.rank(place, visit.depth), 0, visit.hops + 1)]
         return []
 
-    def _links(self, visit: Visit, page: Page) -> list[Due]:
+    def _links(self, visit: Visit, page: Page, relevance: float) -> list[Due]:
         depth = visit.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
         here = _host_of(page.url)
-        found = []
-        for place in self._addresses(
-            (link.url for link in page.links if self._fresh(link.url, link.nofollow)), visit.url
-        ):
-            if self._wanted(place):
-                if here not in (place.host, f"{place.host}:{place.port}"):
-                    self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
-                found.append(Due(place, depth, self.rank(place, depth)))
-        return found
+        found: list[tuple[Address, str]] = []
+        for link in page.links:
+            # A link that is known already may promise more here.
+            if not self._fresh(link.url, link.nofollow, relevance >= _LOOK_TWICE):
+                continue
+            for place in self._addresses((link.url,), visit.url):
+                if self._wanted(place):
+                    if here not in (place.host, f"{place.host}:{place.port}"):
+                        self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
+                    found.append((place, link.text))
+        if self.focus is None:
+            return [Due(place, depth, self.rank(place, depth)) for place, _ in found]
+        promises = self.focus.promises(visit, relevance, found)
+        return [
+            Due(place, depth, self.rank(place, depth, promise))
+            for (place, _), promise in zip(found, promises, strict=True)
+        ]
 
     def _canonical(self, visit: Visit, page: Page) -> list[Due]:
         if not page.canonical:
@@ -163,9 +182,9 @@ class Harvester:
                     found.append(Due(place, depth, self.rank(place, depth) - _FORM_PENALTY))
         return found
 
-    def _fresh(self, url: str, nofollow: bool) -> bool:
+    def _fresh(self, url: str, nofollow: bool, again: bool = False) -> bool:
         """Pass over links that were looked at a short while ago: most links of a page are on every page of its host."""
-        if nofollow or url in self._known or len(url) > 2 * self._settings.max_url:
+        if nofollow or len(url) > 2 * self._settings.max_url or (url in self._known and not again):
             return False
         if len(self._known) >= _KNOWN_LINKS:
             self._known.clear()

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from periplus.crawl.focus import FocusState, by_host, open_focus
 from periplus.crawl.harvest import Harvester
 from periplus.crawl.history import History, seen_once
 from periplus.crawl.neighbours import Alone
@@ -39,6 +40,7 @@ class Memory:
         self.frontier = Frontier(settings.frontier, self._spill)
         self.robots = RobotsBook(settings.fetch.user_agent)
         self.harvester = Harvester(settings.crawl, ())
+        self._data = path.parents[1 if self.neighbours.number == 0 else 2]
         self._introduce()
         self.originals = Originals()
         self.totals = Totals()
@@ -46,7 +48,8 @@ class Memory:
         self.history = History()
         """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
-        self.passive = Passive(path.parents[1 if self.neighbours.number == 0 else 2])
+        self._learnt: FocusState | None = None
+        self.passive = Passive(self._data)
 
     @classmethod
     def recover(
@@ -70,6 +73,7 @@ class Memory:
             memory, start, damaged = cls(path, settings, neighbours), 0, True
             memory.notes.append(f"{error} It was made again from the visits.")
             memory.add_seeds(memory._noted_seeds())
+        memory._keep_to_topic(store)
         memory.add_seeds(seeds)
         memory.first_seeds = len(memory.harvester.seeds)
         if start is not None:
@@ -112,8 +116,18 @@ class Memory:
         self.totals = state.totals
         self.passive.state = state.passive
         self.pages_of_host = state.pages_of_host
+        self._learnt = state.focus
         self._introduce()
         return state.visits
+
+    def _keep_to_topic(self, store: PageStore) -> None:
+        """Take up the topic that was set or that earlier runs had; example pages are fetched first of all."""
+        focus = open_focus(self.settings.focus, self._data / "crawl", self._learnt)
+        self.harvester.focus = focus
+        self.frontier.best_first = focus.choice if focus is not None else None
+        if focus is not None:
+            focus.recall(store.find)
+            self.add_seeds(list(focus.urls.values()))
 
     def _introduce(self) -> None:
         """Let the frontier know of the fame of hosts, by which their budgets grow."""
@@ -139,7 +153,14 @@ class Memory:
 
     def add(self, dues: list[Due]) -> None:
         """Queue dues of our own hosts, and send the others to the shards that have them."""
-        self.frontier.add(self.neighbours.ours(dues, self.harvester.lists))
+        ours = self.neighbours.ours(dues, self.harvester.lists)
+        focus = self.harvester.focus
+        known = [due for due in ours if self.frontier.seen(due.address.key)] if focus is not None else []
+        self.frontier.add(ours)
+        if focus is not None:
+            # What waits already may promise more by now, for where it was seen again or by the hubs that lead there.
+            self.frontier.lift(by_host(known))
+            self.frontier.lift(focus.raised())
 
     def take(self, parcel: Parcel) -> None:
         """Take the links and seeds that another shard has sent."""
@@ -226,6 +247,7 @@ class Memory:
             traps=self.harvester.traps.state,
             forms=self.harvester.forms.state,
             passive=self.passive.state,
+            focus=self.harvester.focus.dump() if self.harvester.focus is not None else None,
         )
         write_state(path or self._path, state)
         if self.neighbours.number == 0:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from periplus.crawl.focus import FocusState
 from periplus.crawl.formfiller import FormsState
 from periplus.crawl.passive import PassiveState
 from periplus.crawl.robotsbook import KnownRobots
@@ -57,6 +58,8 @@ class CrawlState(msgspec.Struct, frozen=True):
     near: bytes = b""
     """Simhashes of pages, and their contents."""
     passive: PassiveState = msgspec.field(default_factory=PassiveState)
+    focus: FocusState | None = None
+    """What was learnt of the topic, when there is one."""
 
 
 def write_state(path: Path, state: CrawlState) -> None:

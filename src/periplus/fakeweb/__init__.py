@@ -13,6 +13,7 @@ servers: `serve_forever` in this thread, `running` in a thread beside, `running_
 The room stands alone: it knows nothing of the crawler that will visit it.
 """
 
+from periplus.fakeweb.locality import Locality
 from periplus.fakeweb.plan import TROUBLE, FakeWebPlan
 from periplus.fakeweb.record import Request, Requests
 from periplus.fakeweb.response import Response, Step
@@ -26,6 +27,7 @@ __all__ = [
     "FakeWeb",
     "FakeWebPlan",
     "GoodPage",
+    "Locality",
     "Question",
     "Request",
     "Requests",

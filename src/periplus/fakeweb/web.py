@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from periplus.fakeweb.extras import Extra, make_extras
+from periplus.fakeweb.locality import Locality, locality
 from periplus.fakeweb.pages import Pages
 from periplus.fakeweb.plan import FakeWebPlan
 from periplus.fakeweb.response import Response, ResponseCache, html_response
@@ -79,6 +80,10 @@ class FakeWeb:
     def truth(self) -> Truth:
         """Tell what is where; worked out once."""
         return self._truth
+
+    def locality(self, topic: str) -> Locality:
+        """Tell how far the links of a topic's articles keep to it."""
+        return locality(self.structure, topic)
 
     @functools.cached_property
     def _truth(self) -> Truth:

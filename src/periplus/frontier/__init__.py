@@ -7,7 +7,9 @@ alone (the operator's delay, the site's Crawl-delay, a share of its response tim
 failures). Hosts take turns by the earliest allowed time; those over their budget or their share of the last million
 requests wait behind the others, and hosts of one domain or behind one address are asked a few at a time. What memory
 does not hold waits on disk. No URL is given out twice: 64-bit fingerprints of all that was ever added stay in sorted
-NumPy runs, about 8 bytes each. `change_rates` and `best_frequencies` say how often pages are worth another look.
+NumPy runs, about 8 bytes each. With
+`best_first` set, hosts are asked by the best URL that waits there (`BestFirst`). `change_rates` and `best_frequencies`
+say how often pages are worth another look.
 
     frontier.add(dues)
     due = frontier.next(now)
@@ -15,9 +17,10 @@ NumPy runs, about 8 bytes each. `change_rates` and `best_frequencies` say how of
     data = frontier.dump();  frontier = Frontier.load(data, settings)
 """
 
+from periplus.frontier.bestfirst import BestFirst
 from periplus.frontier.frontier import Frontier
 from periplus.frontier.records import FrontierStatistics
 from periplus.frontier.recrawl import best_frequencies, change_rates, freshness
 from periplus.frontier.seen import SeenSet
 
-__all__ = ["Frontier", "FrontierStatistics", "SeenSet", "best_frequencies", "change_rates", "freshness"]
+__all__ = ["BestFirst", "Frontier", "FrontierStatistics", "SeenSet", "best_frequencies", "change_rates", "freshness"]

@@ -1,14 +1,15 @@
 """The frontier: per-host queues, a heap of hosts by the time they may be asked, and the set of all URLs seen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from heapq import heapify, heappop, heappush, nlargest
+from heapq import heapify, heappush, nlargest
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.frontier.bestfirst import BestFirst, Ripe, lift_queue, pop_time, prune
 from periplus.frontier.groups import Groups
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
 from periplus.frontier.queues import Queues
@@ -32,6 +33,9 @@ class Frontier:
         self._settings = settings
         self.reputation: Callable[[str], float] = unknown_to_all
         """How many links from elsewhere lead to a host; its budget grows with it."""
+        self.best_first: BestFirst | None = None
+        """How to choose among hosts by what waits there; None asks them in turn."""
+        self._ripe, self._ripe_behind = Ripe(), Ripe()
         self._hosts: dict[str, Host] = {}
         self._ready: list[Place] = []
         self._deferred: list[Place] = []
@@ -86,28 +90,46 @@ class Frontier:
         """Tell whether the URL with this fingerprint was ever added."""
         return key in self._seen
 
+    def lift(self, ranks: Mapping[str, Mapping[int, float]]) -> None:
+        """Raise URLs that wait already, by host and key, to a better crawl rank."""
+        for name, wanted in ranks.items():
+            host = self._hosts.get(name)
+            if host is not None and lift_queue(host, wanted):
+                self._schedule(host)
+
     def next(self, now: float) -> Due | None:
         """Give the next URL that may be fetched now, and mark its host busy; None when there is none yet."""
         self._now = max(self._now, now)
         # Those who wait behind others have every so many turns to themselves, and never starve.
         behind = self._requests % _TURN_OF_DEFERRED == _TURN_OF_DEFERRED - 1
         for heap in (self._deferred, self._ready) if behind else (self._ready, self._deferred):
-            while heap and heap[0][0] <= now:
-                place = heappop(heap)
-                host = self._hosts[place[3]]
-                if host.ready != place:
-                    continue
+            if heap is self._deferred and not behind and self._expects(now):
+                return None
+            while (host := self._pop_ready(heap, now)) is not None:
                 host.ready = None
                 if self._groups.enter(host):
                     return self._take(host, now)
         return None
 
+    def _pop_ready(self, heap: list[Place], now: float) -> Host | None:
+        """Take the host whose turn it is out of a heap: the longest ready, or the one with the best URL."""
+        if self.best_first is None:
+            return pop_time(heap, now, self._hosts)
+        return (self._ripe if heap is self._ready else self._ripe_behind).pop(heap, now, self._hosts)
+
+    def _expects(self, now: float) -> bool:
+        """Tell whether a promising host is to be waited for."""
+        prune(self._ready, self._hosts)
+        soon = self.best_first is not None and bool(self._ready)
+        return soon and self._ready[0][0] <= now + (self.best_first.patience if self.best_first else 0.0)
+
     def wait(self, now: float) -> float | None:
         """Give the seconds until something may be fetched; None when nothing waits but what is under way."""
         soonest: float | None = None
-        for heap in (self._ready, self._deferred):
-            while heap and self._hosts[heap[0][3]].ready != heap[0]:
-                heappop(heap)
+        if self._ripe.holds(self._hosts) or (not self._expects(now) and self._ripe_behind.holds(self._hosts)):
+            return 0.0
+        for heap in (self._ready,) if self._expects(now) else (self._ready, self._deferred):
+            prune(heap, self._hosts)
             if heap and (soonest is None or heap[0][0] < soonest):
                 soonest = heap[0][0]
         return None if soonest is None else max(0.0, soonest - now)
@@ -367,8 +389,11 @@ class Frontier:
             host.ready = None
             return
         soonest = max(host.soonest(), self._now)
-        if host.ready is not None and host.ready[0] <= soonest:
+        better = self.best_first is not None and host.ready is not None and host.best() < host.ready[1]
+        if host.ready is not None and host.ready[0] <= soonest and not better:
             return
         host.ready = (soonest, host.best(), self._count(), host.name)
         host.deferred = is_deferred(host, self._requests, self.reputation(host.name), self._settings)
+        if self.best_first is not None:
+            host.deferred = host.deferred or self.best_first.is_behind(host)
         heappush(self._deferred if host.deferred else self._ready, host.ready)
