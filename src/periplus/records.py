@@ -294,6 +294,8 @@ class Query(msgspec.Struct, frozen=True):
     """Only pages dated within this many days; 0 is any time."""
     kinds: tuple[str, ...] = ()
     """Only pages of these content types."""
+    having: str = ""
+    """Only pages that have 'media' or are 'news'."""
     safe: int = 0
     """1 leaves out adult pages, 2 also those that deceive."""
     folded: bool = True
@@ -341,6 +343,8 @@ class Hit(msgspec.Struct, frozen=True):
     """URLs of results that say nearly the same, and were folded into this one."""
     links: tuple[tuple[str, str], ...] = ()
     """Other results of the same site, title and URL, when this one is its home page."""
+    media: tuple[Media, ...] = ()
+    """What it shows, when media are asked for."""
 
 
 class Card(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ visible; readers keep the one they opened. See docs/formats/segment.md and docs/
 from periplus.index.build import IndexCount, build_index
 from periplus.index.check import check_index
 from periplus.index.export import Collection, TermBound, export_index
+from periplus.index.extras import EXTRAS, documents_having, read_media
 from periplus.index.fields import FIELD_NAMES, Field
 from periplus.index.gather import Signals
 from periplus.index.live import LiveIndex
@@ -22,6 +23,7 @@ from periplus.index.titles import title_key
 
 __all__ = [
     "FIELD_NAMES",
+    "EXTRAS",
     "Collection",
     "Field",
     "Index",
@@ -38,4 +40,6 @@ __all__ = [
     "export_index",
     "repair_index",
     "title_key",
+    "documents_having",
 ]
+    "read_media",

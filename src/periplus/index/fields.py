@@ -5,7 +5,8 @@ from datetime import date
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from periplus.records import Visit
+from periplus.index.extras import is_news, pick_media
+from periplus.records import Media, Visit
 from periplus.settings import IndexSettings
 
 __all__ = ["FIELD_NAMES", "Document", "Field", "read_document", "weights"]
@@ -44,6 +45,9 @@ class Document(NamedTuple):
     """Days since 1970 on which it was published, or fetched if it does not say."""
     simhash: int = 0
     """Of its main content, 0 where it is not known."""
+    media: tuple[Media, ...] = ()
+    """What is kept of its images, sounds and films."""
+    news: bool = False
 
 
 def read_document(visit: Visit, language: str, anchors: str) -> Document:
@@ -66,7 +70,8 @@ def read_document(visit: Visit, language: str, anchors: str) -> Document:
     fields = tuple([text.encode("utf-8", "replace") if text else b"" for text in texts])
     title = page.title or (page.headings[0] if page.headings else "") or visit.url
     day, mark = _day(visit), visit.simhash
-    return Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, day, mark)
+    known = Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, day, mark)
+    return known._replace(media=pick_media(page), news=is_news(page)) if page.media or page.feeds else known
 
 
 def _day(visit: Visit) -> int:

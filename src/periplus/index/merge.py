@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from periplus.files import disk_errors, sync_folder
 from periplus.index import writer
+from periplus.index.extras import merge_extras
 from periplus.index.joining import join_documents, read_bodies, read_marks
 from periplus.index.mergelists import write_postings
 from periplus.index.segment import Segment
@@ -88,6 +89,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     with Spool(folder / "text.part") as spool:
         writer.write_text(folder, read_bodies(segments, joined), read_marks(segments, joined), spool)
     merge_words(folder, segments, joined.maps)
+    merge_extras(folder, segments, joined.maps)
     with disk_errors(folder):
         sync_folder(folder.parent)
     return joined.maps

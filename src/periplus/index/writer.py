@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.arrays import write_arrays
 from periplus.files import disk_errors, sync_folder
 from periplus.index.completions import link_texts
+from periplus.index.extras import write_extras
 from periplus.index.fields import Document, Field, weights
 from periplus.index.spool import Spool
 from periplus.index.titles import title_keys
@@ -72,6 +73,7 @@ def write_segment(
         marks = np.array([document.simhash for document in documents], np.uint64)
         write_text(folder, [document.fields[Field.BODY] for document in documents], marks, spool)
     write_words(folder, counted, link_texts(documents))
+    write_extras(folder, [document.media for document in documents], [document.news for document in documents])
     with disk_errors(folder):
         sync_folder(folder.parent)
 

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Segment
+from periplus.index import Segment, documents_having
 from periplus.kernels import invert
-from periplus.query.tree import Dates, Filter, Kind, Language, Prefix, Site
+from periplus.query.tree import Dates, Filter, Having, Kind, Language, Prefix, Site
 from periplus.text import language_number
 
 __all__ = ["MOST_TERMS", "given_sets"]
@@ -46,6 +46,10 @@ def _choose(segment: Segment, asked: Filter) -> Chosen:
         return np.asarray(segment.column("language") == language_number(asked.code))
     if isinstance(asked, Kind):
         return _of_kind(segment, asked.name)
+    if isinstance(asked, Having):
+        chosen: Chosen = np.zeros(segment.documents, np.bool_)
+        chosen[documents_having(segment, asked.what)] = True
+        return chosen
     if isinstance(asked, Dates):
         days = segment.column("day")
         return np.asarray((days >= asked.after) & (days <= asked.before))

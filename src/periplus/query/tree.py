@@ -10,6 +10,7 @@ __all__ = [
     "Dates",
     "Everything",
     "Filter",
+    "Having",
     "Kind",
     "Language",
     "Near",
@@ -87,6 +88,13 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Having:
+    """Pages that have something beside their text: 'media', or that are 'news'."""
+
+    what: str
+
+
+@dataclass(frozen=True)
 class Dates:
     """Pages dated from day `after` to day `before`, in days since 1970."""
 
@@ -129,7 +137,7 @@ class Without:
     barred: "Node"
 
 
-Filter = Site | Prefix | Numbers | Language | Kind | Dates
+Filter = Site | Prefix | Numbers | Language | Kind | Having | Dates
 """What is a set of documents, whatever else is asked."""
 
 Node = Word | Bag | Phrase | Near | Filter | Everything | All | Any | Without

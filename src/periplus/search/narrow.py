@@ -3,7 +3,7 @@
 import time
 from typing import Final
 
-from periplus.query import All, Any, Dates, Kind, Language, Node, Site
+from periplus.query import All, Any, Dates, Having, Kind, Language, Node, Site
 from periplus.records import Query
 
 __all__ = ["names_site", "narrow"]
@@ -24,6 +24,8 @@ def narrow(tree: Node, query: Query) -> Node:
     if query.kinds:
         kinds = tuple(Kind(kind) for kind in query.kinds)
         parts.append(kinds[0] if len(kinds) == 1 else Any(kinds))
+    if query.having:
+        parts.append(Having(query.having))
     return tree if len(parts) == 1 else All(tuple(parts))
 
 

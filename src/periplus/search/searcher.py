@@ -21,6 +21,7 @@ from periplus.search.cards import Cards, is_named
 from periplus.search.dress import Dresser, Known
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
+from periplus.search.tabs import freshen, known_extras, with_media
 from periplus.search.weights import Weight, list_weights, with_weights
 from periplus.search.whynot import INDEXED, FoundPage, why_not
 from periplus.settings import Settings
@@ -46,7 +47,7 @@ class SearchStatistics(msgspec.Struct, frozen=True):
     languages: tuple[str, ...] = ()
     """Languages of at least one page in a hundred, the most frequent first."""
     kinds: frozenset[str] = frozenset()
-    """Content types of pages."""
+    """Content types of pages; 'media' and 'news' where some page has them."""
 
 
 class CachedPage(msgspec.Struct, frozen=True):
@@ -111,7 +112,7 @@ class _Open:
             figures.newest,
             figures.bytes,
             tuple(code for code, n in known if code and n * 100 >= figures.documents)[:_MOST_LANGUAGES],
-            frozenset(kind for segment in index.segments for kind in segment.strings("kinds")),
+            frozenset(kind for segment in index.segments for kind in segment.strings("kinds")) | known_extras(index),
         )
 
 
@@ -187,6 +188,7 @@ class Searcher:
         dresser = Dresser(opened.index, prepared, found, self._known)
         arranged = self._arrange(dresser, query, end)
         clock.passed("arrange")
+        found = freshen(found, opened.index, query)
         hits = self._hits(opened, prepared, found, dresser, arranged, query)
         clock.passed("snippets")
         notes = prepared.notes
@@ -230,7 +232,8 @@ class Searcher:
         if query.explain:
             places = [(int(found.segments[row]), int(found.documents[row])) for row in rows]
             reasons = [opened.ranker.explain(prepared, *place) for place in places]
-        return dresser.hits(rows, arranged, self._settings.search.snippet_chars, reasons)
+        hits = dresser.hits(rows, arranged, self._settings.search.snippet_chars, reasons)
+        return with_media(hits, rows, found, opened.index) if query.having == "media" else hits
 
     def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
         """Complete what somebody types, from titles and hosts of the index; each with how fitting it is, up to 1."""

@@ -1,0 +1,138 @@
+"""Media and news beside the text: kept within bounds, carried through merges, found by the tabs."""
+
+from pathlib import Path
+
+import pytest
+
+from periplus.errors import CorruptFile
+from periplus.fingerprint import fingerprint_text
+from periplus.index import EXTRAS, Index, LiveIndex, build_index, documents_having, read_media
+from periplus.index.extras import is_news, pick_media
+from periplus.records import Media, Outcome, Page, Query, Visit
+from periplus.search import Searcher
+from periplus.settings import Settings
+
+SETTINGS = Settings()
+DAY = 86_400.0
+NOW = 20_000 * DAY
+
+
+def visit(number: int, media: tuple[Media, ...] = (), published: str = "", feeds: tuple[str, ...] = ()) -> Visit:
+    url = f"https://coast{number}.example/{number}"
+    text = f"The lighthouse keeper number {number} writes about tide{number} and the sea."
+    page = Page(
+        url,
+        title=f"Keeper {number}",
+        text=text,
+        language="en",
+        media=media,
+        published=published,
+        feeds=feeds,
+    )
+    return Visit(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
+
+
+def picture(number: int, kind: str = "image") -> Media:
+    return Media(f"https://coast.example/p{number}.jpg", kind, f"lamp {number}")
+
+
+def pages(count: int) -> list[Visit]:
+    """Every third shows pictures, every fourth is news."""
+    return [
+        visit(
+            n,
+            tuple(picture(10 * n + k) for k in range(3)) if n % 3 == 0 else (),
+            f"2024-{1 + n % 12:02}-05" if n % 4 == 0 else "",
+            ("https://coast.example/feed",) if n % 4 == 0 else (),
+        )
+        for n in range(count)
+    ]
+
+
+def shown(index: Index) -> dict[str, list[str]]:
+    found = {}
+    for segment in index.segments:
+        for document in range(segment.documents):
+            if segment.alive[document]:
+                media = read_media(segment, document)
+                found[segment.string("url", document)] = [one.url for one in media]
+    return found
+
+
+def having(index: Index, what: str) -> set[str]:
+    return {
+        segment.string("url", int(document))
+        for segment in index.segments
+        for document in documents_having(segment, what)
+        if segment.alive[document]
+    }
+
+
+def test_what_is_kept_is_bounded() -> None:
+    many = tuple(picture(n) for n in range(100))
+    odd = (
+        Media("https://x.example/t.vtt", "track", "words"),
+        Media("https://x.example/silent.jpg", "image", " "),
+        Media("https://x.example/" + "a" * 600, "image", "long"),
+        Media("https://x.example/a.mp3", "audio", "w" * 1000),
+    )
+    assert len(pick_media(Page("u", media=many))) == 8
+    kept = pick_media(Page("u", media=odd))
+    assert [one.kind for one in kept] == ["audio"]
+    assert len(kept[0].text) == 160
+
+
+def test_news_has_a_date_and_a_feed() -> None:
+    assert is_news(Page("u", published="2024-01-01", feeds=("f",)))
+    assert not is_news(Page("u", published="2024-01-01"))
+    assert not is_news(Page("u", feeds=("f",)))
+
+
+def test_a_segment_without_any_has_no_file(tmp_path: Path) -> None:
+    build_index([visit(1)], tmp_path, SETTINGS.index, workers=1)
+    assert not list(tmp_path.glob("seg-*/extras.arrays"))
+    index = Index.open(tmp_path)
+    assert all(len(documents_having(index.segments[0], what)) == 0 for what in EXTRAS)
+    assert read_media(index.segments[0], 0) == ()
+
+
+def test_they_are_there_after_building_and_after_merging(tmp_path: Path) -> None:
+    visits = pages(150)
+    build_index(visits, tmp_path / "whole", SETTINGS.index, workers=1)
+    with LiveIndex(tmp_path / "parts", SETTINGS.index) as live:
+        for begin in range(0, 150, 15):
+            for one in visits[begin : begin + 15]:
+                live.add(one)
+            live.publish()
+        live.merge()
+    whole, parts = Index.open(tmp_path / "whole"), Index.open(tmp_path / "parts")
+    assert len(parts.segments) < 10
+    expected = {one.url: [media.url for media in one.page.media] for one in visits if one.page is not None}
+    for index in (whole, parts):
+        assert shown(index) == expected
+        assert having(index, "media") == {url for url, media in expected.items() if media}
+        assert having(index, "news") == {one.url for n, one in enumerate(visits) if n % 4 == 0}
+
+
+def test_a_damaged_pack_is_named(tmp_path: Path) -> None:
+    build_index(pages(12), tmp_path, SETTINGS.index, workers=1)
+    path = next(tmp_path.glob("seg-*/extras.arrays"))
+    raw = bytearray(path.read_bytes())
+    raw[-64:] = bytes(64)
+    path.write_bytes(raw)
+    with pytest.raises(CorruptFile, match="extras"):
+        Index.open(tmp_path)
+
+
+def test_the_tabs_find_them(tmp_path: Path) -> None:
+    build_index(pages(60), tmp_path / "index", SETTINGS.index, workers=1)
+    searcher = Searcher.open(tmp_path, SETTINGS)
+    assert {"media", "news"} <= searcher.statistics().kinds
+    media = searcher.search(Query("lighthouse", having="media", size=50, folded=False))
+    assert media.total == 20
+    assert all(len(hit.media) == 3 for hit in media.hits)
+    news = searcher.search(Query("lighthouse", having="news", size=50, folded=False))
+    assert news.total == 15
+    days = [hit.day for hit in news.hits]
+    assert days == sorted(days, reverse=True)  # all fit alike, so that the newest come first
+    assert all(not hit.media for hit in searcher.search(Query("lighthouse")).hits)
