@@ -21,7 +21,7 @@ from periplus.graph.lookup import FILE, KIND
 from periplus.graph.nodes import Nodes, find_nodes
 from periplus.graph.runs import Runs
 from periplus.graph.scoring import Progress, Scores, score
-from periplus.kernels.adjacency import Placing
+from periplus.kernels import adjacency as kernel
 from periplus.records import Visit
 from periplus.settings import GraphSettings
 from periplus.store import PageStore
@@ -97,7 +97,7 @@ def _collect(store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSetti
     between = Runs(scratch, "hosts", share, counted=True)
     counting = Counting(nodes, between)
     texts = anchors.choose(len(nodes.keys), settings.anchor_chars)
-    placing = Placing(nodes.hosts, nodes.first)
+    placing = kernel.Placing(nodes.hosts, nodes.first)
     pages = pack_runs(pairs, len(nodes.keys), scratch / "pages", look=counting.look, placing=placing)
     pairs.remove()
     hosts = pack_runs(between, len(nodes.host_keys), scratch / "between", counted=True)

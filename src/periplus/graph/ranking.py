@@ -16,7 +16,6 @@ import numpy.typing as npt
 from periplus.graph.adjacency import Adjacency
 from periplus.kernels import adjacency as kernel
 from periplus.kernels import pagerank
-from periplus.kernels.adjacency import ROWS, Unpacked
 
 __all__ = ["Ranker", "Ranks", "Round"]
 
@@ -49,7 +48,7 @@ class _Step(NamedTuple):
     first: int
     last: int
     part: int
-    held: Unpacked | None
+    held: kernel.Unpacked | None
 
 
 class Ranker:
@@ -69,11 +68,11 @@ class Ranker:
     def _spans(self, first: int, last: int, share: int) -> Iterator[tuple[int, int]]:
         """Cut rows into stretches of about `share` links, at the beginnings of blocks."""
         numbers = self._links.packed.block_links
-        begin, end = first // ROWS, -(-last // ROWS)
+        begin, end = first // kernel.ROWS, -(-last // kernel.ROWS)
         while begin < end:
             stop = int(np.searchsorted(numbers, numbers[begin] + share))
             stop = min(max(stop, begin + 1), end)
-            yield begin * ROWS, min(stop * ROWS, last)
+            yield begin * kernel.ROWS, min(stop * kernel.ROWS, last)
             begin = stop
 
     def _steps(self, first: int, last: int, held: bool) -> list[_Step]:
@@ -82,16 +81,16 @@ class Ranker:
             return [_Step(first, last, first, self._links.unpack(first, last, first, self._room(first, last)))]
         return [_Step(*span, first, None) for span in self._spans(first, last, _STEP_LINKS)]
 
-    def _room(self, first: int, last: int) -> Unpacked:
+    def _room(self, first: int, last: int) -> kernel.Unpacked:
         links = self._links.links_before(last) - self._links.links_before(first)
         return kernel.make_room(last - first, links, self._links.counted, self._kinds)
 
-    def _unpacked(self, step: _Step) -> Unpacked:
+    def _unpacked(self, step: _Step) -> kernel.Unpacked:
         """Give the links of a step, unpacked into this thread's own arrays if they are not held."""
         if step.held is not None:
             return step.held
         links = self._links.links_before(step.last) - self._links.links_before(step.first)
-        room: Unpacked | None = getattr(self._scratch, "room", None)
+        room: kernel.Unpacked | None = getattr(self._scratch, "room", None)
         if room is None or len(room.middles) < step.last - step.first or len(room.places) < links:
             room = self._scratch.room = self._room(step.first, step.last)
         return self._links.unpack(step.first, step.last, step.part, room)

@@ -11,7 +11,7 @@ from periplus.graph.adjacency import Adjacency
 from periplus.graph.nodes import Nodes
 from periplus.graph.ranking import Ranker, Ranks, Vector
 from periplus.graph.trust import host_trust, trusted_pages
-from periplus.kernels.adjacency import ROWS, make_room
+from periplus.kernels import adjacency as kernel
 from periplus.settings import GraphSettings
 
 __all__ = ["Progress", "Scores", "rank_uniformly", "score", "workers_of"]
@@ -92,9 +92,9 @@ def rank_uniformly(ranker: Ranker, count: int, settings: GraphSettings, progress
 
 def _pairs(links: Adjacency) -> npt.NDArray[np.uint64]:
     """Give all links as sorted pairs."""
-    room = make_room(links.nodes, links.links, links.counted, np.ones(2, np.float32))
+    room = kernel.make_room(links.nodes, links.links, links.counted, np.ones(2, np.float32))
     # A part that begins behind all rows: no source is taken for an earlier row of it.
-    out = links.unpack(0, links.nodes, -(-links.nodes // ROWS) * ROWS, room)
+    out = links.unpack(0, links.nodes, -(-links.nodes // kernel.ROWS) * kernel.ROWS, room)
     targets = np.repeat(np.arange(links.nodes, dtype=np.uint64), np.diff(out.starts))
     return np.asarray(targets << np.uint64(32) | out.places.astype(np.uint64))
 
