@@ -121,4 +121,15 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     found = made.rank(prepared, 10)
     assert fusion.fuse(prepared, found) is found
     assert fusion.problem
-    assert fusion.nearness(prepared, 0, 0) == 0.0
+    assert fusion.added(prepared, 0, 0) == 0.0
+
+
+def test_what_meaning_adds_can_be_told(folder: Path) -> None:
+    made, off = ranker(folder, SETTINGS), ranker(folder, SemanticSettings())
+    tree = parse("sea chart fog").tree
+    prepared = made.prepare(tree)
+    found, words = made.rank(prepared, 3), off.rank(off.prepare(tree), 100)
+    alone = dict(zip(zip(words.segments.tolist(), words.documents.tolist(), strict=True), words.scores, strict=True))
+    for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
+        added = made._fusion.added(prepared, int(segment), int(document))
+        assert score == pytest.approx(alone[segment, document] + added, rel=1e-5)

