@@ -212,8 +212,8 @@ class IndexSettings(_Room, frozen=True):
     publish_seconds: Annotated[
         float, Meta(description="A live index makes what it was given searchable this often", gt=0)
     ] = 0.1
-    k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.4
-    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 2.0
+    k1: Annotated[float, Meta(description="BM25F: how soon repeated words stop counting", gt=0)] = 1.6
+    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 3.0
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
     url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 0.5
     anchor_weight: Annotated[float, Meta(description="BM25F weight of the text of links to the page", ge=0)] = 1.0
@@ -253,17 +253,18 @@ class RankSettings(_Room, frozen=True):
     all_words_bonus: Annotated[
         float,
         Meta(description="What having all words of a short query adds, as a share of the query's best score", ge=0),
-    ] = 0.3
+    ] = 0.1
     short_query: Annotated[int, Meta(description="Queries of up to this many words are short", ge=0)] = 5
-    rerank: Annotated[int, Meta(description="How many candidates the second look takes", ge=10)] = 100
-    title_words_bonus: Annotated[
-        float,
-        Meta(description="What a title that has the query's words adds, as a share of the query's best score", ge=0),
-    ] = 0.2
-    title_bonus: Annotated[
-        float,
-        Meta(description="What a title that is exactly the query adds, as a share of the query's best score", ge=0),
-    ] = 0.3
+    rerank: Annotated[
+        int, Meta(description="How many candidates the second look takes; 0 is none: the first stage alone", ge=0)
+    ] = 100
+    weights: Annotated[
+        str, Meta(description="File of your own weights for features (TOML, see ranking.md); '' is those shipped")
+    ] = ""
+    popularity: Annotated[
+        str, Meta(description="File of popular hosts, the most popular first: a host, or rank,host, a line")
+    ] = ""
+    learned: Annotated[bool, Meta(description="Use the learned model of the data folder, if it has one")] = True
 
 
 class SemanticSettings(_Room, frozen=True):

@@ -11,7 +11,8 @@ from naive.features import FIELDS, features
 from periplus.index import Index, build_index
 from periplus.kernels.features import weigh
 from periplus.query import Scoring, parse, prepare, run
-from periplus.rank.features import FEATURES, Features
+from periplus.rank.features import Features
+from periplus.rank.model import FEATURES
 from periplus.rank.outside import Outside
 from periplus.records import Visit
 from periplus.settings import IndexSettings

@@ -46,6 +46,7 @@ __all__ = [
     "strings",
     "topic",
     "vectors",
+    "trees",
     "verify",
     "words",
 ]
@@ -59,6 +60,7 @@ _MODULES: Final = (
     "places",
     "match",
     "features",
+    "trees",
     "merge",
     "strings",
     "topic",

@@ -14,18 +14,15 @@ from periplus.arrays import ArrayFile
 from periplus.index import Index, Segment
 from periplus.kernels import bare, features
 from periplus.query import Prepared
+from periplus.rank.model import FEATURES, Rows
 from periplus.rank.outside import Outside
 from periplus.records import Candidates, Flag
 
 __all__ = ["FEATURES", "Features", "Rows"]
 
-FEATURES: Final = features.NAMES
-"""All features, in the order of their columns."""
 _CLICKS: Final = FEATURES.index("clicks")
 _SPAM: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
 _MOST_WORDS: Final = 64
-
-Rows = npt.NDArray[np.float64]
 
 
 class Features:

@@ -1,5 +1,6 @@
-"""What is known of pages from outside them: which hosts people visit, and what they clicked for which words."""
+"""What is known of pages from outside them: which hosts people visit, what they clicked, and a learned model."""
 
+import functools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ import numpy as np
 
 from periplus.errors import BadFile
 from periplus.files import disk_errors
+from periplus.rank.model import Model
+from periplus.settings import RankSettings
 
-__all__ = ["Outside", "read_popularity"]
+__all__ = ["Outside", "open_outside", "read_popularity"]
 
 _MOST_HOSTS: Final = 2_000_000
 
@@ -23,11 +26,13 @@ class Outside:
         popular: Mapping[str, float] | None = None,
         clicks: Mapping[int, dict[int, float]] | None = None,
         today: float | None = None,
+        model: Model | None = None,
     ) -> None:
         self.popular = popular or {}
         self._clicks = clicks or {}
         self.today = time.time() / 86_400 if today is None else today
         """Days since 1970."""
+        self.model = model
 
     def popularity(self, host: str) -> float:
         """Give the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
@@ -41,6 +46,24 @@ class Outside:
     def clicks_of(self, query: int) -> dict[int, float]:
         """Give by page key how much people clicked it for the words with this title key, 0 to 1."""
         return self._clicks.get(query, {})
+
+
+def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
+    """Read what the settings name and what a data folder, if one is given, knows."""
+    popular = _read_once(Path(settings.popularity)) if settings.popularity else None
+    return Outside(popular)
+
+
+def _read_once(path: Path) -> Mapping[str, float]:
+    """Read a list of popular hosts; the last one read is kept while its file stays as it is."""
+    with disk_errors(path):
+        state = path.stat()
+    return _read_list(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_list(path: Path, when: int, size: int) -> Mapping[str, float]:
+    return read_popularity(path)
 
 
 def read_popularity(path: Path) -> dict[str, float]:

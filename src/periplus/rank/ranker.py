@@ -1,26 +1,46 @@
 """First stage and second look."""
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Mapping
+from typing import Final
 
-from periplus.index import Field, Index, Segment
+import numpy as np
+
+from periplus.index import Index
 from periplus.kernels import invert
 from periplus.query import Node, Prepared, Scoring, prepare, run
+from periplus.rank.dynamic import Dynamic, dynamic_weights
+from periplus.rank.features import Features
 from periplus.rank.fuse import Fusion, is_plain, said
+from periplus.rank.outside import Outside, open_outside
 from periplus.records import Candidates
 from periplus.settings import RankSettings, SemanticSettings
 
 __all__ = ["Ranker"]
 
+_LEAST: Final = 5e-5
+"""Parts of a score below this are not worth naming."""
+
 
 class Ranker:
     """Puts the documents of one index in order for a query."""
 
-    def __init__(self, index: Index, settings: RankSettings, semantic: SemanticSettings | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        settings: RankSettings,
+        semantic: SemanticSettings | None = None,
+        *,
+        outside: Outside | None = None,
+        changes: Mapping[str, float] | None = None,
+    ) -> None:
+        """Rank by what is known from outside (by default: the list of popular hosts) and weights changed for once."""
         self._index = index
         self._settings = settings
         self._fusion = Fusion(index, semantic) if semantic and semantic.on else None
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
+        outside = open_outside(None, settings) if outside is None else outside
+        self._features = Features(index, outside)
+        self._dynamic = Dynamic(dynamic_weights(settings.weights, changes), outside.model)
 
     def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
         """Look up and weigh the words of a query."""
@@ -30,39 +50,43 @@ class Ranker:
     def rank(self, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
         """Give the `k` best documents, best first."""
         found = run(self._index, prepared, max(k, self._settings.rerank), budget)
-        scores = found.scores + self._title_bonus(prepared, found)
-        order = np.lexsort((np.arange(len(scores)), -scores))
-        ranked = found._replace(segments=found.segments[order], documents=found.documents[order], scores=scores[order])
-        ranked = self._fusion.fuse(prepared, ranked) if self._fusion else ranked
-        return ranked._replace(segments=ranked.segments[:k], documents=ranked.documents[:k], scores=ranked.scores[:k])
+        if self._settings.rerank and prepared.words:
+            found = self._look_again(prepared, found)
+        found = self._fusion.fuse(prepared, found) if self._fusion else found
+        return found._replace(segments=found.segments[:k], documents=found.documents[:k], scores=found.scores[:k])
 
-    def _title_bonus(self, prepared: Prepared, found: Candidates) -> npt.NDArray[np.float32]:
-        """Reward titles that have the query's words, and most of all those that have nothing else."""
-        bonus = np.zeros(len(found.documents), np.float32)
-        for number, segment in enumerate(self._index.segments):
-            rows = found.segments == number
-            if prepared.words and rows.any():
-                bonus[rows] = self._title_bonuses(prepared, segment, found.documents[rows])
-        return bonus
-
-    def _title_bonuses(
-        self, prepared: Prepared, segment: Segment, documents: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float32]:
-        """Give the title bonus of some documents of one segment."""
-        masks = segment.fields([segment.find(term) for word in prepared.words for term in word.terms], documents)
-        in_title = (masks & (1 << Field.TITLE)) != 0
-        ends = np.cumsum([len(word.terms) for word in prepared.words])
-        has = np.logical_or.reduceat(in_title, np.concatenate([[0], ends[:-1]]), axis=1)
-        weights = np.array([word.weight for word in prepared.words])
-        best = float(weights.sum())
-        share = (has @ weights) / best if best else np.zeros(len(documents))
-        same = segment.column("title_key")[documents] == prepared.title
-        factor = self._settings.title_bonus * same + self._settings.title_words_bonus * share**2
-        bonus: npt.NDArray[np.float64] = best * factor
-        return bonus.astype(np.float32)
+    def _look_again(self, prepared: Prepared, found: Candidates) -> Candidates:
+        """Put the best candidates in order by all their features; the others stay behind them."""
+        most = self._settings.rerank
+        best = found._replace(
+            segments=found.segments[:most], documents=found.documents[:most], scores=found.scores[:most]
+        )
+        shares = self._dynamic.score(self._features.of(prepared, best))
+        order = np.argsort(-shares, kind="stable")
+        scores = (shares[order] * _whole(prepared)).astype(np.float32)
+        if len(found.documents) == len(order):
+            return found._replace(segments=best.segments[order], documents=best.documents[order], scores=scores)
+        behind = np.minimum(found.scores[most:], scores[-1])
+        return found._replace(
+            segments=np.concatenate((best.segments[order], found.segments[most:])),
+            documents=np.concatenate((best.documents[order], found.documents[most:])),
+            scores=np.concatenate((scores, behind)),
+        )
 
     def explain(self, prepared: Prepared, segment_number: int, document: int) -> tuple[tuple[str, float], ...]:
-        """Say what a document's score is made of."""
+        """Say what a document's score is made of: the parts of the first stage, then what each feature adds."""
+        reasons = self._explain_first(prepared, segment_number, document)
+        if self._settings.rerank and prepared.words:
+            one = np.array([segment_number], np.int32), np.array([document], np.int32)
+            first = sum(reasons.values())
+            found = Candidates(*one, np.array([first], np.float32), 1, True, False)
+            parts = self._dynamic.explain(self._features.of(prepared, found))[0]
+            parts["first"] -= first / _whole(prepared)
+            reasons |= {name: value * _whole(prepared) for name, value in parts.items()}
+        return tuple((name, value) for name, value in reasons.items() if abs(value) > _LEAST)
+
+    def _explain_first(self, prepared: Prepared, segment_number: int, document: int) -> dict[str, float]:
+        """Name the parts of a document's score in the first stage."""
         segment = self._index.segments[segment_number]
         reasons: dict[str, float] = {}
         words = {term: word.word for word in prepared.words for term in word.terms}
@@ -80,7 +104,9 @@ class Ranker:
             reasons["links and host"] = static
         if prepared.groups and present >= set(range(prepared.groups)):
             reasons["all words"] = prepared.bonus
-        title = float(self._title_bonuses(prepared, segment, np.array([document], np.int32))[0]) if words else 0.0
-        if title:
-            reasons["title"] = title
-        return tuple(reasons.items())
+        return reasons
+
+
+def _whole(prepared: Prepared) -> float:
+    """Give the best score that the words of a query could have."""
+    return sum(word.weight for word in prepared.words) or 1.0

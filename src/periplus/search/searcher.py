@@ -14,7 +14,7 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.query import Prepared, parse
-from periplus.rank import Ranker
+from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
 from periplus.search.cards import Cards, is_named
@@ -102,7 +102,8 @@ class _Open:
 
     def __init__(self, index: Index, settings: Settings, before: "_Open | None") -> None:
         self.index = index
-        self.ranker = Ranker(index, settings.rank, settings.semantic)
+        outside = open_outside(index.folder.parent, settings.rank)
+        self.ranker = Ranker(index, settings.rank, settings.semantic, outside=outside)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None)
         figures = index.statistics()
         known = sorted(figures.languages.items(), key=lambda item: -item[1])
@@ -164,10 +165,12 @@ class Searcher:
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Answer a query as other weights would have it; raise `BadInput` for weights that cannot be."""
-        rank = with_weights(self._settings.rank, weights)
+        changed = with_weights(self._settings.rank, weights)
         opened = copy.copy(self._open)
         if opened is not None:
-            opened.ranker = Ranker(opened.index, rank, self._settings.semantic)
+            outside = open_outside(self._folder.parent, changed.settings)
+            semantic = self._settings.semantic
+            opened.ranker = Ranker(opened.index, changed.settings, semantic, outside=outside, changes=changed.features)
         return self._search(opened, query)
 
     def _search(self, opened: _Open | None, query: Query) -> ResultPage:

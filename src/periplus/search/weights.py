@@ -1,14 +1,21 @@
-"""The weights of ranking: what they are, and others to try without saving them."""
+"""The weights of ranking: what they are, and others to try without saving them.
+
+Settings that are numbers have their own name; weights of features (docs/ranking.md) are called `dynamic.title` etc.
+"""
 
 import math
 from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
 from periplus.errors import BadInput
+from periplus.rank import dynamic_weights
 from periplus.settings import RankSettings, table
 
-__all__ = ["Weight", "list_weights", "with_weights"]
+__all__ = ["Changed", "Weight", "list_weights", "with_weights"]
+
+_FEATURE: Final = "dynamic."
 
 
 class Weight(msgspec.Struct, frozen=True):
@@ -19,25 +26,44 @@ class Weight(msgspec.Struct, frozen=True):
     help: str
 
 
+class Changed(NamedTuple):
+    """Other weights."""
+
+    settings: RankSettings
+    features: dict[str, float]
+    """Weights of features by name."""
+
+
 def list_weights(settings: RankSettings) -> tuple[Weight, ...]:
-    """List all weights that are numbers."""
+    """List all weights: settings that are numbers, then the features of the dynamic ranker."""
     helps = {row.name.removeprefix("rank."): row.help for row in table() if row.name.startswith("rank.")}
     values = msgspec.structs.asdict(settings)
-    return tuple(
-        Weight(name, value, helps[name])
-        for name, value in values.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
+    features = dynamic_weights(settings.weights).items()
+    return (
+        *(Weight(name, value, helps[name]) for name, value in values.items() if _is_number(value)),
+        *(Weight(_FEATURE + name, one.weight, one.about) for name, one in features if name != "first"),
     )
 
 
-def with_weights(settings: RankSettings, changes: Mapping[str, float]) -> RankSettings:
-    """Give the settings with some weights changed; raise `BadInput` for what cannot be."""
+def with_weights(settings: RankSettings, changes: Mapping[str, float]) -> Changed:
+    """Give settings and features with some weights changed; raise `BadInput` for what cannot be."""
     values = msgspec.structs.asdict(settings)
+    features: dict[str, float] = {}
     for name, value in changes.items():
-        if name not in values or not math.isfinite(value):
+        if not math.isfinite(value):
             raise BadInput(f"{name[:40]} is no weight.")
-        values[name] = int(value) if isinstance(values[name], int) and value == int(value) else value
+        if name.startswith(_FEATURE):
+            features[name.removeprefix(_FEATURE)] = value
+        elif _is_number(values.get(name)):
+            values[name] = int(value) if isinstance(values[name], int) and value == int(value) else value
+        else:
+            raise BadInput(f"{name[:40]} is no weight.")
+    dynamic_weights(settings.weights, features)
     try:
-        return msgspec.convert(values, RankSettings)
+        return Changed(msgspec.convert(values, RankSettings), features)
     except msgspec.ValidationError as error:
         raise BadInput(f"A weight cannot be that: {error}.") from None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
