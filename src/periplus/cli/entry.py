@@ -11,6 +11,7 @@ from periplus.cli.crawl import crawl
 from periplus.cli.demo import demo
 from periplus.cli.doctor import doctor
 from periplus.cli.evaluate import evaluate
+from periplus.cli.explain import explain
 from periplus.cli.importing import import_pages
 from periplus.cli.index import index
 from periplus.cli.keys import keys
@@ -72,6 +73,7 @@ app.add_typer(rank, name="rank")
 app.command("search", cls=MinusWords)(search)
 app.command("serve")(serve)
 app.add_typer(keys, name="keys")
+app.command("explain", cls=MinusWords)(explain)
 app.command("evaluate")(evaluate)
 app.command("doctor")(doctor)
 

@@ -15,7 +15,10 @@ that runs in another process how it is (`status`), and lets it `pause`, `resume`
 (`shards.py`), which send each other the links that are not theirs (`parcels.py`, `neighbours.py`).
 
 `take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
-process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them.
+process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them and
+`read_rising` gives the pages that are visited more than they were.
+`find_url` says where a crawl is with one URL. With `focus.topic` or `focus.pages` set, a crawl keeps to a topic
+(`focus.py`): a classifier (`topic.py`) and hub scores (`distill.py`) decide which links promise most.
 """
 
 from periplus.crawl.control import CrawlControl, tell
@@ -23,11 +26,13 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
 from periplus.crawl.popularity import Popularity, read_popularity
 from periplus.crawl.proxylogs import import_proxy_logs
+from periplus.crawl.rising import read_rising
 from periplus.crawl.shards import count_shards
 from periplus.crawl.sink import Taken, take_visits
 from periplus.crawl.statistics import CrawlStatistics
 from periplus.crawl.status import Status
 from periplus.crawl.supervisor import Supervisor
+from periplus.crawl.whereabouts import Whereabouts, find_url
 
 __all__ = [
     "CrawlControl",
@@ -38,11 +43,14 @@ __all__ = [
     "Status",
     "Supervisor",
     "Taken",
+    "Whereabouts",
     "count_shards",
+    "find_url",
     "import_jsonl",
     "import_proxy_logs",
     "import_warc",
     "read_popularity",
+    "read_rising",
     "take_visits",
     "tell",
 ]

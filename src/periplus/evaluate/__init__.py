@@ -7,12 +7,14 @@ same code as pages are, searched through the same pipeline, and compared with it
 
 `evaluate` measures one way of ranking only. `paired_difference` and `average_gain` are the paired bootstrap.
 `write_report` makes an HTML page of it, `keep_quality` lets the admin page of a data folder know.
+`explain` says why one page ranks where it does for some words, or why it is not there.
 """
 
 from periplus.evaluate.asking import Asker
 from periplus.evaluate.bootstrap import Difference, average_gain, paired_difference
 from periplus.evaluate.collection import Collection, read_collection, read_visits
 from periplus.evaluate.comparing import Comparison, Moved
+from periplus.evaluate.explain import Explanation, Rival, explain
 from periplus.evaluate.judge import Judged, Result, judge
 from periplus.evaluate.metrics import mrr, ndcg_at, read_qrels, recall_at, write_run
 from periplus.evaluate.quality import Quality, evaluate, run_writer
@@ -28,16 +30,19 @@ __all__ = [
     "Collection",
     "Comparison",
     "Difference",
+    "Explanation",
     "Judged",
     "Moved",
     "Quality",
     "Result",
+    "Rival",
     "Variant",
     "ablations",
     "average_gain",
     "averages",
     "choose",
     "evaluate",
+    "explain",
     "figures",
     "judge",
     "keep_quality",

@@ -1,0 +1,238 @@
+"""Why a page is where it is for some words, or why it is not there.
+
+In order: is it in the index, and then where in the results and by what; does it match, was it folded or filtered. If it
+is not in the index, what became of its fetch; if it was never fetched, where the crawl is with it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from periplus.crawl import Whereabouts, find_url
+from periplus.errors import NothingHere
+from periplus.index import Index
+from periplus.query import parse
+from periplus.rank import Ranker
+from periplus.records import Hit, Outcome, Query, Visit
+from periplus.search import Searcher
+from periplus.settings import Settings
+from periplus.url import address
+
+__all__ = ["Explanation", "Rival", "explain"]
+
+Progress = Callable[[str, int, int], None]
+
+_OUTCOMES: Final = {
+    Outcome.ROBOTS: "robots.txt of its host forbids it, so it was never asked for",
+    Outcome.GONE: "its host says that it is not there (404 or 410)",
+    Outcome.CLIENT_ERROR: "its host refused to give it",
+    Outcome.BUSY: "its host was too busy and asked to come back later",
+    Outcome.SERVER_ERROR: "its host failed",
+    Outcome.DNS: "the name of its host was not found",
+    Outcome.CONNECT: "its host could not be reached",
+    Outcome.TLS: "its host has no certificate that can be trusted",
+    Outcome.TIMEOUT: "its host took too long",
+    Outcome.TOO_LARGE: "it is larger than fetch.max_bytes",
+    Outcome.BAD_RESPONSE: "what its host sent was broken",
+    Outcome.WRONG_TYPE: "it is of a kind that is not read",
+    Outcome.FORBIDDEN_ADDRESS: "its host has a private address, which is not fetched unless fetch.allow names it",
+}
+_STATES: Final = {
+    "waiting": "it is known and waits to be fetched, with {before:,} of {waiting:,} URLs of its host before it",
+    "under way": "it was being fetched when the crawl last wrote down where it is",
+    "seen": "the crawl has seen its address and kept nothing of it: a trap, or the queue of its host was full",
+    "forbidden": "robots.txt of its host forbids it",
+    "unwanted": "the crawl does not follow links there: out of its scope, or left out by its filters",
+    "unseen": "no crawl has met a link to it",
+    "no crawl": "there has been no crawl in this folder",
+}
+
+
+class Rival(msgspec.Struct, frozen=True):
+    """The next better result, and what it has more or less of."""
+
+    url: str
+    title: str
+    score: float
+    gaps: tuple[tuple[str, float, float], ...]
+    """What scores are made of: name, the page's, the rival's; the largest difference in favour of the rival first."""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why a page is where it is."""
+
+    url: str
+    """In canonical form."""
+    words: str
+    reason: str
+    """'ranked', 'folded', 'safe', 'filtered', 'no match', 'below', 'removed', 'noindex', 'copy', 'canonical', 'empty',
+    'not indexed yet', 'redirect', 'failed', 'robots', 'waiting', 'under way', 'seen', 'unwanted', 'unseen' or
+    'no crawl'."""
+    told: str
+    """A sentence for people."""
+    rank: int = 0
+    """Its place among the results, from 1; 0 when it has none."""
+    results: int = 0
+    score: float = 0.0
+    parts: tuple[tuple[str, float], ...] = ()
+    """What the score is made of."""
+    missing: tuple[str, ...] = ()
+    """Words that the page does not have."""
+    rival: Rival | None = None
+    other: str = ""
+    """The page that stands for it."""
+
+
+def explain(
+    folder: Path,
+    settings: Settings,
+    url: str,
+    words: str,
+    *,
+    language: str = "",
+    safe: int = 0,
+    progress: Progress = lambda stage, done, total: None,
+) -> Explanation:
+    """Say why a page ranks where it does for these words, or why it is not there; raise `BadUrl` for what is no URL."""
+    place = address(url)
+    query = Query(words, size=settings.search.max_results, language=language, safe=safe)
+    try:
+        found = _Asked(folder, settings, query, place.key)
+    except NothingHere:
+        found = None
+    if found is not None and found.indexed:
+        return _in_index(place.url, found)
+    return _elsewhere(place.url, words, found is not None and found.buried, find_url(folder, settings, place, progress))
+
+
+class _Asked:
+    """The index, and one page in it."""
+
+    def __init__(self, folder: Path, settings: Settings, query: Query, key: int) -> None:
+        self.searcher = Searcher.open(folder, settings)
+        self.index = Index.open(folder / "index", verify=False)
+        self.ranker = Ranker(self.index, settings.rank, settings.semantic)
+        self.query = query
+        self.key = key
+        self.indexed = self.buried = False
+        self._at = (0, 0)
+        for number, segment in enumerate(self.index.segments):
+            for document in np.flatnonzero(segment.column("key") == np.uint64(key)).tolist():
+                if segment.alive[document]:
+                    self.indexed, self._at = True, (number, document)
+                self.buried = True
+
+    def hits(self, **changes: object) -> tuple[Hit, ...]:
+        """Ask for all results there are, with some of the query changed."""
+        return self.searcher.search(msgspec.structs.replace(self.query, **changes)).hits
+
+    def place(self, **changes: object) -> int:
+        """Give the place of the page among the results, from 0; -1 when it is not there."""
+        return next((n for n, hit in enumerate(self.hits(**changes)) if hit.key == self.key), -1)
+
+    def missing(self) -> tuple[str, ...] | None:
+        """Name the words of the query that the page does not have; None when there are no words to look for."""
+        tree = parse(self.query.words).tree
+        if tree is None:
+            return None
+        prepared = self.ranker.prepare(tree)
+        segment, document = self.index.segments[self._at[0]], self._at[1]
+
+        def has(terms: tuple[bytes, ...]) -> bool:
+            places = [segment.find(term) for term in terms]
+            return any(len(segment.positions(place, document)[0]) for place in places if place)
+
+        return tuple(word.word for word in prepared.words if not has(word.terms))
+
+
+def _in_index(url: str, asked: _Asked) -> Explanation:
+    """Explain a page that is in the index."""
+    hits = asked.hits()
+    place = next((n for n, hit in enumerate(hits) if hit.key == asked.key), -1)
+    if place >= 0:
+        return _ranked(url, asked, hits, place)
+    told = Explanation(url, asked.query.words, "", "", results=len(hits), missing=asked.missing() or ())
+    reason, sentence, other = _left_out(asked, hits, told.missing)
+    return msgspec.structs.replace(told, reason=reason, told=sentence, other=other)
+
+
+def _ranked(url: str, asked: _Asked, hits: tuple[Hit, ...], place: int) -> Explanation:
+    begin = max(0, place - 1)
+    shown = asked.hits(start=begin, size=place - begin + 1, explain=True)
+    ours = shown[-1]
+    rival = _rival(ours, shown[0]) if place else None
+    told = f"It is number {place + 1} of {len(hits):,} results."
+    if rival is not None:
+        told += f" The next better one has {rival.score - ours.score:+.3f}."
+    return Explanation(
+        url, asked.query.words, "ranked", told, place + 1, len(hits), ours.score, ours.reasons, ours.missing, rival
+    )
+
+
+def _rival(ours: Hit, theirs: Hit) -> Rival:
+    """Put what two scores are made of side by side."""
+    own, other = dict(ours.reasons), dict(theirs.reasons)
+    names = dict.fromkeys([*own, *other])
+    gaps = [(name, own.get(name, 0.0), other.get(name, 0.0)) for name in names]
+    gaps.sort(key=lambda gap: gap[1] - gap[2])
+    return Rival(theirs.url, theirs.title, theirs.score, tuple(gaps))
+
+
+def _left_out(asked: _Asked, hits: tuple[Hit, ...], missing: tuple[str, ...]) -> tuple[str, str, str]:
+    """Say why a page of the index is not among the results, and which page stands for it."""
+    query = asked.query
+    if query.safe and asked.place(safe=0) >= 0:
+        return "safe", "Safe search leaves it out.", ""
+    unfolded = asked.hits(folded=False)
+    mine = next((hit for hit in unfolded if hit.key == asked.key), None)
+    if mine is not None:
+        twin = next((hit.url for hit in hits if mine.url in hit.similar), "")
+        return "folded", "A better result says nearly the same, and it was folded into that one.", twin
+    if query.language and asked.place(language="", folded=False, safe=0) >= 0:
+        return "filtered", f"It is not in the language that was asked for ({query.language}).", ""
+    if missing:
+        return "no match", "It does not have " + ", ".join(f"'{word}'" for word in missing) + ".", ""
+    if len(unfolded) >= query.size:
+        return "below", f"It matches, but is not among the best {query.size:,} results.", ""
+    return "no match", "It does not match: an operator of the query leaves it out.", ""
+
+
+def _elsewhere(url: str, words: str, buried: bool, where: Whereabouts) -> Explanation:
+    """Explain a page that is not in the index."""
+    visit = where.visit
+    told = Explanation(url, words, "", "")
+    if visit is None or where.state in ("waiting", "under way"):
+        reason = "robots" if where.state == "forbidden" else where.state
+        sentence = _STATES[where.state].format(before=where.before, waiting=where.waiting)
+        return msgspec.structs.replace(told, reason=reason, told=_sentence(sentence))
+    reason, sentence, other = _of_visit(url, visit)
+    if buried and reason == "not indexed yet":
+        reason, sentence = "removed", "it was in the index and has been taken out of it"
+    return msgspec.structs.replace(told, reason=reason, told=_sentence(sentence), other=other)
+
+
+def _of_visit(url: str, visit: Visit) -> tuple[str, str, str]:
+    """Say what became of the last visit of a page."""
+    page = visit.page
+    if visit.outcome is Outcome.REDIRECT:
+        return "redirect", f"it leads on to {visit.location}", visit.location
+    if visit.outcome is Outcome.ROBOTS:
+        return "robots", _OUTCOMES[Outcome.ROBOTS], ""
+    if visit.outcome in _OUTCOMES:
+        return "failed", f"{_OUTCOMES[visit.outcome]} ({visit.outcome.value})", ""
+    if visit.copy_of:
+        return "copy", f"it has the very content of {visit.copy_of}", visit.copy_of
+    if page is None:
+        return "empty", "there was nothing in it to read", ""
+    if page.noindex:
+        return "noindex", "it asks not to be indexed", ""
+    if page.canonical and page.canonical != url:
+        return "canonical", f"it names {page.canonical} as its own address", page.canonical
+    return "not indexed yet", "it was fetched, and is not in the index yet: run `periplus index build`", ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
