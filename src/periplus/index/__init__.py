@@ -20,26 +20,29 @@ from periplus.index.reader import Index, IndexStatistics
 from periplus.index.repair import Repair, repair_index
 from periplus.index.segment import Segment, Term
 from periplus.index.titles import title_key
+from periplus.index.wordbook import Meant, WordBook
 
 __all__ = [
-    "FIELD_NAMES",
     "EXTRAS",
+    "FIELD_NAMES",
     "Collection",
     "Field",
     "Index",
     "IndexCount",
     "IndexStatistics",
     "LiveIndex",
+    "Meant",
     "Repair",
     "Segment",
     "Signals",
     "Term",
     "TermBound",
+    "WordBook",
     "build_index",
     "check_index",
+    "documents_having",
     "export_index",
+    "read_media",
     "repair_index",
     "title_key",
-    "documents_having",
 ]
-    "read_media",

@@ -19,7 +19,7 @@ __all__ = ["Counted", "count_words", "join_counted", "join_pairs", "join_words",
 _MOST_WORDS: Final = 1 << 18
 _MANY: Final = 4_096
 """In a segment of more documents than this, words of only one are not kept: half of all words, of little use."""
-_MOST_PAIRS: Final = 1 << 15
+_MOST_PAIRS: Final = 1 << 16
 _FEW_PAIRS: Final = 1 << 12
 """So many pairs are all kept, even those that were met once."""
 _SAMPLE: Final = 500_000

@@ -25,7 +25,7 @@ _STALE: Final = 0.05
 _LONG: Final = 5
 """Words of at least so many letters may have two slips."""
 _CANDIDATES: Final = 16
-_SLIP_WEIGHT: Final = 6.0
+_SLIP_WEIGHT: Final = 11.0
 """What an ordinary slip costs, against the logarithm of a word's documents."""
 
 
@@ -85,12 +85,15 @@ class WordBook:
         """How many documents words were counted in."""
         return self._book.documents if self._book else 0
 
-    def frequency(self, word: str) -> int:
-        """Give the documents that have a folded word; 0 also for words that are too rare to be kept."""
-        if not self._book:
-            return 0
-        number = spelling.find_word(self._book.words, _letters(word))
-        return int(self._book.words.count[number]) if number >= 0 else 0
+    def frequencies(self, words: Sequence[str]) -> list[int]:
+        """Give the documents that have each folded word; 0 also for words that are too rare to be kept."""
+        if not self._book or not words:
+            return [0] * len(words)
+        start = np.zeros(len(words) + 1, np.int64)
+        letters = [_letters(word) for word in words]
+        np.cumsum([len(word) for word in letters], out=start[1:])
+        found = spelling.find_words(self._book.words, _letters("".join(words)), start)
+        return [int(count) for count in found]
 
     def meant(self, word: str) -> list[Meant]:
         """Give the words that may have been meant by a folded word, best first."""

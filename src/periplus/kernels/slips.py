@@ -13,15 +13,22 @@ from numba import njit
 
 __all__ = ["slip_cost", "sound"]
 
-_KEYBOARDS = ("qwertyuiop asdfghjkl zxcvbnm", "qwertzuiop asdfghjkl yxcvbnm", "azertyuiop qsdfghjklm wxcvbn")
+_KEYBOARDS = (
+    ("qwertyuiop asdfghjkl zxcvbnm", 75),
+    ("qwertzuiop asdfghjkl yxcvbnm", 90),
+    ("azertyuiop qsdfghjklm wxcvbn", 90),
+)
+"""Rows of keys, and what it costs to take one for its neighbour."""
 _SOUNDS = ("ck", "cs", "sz", "dt", "bp", "gk", "gj", "fv", "vw", "mn", "iy", "qk", "xs", "cz", "jy", "bv", "uw", "lr")
 _SPOKEN_AS_ONE = (
     *("ph-f", "ck-k", "gh-g", "qu-k", "ks-x", "cs-x", "ae-a", "ae-e", "oe-o", "oe-e", "ue-u", "th-t", "dt-t", "sh-s"),
     *("ch-k", "ch-c", "sz-s", "ou-u", "ou-o", "oo-u", "ee-i", "ea-e", "ie-i", "ei-i", "ai-e", "wh-w", "kn-n", "wr-r"),
     *("ps-s", "rh-r", "gn-n", "sc-s", "cz-c", "tz-z", "ts-z", "au-o", "eu-u", "ey-i", "ay-e", "gu-g", "lh-l", "nh-n"),
 )
-_FAR, _NEAR_KEY, _VOWELS, _ALIKE, _SWAP, _MISS, _DOUBLE, _AS_ONE = 110, 75, 70, 70, 65, 90, 45, 45
-_FIRST = 30
+_FAR, _NEAR_KEY, _VOWELS, _ALIKE, _SWAP, _DOUBLE, _AS_ONE = 110, 75, 75, 75, 65, 50, 50
+_MISSING, _ADDED = 75, 105
+"""A letter left out, and one too many: fingers leave out more than they add."""
+_FIRST = 15
 """What a slip in the first letter costs on top: people seldom miss it."""
 _APOSTROPHE = 0x27
 
@@ -32,7 +39,7 @@ def _change_table() -> npt.NDArray[np.int32]:
     for one in "aeiouy":
         for two in "aeiouy":
             table[ord(one) - 97, ord(two) - 97] = _VOWELS
-    for keys in _KEYBOARDS:
+    for keys, cost in _KEYBOARDS:
         rows = keys.split()
         places = {letter: (row, column) for row, line in enumerate(rows) for column, letter in enumerate(line)}
         for one, (row, column) in places.items():
@@ -40,7 +47,7 @@ def _change_table() -> npt.NDArray[np.int32]:
                 beside = (row == other and abs(column - along) == 1) or (other - row == 1 and column - along in (0, 1))
                 if beside:
                     for a, b in ((one, two), (two, one)):
-                        table[ord(a) - 97, ord(b) - 97] = min(table[ord(a) - 97, ord(b) - 97], _NEAR_KEY)
+                        table[ord(a) - 97, ord(b) - 97] = min(table[ord(a) - 97, ord(b) - 97], cost)
     for sounds in _SOUNDS:
         a, b = sounds[0], sounds[1]
         table[ord(a) - 97, ord(b) - 97] = table[ord(b) - 97, ord(a) - 97] = _ALIKE
@@ -85,14 +92,23 @@ def _change(a: int, b: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _extra(letter: int, before: int, after: int) -> int:  # pragma: no cover - compiled
-    """Give the cost of a letter too many, or missing, between two others."""
+def _missing(letter: int, before: int, after: int) -> int:  # pragma: no cover - compiled
+    """Give the cost of leaving out a letter between two others."""
+    if letter == _APOSTROPHE:
+        return _DOUBLE // 2
+    return _DOUBLE if letter in (before, after) else _MISSING
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _added(letter: int, before: int, after: int) -> int:  # pragma: no cover - compiled
+    """Give the cost of a letter too many between two others."""
     if letter in (before, after):
         return _DOUBLE
-    if letter == _APOSTROPHE:
-        return 20
-    near = 97 <= letter <= 122 and 97 <= before <= 122 and _CHANGE[letter - 97, before - 97] == _NEAR_KEY
-    return _NEAR_KEY if near or letter == 104 or letter == 101 else _MISS  # h and e are often silent
+    near = False
+    if 97 <= letter <= 122:
+        near = 97 <= before <= 122 and _CHANGE[letter - 97, before - 97] == _NEAR_KEY
+        near = near or (97 <= after <= 122 and _CHANGE[letter - 97, after - 97] == _NEAR_KEY)
+    return _NEAR_KEY if near else _ADDED
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -114,21 +130,21 @@ def slip_cost(
     """Give what it costs to write `typed[begin:end]` for `letters[first:last]`; `rows` is room for three rows."""
     n, m = end - begin, last - first
     for j in range(m + 1):
-        rows[0, j] = 0 if j == 0 else rows[0, j - 1] + _MISS + (_FIRST if j == 1 else 0)
+        rows[0, j] = 0 if j == 0 else rows[0, j - 1] + _MISSING + (_FIRST if j == 1 else 0)
     for i in range(1, n + 1):
         now, one, two = i % 3, (i - 1) % 3, (i - 2) % 3
         a = np.int64(typed[begin + i - 1])
         before_a = np.int64(typed[begin + i - 2]) if i > 1 else -1
         after_a = np.int64(typed[begin + i]) if i < n else -1
-        rows[now, 0] = rows[one, 0] + _MISS + (_FIRST if i == 1 else 0)
+        rows[now, 0] = rows[one, 0] + _ADDED + (_FIRST if i == 1 else 0)
         for j in range(1, m + 1):
             b = np.int64(letters[first + j - 1])
             before_b = np.int64(letters[first + j - 2]) if j > 1 else -1
             after_b = np.int64(letters[first + j]) if j < m else -1
             begun = _FIRST if i == 1 and j == 1 and a != b else 0
             best = rows[one, j - 1] + _change(a, b) + begun
-            best = min(best, rows[one, j] + _extra(a, before_a, after_a) + (_FIRST if j == 0 else 0))
-            best = min(best, rows[now, j - 1] + _extra(b, before_b, after_b))
+            best = min(best, rows[one, j] + _added(a, before_a, after_a))
+            best = min(best, rows[now, j - 1] + _missing(b, before_b, after_b))
             if i > 1 and j > 1 and a == before_b and b == before_a and a != b:
                 best = min(best, rows[two, j - 2] + _SWAP)
             if i > 1 and _spoken_as_one(before_a, a, b):

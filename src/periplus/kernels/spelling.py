@@ -14,7 +14,7 @@ from numba import njit
 from periplus.kernels.slips import slip_cost, sound
 from periplus.kernels.vocabulary import LONGEST, Words
 
-__all__ = ["BLOCK", "Found", "Sounds", "find_word", "make_sounds", "meant"]
+__all__ = ["BLOCK", "Found", "Sounds", "find_words", "make_sounds", "meant"]
 
 BLOCK = 64
 """Words that are passed over at once, where all share enough with those before them."""
@@ -57,26 +57,33 @@ def make_sounds(words: Words) -> Sounds:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def find_word(words: Words, typed: npt.NDArray[np.uint16]) -> int:  # pragma: no cover - compiled
-    """Give the number of a word, -1 if it is not there."""
-    low, high = 0, len(words.count)
-    while low < high:
-        middle = (low + high) >> 1
-        begin, end = words.start[middle], words.start[middle + 1]
-        order = np.int64(0)
-        for i in range(min(end - begin, len(typed))):
-            order = np.int64(words.letters[begin + i]) - np.int64(typed[i])
-            if order != 0:
+def find_words(
+    words: Words, letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Give the documents of each of some words (`letters` cut by `start`), 0 where it is not known."""
+    found = np.zeros(len(start) - 1, np.int32)
+    for wanted in range(len(found)):
+        first, size = start[wanted], start[wanted + 1] - start[wanted]
+        low, high = 0, len(words.count)
+        while low < high:
+            middle = (low + high) >> 1
+            begin = words.start[middle]
+            length = words.start[middle + 1] - begin
+            order = np.int64(0)
+            for i in range(min(length, size)):
+                order = np.int64(words.letters[begin + i]) - np.int64(letters[first + i])
+                if order != 0:
+                    break
+            if order == 0:
+                order = length - size
+            if order == 0:
+                found[wanted] = words.count[middle]
                 break
-        if order == 0:
-            order = end - begin - len(typed)
-        if order == 0:
-            return middle
-        if order < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return -1
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+    return found
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -189,6 +196,7 @@ def warm() -> None:
         vocabulary.pack(np.frombuffer(b"ab", np.uint8), np.array([0, 2]), np.ones(1, np.int32)), 1
     )
     typed = np.array([97, 99], np.uint16)
-    find_word(words, typed)
+    typed.flags.writeable = False
+    find_words(words, typed, np.array([0, 2]))
     found = Found(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.float32))
     meant(words, make_sounds(words), typed, 2, 5.0, found)

@@ -9,14 +9,15 @@ from periplus.query.lookup import Lookup, Places
 from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
 from periplus.query.run import Desks, make_plan, run
+from periplus.query.spelling import corrections
 from periplus.query.tree import (
     All,
     Any,
     Bag,
     Dates,
     Everything,
-    Kind,
     Having,
+    Kind,
     Language,
     Near,
     Node,
@@ -35,8 +36,8 @@ __all__ = [
     "Dates",
     "Desks",
     "Everything",
-    "Kind",
     "Having",
+    "Kind",
     "Language",
     "Lookup",
     "Near",
@@ -52,6 +53,7 @@ __all__ = [
     "Site",
     "Without",
     "Word",
+    "corrections",
     "make_plan",
     "parse",
     "prepare",
