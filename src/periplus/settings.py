@@ -323,6 +323,11 @@ class ServeSettings(_Room, frozen=True):
     cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 64
     submissions: Annotated[bool, Meta(description="Let anybody hand in sites to crawl, without a key")] = False
     access_log: Annotated[str, Meta(description="File for one JSON line a request; no addresses, no queries")] = ""
+    clicks: Annotated[bool, Meta(description="Count which results are opened, for ranking to learn; not by whom")] = False
+    weather: Annotated[
+        str,
+        Meta(description="Weather service in Open-Meteo's form, with {latitude} and {longitude} in its URL; '' is none"),
+    ] = ""
 
 
 class Settings(_Room, frozen=True):

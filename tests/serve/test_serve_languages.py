@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import periplus.serve
 from periplus.serve import make_app
+from periplus.serve.media import _NAMES
 from periplus.serve.sites import _REASONS
 from periplus.serve.tongues import TONGUES, pick_tongue, tongue
+from periplus.serve.weather import _SKIES
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
@@ -23,10 +25,10 @@ FOLDER = Path(periplus.serve.__file__).parent / "templates"
 def said() -> set[str]:
     """Every text that a template says by itself."""
     found = set()
-    for path in FOLDER.glob("*.html"):
-        for match in re.finditer(r"""say\((?:"([^"]*)"|'([^']*)')""", path.read_text("utf-8")):
+    for path in (*FOLDER.glob("*.html"), *FOLDER.parent.glob("*.py")):
+        for match in re.finditer(r"""(?:say|escaped)\((?:"([^"]*)"|'([^']*)')""", path.read_text("utf-8")):
             found.add(match[1] or match[2])
-    return found | set(_REASONS.values())
+    return found | set(_REASONS.values()) | {name for _, name in _SKIES} | set(_NAMES.values()) | {"Published"}
 
 
 @pytest.mark.parametrize("code", OTHERS)

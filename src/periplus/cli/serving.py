@@ -1,20 +1,24 @@
 """Join what a server works with: the searcher, the keys, and what may be done beside searching."""
 
+import contextlib
 import functools
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from periplus.records import Sighting
-from periplus.settings import Settings
+from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from periplus.crawl import CrawlControl
-    from periplus.serve import Actions, Opened, Publication, Published
+    from periplus.serve import Actions, Clicked, Judged, Opened, Publication, Published
 
-__all__ = ["actions_of", "open_all"]
+__all__ = ["actions_of", "get_once", "open_all", "read_quality"]
 
 
 def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "Opened":
@@ -68,7 +72,68 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
 
         return take_visits(folder, seen)
 
-    return Actions(publish, forget, report, _Crawl(folder, settings))
+    def judge(given: "Judged") -> bool:
+        from periplus.rank import Judgement, write_judgement
+
+        return write_judgement(folder, Judgement(given.query, given.url, given.grade, time.time()))
+
+    def click(given: "Clicked") -> bool:
+        from periplus.rank import Click, write_click
+
+        return write_click(folder, Click(given.query, given.url, given.position, given.shown, time.time()))
+
+    def rising() -> "Sequence[tuple[str, int]]":
+        if not (folder / "passive").is_dir():
+            return ()
+        from periplus.crawl import read_rising
+
+        return read_rising(folder)
+
+    return Actions(
+        publish,
+        forget,
+        report,
+        _Crawl(folder, settings),
+        judge,
+        click,
+        rising,
+        lambda url: get_once(url, settings.fetch),
+        lambda: read_quality(folder),
+    )
+
+
+def get_once(url: str, settings: FetchSettings) -> bytes | None:
+    """Give what a service answers to one GET, within three seconds and 64 kB; None if it does not answer well."""
+    from periplus.fetch import Fetcher
+    from periplus.records import Due, Outcome
+    from periplus.url import address
+
+    bounds = {"timeout": 3.0, "connect_timeout": 2.0, "max_bytes": 65_536, "connections": 1}
+    fetcher = Fetcher(msgspec.structs.replace(settings, **bounds))
+    try:
+        fetcher.start(Due(address(url)), any_type=True)
+        until = time.monotonic() + 4.0
+        while time.monotonic() < until:
+            for fetched in fetcher.poll(0.2):
+                return fetched.body if fetched.outcome is Outcome.OK else None
+    finally:
+        fetcher.close()
+    return None
+
+
+def read_quality(folder: Path) -> tuple[Any, list[Any]]:
+    """Give the latest figures that an evaluation left, None if there are none, and the short form of all there were."""
+    place = folder / "quality"
+    try:
+        latest = msgspec.json.decode((place / "latest.json").read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None, []
+    lines = (place / "history.jsonl").read_bytes().splitlines() if (place / "history.jsonl").exists() else []
+    history = []
+    for line in lines[-600:]:
+        with contextlib.suppress(msgspec.MsgspecError):
+            history.append(msgspec.json.decode(line))
+    return latest, history
 
 
 class _Crawl:

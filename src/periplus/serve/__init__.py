@@ -9,7 +9,7 @@ a bounded queue; more than it holds are answered 429, those that would wait too 
 the browser.
 """
 
-from periplus.serve.actions import Actions, CrawlLike, Publication, Published
+from periplus.serve.actions import Actions, Clicked, CrawlLike, Judged, Publication, Published
 from periplus.serve.app import make_app
 from periplus.serve.cache import AnswerCache
 from periplus.serve.formats import as_json
@@ -23,8 +23,10 @@ __all__ = [
     "Actions",
     "AnswerCache",
     "CachedPageLike",
+    "Clicked",
     "CrawlLike",
     "FoundLike",
+    "Judged",
     "Keys",
     "Opened",
     "PartsLike",

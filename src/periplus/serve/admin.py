@@ -23,6 +23,7 @@ from periplus.serve.doors import Doors
 from periplus.serve.gate import Gate
 from periplus.serve.metrics import EDGES, Figures, Metrics
 from periplus.serve.plots import bars, line
+from periplus.serve.quality import quality_panel
 from periplus.serve.render import Pages
 
 __all__ = ["Admin"]
@@ -167,6 +168,12 @@ class Admin:
             yield b"data: " + msgspec.json.encode(live) + b"\n\n"
             await asyncio.sleep(_LIVE_SECONDS)
 
+    async def _quality(self) -> dict[str, Any]:
+        """Give what is known of the quality of ranking."""
+        if self._actions.quality is None:
+            return quality_panel(None, ())
+        return quality_panel(*await asyncio.to_thread(self._actions.quality))
+
     async def _panels(self) -> dict[str, Any]:
         """Gather what all panels show."""
         control = self._actions.crawl
@@ -191,6 +198,7 @@ class Admin:
             "segments": bars(segments),
             "parts": bars(sorted(index.parts.items())) if index else [],
             "hosts": bars(index.hosts) if index else [],
+            **await self._quality(),
             "languages": bars([(code or "?", n) for code, n in index.languages.items()])[:8] if index else [],
             "crawl_line": line([rate for _, rate, _ in self._samples]),
             "request_line": line(_rates([(when, count) for when, _, count in self._samples])),

@@ -1,19 +1,19 @@
 """Answers for programs: JSON, documented in docs/api.md."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from periplus.serve.bodies import json_response
 from periplus.serve.cache import AnswerCache
 from periplus.serve.gate import Gate
 from periplus.serve.metrics import Metrics, as_text
 from periplus.serve.openapi import document
-from periplus.serve.results import encode_json
 
-__all__ = ["Api", "failure", "json_response"]
+__all__ = ["Api", "failure"]
 
 _PREFIX: Final = "/api/"
 _JSON_PATHS: Final = frozenset({"/suggest", "/openapi.json", "/readyz", "/healthz", "/metrics"})
@@ -71,8 +71,3 @@ def failure(path: str, status: int, error: str, hint: str, headers: Mapping[str,
     if not path.startswith(_PREFIX) and path not in _JSON_PATHS:
         return None
     return json_response({"error": error, "hint": hint, **more}, status, headers)
-
-
-def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Give a value as JSON."""
-    return Response(encode_json(value), status, headers, "application/json")

@@ -26,13 +26,16 @@ from periplus.serve.gate import Gate
 from periplus.serve.keys import Keys
 from periplus.serve.limits import RateLimit
 from periplus.serve.metrics import Metrics
+from periplus.serve.rating import Rating
 from periplus.serve.render import STATIC, Pages, read_assets
-from periplus.serve.results import PATHS, Results
+from periplus.serve.results import PATHS, About, Results
 from periplus.serve.searching import SearcherLike
 from periplus.serve.sites import Sites
+from periplus.serve.trending import Trending
 from periplus.serve.troubles import Troubles
 from periplus.serve.views import Views
 from periplus.serve.visitors import Visitors
+from periplus.serve.weather import WeatherDesk
 from periplus.serve.wire import Faults
 from periplus.settings import ServeSettings
 
@@ -78,15 +81,18 @@ def make_app(
     limit = RateLimit(settings.rate / processes)
     doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
     pages = Pages(assets)
-    views, api = Views(gate, pages, assets), Api(gate, metrics, cache)
-    results = Results(searcher, pages, gate.busy)
+    views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
+    trending = Trending(searcher, actions.rising)
+    about = About(lambda: trending.shown, settings.clicks, bool(settings.weather and actions.fetch))
+    results = Results(searcher, pages, gate.busy, about)
+    rating, weather = Rating(doors, actions, settings.clicks), WeatherDesk(settings.weather, actions.fetch)
     sites = Sites(gate, pages, doors, actions, settings.submissions)
     admin = Admin(gate, pages, doors, actions, metrics, api.renew_figures)
     troubles = Troubles(gate, views)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log))]
+        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log, trending))]
         yield
         for task in tasks:
             task.cancel()
@@ -95,7 +101,12 @@ def make_app(
         gate.close()
 
     inner = Starlette(
-        routes=_routes(views, api, sites, admin, Changes(actions, doors, settings.submissions)),
+        routes=[
+            *_routes(views, api, sites, Changes(actions, doors, settings.submissions)),
+            *rating.routes(),
+            *admin.routes(),
+            Route("/api/weather", weather.answer),
+        ],
         middleware=[Middleware(Faults, failed=troubles.failed)],
         exception_handlers={HTTPException: troubles.answer, PeriplusError: troubles.answer},
         lifespan=lifespan,
@@ -115,16 +126,17 @@ def make_app(
     return Application(Front(inner, desk), gate, log)
 
 
-async def _share(gate: Gate, api: Api, log: AccessLog) -> None:
+async def _share(gate: Gate, api: Api, log: AccessLog, trending: Trending) -> None:
     while True:
         with contextlib.suppress(Overloaded, DataError):
             await gate.statistics()
         await asyncio.sleep(_SHARE_SECONDS)
         await asyncio.to_thread(api.renew_figures)
+        await asyncio.to_thread(trending.renew)
         log.flush()
 
 
-def _routes(views: Views, api: Api, sites: Sites, admin: Admin, changes: Changes) -> list[Route]:
+def _routes(views: Views, api: Api, sites: Sites, changes: Changes) -> list[Route]:
     return [
         Route("/", views.landing),
         *(Route(path, views.never) for path in sorted(PATHS)),
@@ -151,5 +163,4 @@ def _routes(views: Views, api: Api, sites: Sites, admin: Admin, changes: Changes
         Route("/api/visits", changes.visits, methods=["POST"]),
         Route("/api/crawl", changes.crawl),
         Route("/api/crawl/{word}", changes.tell, methods=["POST"]),
-        *admin.routes(),
     ]

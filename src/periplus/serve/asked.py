@@ -40,10 +40,14 @@ SPANS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
 _WORDS: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 TABS: Final[dict[str, tuple[str, ...]]] = {
     "web": (),
+    "media": (),
+    "news": (),
     "documents": ("application/pdf", "application/epub+zip", _WORDS, "application/vnd.oasis.opendocument.text"),
     "services": ("application/json", "application/yaml", "application/wsdl+xml"),
 }
 """Tabs, and the content types that each shows; the types of services are only given to descriptions of services."""
+_HAVING: Final = frozenset({"media", "news"})
+"""Tabs of pages that have something, whatever their type."""
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
 _LANGUAGE: Final = re.compile(r"[a-z]{2}")
@@ -116,6 +120,7 @@ def _asked(given: Mapping[str, str], query: Query, cut: bool, opened: int) -> As
         site=site if _SITE.fullmatch(site) else "",
         days=SPANS.get(span, 0),
         kinds=TABS[tab],
+        having=tab if tab in _HAVING else "",
         folded=given.get("similar", "") != "1",
     )
     form = given.get("format", "").lower()

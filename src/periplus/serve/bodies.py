@@ -1,15 +1,18 @@
-"""What a request carries: read within bounds, and only what its kind says it is."""
+"""What a request carries, read within bounds and only as what its kind says it is; and JSON, written."""
 
-from typing import Final, TypeVar
+import json
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 
 from periplus.errors import BadInput
 
-__all__ = ["LARGEST", "read_form", "read_json"]
+__all__ = ["LARGEST", "encode_json", "json_response", "read_form", "read_json"]
 
 T = TypeVar("T")
 
@@ -52,3 +55,16 @@ async def _read(request: Request) -> bytes:
         if len(body) > LARGEST:
             raise HTTPException(413, f"Send at most {LARGEST:,} bytes.")
     return bytes(body)
+
+
+def encode_json(value: Any) -> bytes:
+    """Write a value as JSON; a number that JSON has no word for becomes null."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate that came in with a page: escaped, it does no harm
+        return json.dumps(value).encode()
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Give a value as JSON."""
+    return Response(encode_json(value), status, headers, "application/json")

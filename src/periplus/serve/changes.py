@@ -13,8 +13,7 @@ from starlette.responses import Response
 from periplus.errors import BadInput
 from periplus.records import Sighting
 from periplus.serve.actions import Actions, Publication
-from periplus.serve.api import json_response
-from periplus.serve.bodies import read_json
+from periplus.serve.bodies import json_response, read_json
 from periplus.serve.doors import Doors
 
 __all__ = ["Changes", "Seen", "Submission"]

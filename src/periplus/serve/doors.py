@@ -15,7 +15,8 @@ from periplus.serve.limits import RateLimit
 
 __all__ = ["Doors"]
 
-_COOKIE: Final = "periplus_session"
+_COOKIES: Final = {"admin": ("periplus_session", "/admin"), "judge": ("periplus_rater", "/")}
+"""By what a session is for: the name of its cookie, and the paths that it is sent to."""
 _SESSION_SECONDS: Final = 12 * 3600
 _TOKEN_SECONDS: Final = 4 * 3600
 _LONGEST: Final = 500
@@ -46,34 +47,36 @@ class Doors:
             raise HTTPException(429, "Too many requests with one key.", {"retry-after": str(math.ceil(wait))})
         return key
 
-    def begin(self, request: Request, secret: str, response: Response) -> bool:
-        """Begin a session of the admin page for the holder of an admin key; say whether that is who it is."""
+    def begin(self, request: Request, secret: str, response: Response, what: str = "admin") -> bool:
+        """Begin a session for the holder of a key that allows `what`; say whether that is who it is."""
         key = self._keys.find(secret[:_LONGEST])
-        if key is None or not key.may("admin"):
+        if key is None or not key.may(what):
             return False
+        name, path = _COOKIES[what]
         text = f"{int(time.time()) + _SESSION_SECONDS}.{secrets.token_hex(16)}.{key.mark[:16]}"
         response.set_cookie(
-            _COOKIE,
+            name,
             f"{text}.{self._keys.sign(text)}",
             max_age=_SESSION_SECONDS,
-            path="/admin",
+            path=path,
             httponly=True,
             samesite="strict",
             secure=request.scope["scheme"] == "https",
         )
         return True
 
-    def end(self, response: Response) -> None:
+    def end(self, response: Response, what: str = "admin") -> None:
         """End the session."""
-        response.delete_cookie(_COOKIE, path="/admin", httponly=True, samesite="strict")
+        name, path = _COOKIES[what]
+        response.delete_cookie(name, path=path, httponly=True, samesite="strict")
 
-    def session(self, request: Request) -> str:
+    def session(self, request: Request, what: str = "admin") -> str:
         """Give the name of the session that a request belongs to, or ''. A key taken back ends its sessions."""
-        text, _, signature = request.cookies.get(_COOKIE, "")[:_LONGEST].rpartition(".")
+        text, _, signature = request.cookies.get(_COOKIES[what][0], "")[:_LONGEST].rpartition(".")
         if not text or not self._keys.signed(text, signature):
             return ""
         until, _, mark = text.split(".")
-        known = any(key.mark[:16] == mark and key.may("admin") for key in self._keys.all())
+        known = any(key.mark[:16] == mark and key.may(what) for key in self._keys.all())
         return text if known and int(until) > time.time() else ""
 
     def token(self, purpose: str) -> str:

@@ -29,7 +29,10 @@ _REST: Final = 0.25
 at once, so that this is what bounds the work of refusing it."""
 _PAGES: Final = ("", "search", "suggest", "about", "add", "why-not", "settings", "api", "robots.txt", "favicon.svg")
 _PLAIN: Final = ("opensearch.xml", "healthz", "readyz", "metrics", "openapi.json")
-_API: Final = ("api/search", "api/statistics", "api/submit", "api/publish", "api/visits", "api/crawl")
+_API: Final = (
+    *("api/search", "api/statistics", "api/submit", "api/publish", "api/visits", "api/crawl"),
+    *("api/judge", "api/click", "api/rater", "api/weather"),
+)
 _ROUTES: Final = frozenset("/" + name for name in (*_PAGES, *_PLAIN, *_API))
 
 
@@ -128,7 +131,9 @@ class Front:
         kept = None
         try:
             made = await self._desk.make(asking, began)
-            headers = ((b"content-type", made.kind.encode()), *made.headers, *HEADERS, *_VARIES)
+            own = {name for name, _ in made.headers}
+            general = [pair for pair in (*HEADERS, *_VARIES) if pair[0] not in own]
+            headers = ((b"content-type", made.kind.encode()), *made.headers, *general)
             if made.status == 200:
                 kept = cache.put(asking, made.status, headers, made.body, epoch)
             return kept or Kept(made.status, headers, made.body)

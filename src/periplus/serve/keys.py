@@ -19,7 +19,8 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     "publish": frozenset({"publish", "submit"}),
     "report": frozenset({"report"}),
     "crawl": frozenset({"crawl", "submit"}),
-    "admin": frozenset({"publish", "submit", "report", "crawl", "admin"}),
+    "judge": frozenset({"judge"}),
+    "admin": frozenset({"publish", "submit", "report", "crawl", "judge", "admin"}),
 }
 """What the holder of a key may do, by role."""
 _FILE: Final = "keys.json"

@@ -16,6 +16,7 @@ from periplus.serve.tongues import Tongue
 __all__ = ["write_results"]
 
 _HTML: Final = "text/html"
+_DAY: Final = 86_400.0
 _ADULT: Final = int(Flag.ADULT)
 _PAYWALL: Final = int(Flag.PAYWALL)
 _STEP: Final = '<span class="step" aria-hidden="true"> › </span>'
@@ -77,12 +78,14 @@ class _Writer:
         return f'<p class="badges">{badges}{self._when(hit)}</p>'
 
     def _when(self, hit: Hit) -> str:
-        if not 0 < hit.fetched < math.inf:
+        news = self._asked.tab == "news"
+        when, said = (hit.day * _DAY, "Published") if news else (hit.fetched, "Fetched")
+        if not 0 < when < math.inf:
             return ""
         tongue = self._tongue
-        date, iso = escape(tongue.date(hit.fetched)), tongue.iso(hit.fetched)
-        ago = escape(tongue.ago(self._now - hit.fetched))
-        return f'<time datetime="{iso}" title="{self._say("Fetched")} {date}">{ago}</time>'
+        date, iso = escape(tongue.date(when)), tongue.iso(when)
+        ago = escape(tongue.ago(self._now - when))
+        return f'<time datetime="{iso}" title="{self._say(said)} {date}">{ago}</time>'
 
     def _snippet(self, hit: Hit, spoken: str) -> str:
         if not hit.snippet:

@@ -2,25 +2,26 @@
 
 import contextlib
 import functools
-import json
 import time
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from periplus.errors import NothingHere, Overloaded
 from periplus.records import ResultPage
 from periplus.serve.asked import FARTHEST, FORMATS, PAGE, TABS, Asked, address_of, ask_page, ask_program, parameters
+from periplus.serve.bodies import encode_json
 from periplus.serve.formats import as_csv, as_json, as_rss
 from periplus.serve.instant import instant_answer
 from periplus.serve.links import page_numbers, without_one
+from periplus.serve.media import MEDIA_POLICY, write_media
 from periplus.serve.render import Pages
 from periplus.serve.result import write_results
 from periplus.serve.searching import SearcherLike
 from periplus.serve.tongues import Tongue, pick_tongue
+from periplus.serve.trending import Trend
+from periplus.serve.weather import asks_for_weather
 
-__all__ = ["PATHS", "Asking", "Made", "Results", "encode_json", "form_of"]
+__all__ = ["PATHS", "About", "Asking", "Made", "Results", "form_of"]
 
 PATHS: Final = frozenset({"/search", "/api/search", "/suggest"})
 """What is answered here: the same for everybody, and so kept."""
@@ -54,13 +55,24 @@ class Made(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+class About(NamedTuple):
+    """What a page of results has beside results."""
+
+    trending: Callable[[], Sequence[Trend]] = tuple
+    clicks: bool = False
+    """Whether the page tells which result was opened."""
+    weather: bool = False
+    """Whether it can ask for the weather."""
+
+
 class Results:
     """Makes answers. Called from several threads."""
 
-    def __init__(self, searcher: SearcherLike, pages: Pages, busy: Callable[[], bool]) -> None:
+    def __init__(self, searcher: SearcherLike, pages: Pages, busy: Callable[[], bool], about: About) -> None:
         self._searcher = searcher
         self._pages = pages
         self._busy = busy
+        self._about = about
 
     def make(self, asking: Asking) -> Made:
         """Answer a search; raise `BadInput` for what makes no sense to a program, `NothingHere` before the first."""
@@ -101,7 +113,8 @@ class Results:
             return Made(self._pages.text("first_run.html", tongue), "text/html; charset=utf-8", 200)
         lost = not found.hits and not asked.query.start
         body = self._results(found, asked, tongue, self._shorter(asked) if lost else [])
-        return Made(body, "text/html; charset=utf-8")
+        headers = ((b"content-security-policy", MEDIA_POLICY),) if asked.tab == "media" else ()
+        return Made(body, "text/html; charset=utf-8", 200, headers)
 
     def _shorter(self, asked: Asked) -> list[tuple[str, str]]:
         """List the words without which something is found, each with the address of the query without it."""
@@ -125,13 +138,22 @@ class Results:
             numbers=page_numbers(query, found.total, len(found.hits), FARTHEST),
             current=query.start // PAGE + 1,
             per_page=PAGE,
-            results=write_results(found.hits, asked, tongue, time.time()),
+            results=_write(found, asked, tongue),
             shorter=shorter,
             answer=instant_answer(query.words) if not query.start else None,
-            tabs=[tab for tab, kinds in TABS.items() if not kinds or tab == asked.tab or facts.kinds & set(kinds)],
+            tabs=[tab for tab, kinds in TABS.items() if tab in ("web", asked.tab) or facts.kinds & {tab, *kinds}],
             languages=list(dict.fromkeys((*facts.languages, *filter(None, (query.language,))))),
+            clicks=self._about.clicks,
+            trending=self._about.trending() if not query.start else (),
+            weather=self._about.weather and not query.start and asks_for_weather(query.words),
             much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
         )
+
+
+def _write(found: ResultPage, asked: Asked, tongue: Tongue) -> str:
+    if asked.tab == "media":
+        return write_media(found.hits, asked.query.words, tongue)
+    return write_results(found.hits, asked, tongue, time.time())
 
 
 @functools.lru_cache(1024)
@@ -142,11 +164,3 @@ def form_of(accepted: str) -> str:
         if form:
             return form
     return "html"
-
-
-def encode_json(value: Any) -> bytes:
-    """Write a value as JSON; a number that JSON has no word for becomes null."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a lone surrogate that came in with a page: escaped, it does no harm
-        return json.dumps(value).encode()

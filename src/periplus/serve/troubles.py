@@ -14,9 +14,10 @@ from starlette.types import Scope
 from periplus.errors import BadInput, DataError, NothingHere, Overloaded, PeriplusError
 from periplus.serve.api import failure
 from periplus.serve.asked import LONGEST, parameters
+from periplus.serve.bodies import encode_json
 from periplus.serve.cache import Kept
 from periplus.serve.gate import FULL, Gate
-from periplus.serve.results import Asking, encode_json
+from periplus.serve.results import Asking
 from periplus.serve.tongues import pick_tongue
 from periplus.serve.views import Views
 from periplus.serve.visitors import Refusal

@@ -8,8 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.serve.asked import parameters
+from periplus.serve.doors import Doors
 from periplus.serve.gate import Gate
 from periplus.serve.openapi import OPERATIONS
+from periplus.serve.rating import LOGIN
 from periplus.serve.render import Asset, Pages
 from periplus.serve.tongues import tongue as spoken
 from periplus.serve.visitors import HOST
@@ -29,8 +31,9 @@ _COPY_POLICY: Final = (
 class Views:
     """The HTML views."""
 
-    def __init__(self, gate: Gate, pages: Pages, assets: Mapping[str, Asset]) -> None:
+    def __init__(self, gate: Gate, pages: Pages, assets: Mapping[str, Asset], doors: Doors) -> None:
         self._gate = gate
+        self._doors = doors
         self._pages = pages
         self._assets = assets
 
@@ -61,7 +64,11 @@ class Views:
 
     async def settings(self, request: Request) -> Response:
         """Show what can be set in the browser: language, safe search, rules for sites."""
-        return self._pages.page("settings.html", request=request)
+        session = self._doors.session(request, "judge")
+        headers = {"cache-control": "no-store"}
+        return self._pages.page(
+            "settings.html", 200, headers, request, rater=bool(session), token=self._doors.token(session or LOGIN)
+        )
 
     async def documentation(self, request: Request) -> Response:
         """Show the API to people."""

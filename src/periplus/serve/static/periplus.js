@@ -288,6 +288,90 @@ for (const button of document.querySelectorAll(".copy")) {
   });
 }
 
+// Pictures of the media tab are asked for only when somebody wants them, and are not told where from.
+const pictures = document.getElementById("show-pictures");
+if (pictures && document.querySelector(".card-media.image")) {
+  pictures.hidden = false;
+  pictures.addEventListener("click", () => {
+    for (const thing of document.querySelectorAll(".card-media.image .thing")) {
+      const image = new Image();
+      Object.assign(image, { referrerPolicy: "no-referrer", loading: "lazy", decoding: "async" });
+      image.alt = thing.querySelector(".words").textContent;
+      image.onerror = () => image.remove();
+      image.src = thing.href;
+      thing.prepend(image);
+    }
+    pictures.parentElement.remove();
+  });
+}
+
+// The weather, if the browser may say where it is.
+const weather = document.getElementById("weather");
+if (weather && navigator.geolocation) {
+  weather.hidden = false;
+  const button = weather.querySelector("button");
+  const say = (text) => { weather.querySelector("span").textContent = text; };
+  const failed = () => { button.disabled = false; say(weather.querySelector("template").content.textContent); };
+  button.addEventListener("click", () => {
+    button.disabled = true;
+    navigator.geolocation.getCurrentPosition(async ({ coords }) => {
+      const place = `latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`;
+      try {
+        const answer = await fetch(`/api/weather?${place}&hl=${document.documentElement.lang}`);
+        if (!answer.ok) throw new Error(answer.statusText);
+        say((await answer.json()).text);
+        button.remove();
+        weather.querySelector(".note").remove();
+      } catch { failed(); }
+    }, failed, { maximumAge: 600000, timeout: 20000 });
+  });
+}
+
+// Which result was opened, if this server counts that; not by whom.
+if (document.getElementById("clicks")) {
+  const tell = (event) => {
+    const title = event.target.closest?.(".result .title");
+    if (!title || event.button > 1) return;
+    const all = titles();
+    const first = Number(title.closest("ol").getAttribute("start") ?? 1);
+    const told = { query: field.defaultValue, url: title.href, position: first + all.indexOf(title), shown: all.map((one) => one.href) };
+    navigator.sendBeacon("/api/click", new Blob([JSON.stringify(told)], { type: "application/json" }));
+  };
+  addEventListener("click", tell, true);
+  addEventListener("auxclick", tell, true);
+}
+
+// Raters grade the result that has the focus with one key. Whether somebody is one is asked only of those who signed in.
+document.getElementById("rate-in")?.addEventListener("submit", () => kept.set("rater", true));
+document.getElementById("rate-out")?.addEventListener("submit", () => kept.set("rater", false));
+const grading = document.getElementById("rating");
+if (grading?.matches("p") && kept.get("rater", false)) {
+  fetch("/api/rater").then(async (answer) => {
+    if (!answer.ok) { kept.set("rater", false); return; }
+    const { token } = await answer.json();
+    grading.hidden = false;
+    for (const grade of ["0", "1", "2", "3"]) keys[grade] = () => rate(Number(grade), token);
+  }).catch(() => { /* offline: nothing to rate */ });
+}
+
+async function rate(grade, token) {
+  const result = current();
+  if (!result) return;
+  const body = JSON.stringify({ query: field.defaultValue, url: result.querySelector(".title").href, grade });
+  const headers = { "content-type": "application/json", "x-token": token };
+  const answer = await fetch("/api/judge", { method: "POST", headers, body }).catch(() => null);
+  if (!answer?.ok) { grading.querySelector("span").textContent = "✗"; return; }
+  let badge = result.querySelector(".grade");
+  if (!badge) {
+    badge = document.createElement("span");
+    badge.className = "grade";
+    result.querySelector(".badges")?.prepend(badge);
+  }
+  badge.textContent = `${grade}/3`;
+  grading.querySelector("span").textContent = `✓ ${grade}/3`;
+  move(1);
+}
+
 const countdown = document.getElementById("countdown");
 if (countdown) {
   let left = Number(countdown.dataset.seconds);
