@@ -23,6 +23,7 @@ __all__ = [
     "cache_folder",
     "clean",
     "compiled",
+    "completions",
     "features",
     "find",
     "html",
@@ -39,15 +40,19 @@ __all__ = [
     "pack",
     "pagerank",
     "places",
+    "program",
     "ready",
     "simhash",
+    "slips",
     "snippets",
     "spans",
+    "spelling",
     "strings",
     "topic",
-    "vectors",
     "trees",
+    "vectors",
     "verify",
+    "vocabulary",
     "words",
 ]
 
@@ -63,7 +68,6 @@ _MODULES: Final = (
     "trees",
     "merge",
     "strings",
-    "topic",
     "snippets",
     "verify",
     "adjacency",
@@ -72,6 +76,11 @@ _MODULES: Final = (
     "simhash",
     "vectors",
     "html",
+    "topic",
+    "vocabulary",
+    "slips",
+    "spelling",
+    "completions",
 )
 """Imported by name, as `from periplus.kernels import words`: loading one does not load the others."""
 
