@@ -18,6 +18,7 @@ import numpy as np
 
 from periplus.kernels import vectors
 from periplus.meaning import Encoder, open_encoder
+from periplus.meaning.nearness import lists_to_probe
 from periplus.meaning.vectorfile import make_lists
 from periplus.settings import SemanticSettings
 from periplus.store import open_text
@@ -26,6 +27,7 @@ from record import save
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
 FLOATS = Path(tempfile.gettempdir()) / "periplus-bench-floats"
 NEAREST, QUERIES = 50, 200
+PROBE = SemanticSettings().probe
 
 
 def texts(count: int) -> list[str]:
@@ -130,8 +132,10 @@ def lists_at(real: np.ndarray, queries: np.ndarray, size: int) -> dict[str, obje
         "all": {"p50_ms": share(slow, 50), "recall": recall(all_of_them, exact)},
     }
     for part in (0.02, 0.05, 0.1, 0.2):
-        found, taken = search(store, queries, max(1, round(part * len(store.centres))))
-        rows[f"probe {part}"] = {"p50_ms": share(taken, 50), "recall": recall(found, exact)}
+        lists = lists_to_probe(store, part) if part == PROBE else max(1, round(part * len(store.centres)))
+        found, taken = search(store, queries, lists)
+        name = f"{lists} lists" + (" (as set)" if part == PROBE else "")
+        rows[name] = {"p50_ms": share(taken, 50), "recall": recall(found, exact)}
     return rows
 
 

@@ -20,12 +20,14 @@ from periplus.meaning.vectorfile import FOLDER, VectorFile, open_vectors, vector
 from periplus.meaning.weights import Floats
 from periplus.settings import SemanticSettings
 
-__all__ = ["Coverage", "Meaning", "Near", "covered"]
+__all__ = ["Coverage", "Meaning", "Near", "covered", "lists_to_probe"]
 
 _KEPT: Final = 1_024
 """Queries whose vectors are kept."""
 _LOOK: Final = 1.0
 """Seconds until somebody looks again whether there are new vectors."""
+_LEAST_ROWS: Final = 20_000
+"""Passages that are looked at, at least, where there are so many."""
 _PATIENCE: Final = 30.0
 """Seconds until a model that could not be opened is tried again."""
 
@@ -156,11 +158,17 @@ class Meaning:
 
     def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> Near:
         documents, scores = np.empty(k, np.int32), np.empty(k, np.float32)
-        lists = len(file.store.centres)
-        probe = max(1, min(lists, round(lists * self._settings.probe)))
+        probe = lists_to_probe(file.store, self._settings.probe)
         alive = self._index.segments[number].alive
         count = vectors.nearest(file.store, query, alive, probe, documents, scores) if k else 0
         return Near(np.full(count, number, np.int32), documents[:count], scores[:count])
+
+
+def lists_to_probe(store: vectors.Store, share: float) -> int:
+    """Say how many lists to look into: a share of them, and enough for a certain number of passages."""
+    lists = len(store.centres)
+    least = -(-_LEAST_ROWS * lists // max(1, len(store.vectors)))
+    return max(1, min(lists, max(least, round(lists * share))))
 
 
 def _stamp(folder: Path) -> object:
