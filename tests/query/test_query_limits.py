@@ -6,6 +6,7 @@ import pytest
 
 from index.made_pages import random_visits
 from periplus.index import Index, build_index
+from periplus.kernels import match
 from periplus.query import Scoring, parse, prepare, run
 from periplus.settings import IndexSettings
 
@@ -72,3 +73,35 @@ def test_counts_beyond_the_limit_are_estimated_and_say_so(index: Index, monkeypa
     assert exact.total == len(exact.documents)
     if not estimated.exact:
         assert 0.3 * exact.total < estimated.total < 3 * exact.total
+
+
+@pytest.mark.parametrize("words", ["sea ship", "+sea +ship", '"sea ship"', "sea -tide", "sea OR fog NEAR tide"])
+def test_a_query_in_many_turns_finds_what_it_finds_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    build_index(random_visits(5, 900), tmp_path, IndexSettings())
+    index, tree = Index.open(tmp_path), parse(words).tree
+    assert tree is not None
+    one = run(index, prepare(index, tree, Scoring()), 20)
+    monkeypatch.setattr(match, "TURN", 1)
+    many = run(index, prepare(index, tree, Scoring()), 20)
+    assert one.documents.tolist() == many.documents.tolist()
+    assert one.scores.tolist() == many.scores.tolist()
+    assert (one.total, one.exact, one.partial) == (many.total, many.exact, many.partial)
+
+
+def test_time_is_looked_at_within_a_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_index(random_visits(5, 900), tmp_path, IndexSettings())
+    index, tree = Index.open(tmp_path), parse("sea ship").tree
+    assert tree is not None
+    whole = run(index, prepare(index, tree, Scoring()), 900)
+    monkeypatch.setattr(match, "TURN", 2)
+    found = run(index, prepare(index, tree, Scoring()), 900, budget=-1.0)
+    assert found.partial
+    assert not found.exact
+    assert 0 < found.total < whole.total
+    scores = dict(zip(whole.documents.tolist(), whole.scores.tolist(), strict=True))
+    assert [scores[number] for number in found.documents.tolist()] == found.scores.tolist()
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+    again = run(index, prepare(index, tree, Scoring()), 900)
+    assert again.documents.tolist() == whole.documents.tolist()

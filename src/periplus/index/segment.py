@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import bare, find, invert, lexicon, lists, merge, places
+from periplus.kernels import bare, find, invert, lexicon, lists, places
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -158,7 +158,7 @@ class Segment:
 
     def documents_of(self, number: int) -> npt.NDArray[np.int32]:
         """Give the documents that have the term with this number."""
-        place = merge.place_of(self.unpacked, number)
+        place = lists.place_of(self.unpacked, number)
         documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, place)
         return documents
 
@@ -219,18 +219,27 @@ class Segment:
             return self._text["simhash"]
         return np.broadcast_to(np.zeros(1, np.uint64), self.documents)
 
-    def text(self, document: int) -> bytes:
-        """Give the body of a document, as UTF-8."""
-        first = self._text["first"]
+    def _span(self, document: int) -> tuple[int, int, int]:
+        """Give the block of text that a body is in, and where in it."""
+        first, ends = self._text["first"], self._text["end"]
         # A number of another type would have the whole array converted first.
         block = int(first.searchsorted(first.dtype.type(document), side="right")) - 1
+        begin = int(ends[document - 1]) if document > int(first[block]) else 0
+        return block, begin, int(ends[document])
+
+    def text(self, document: int) -> bytes:
+        """Give the body of a document, as UTF-8."""
+        block, begin, end = self._span(document)
         number, raw = self._held
         if number != block:
             raw = self.text_block(block)
             self._held = (block, raw)
-        ends = self._text["end"]
-        begin = int(ends[document - 1]) if document > int(first[block]) else 0
-        return raw[begin : int(ends[document])]
+        return raw[begin:end]
+
+    def text_length(self, document: int) -> int:
+        """Give the length of a body, in bytes."""
+        _, begin, end = self._span(document)
+        return end - begin
 
     def text_spans(self, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Give where bodies are: rows of the block of text, and begin and end in it."""

@@ -7,6 +7,7 @@ query is given one array of addresses for each tuple of arrays, and makes arrays
 caller keeps the tuples alive meanwhile: `Handle` holds both.
 """
 
+import struct
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["WIDTH", "Handle", "flat", "hold", "number", "table"]
 WIDTH = 3
 """Numbers for each field of a tuple: address, rows, columns; for a number, itself."""
 Tuple = TypeVar("Tuple", bound=NamedTuple)
+_FRACTION, _FRACTION_AS_NUMBER = struct.Struct("<d"), struct.Struct("<q")
 
 
 class Handle(NamedTuple, Generic[Tuple]):
@@ -30,16 +32,17 @@ class Handle(NamedTuple, Generic[Tuple]):
 
 def hold(held: Tuple) -> Handle[Tuple]:
     """Write down where the arrays of a tuple are; its whole numbers and fractions are written down themselves."""
-    addresses = np.zeros(WIDTH * len(held), np.int64)
-    for field, part in enumerate(held):
-        at = WIDTH * field
+    written: list[int] = []
+    for part in held:
         if isinstance(part, np.ndarray):
-            addresses[at : at + 1 + part.ndim] = part.ctypes.data, *part.shape
+            rows, columns = part.shape if part.ndim == 2 else (part.shape[0], 0)
+            written += (part.__array_interface__["data"][0], rows, columns)
         elif isinstance(part, float):
-            addresses[at : at + 1].view(np.float64)[0] = part
+            written += (*_FRACTION_AS_NUMBER.unpack(_FRACTION.pack(part)), 0, 0)
         else:
-            addresses[at : at + 1].view(np.uint64)[0] = part
-    return Handle(held, addresses)
+            number = int(part)
+            written += (number if number < 1 << 63 else number - (1 << 64), 0, 0)
+    return Handle(held, np.array(written, np.int64))
 
 
 if config.DISABLE_JIT:

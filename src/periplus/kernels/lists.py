@@ -8,7 +8,7 @@ from numba import njit
 
 from periplus.kernels.bare import flat, table
 from periplus.kernels.bits import load_word, lowest, size
-from periplus.kernels.lexicon import get_number
+from periplus.kernels.lexicon import Terms, get_number
 from periplus.kernels.pack import BLOCK, BODY, FAR, FAT, IS_SPARSE, LONG, count_groups, shift_of
 from periplus.kernels.places import get_place, skip_places, skip_positions
 
@@ -25,6 +25,7 @@ __all__ = [
     "look_up",
     "make_tiny_lists",
     "make_wide_sets",
+    "place_of",
     "read_all",
     "read_documents",
     "seek_posting",
@@ -67,6 +68,23 @@ def get_lists(addresses: Any) -> Lists:  # pragma: no cover - compiled
         flat(addresses, 5, np.float32),
         flat(addresses, 6, np.uint64),
         table(addresses, 7, np.uint64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def place_of(held: Terms, term: int) -> Place:  # pragma: no cover - compiled
+    """Give the place of a term by its number."""
+    begin = held.stream_end[term - 1] if term else np.int64(0)
+    position = held.position_end[term - 1] if term else np.int64(0)
+    return (
+        np.int64(held.frequency[term]),
+        begin,
+        held.stream_end[term],
+        position,
+        np.int64(held.kind[term]),
+        np.int64(held.row[term]),
+        np.int64(held.heads[term]),
+        np.int64(held.wide[term]),
     )
 
 

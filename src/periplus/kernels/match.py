@@ -6,6 +6,7 @@ word; the plan's program (and, or, without, phrase) runs on those words. Counts 
 opened, exactly up to a limit, by sampling beyond it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from periplus.kernels.heap import push, sort_best_first
 from periplus.kernels.lists import Lists, entry_place, get_fat, get_lists, make_tiny_lists
 from periplus.kernels.order import choose
 from periplus.kernels.pack import BLOCK, BODY, FAT, IS_SPARSE
-from periplus.kernels.phrases import has_phrase
 from periplus.kernels.plan import (
     ALL,
     AND,
@@ -40,6 +40,7 @@ from periplus.kernels.plan import (
     make_desk,
     place_of_leaf,
 )
+from periplus.kernels.program import may_match, run_program
 
 __all__ = [
     "ALL",
@@ -53,6 +54,7 @@ __all__ = [
     "PHRASE",
     "QUOTE",
     "SOME",
+    "TURN",
     "WITHOUT",
     "Desk",
     "Found",
@@ -63,6 +65,8 @@ __all__ = [
 ]
 
 _ONE = np.uint64(1)
+TURN = 1_024
+"""Blocks that are opened before the time is looked at: a few milliseconds, and more than most queries open."""
 
 
 class Found(NamedTuple):
@@ -72,6 +76,8 @@ class Found(NamedTuple):
     """Documents; and in a second row the bits of their scores."""
     total: float
     exact: bool
+    whole: bool = True
+    """Whether all was looked at."""
 
     @property
     def documents(self) -> npt.NDArray[np.int32]:
@@ -82,93 +88,6 @@ class Found(NamedTuple):
     def scores(self) -> npt.NDArray[np.float32]:
         """Their scores."""
         return self.best[1].view(np.float32)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma: no cover - compiled
-    """Run the program on a whole block: can one with these leaves hold a match at all?"""
-    top = 0
-    for step in range(len(plan.program)):
-        operation, argument = plan.program[step, 0], plan.program[step, 1]
-        if operation == LEAF:
-            stack[top] = (have >> np.uint64(argument)) & _ONE
-            top += 1
-        elif operation == PHRASE:
-            every = _ONE
-            for word in range(plan.phrases[argument, 0], plan.phrases[argument, 1]):
-                every &= have >> np.uint64(plan.words[word, 0])
-            stack[top] = every
-            top += 1
-        elif operation == ALL:
-            stack[top] = _ONE
-            top += 1
-        elif operation == GIVEN:
-            stack[top] = _ONE if plan.given[argument, block] != 0 else np.uint64(0)
-            top += 1
-        else:
-            top -= 1
-            if operation == AND:
-                stack[top - 1] &= stack[top]
-            elif operation == OR:
-                stack[top - 1] |= stack[top]
-    return stack[0] != 0
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _with_phrase(
-    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, allowed: Any, least: Any
-) -> Any:  # pragma: no cover - compiled
-    """Give the documents of the open block that have a phrase; those that score below `least` are not looked at."""
-    for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
-        leaf = plan.words[word, 0]
-        desk.spots[leaf, 2], desk.spots[leaf, 3] = -1, -1
-        if plan.shape != QUOTE:
-            allowed &= desk.sets[0, leaf]
-    result = np.uint64(0)
-    while allowed:
-        offset = lowest(allowed)
-        allowed &= allowed - _ONE
-        if least > 0:
-            score = desk.scores[offset] + np.float32(plan.bonus)
-            if len(lists.static):
-                score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
-            if score < least:
-                continue
-        if has_phrase(lists, plan, desk, phrase, block, offset):
-            result |= _ONE << np.uint64(offset)
-    return result
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _run(
-    lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any, least: Any
-) -> Any:  # pragma: no cover - compiled
-    """Run the program on one open block; give the set of documents that match, within `allowed`."""
-    stack = desk.sets[1]
-    top = 0
-    for step in range(len(plan.program)):
-        operation, argument = plan.program[step, 0], plan.program[step, 1]
-        if operation == LEAF:
-            stack[top] = desk.sets[0, argument]
-            top += 1
-        elif operation == PHRASE:
-            stack[top] = _with_phrase(lists, plan, desk, argument, block, allowed, least)
-            top += 1
-        elif operation == ALL:
-            stack[top] = allowed
-            top += 1
-        elif operation == GIVEN:
-            stack[top] = plan.given[argument, block]
-            top += 1
-        else:
-            top -= 1
-            if operation == AND:
-                stack[top - 1] &= stack[top]
-            elif operation == OR:
-                stack[top - 1] |= stack[top]
-            else:
-                stack[top - 1] &= ~stack[top]
-    return stack[0] & allowed
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -277,14 +196,14 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
 @njit(cache=True, nogil=True, forceinline=True)
 def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
     """Open a block; give the documents that match, but for some that score below `least`."""
-    if plan.shape == MIXED and not _may_match(plan, block, desk.have[block], desk.sets[1]):
+    if plan.shape == MIXED and not may_match(plan, block, desk.have[block], desk.sets[1]):
         return np.uint64(0)
     possible = desk.common[0, block] if plan.required else lists.live[block]
     # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
     early = plan.shape == QUOTE and least <= 0
     for turn in range(2):
         if possible and (turn == 0) == early:
-            possible = _run(lists, plan, desk, block, possible, least) if plan.shape >= QUOTE else possible
+            possible = run_program(lists, plan, desk, block, possible, least) if plan.shape >= QUOTE else possible
         elif possible:
             possible = _open(lists, plan, desk, block, possible, least)
     return possible
@@ -311,30 +230,50 @@ def _offer(
     return kept
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_in_order(desk: Desk, kept: int) -> None:  # pragma: no cover - compiled
+    """Sort the best, and write their scores down beside them."""
+    sort_best_first(desk.scores[BLOCK:], desk.best[0], kept)
+    desk.best[1].view(np.float32)[:kept] = desk.scores[BLOCK : BLOCK + kept]
+
+
 @njit(cache=True, nogil=True)
 def match_best(
-    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int
-) -> tuple[int, float, bool]:  # pragma: no cover - compiled
-    """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact.
+    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int
+) -> tuple[int, float, bool, bool]:  # pragma: no cover - compiled
+    """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
+    and whether it was all: after opening `most` blocks it stops, and another call goes on.
 
     Of the blocks never opened for scoring, up to `count_blocks` are counted exactly. With 0 nothing is counted that
-    need not be looked at for the best: the total is then a lower bound.
+    need not be looked at for the best: the total is then a lower bound. `desk.progress` has, between calls: phase + 1
+    (0 for a new query), the next block of the phase, its blocks (-1: not chosen yet), blocks that can match, and kept,
+    total, skipped, counted and step so far. The best are in order once it was all.
     """
     lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
-    count = find_blocks(lists, plan, desk)
-    bound, chosen = desk.bound, desk.order[1]
+    progress = desk.progress
+    if progress[0] == 0:
+        progress[:] = 0
+        progress[0], progress[2], progress[8] = 1, -1, 1
+        progress[3] = find_blocks(lists, plan, desk)
+    bound, chosen, count = desk.bound, desk.order[1], progress[3]
     choosy = count_blocks == 0
-    kept, total, skipped, counted, step = 0, 0, 0, 0, 1
-    for phase in range(2 if choosy else 3):
-        number = choose(desk, count, phase, kept == k, desk.scores[BLOCK])
-        if phase == 2:
-            skipped = number
-            step = max(1, (skipped + count_blocks - 1) // count_blocks)
-        for i in range(0, number, step):
+    kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
+    opened, done = 0, True
+    for phase in range(progress[0] - 1, 2 if choosy else 3):
+        if progress[2] < 0:
+            progress[1], progress[2] = 0, choose(desk, count, phase, kept == k, desk.scores[BLOCK])
+            if phase == 2:
+                skipped = progress[2]
+                step = max(1, (skipped + count_blocks - 1) // count_blocks)
+        for i in range(progress[1], progress[2], step):
             block = chosen[i]
             least = desk.scores[BLOCK] if kept == k else np.float32(-1)
             if phase < 2 and bound[block] * SLACK < least:
                 continue
+            if opened == most:
+                progress[0], progress[1], done = phase + 1, i, False
+                break
+            opened += 1
             matched = _matching(lists, plan, desk, block, least if choosy else np.float32(-1))
             bound[block] = -1
             if phase == 2:
@@ -343,17 +282,45 @@ def match_best(
             total += size(matched)
             if matched:
                 kept = _offer(lists, plan, desk, block, matched, kept, k)
-    sort_best_first(desk.scores[BLOCK:], desk.best[0], kept)
-    desk.best[1].view(np.float32)[:kept] = desk.scores[BLOCK : BLOCK + kept]
+        if not done:
+            break
+        progress[2] = -1
+    if done:
+        progress[0] = 0
+        _put_in_order(desk, kept)
+    else:
+        progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
     if choosy:
-        return kept, float(total), kept < k
-    return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1
+        return kept, float(total), kept < k, done
+    return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1, done
 
 
-def match(lists: Handle[Lists], plan: Handle[Plan], desk: Handle[Desk], k: int, count_blocks: int) -> Found:
-    """Give the `k` best documents; see `match_best`."""
-    kept, total, exact = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks)
-    return Found(desk.held.best[:, :kept].copy(), total, exact)
+@njit(cache=True, nogil=True)
+def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
+    """Put the best so far in order."""
+    desk = get_desk(desk_at)
+    _put_in_order(desk, desk.progress[4])
+
+
+def match(
+    lists: Handle[Lists],
+    plan: Handle[Plan],
+    desk: Handle[Desk],
+    k: int,
+    count_blocks: int,
+    late: Callable[[], bool] = lambda: False,
+) -> Found:
+    """Give the `k` best documents; see `match_best`. Now and then `late` is asked whether to stop and give what is."""
+    desk.held.progress[0] = 0
+    at = lists.addresses, plan.addresses, desk.addresses
+    kept, total, exact, done = match_best(*at, k, count_blocks, TURN)
+    while not done:
+        if late():
+            _break_off(desk.addresses)
+            exact = False
+            break
+        kept, total, exact, done = match_best(*at, k, count_blocks, TURN)
+    return Found(desk.held.best[:, :kept].copy(), total, exact, done)
 
 
 def warm() -> None:
@@ -373,4 +340,6 @@ def warm() -> None:
         0.5,
         0.5,
     )
-    match(hold(make_tiny_lists()), hold(plan), hold(make_desk(1, 1, 3, True, 10)), 10, 10)
+    desk = hold(make_desk(1, 1, 3, True, 10))
+    match(hold(make_tiny_lists()), hold(plan), desk, 10, 10)
+    _break_off(desk.addresses)

@@ -13,11 +13,11 @@ from numba import njit
 
 from periplus.kernels.invert import FIELD_SHIFT, FIELDS, Sorted
 from periplus.kernels.lexicon import Terms, make_tiny_terms
-from periplus.kernels.lists import SIZED, Lists, Place, make_tiny_lists, read_all
+from periplus.kernels.lists import SIZED, Lists, make_tiny_lists, place_of, read_all
 from periplus.kernels.pack import FAT
 from periplus.kernels.places import get_place, skip_places
 
-__all__ = ["Part", "count_tokens", "highest_impacts", "place_of", "sort_by_term", "survey", "take_tokens"]
+__all__ = ["Part", "count_tokens", "highest_impacts", "sort_by_term", "survey", "take_tokens"]
 
 
 class Part(NamedTuple):
@@ -31,23 +31,6 @@ class Part(NamedTuple):
     """The new number of each term of the segment."""
     documents: npt.NDArray[np.int64]
     """The new number of each document, -1 for those that are left out."""
-
-
-@njit(cache=True, nogil=True)
-def place_of(held: Terms, term: int) -> Place:  # pragma: no cover - compiled
-    """Give the place of a term by its number."""
-    begin = held.stream_end[term - 1] if term else np.int64(0)
-    position = held.position_end[term - 1] if term else np.int64(0)
-    return (
-        np.int64(held.frequency[term]),
-        begin,
-        held.stream_end[term],
-        position,
-        np.int64(held.kind[term]),
-        np.int64(held.row[term]),
-        np.int64(held.heads[term]),
-        np.int64(held.wide[term]),
-    )
 
 
 @njit(cache=True, nogil=True)

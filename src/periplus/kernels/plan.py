@@ -20,6 +20,7 @@ __all__ = [
     "MOST_POSITIONS",
     "OR",
     "PHRASE",
+    "PROGRESS",
     "QUOTE",
     "SOME",
     "WITHOUT",
@@ -36,6 +37,8 @@ LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 """Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
 MAX_LEAVES = 64
+PROGRESS = 9
+"""Numbers that a query in several turns is taken up by."""
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
 
@@ -100,6 +103,8 @@ class Desk(NamedTuple):
     """Two rows of positions."""
     best: npt.NDArray[np.int32]
     """The best documents so far; in the end, in a second row, the bits of their scores."""
+    progress: npt.NDArray[np.int64]
+    """How far a query has got, for one that is run in several turns: see `match`."""
 
 
 def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Desk:
@@ -117,6 +122,7 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
         np.zeros((leaves, 4), np.int64),
         np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
         np.zeros((2, best), np.int32),
+        np.zeros(PROGRESS, np.int64),
     )
 
 
@@ -156,6 +162,7 @@ def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
         table(addresses, 9, np.int64),
         table(addresses, 10, np.int64),
         table(addresses, 11, np.int32),
+        flat(addresses, 12, np.int64),
     )
 
 

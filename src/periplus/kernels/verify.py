@@ -12,10 +12,10 @@ from periplus.kernels.lists import (
     entry_place,
     find_head,
     make_tiny_lists,
+    place_of,
     read_all,
     set_at,
 )
-from periplus.kernels.merge import place_of
 from periplus.kernels.pack import BLOCK, FAT, IS_SPARSE, IS_WIDE, count_groups, kind_of, level_of
 from periplus.kernels.places import get_place, skip_positions
 

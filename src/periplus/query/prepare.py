@@ -1,6 +1,7 @@
 """A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
 
 import math
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from periplus.index import Index, Segment, title_key
@@ -32,6 +33,8 @@ _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
 _MOST_LOOKED_AT: Final = 5_000
 _DEEPEST: Final = 200
+_MOST_AT_ONCE: Final = 500
+"""Words of a query that are looked up together; of more than this, most are not used anyway."""
 
 
 class Scoring(NamedTuple):
@@ -108,6 +111,7 @@ class Prepared(NamedTuple):
 def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> Prepared:
     """Look up and weigh the words of `tree`, and compile it."""
     compiler = _Compiler(index, list(notes))
+    compiler.look_up(tree)
     compiler.compile(tree)
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
@@ -129,6 +133,17 @@ def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] =
     )
 
 
+def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
+    """Give the words of a tree."""
+    if isinstance(node, Bag | Phrase | Near):
+        yield from node.words
+    elif isinstance(node, Word):
+        yield node.word
+    elif isinstance(node, All | Any | Without) and depth <= _DEEPEST:
+        for part in (node.part, node.barred) if isinstance(node, Without) else node.parts:
+            yield from _words_in(part, depth + 1)
+
+
 class _Compiler:
     """Walks the tree once, gathering leaves and writing the program in postfix order."""
 
@@ -143,10 +158,19 @@ class _Compiler:
         self.program: list[tuple[int, int]] = []
         self.phrases: list[PhrasePlan] = []
         self.filters: list[Filter] = []
+        self.stems: dict[str, dict[str, bytes]] = {}
+        self.variants: dict[str, list[bytes]] = {}
         ranked = sorted(index.languages.items(), key=lambda item: -item[1])
         self.known = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
         self.languages = [c for c in self.known if index.languages.get(c, 0) >= _MAIN_SHARE * index.documents]
         self.languages = self.languages or self.known[:1]
+
+    def look_up(self, tree: Node) -> None:
+        """Stem and look up all words of a query at once."""
+        words = list(dict.fromkeys(_words_in(tree)))[:_MOST_AT_ONCE]
+        for code in self.languages:
+            self.stems[code] = dict(zip(words, terms_of(words, code), strict=True))
+        self.lookup.add([stem for stems in self.stems.values() for stem in stems.values()])
 
     def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
         """Write the steps of one node; what is barred is not scored."""
@@ -184,12 +208,21 @@ class _Compiler:
             if number:
                 self._step(match.OR, 0)
 
+    def _stem(self, word: str, code: str) -> bytes:
+        known = self.stems.setdefault(code, {})
+        if word not in known:
+            known[word] = terms_of([word], code)[0]
+        return known[word]
+
     def _variants(self, word: str) -> list[bytes]:
         """Give the stems of a word in the main languages of the index, or in all if those do not know it."""
-        stems = dict.fromkeys(terms_of([word], code)[0] for code in self.languages)
-        if not any(self.lookup.frequency(stem) for stem in stems):
-            stems |= dict.fromkeys(terms_of([word], code)[0] for code in self.known)
-        return list(stems)[: len(self.languages) + 1]
+        found = self.variants.get(word)
+        if found is None:
+            stems = dict.fromkeys(self._stem(word, code) for code in self.languages)
+            if not any(self.lookup.frequency(stem) for stem in stems):
+                stems |= dict.fromkeys(self._stem(word, code) for code in self.known)
+            found = self.variants[word] = list(stems)[: len(self.languages) + 1]
+        return found
 
     def _filter(self, node: Filter, scored: bool) -> None:
         """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
@@ -281,7 +314,7 @@ class _Compiler:
             return
         if len(words) < len(phrase.words):
             self._note_length()
-        variants = dict.fromkeys(tuple(terms_of(words, code)) for code in self.languages)
+        variants = dict.fromkeys(tuple(self._stem(word, code) for word in words) for code in self.languages)
         steps = []
         for terms in variants:
             leaves = tuple(self._leaf(term, scored) for term in terms)

@@ -19,20 +19,29 @@ _COUNT_BLOCKS = 512
 
 
 def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
-    """Give the `k` best documents of the index. Segments not begun within `budget` seconds are left out: partial."""
+    """Give the `k` best documents of the index. What was not looked at within `budget` seconds is left out: partial."""
     deadline = time.monotonic() + budget
+
+    def late() -> bool:
+        return time.monotonic() > deadline
+
     found: list[match.Found] = []
     for segment in index.segments:
-        if found and time.monotonic() > deadline:
+        if found and late():
             break
         plan = make_plan(segment, prepared)
         desk = _DESKS.get(len(segment.live), plan, max(1, k))
-        found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS))
-    return _merge(found, k, partial=len(found) < len(index.segments))
+        found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS, late))
+    whole = len(found) == len(index.segments) and all(part.whole for part in found)
+    return _merge(found, k, partial=not whole)
 
 
 def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
     """Put the results of all segments in one order: score, then segment, then document."""
+    if len(found) == 1:  # These are in order.
+        only = found[0]
+        segments, exact = np.zeros(len(only.documents), np.int32), only.exact and not partial
+        return Candidates(segments[:k], only.documents[:k], only.scores[:k], round(only.total), exact, partial)
     segments = np.concatenate([np.full(len(f.documents), n, np.int32) for n, f in enumerate(found)] or [_NO_INTS])
     documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
     scores = np.concatenate([f.scores for f in found] or [np.zeros(0, np.float32)])

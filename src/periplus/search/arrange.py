@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from periplus.records import Flag
 
-__all__ = ["ADULT", "DECEIVES", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
+__all__ = ["ADULT", "DECEIVES", "ENOUGH", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
 
 ADULT: Final = int(Flag.ADULT)
 DECEIVES: Final = int(Flag.ADULT | Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
 _WINDOW: Final = 10
 _AHEAD: Final = 40
 """Results of crowded hosts that may wait; with more, they are let in."""
-_ENOUGH: Final = 200
+ENOUGH: Final = 200
 """Bytes of text below which only equal texts are near-duplicates: a few words are soon alike."""
 
 
@@ -37,7 +37,7 @@ class Resemblance(NamedTuple):
         """Say whether two pages say nearly the same."""
         if not self.length or not other.length:
             return False
-        if min(self.length, other.length) < _ENOUGH:
+        if min(self.length, other.length) < ENOUGH:
             return self.exact == other.exact
         near = abs(self.length - other.length) * 4 <= max(self.length, other.length)
         return near and (self.simhash ^ other.simhash).bit_count() <= bits

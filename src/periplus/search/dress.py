@@ -11,7 +11,7 @@ from periplus.index import Index, Segment
 from periplus.kernels import simhash
 from periplus.query import Prepared
 from periplus.records import Candidates, Hit
-from periplus.search.arrange import Arranged, Look, Resemblance
+from periplus.search.arrange import ENOUGH, Arranged, Look, Resemblance
 from periplus.search.snippets import Piece, cut_snippets
 from periplus.text import LANGUAGES
 from periplus.url import trail
@@ -119,7 +119,10 @@ class Dresser:
         return found
 
     def _compare(self, row: int, segment: Segment, document: int) -> Resemblance:
-        """Read off what a document resembles."""
+        """Read off what a document resembles: by the mark that a crawl left of its main content, or by its text."""
+        mark, length = int(segment.simhashes[document]), segment.text_length(document)
+        if mark and length >= ENOUGH:
+            return Resemblance(mark, length, 0)
         text = self._text(row)
         data = np.frombuffer(text[:_MOST_TEXT], np.uint8)
         mark = int(simhash.simhashes(data, np.array([0, len(data)], np.int64))[0])

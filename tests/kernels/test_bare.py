@@ -1,0 +1,56 @@
+"""What a kernel makes of addresses is the tuple that they were taken from, field by field."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba import config, njit
+
+from periplus.kernels import bare, lists, match
+from periplus.kernels.plan import get_desk, get_plan
+
+
+def filled(made: Any) -> Any:
+    """Give a tuple in which no two fields are alike: of arrays that hold their field's number, and of numbers."""
+    parts = []
+    for number, part in enumerate(made):
+        if isinstance(part, np.ndarray):
+            shape = tuple(2 + number + side for side in range(part.ndim))
+            parts.append(np.full(shape, number, part.dtype))
+        else:
+            parts.append(type(part)(number + 3))
+    return type(made)(*parts)
+
+
+def tiny_plan() -> match.Plan:
+    flat, wide = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
+    numbers = (1, 1, np.uint64(1 << 63), 0.5, 0.5)
+    place, given = np.zeros((1, 8), np.int64), np.zeros((0, 1), np.uint64)
+    return match.Plan(place, flat.astype(np.float32), wide, wide, wide, wide, flat, given, *numbers)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="there are no addresses without compiling")
+@pytest.mark.parametrize(
+    ("made", "get"),
+    [
+        (lists.make_tiny_lists(), lists.get_lists),
+        (tiny_plan(), get_plan),
+        (match.make_desk(1, 1, 1, True, 1), get_desk),
+    ],
+)
+def test_every_field_comes_back(made: NamedTuple, get: Any) -> None:
+    held = filled(made)
+
+    @njit
+    def copies(addresses: Any) -> Any:
+        return get(addresses)
+
+    handle = bare.hold(held)
+    found = copies(handle.addresses)
+    assert type(found).__name__ == type(held).__name__
+    for name, part, other in zip(held._fields, held, found, strict=True):
+        if isinstance(part, np.ndarray):
+            assert part.dtype == other.dtype, name
+            assert np.array_equal(part, other), name
+        else:
+            assert part == other, name
