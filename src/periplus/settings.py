@@ -280,7 +280,7 @@ class SemanticSettings(_Room, frozen=True):
     passages: Annotated[int, Meta(description="Most passages of one document", ge=1, le=64)] = 2
     candidates: Annotated[int, Meta(description="How many of the best candidates meaning looks at", ge=10)] = 50
     documents: Annotated[int, Meta(description="Most documents that one run embeds; 0 is no limit", ge=0)] = 0
-    weight: Annotated[float, Meta(description="What meaning counts beside the words, which count 1", ge=0)] = 0.5
+    weight: Annotated[float, Meta(description="What meaning counts beside the words, which count 1", ge=0)] = 1.0
     nearest: Annotated[
         int, Meta(description="How many documents near in meaning join the candidates", ge=0, le=1_000)
     ] = 50

@@ -133,3 +133,4 @@ def test_what_meaning_adds_can_be_told(folder: Path) -> None:
     for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
         added = made._fusion.added(prepared, int(segment), int(document))
         assert score == pytest.approx(alone[segment, document] + added, rel=1e-5)
+        assert dict(made.explain(prepared, int(segment), int(document)))["meaning"] == pytest.approx(added)

@@ -1,9 +1,10 @@
 """First stage and second look."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.index import Index
 from periplus.kernels import invert
@@ -11,14 +12,25 @@ from periplus.query import Node, Prepared, Scoring, prepare, run
 from periplus.rank.dynamic import Dynamic, dynamic_weights
 from periplus.rank.features import Features
 from periplus.rank.fuse import Fusion, is_plain, said
+from periplus.rank.model import Rows
 from periplus.rank.outside import Outside, open_outside
 from periplus.records import Candidates
 from periplus.settings import RankSettings, SemanticSettings
 
-__all__ = ["Ranker"]
+__all__ = ["Looked", "Ranker"]
 
 _LEAST: Final = 5e-5
 """Parts of a score below this are not worth naming."""
+
+
+class Looked(NamedTuple):
+    """The candidates of the second look."""
+
+    found: Candidates
+    """In the order of the first stage."""
+    rows: Rows
+    shares: npt.NDArray[np.float64]
+    """Scores, as shares of the query's best."""
 
 
 class Ranker:
@@ -55,6 +67,12 @@ class Ranker:
         found = self._fusion.fuse(prepared, found) if self._fusion else found
         return found._replace(segments=found.segments[:k], documents=found.documents[:k], scores=found.scores[:k])
 
+    def look(self, prepared: Prepared) -> Looked:
+        """Give the candidates of the second look with all their features, for those that learn from them."""
+        found = run(self._index, prepared, self._settings.rerank or 100)
+        rows = self._features.of(prepared, found)
+        return Looked(found, rows, self._dynamic.score(rows))
+
     def _look_again(self, prepared: Prepared, found: Candidates) -> Candidates:
         """Put the best candidates in order by all their features; the others stay behind them."""
         most = self._settings.rerank
@@ -83,6 +101,8 @@ class Ranker:
             parts = self._dynamic.explain(self._features.of(prepared, found))[0]
             parts["first"] -= first / _whole(prepared)
             reasons |= {name: value * _whole(prepared) for name, value in parts.items()}
+        if self._fusion:
+            reasons["meaning"] = self._fusion.added(prepared, segment_number, document)
         return tuple((name, value) for name, value in reasons.items() if abs(value) > _LEAST)
 
     def _explain_first(self, prepared: Prepared, segment_number: int, document: int) -> dict[str, float]:
