@@ -1,0 +1,292 @@
+"""What stands beside results, in a real browser: media, news, what is visited more, the weather, grades, clicks."""
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
+from fake_searcher import Copy, Facts, FakeSearcher
+
+from periplus.records import Media, Query, ResultPage
+from periplus.serve import Actions, Clicked, Judged, Keys, serving
+from periplus.settings import ServeSettings
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("chromium is not installed: apt install chromium", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install periplus[dev]")
+
+pytestmark = pytest.mark.browser
+
+DESK, PHONE = (1280, 900), (390, 844)
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf50"
+    "0f0003860180348e5f2d0000000049454e44ae426082"
+)
+PATHS = {
+    "media": "search?q=salt&tab=media",
+    "news": "search?q=salt&tab=news",
+    "trending": "search?q=salt",
+    "weather": "search?q=weather",
+}
+
+
+class Pictures:
+    """A site with pictures that counts who asks for them."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.asked.append(self.headers.get("referer", ""))
+                self.send_response(200)
+                self.send_header("content-type", "image/png")
+                self.end_headers()
+                self.wfile.write(PIXEL)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
+
+
+class Searcher(FakeSearcher):
+    """Shows media and news."""
+
+    def __init__(self, pictures: str) -> None:
+        super().__init__()
+        self._pictures = pictures
+
+    def search(self, query: Query) -> ResultPage:
+        page = super().search(query)
+        if not query.having:
+            return page
+        media = (
+            Media(f"{self._pictures}pan.png", "image", "The salt pans at low water, seen from the mole"),
+            Media(f"{self._pictures}bell.mp3", "audio", "A bell buoy"),
+        )
+        today = int(time.time() // 86_400)
+        hits = [
+            msgspec.structs.replace(hit, media=media[: 1 + n % 2] if query.having == "media" else (), day=today - 2 * n)
+            for n, hit in enumerate(page.hits)
+        ]
+        return msgspec.structs.replace(page, hits=tuple(hits))
+
+    def statistics(self) -> Facts:
+        known = super().statistics()
+        return msgspec.structs.replace(known, kinds=known.kinds | {"media", "news"})
+
+    def cached(self, key: int) -> Copy | None:
+        return Copy("https://tail.example/tides", 1.0, "Tide tables of a small harbour", "Text.")
+
+
+class World:
+    """A server with all that stands beside results, and a note of what came of it."""
+
+    def __init__(self) -> None:
+        self.pictures = Pictures()
+        self.judged: list[Judged] = []
+        self.clicked: list[Clicked] = []
+        self.asked: list[str] = []
+        self.keys = Keys(None)
+        self.secret = self.keys.add("rater", "judge")
+        self.actions = Actions(
+            judge=self.judge,
+            click=self.click,
+            rising=lambda: [("https://tail.example/tides", 12), ("https://other.example/", 5)],
+            fetch=self.fetch,
+        )
+
+    def judge(self, given: Judged) -> bool:
+        self.judged.append(given)
+        return True
+
+    def click(self, given: Clicked) -> bool:
+        self.clicked.append(given)
+        return True
+
+    def fetch(self, url: str) -> bytes:
+        self.asked.append(url)
+        return b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="module")
+def site(world: World) -> Iterator[str]:
+    settings = ServeSettings(port=0, clicks=True, weather="http://w.example/{latitude}/{longitude}")
+    with serving(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        chromium = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-sync", "--no-first-run"]
+        )
+        yield chromium
+        chromium.close()
+
+
+class Tab:
+    """One page; what it complained about fails the test."""
+
+    def __init__(self, browser: Any, size: tuple[int, int] = DESK, scheme: str = "light", **more: Any) -> None:
+        phone = size[0] < 600
+        view = {"width": size[0], "height": size[1]}
+        self.context = browser.new_context(viewport=view, color_scheme=scheme, is_mobile=phone, has_touch=phone, **more)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def __enter__(self) -> Any:
+        return self.page
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.context.close()
+        if kind is None:
+            assert self.complaints == []
+
+
+def violations(page: Any) -> list[tuple[str, str]]:
+    """Give what axe finds wrong with a page."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark"), (PHONE, "light")], ids=str)
+def test_they_fit_and_axe_finds_nothing(
+    browser: Any, site: str, size: tuple[int, int], scheme: str, project: Path
+) -> None:
+    kept = project / "screenshots"
+    kept.mkdir(exist_ok=True)
+    with Tab(browser, size, scheme, bypass_csp=True) as page:
+        for name, path in PATHS.items():
+            answer = page.goto(site + path)
+            assert len(answer.body()) < 60_000, name
+            page.screenshot(path=kept / f"{name}-{size[0]}-{scheme}.png")
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0, f"{name} scrolls sideways"
+            assert violations(page) == [], name
+
+
+def test_tabs_lead_to_media_and_news(browser: Any, site: str, world: World) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt")
+        page.get_by_role("link", name="News").click()
+        page.wait_for_url("**tab=news")
+        assert page.locator(".tabs [aria-current]").inner_text() == "News"
+        assert "Published" in page.locator("#r2 time").get_attribute("title")
+        page.get_by_role("link", name="Media").click()
+        page.wait_for_url("**tab=media")
+        assert page.locator(".card-media").count() == 15
+        assert page.locator(".card-media .kind").first.inner_text() == "picture"
+        assert page.locator("#r1 .title").get_attribute("href").startswith("https://coast0.example/")
+
+
+def test_pictures_come_only_when_asked_for(browser: Any, site: str, world: World) -> None:
+    world.pictures.asked.clear()
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt&tab=media")
+        assert page.locator(".card-media img").count() == 0
+        assert world.pictures.asked == []
+        page.get_by_role("button", name="Show pictures").click()
+        page.wait_for_function("document.querySelector('.card-media img')?.naturalWidth > 0")
+        assert page.locator(".card-media img").count() == 10
+        assert page.locator(".card-media.audio img").count() == 0
+        assert set(world.pictures.asked) == {""}, "they are not told where the reader comes from"
+
+
+def test_media_without_javascript_are_links(browser: Any, site: str) -> None:
+    with Tab(browser, java_script_enabled=False) as page:
+        page.goto(site + "search?q=salt&tab=media")
+        assert not page.locator("#show-pictures").is_visible()
+        assert page.locator(".card-media .thing").first.get_attribute("href").endswith("pan.png")
+
+
+def test_what_is_visited_more_is_shown_once_a_site(browser: Any, site: str) -> None:
+    with Tab(browser) as page:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            page.goto(f"{site}search?q=salt&n={time.time_ns()}")
+            if page.locator(".trending").count():
+                break
+        rows = page.locator(".trending li")
+        assert rows.count() == 2
+        assert "Tide tables of a small harbour" in rows.first.inner_text()
+        assert "tail.example · 12 visits" in rows.first.inner_text()
+
+
+def test_the_weather_is_asked_for_with_permission(browser: Any, site: str, world: World) -> None:
+    world.asked.clear()
+    here = {"latitude": 54.3217, "longitude": 10.1389}
+    with Tab(browser, geolocation=here, permissions=["geolocation"]) as page:
+        page.goto(site + "search?q=weather")
+        assert world.asked == []
+        page.get_by_role("button", name="The weather where I am").click()
+        page.wait_for_function("document.querySelector('#weather span').textContent")
+        assert page.locator("#weather span").inner_text() == "11 °C, rain, wind 23 km/h"
+        assert world.asked == ["http://w.example/54.3/10.1"], "no nearer than some ten kilometres"
+        assert page.locator("#weather button").count() == 0
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt")
+        assert page.locator("#weather").count() == 0
+
+
+def test_a_rater_grades_with_one_key(browser: Any, site: str, world: World) -> None:
+    with Tab(browser) as page:
+        page.goto(site + "search?q=salt")
+        page.keyboard.press("j")
+        page.keyboard.press("2")
+        assert world.judged == [], "only raters grade"
+        page.goto(site + "settings")
+        page.fill("#rater-key", world.secret)
+        page.click("#rate-in button")
+        page.wait_for_selector("#rate-out")
+        page.goto(site + "search?q=salt")
+        page.wait_for_selector("#rating:not([hidden])")
+        page.keyboard.press("j")
+        page.keyboard.press("3")
+        page.wait_for_selector("#r1 .grade")
+        assert page.locator("#r1 .grade").inner_text() == "3/3"
+        page.wait_for_function("document.activeElement.closest('.result')?.id === 'r2'")
+        page.keyboard.press("0")
+        page.wait_for_selector("#r2 .grade")
+        assert [(one.query, one.grade) for one in world.judged] == [("salt", 3), ("salt", 0)]
+        assert world.judged[0].url.startswith("https://coast0.example/")
+        page.goto(site + "settings")
+        page.click("#rate-out button")
+        page.wait_for_selector("#rate-in")
+
+
+def test_clicks_are_counted_where_that_is_wanted(browser: Any, site: str, world: World) -> None:
+    world.clicked.clear()
+    with Tab(browser) as page:
+        page.route("https://coast*/**", lambda route: route.fulfill(body="there"))
+        page.goto(site + "search?q=salt&start=10")
+        page.click("#r2 .title")
+        page.wait_for_url("https://coast*/**")
+        deadline = time.monotonic() + 10
+        while not world.clicked and time.monotonic() < deadline:
+            page.wait_for_timeout(20)
+    one = world.clicked[0]
+    assert (one.query, one.position, len(one.shown)) == ("salt", 12, 10)
+    assert one.url == one.shown[1]
