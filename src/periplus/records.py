@@ -376,7 +376,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     timings: tuple[tuple[str, float], ...] = ()
     """Seconds by stage."""
     corrections: tuple[str, ...] = ()
-    """What may have been meant, when nothing was found."""
+    """What may have been meant by words that are not found, or hardly."""
     generation: int = 0
     """Which commit of the index answered."""
     card: Card | None = None

@@ -67,7 +67,8 @@ def test_long_beginnings_are_compared_to_their_end(searcher: Searcher) -> None:
 def test_words_that_find_nothing_are_corrected(searcher: Searcher) -> None:
     from periplus.records import Query
 
-    assert "Lighthouse keeping" in searcher.search(Query("lighthuose")).corrections
+    assert searcher.search(Query("lighthuose")).corrections == ("lighthouse",)
+    assert searcher.search(Query("+lighthuose -windz")).corrections == ("+lighthouse -windz",)
     assert searcher.search(Query("lighthouse")).corrections == ()
 
 

@@ -11,6 +11,7 @@ visible; readers keep the one they opened. See docs/formats/segment.md and docs/
 
 from periplus.index.build import IndexCount, build_index
 from periplus.index.check import check_index
+from periplus.index.completions import LINK_TEXT, squeeze
 from periplus.index.export import Collection, TermBound, export_index
 from periplus.index.extras import EXTRAS, documents_having, read_media
 from periplus.index.fields import FIELD_NAMES, Field
@@ -25,6 +26,7 @@ from periplus.index.wordbook import Meant, WordBook
 __all__ = [
     "EXTRAS",
     "FIELD_NAMES",
+    "LINK_TEXT",
     "Collection",
     "Field",
     "Index",
@@ -44,5 +46,6 @@ __all__ = [
     "export_index",
     "read_media",
     "repair_index",
+    "squeeze",
     "title_key",
 ]

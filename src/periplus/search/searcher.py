@@ -13,7 +13,7 @@ import numpy as np
 
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import Prepared, parse
+from periplus.query import Prepared, corrections, parse
 from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
@@ -188,10 +188,10 @@ class Searcher:
         reach = min(most, -(-max(end, 1) // _STEP) * _STEP)
         found = opened.ranker.rank(prepared, reach, self._settings.search.budget_ms / 1000)
         clock.passed("rank")
+        found = freshen(found, opened.index, query)
         dresser = Dresser(opened.index, prepared, found, self._known)
         arranged = self._arrange(dresser, query, end)
         clock.passed("arrange")
-        found = freshen(found, opened.index, query)
         hits = self._hits(opened, prepared, found, dresser, arranged, query)
         clock.passed("snippets")
         notes = prepared.notes
@@ -209,7 +209,7 @@ class Searcher:
             hidden=arranged.hidden,
             looked=arranged.looked,
             timings=clock.timings(),
-            corrections=() if found.total else opened.suggester.corrections(query.words),
+            corrections=_corrections(opened.index, query, prepared, hits),
             generation=opened.index.manifest.generation,
             card=self._card(query, hits),
         )
@@ -283,3 +283,10 @@ class Searcher:
                     LANGUAGES[int(segment.column("language")[document])],
                 )
         return None
+
+
+def _corrections(index: Index, query: Query, prepared: Prepared, hits: list[Hit]) -> tuple[str, ...]:
+    """Give other ways to write a query, with its first results."""
+    if query.start:
+        return ()
+    return corrections(index, query.words, prepared.words, bool(hits) and not hits[0].missing)
