@@ -1,0 +1,276 @@
+"""What stands beside results: media, news, what is visited more, the weather, grades and clicks, quality."""
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import pytest
+from asgi_caller import Answer, call, get, send
+from fake_searcher import Copy, FakeSearcher
+
+from periplus.cli.serving import actions_of, get_once, read_quality
+from periplus.crawl import read_rising, take_visits
+from periplus.fingerprint import fingerprint_text
+from periplus.rank import read_clicks, read_judgements
+from periplus.records import Hit, Media, Query, ResultPage, Sighting
+from periplus.serve import Actions, Keys, make_app
+from periplus.serve.trending import Trending
+from periplus.serve.weather import read_weather
+from periplus.settings import FetchSettings, ServeSettings, Settings
+
+DAY = 86_400
+BAD = '"><script>alert(1)</script>'
+GOOD = b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
+
+
+def showing(*media: Media, **more: Any) -> FakeSearcher:
+    def answer(query: Query) -> ResultPage:
+        hit = Hit("https://a.example/", "A" + BAD, (), ("a.example",), 1.0, 7, media=media, **more)
+        return ResultPage(query, (hit,), 1, True, False, 0.0, 10)
+
+    return FakeSearcher(answer=answer)
+
+
+def test_media_are_cards_of_text_with_links_that_are_safe() -> None:
+    media = (
+        Media("https://a.example/p.jpg" + BAD, "image", BAD),
+        Media("javascript:alert(1)", "image", "bad"),
+        Media("https://a.example/s.mp3", "audio", "salt bell"),
+    )
+    app = make_app(showing(*media), ServeSettings(threads=1))
+    answer = get(app, "/search?q=salt&tab=media")
+    assert answer.status == 200
+    assert "<script>alert" not in answer.text
+    assert "javascript:" not in answer.text
+    assert "<img" not in answer.text, "nothing is loaded before somebody asks"
+    kinds = re.findall(r'class="kind">(\w+)<', answer.text)
+    assert kinds == ["sound", "picture"], "what has a word of the query comes first"
+    assert "img-src 'self' https: http:;" in answer.headers["content-security-policy"]
+    assert answer.headers["content-security-policy"].count("default-src") == 1
+    other = get(app, "/search?q=salt")
+    assert "img-src 'self';" in other.headers["content-security-policy"]
+    found = get(app, "/search?q=salt&tab=media&format=json").json["results"][0]
+    assert found["img_src"] == media[0].url
+    assert found["media"][2] == {"url": "https://a.example/s.mp3", "kind": "audio", "text": "salt bell"}
+
+
+def test_the_searcher_is_asked_for_what_a_tab_shows() -> None:
+    searcher = FakeSearcher()
+    app = make_app(searcher, ServeSettings(threads=1))
+    for tab in ("media", "news", "services", "web"):
+        get(app, f"/search?q=salt&tab={tab}")
+    assert [query.having for query in searcher.asked] == ["media", "news", "", ""]
+
+
+def test_news_says_when_it_was_published() -> None:
+    app = make_app(showing(day=20_000, fetched=20_400.0 * DAY), ServeSettings(threads=1))
+    assert 'datetime="2024-10-04T00:00:00+00:00" title="Published' in get(app, "/search?q=salt&tab=news").text
+    assert 'title="Fetched' in get(app, "/search?q=salt").text
+
+
+def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
+    now = time.time()
+    seen = [
+        Sighting("https://a.example/old", 70, "", now - 3 * DAY),
+        Sighting("https://a.example/old", 12, "", now - 60),
+        Sighting("https://b.example/new", 9, "", now - 60),
+        Sighting("https://c.example/rare", 2, "", now - 60),
+        Sighting("https://d.example/once", 4, "", now - 60),
+        Sighting("https://d.example/past", 400, "", now - 30 * DAY),
+    ]
+    take_visits(tmp_path, seen)
+    assert read_rising(tmp_path) == [
+        ("https://b.example/new", 9),
+        ("https://d.example/once", 4),
+        ("https://a.example/old", 12),
+    ]
+    assert read_rising(tmp_path, most=1) == [("https://b.example/new", 9)]
+    assert read_rising(tmp_path / "none") == []
+
+
+class Known(FakeSearcher):
+    def cached(self, key: int) -> Copy | None:
+        known = {fingerprint_text(url): url for url in ("https://a.example/1", "https://a.example/2")}
+        return Copy(known[key], 1.0, "One", "") if key in known else None
+
+
+def test_only_pages_that_can_be_found_are_shown_one_of_a_site() -> None:
+    rising = [("https://gone.example/", 50), ("https://a.example/2", 9), ("https://a.example/1", 8), ("ftp://x/", 7)]
+    trending = Trending(Known(), lambda: rising)
+    trending.renew()
+    assert [(one.url, one.visits) for one in trending.shown] == [("https://a.example/2", 9)]
+    quiet = Trending(Known(), None)
+    quiet.renew()
+    assert quiet.shown == ()
+
+
+@pytest.fixture
+def service() -> Iterator[tuple[str, list[str], list[bytes]]]:
+    """A weather service: its address, what it was asked, and what it answers."""
+    asked: list[str] = []
+    answers = [GOOD]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(answers[0])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/now?at={{latitude}},{{longitude}}", asked, answers
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_weather_comes_from_the_service_that_was_chosen(service: tuple[str, list[str], list[bytes]]) -> None:
+    address, asked, answers = service
+    allowed = FetchSettings(allow=("127.0.0.0/8",))
+    actions = Actions(fetch=lambda url: get_once(url, allowed))
+    app = make_app(FakeSearcher(), ServeSettings(threads=1, weather=address), actions)
+    found = get(app, "/api/weather?latitude=54.3217&longitude=-10.06")
+    assert found.json == {"degrees": 11.4, "sky": "rain", "wind": 23.0, "text": "11 °C, rain, wind 23 km/h"}
+    assert get(app, "/api/weather?latitude=54.3&longitude=-10.1&hl=de").json["text"] == "11 °C, Regen, Wind 23 km/h"
+    assert asked == ["/now?at=54.3,-10.1"], "rounded, and asked once"
+    answers[0] = b'{"current": {}}'
+    assert get(app, "/api/weather?latitude=1&longitude=1").status == 502
+    answers[0] = b"x" * 200_000
+    assert get(app, "/api/weather?latitude=2&longitude=1").status == 502
+    for given in ("", "latitude=91&longitude=0", "latitude=x&longitude=0", "latitude=nan&longitude=0"):
+        assert get(app, f"/api/weather?{given}").status == 400
+    assert 'id="weather"' in get(app, "/search?q=Weather").text
+    assert 'id="weather"' not in get(app, "/search?q=weather+in+novels").text
+
+
+def test_the_weather_service_may_not_be_a_private_place_unless_allowed(service: tuple[str, list[str], Any]) -> None:
+    address, asked, _ = service
+    assert get_once(address, FetchSettings()) is None
+    assert asked == []
+
+
+def test_without_a_service_there_is_no_weather() -> None:
+    app = make_app(FakeSearcher(), ServeSettings(threads=1))
+    assert get(app, "/api/weather?latitude=1&longitude=1").status == 501
+    assert 'id="weather"' not in get(app, "/search?q=weather").text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"current":{"temperature_2m":"11"}}', b'{"current":{"temperature_2m":1e9}}', b"\xff" * 9],
+)
+def test_weather_that_makes_no_sense_is_none(body: bytes) -> None:
+    assert read_weather(body) is None
+
+
+class World:
+    """A server on a real data folder, and who may rate on it."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.folder = folder
+        self.keys = Keys(None)
+        self.secret = {role: self.keys.add(role, role) for role in ("judge", "publish", "admin")}
+        actions = actions_of(folder, FakeSearcher(), Settings())
+        self.app = make_app(FakeSearcher(), ServeSettings(threads=1, **settings), actions, self.keys)
+
+    def form(self, path: str, cookie: str = "", **fields: str) -> Answer:
+        headers = {"content-type": "application/x-www-form-urlencoded"} | ({"cookie": cookie} if cookie else {})
+        return asyncio.run(call(self.app, path, "POST", headers, urlencode(fields).encode()))
+
+    def sign_in(self, secret: str) -> Answer:
+        page = get(self.app, "/settings").text
+        token = re.search(r'name="token" value="([^"]+)"', page)
+        assert token
+        return self.form("/rate/login", token=token[1], key=secret)
+
+
+GRADE = {"query": "salt", "url": "https://a.example/", "grade": 2}
+
+
+def test_a_key_with_the_role_judge_grades(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert send(world.app, "/api/judge", GRADE).status == 401
+    assert send(world.app, "/api/judge", GRADE, world.secret["publish"]).status == 403
+    assert send(world.app, "/api/judge", GRADE, world.secret["judge"]).status == 204
+    assert send(world.app, "/api/judge", GRADE | {"grade": 3}, world.secret["admin"]).status == 204
+    for bad in ({"grade": 4}, {"grade": -1}, {"query": ""}, {"url": "u" * 5000}, {"more": 1}):
+        assert send(world.app, "/api/judge", GRADE | bad, world.secret["judge"]).status == 400
+    assert [(one.query, one.grade) for one in read_judgements(tmp_path)] == [("salt", 3)]
+
+
+def test_a_rater_who_signed_in_grades_with_a_token(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert world.form("/rate/login", token="1.x", key=world.secret["judge"]).status == 403
+    assert world.sign_in(world.secret["publish"]).status == 403
+    answer = world.sign_in(world.secret["judge"])
+    assert answer.status == 303
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    own = {"cookie": cookie.partition(";")[0]}
+    token = get(world.app, "/api/rater", headers=own).json["token"]
+    assert get(world.app, "/api/rater").status == 401
+    assert send(world.app, "/api/judge", GRADE, headers=own).status == 403, "a cookie alone is not enough"
+    assert send(world.app, "/api/judge", GRADE, headers=own | {"x-token": "1.2"}).status == 403
+    away = own | {"x-token": token, "sec-fetch-site": "cross-site"}
+    assert send(world.app, "/api/judge", GRADE, headers=away).status == 403
+    assert send(world.app, "/api/judge", GRADE, headers=own | {"x-token": token}).status == 204
+    assert len(read_judgements(tmp_path)) == 1
+    assert "Sign out" in get(world.app, "/settings", headers=own).text
+    assert get(world.app, "/admin", headers=own).text.count("role admin") == 1, "a rater is no admin"
+    assert world.form("/rate/logout", own["cookie"], token=token).status == 303
+
+
+CLICK = {"query": "salt", "url": "https://a.example/", "position": 2, "shown": ["https://b.example/"]}
+
+
+def test_clicks_are_counted_only_where_that_is_set(tmp_path: Path) -> None:
+    off, on = World(tmp_path), World(tmp_path, clicks=True)
+    assert send(off.app, "/api/click", CLICK).status == 404
+    assert 'id="clicks"' not in get(off.app, "/search?q=salt").text
+    assert 'id="clicks"' in get(on.app, "/search?q=salt").text
+    assert send(on.app, "/api/click", CLICK).status == 204
+    assert send(on.app, "/api/click", CLICK, headers={"sec-fetch-site": "cross-site"}).status == 403
+    assert send(on.app, "/api/click", CLICK | {"position": 0}).status == 400
+    kept = list(read_clicks(tmp_path))
+    assert [(one.query, one.position, one.shown) for one in kept] == [("salt", 2, ("https://b.example/",))]
+    assert set(json.loads((tmp_path / "clicks.jsonl").read_text())) == {"query", "url", "position", "shown", "when"}
+
+
+def test_the_admin_page_shows_quality_or_how_to_measure_it(tmp_path: Path) -> None:
+    assert read_quality(tmp_path) == (None, [])
+    world = World(tmp_path)
+    page = get(world.app, "/admin").text
+    token = re.search(r'name="token" value="([^"]+)"', page)
+    assert token
+    entered = world.form("/admin/login", token=token[1], key=world.secret["admin"])
+    own = {"cookie": entered.headers["set-cookie"].partition(";")[0]}
+    assert "periplus evaluate" in get(world.app, "/admin", headers=own).text
+    results = [
+        {"name": "lexical", "title": "BM25F", "ndcg": 0.3, "skipped": ""},
+        {"name": "full", "title": "Everything", "ndcg": 0.4256, "skipped": ""},
+        {"name": "-links", "title": "Without links", "ndcg": 0.1, "skipped": ""},
+    ]
+    latest = {"when": "2026-11-15T12:00:00+00:00", "collections": [{"collection": "cran<b>", "results": results}]}
+    (tmp_path / "quality").mkdir()
+    (tmp_path / "quality" / "latest.json").write_bytes(msgspec.json.encode(latest))
+    lines = b'{"ndcg": {"a": {"x": 0.2}}}\ntorn{\n{"ndcg": {"a": {"x": 0.4}}}\n'
+    (tmp_path / "quality" / "history.jsonl").write_bytes(lines)
+    shown = get(world.app, "/admin", headers=own).text
+    assert "0.426" in shown
+    assert "cran&lt;b&gt;" in shown
+    assert 'id="quality-line" points="0.0' in shown
+    (tmp_path / "quality" / "latest.json").write_bytes(b'{"collections": [1, 2]}')
+    assert "periplus evaluate" in get(world.app, "/admin", headers=own).text
