@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, Segment
+from periplus.index import Index, Segment, WordBook
 
 __all__ = ["Lookup", "Places"]
 
@@ -25,6 +25,11 @@ class Lookup:
         self._rows: dict[bytes, int] = {}
         self._tables: list[Places] = [np.zeros((0, 8), np.int64) for _ in index.segments]
         self._frequencies: list[int] = []
+
+    @property
+    def words(self) -> WordBook:
+        """The words of the index, as they are written."""
+        return self._index.words
 
     def add(self, terms: Iterable[bytes]) -> None:
         """Look up those of `terms` that are not known yet."""

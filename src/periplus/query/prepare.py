@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from periplus.index import Index, Segment, title_key
 from periplus.kernels import match
 from periplus.query.lookup import Lookup, Places
+from periplus.query.phrases import FixedPair, fixed_pairs
 from periplus.query.tree import (
     EVERYWHERE,
     All,
@@ -98,6 +99,10 @@ class Prepared(NamedTuple):
     """The words as they were said, for ranking by meaning; '' where that takes no part."""
     plain: bool = False
     """Whether nothing was asked but words, any of which will do."""
+
+    def pairs(self) -> tuple[FixedPair, ...]:
+        """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""
+        return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
 
     def places(self, segment: Segment) -> Places:
         """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""

@@ -19,6 +19,7 @@ from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
 from periplus.search.cards import Cards, is_named
 from periplus.search.dress import Dresser, Known
+from periplus.search.homepages import explain_home, find_home, put_first
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
 from periplus.search.tabs import freshen, known_extras, with_media
@@ -189,10 +190,15 @@ class Searcher:
         found = opened.ranker.rank(prepared, reach, self._settings.search.budget_ms / 1000)
         clock.passed("rank")
         found = freshen(found, opened.index, query)
+        home = find_home(opened.index, parsed.tree, query)
+        first = put_first(opened.index, found, home) if home else None
+        found = found if first is None else first
         dresser = Dresser(opened.index, prepared, found, self._known)
         arranged = self._arrange(dresser, query, end)
         clock.passed("arrange")
         hits = self._hits(opened, prepared, found, dresser, arranged, query)
+        if home and first is not None and query.explain and hits and not query.start:
+            hits[0] = explain_home(hits[0], home)
         clock.passed("snippets")
         notes = prepared.notes
         if start + size > most and found.total > most:
