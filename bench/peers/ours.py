@@ -37,14 +37,16 @@ _NO_LANGUAGE = "xx"
 """The texts are stems already: no stemming, no stop words."""
 _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start")
 """Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields."""
+_URL = "https://tokenbench/-"
+"""Of every page of tokens: a term that all have, and no home page, of which a site has one."""
 _DESKS = Desks()
 
 
 def token_visits(texts: Iterable[str]) -> Iterator[Visit]:
     """Make pages whose key is their number and whose body is the text; all else is the least that a page can have."""
     for number, text in enumerate(texts):
-        page = Page("https://tokenbench/", text=text, language=_NO_LANGUAGE)
-        yield Visit("https://tokenbench/", number + 1, Outcome.OK, 0.0, status=200, page=page)
+        page = Page(_URL, text=text, language=_NO_LANGUAGE)
+        yield Visit(_URL, number + 1, Outcome.OK, 0.0, status=200, page=page)
 
 
 def page_visits(passages: Iterable[Passage]) -> Iterator[Visit]:
