@@ -80,7 +80,7 @@ def embed(settings: Settings, as_json: AsJson = False) -> None:
         f"{rate:,.0f} a second; {made.reused:,} had vectors already."
     )
     if made.passed_over:
-        say(f"{count(made.passed_over, 'page')} in languages that the model does not know were passed over.")
+        say(f"Passed over {count(made.passed_over, 'page')} in languages that the model does not know.")
     if made.waiting:
         say(f"{count(made.waiting, 'page')} still without. Go on: the same command.")
 

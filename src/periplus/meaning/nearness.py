@@ -46,6 +46,8 @@ class Coverage(NamedTuple):
     documents: int
     covered: int
     passages: int
+    whole: bool
+    """Whether all that the model can read have them."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -58,7 +60,8 @@ def covered(index: Index) -> Coverage:
     """Count the documents that have vectors, by whatever model."""
     files = [open_vectors(vector_path(index.folder, segment.name), segment) for segment in index.segments]
     held = [file for file in files if file is not None]
-    return Coverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held))
+    whole = all(file is not None and file.whole for file in files)
+    return Coverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held), whole)
 
 
 class Meaning:

@@ -40,7 +40,7 @@ def meaning_status(folder: Path, settings: SemanticSettings) -> Status:
     except DataError as error:
         return Status(False, error.message.rstrip("."), error.hint)
     state = f"{found.covered:,} of {found.documents:,} pages have vectors ({found.passages:,} passages)"
-    if found.covered < found.documents:
+    if not found.whole:
         advice = "More: periplus index embed."
     else:
         advice = "" if settings.on else "Use them: --set semantic.on=true."
