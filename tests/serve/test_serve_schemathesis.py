@@ -33,18 +33,28 @@ def report(seen: Sequence[Sighting]) -> tuple[int, int]:
 
 KEYS = Keys(None)
 SECRET = KEYS.add("all", "admin")
-ACTIONS = Actions(lambda given: Published("00000000000000ab", given.url), lambda name: None, report, Crawl())
+WEATHER = b'{"current": {"temperature_2m": 11.4}}'
+ACTIONS = Actions(
+    lambda given: Published("00000000000000ab", given.url),
+    lambda name: None,
+    report,
+    Crawl(),
+    judge=lambda given: True,
+    click=lambda given: True,
+    fetch=lambda url: WEATHER,
+)
+SETTINGS = ServeSettings(port=0, clicks=True, weather="http://weather.example/{latitude}/{longitude}")
 
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
-    with serving(FakeSearcher(), ServeSettings(port=0), ACTIONS, KEYS) as url:
+    with serving(FakeSearcher(), SETTINGS, ACTIONS, KEYS) as url:
         yield schemathesis.openapi.from_url(url + "openapi.json")
 
 
 def test_whatever_is_asked_is_answered_as_described(schema: Any) -> None:
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 13
+    assert len(operations) == 16
     statuses: dict[str, set[int]] = {}
     for operation in operations:
         described = {int(status) for status in operation.definition.raw["responses"]}

@@ -84,11 +84,11 @@ OPERATIONS: Final = (
     Operation(
         "get",
         "/api/search",
-        "Search, in our own shape",
+        "The same as /search with format=json",
         (
             _Q,
             Parameter("start", "how many results to pass over", _whole(0, FARTHEST, 0)),
-            Parameter("size", "how many results to give", _whole(1, MOST, 10)),
+            Parameter("count", "how many results to give", _whole(1, MOST, 10)),
             *_NARROW,
             Parameter("explain", "1 says what each score is made of", _whole(0, 1, 0)),
         ),
@@ -157,6 +157,50 @@ OPERATIONS: Final = (
         body=_object(("visits",), visits={"type": "array", "items": _SEEN, "maxItems": 5000}),
         answers={202: "how many were taken", 503: "the queue is full"} | _ERRORS | _DENIED | _BODY,
         role="report",
+    ),
+    Operation(
+        "post",
+        "/api/judge",
+        "Say how well a page answers a query, from 0 (not at all) to 3 (perfectly), for ranking to learn from",
+        body=_object(
+            ("query", "url", "grade"),
+            query=_text(2000, minLength=1),
+            url=_text(4000, minLength=1),
+            grade={"type": "integer", "minimum": 0, "maximum": 3},
+        ),
+        answers={204: "kept", 503: "there is no room for more"} | _ERRORS | _DENIED | _BODY,
+        role="judge",
+    ),
+    Operation(
+        "post",
+        "/api/click",
+        "Count a result that was opened, where serve.clicks is on; nothing is kept about who opened it",
+        body=_object(
+            ("query", "url", "position"),
+            query=_text(2000, minLength=1),
+            url=_text(4000, minLength=1),
+            position={"type": "integer", "minimum": 1, "maximum": 1000},
+            shown={"type": "array", "items": _text(4000), "maxItems": 100},
+        ),
+        answers={204: "counted", 403: "not from our own pages", 404: "not counted here", 503: "no room for more"}
+        | _ERRORS
+        | _BODY,
+    ),
+    Operation(
+        "get",
+        "/api/weather",
+        "The weather at a place, rounded to a tenth of a degree, from the service that serve.weather names",
+        (
+            Parameter("latitude", "in degrees", {"type": "number", "minimum": -90, "maximum": 90}, True),
+            Parameter("longitude", "in degrees", {"type": "number", "minimum": -180, "maximum": 180}, True),
+        ),
+        answers={
+            200: "degrees, sky, wind, and all of it in one line",
+            501: "no service was chosen",
+            502: "it does not answer",
+            503: "too many ask",
+        }
+        | _ERRORS,
     ),
     Operation(
         "get",
