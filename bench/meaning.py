@@ -1,6 +1,6 @@
 """What ranking by meaning costs, and what its shortcuts lose: whole numbers for floats, lists for all vectors.
 
-    python bench/meaning.py [--texts 1500] [--sizes 20000,60000,200000] [--model FOLDER]
+    python bench/meaning.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER]
 
 Texts are short articles of the shared data folder. Vectors beyond those are made: mixtures of two real ones with noise.
 Times are of the processor, on one thread. Needs the extra 'semantic' and `periplus meaning fetch`.
@@ -143,7 +143,7 @@ def main() -> None:
     """Measure and write the figures down."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=int, default=1500)
-    parser.add_argument("--sizes", default="20000,60000,200000")
+    parser.add_argument("--sizes", default="30000,100000,200000")
     parser.add_argument("--model", default="")
     given = parser.parse_args()
     settings = SemanticSettings(model=given.model)

@@ -15,7 +15,7 @@ from meaning.made_model import NaiveEncoder
 from periplus.errors import FolderInUse
 from periplus.files import lock_folder
 from periplus.index import Index, LiveIndex, build_index
-from periplus.meaning import Meaning, covered, embed_index
+from periplus.meaning import Meaning, covered, embed_index, nearness, vectorfile
 from periplus.meaning.embeddedlog import EmbeddedLog
 from periplus.meaning.passages import cut_passages
 from periplus.meaning.vectorfile import Vectors, open_vectors, vector_path
@@ -60,6 +60,26 @@ def test_all_documents_get_vectors_and_the_nearest_is_found(tmp_path: Path) -> N
     assert np.allclose(near.scores, scores, atol=1e-6)
     assert (np.diff(near.scores) <= 0).all()
     assert len(set(near.documents.tolist())) == 60
+
+
+def test_lists_of_neighbours_find_what_all_vectors_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, encoder = made_index(tmp_path), NaiveEncoder()
+    embed_index(folder, SETTINGS, encoder=encoder)
+    exact = Meaning(Index.open(folder), SETTINGS, encoder)
+    query = exact.vector("sea chart and fog")
+    expected = exact.nearest(query, 8)
+    monkeypatch.setattr(vectorfile, "_ALONE", 20)
+    monkeypatch.setattr(nearness, "_LEAST_ROWS", 1)
+    for path in (folder / "meaning").glob("*.arrays"):
+        path.unlink()
+    embed_index(folder, SETTINGS, encoder=encoder)
+    file = open_vectors(next((folder / "meaning").glob("*.arrays")))
+    assert len(file.store.centres) > 5
+    for share, least in ((1.0, 8), (0.5, 4)):
+        some = Meaning(Index.open(folder), msgspec.structs.replace(SETTINGS, probe=share), encoder)
+        found = some.nearest(some.vector("sea chart and fog"), 8)
+        assert len(set(found.documents.tolist()) & set(expected.documents.tolist())) >= least
+    assert np.allclose(some.similarities(query, expected.segments, expected.documents), expected.scores, atol=1e-6)
 
 
 def test_the_second_run_has_nothing_to_do(tmp_path: Path) -> None:
