@@ -55,11 +55,18 @@ def find_spans(
             return used, at
         kind, step = SEPARATOR, 1
         if at < end:
-            if _LETTER[data[at]]:
+            if _LETTER[data[np.uint64(at)]]:
                 if run == 0:
                     if not inside:
                         opened, inside = at, True
-                    while at < end and _LETTER[data[at]]:
+                    letter = np.uint64(at)
+                    while letter < np.uint64(end) and _LETTER[data[letter]]:
+                        letter += np.uint64(1)
+                    at = np.int64(letter)
+                    if at < end and data[at] < 0x80 and data[at] != 39:  # Most words end so.
+                        spans[used, 0], spans[used, 1] = opened, at
+                        used += 1
+                        inside = False
                         at += 1
                     continue
                 kind = WORD
