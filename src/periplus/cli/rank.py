@@ -7,6 +7,7 @@ import typer
 
 from periplus.cli.console import clean, count, progress, rows, say, say_json
 from periplus.cli.kernels import compile_kernels
+from periplus.cli.learn import learn, models
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder, write_atomically
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["rank"]
 
 rank: Final = typer.Typer(
-    help="Rank pages by their links.",
+    help="Rank pages by their links, and learn to rank results.",
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
 )
+
+rank.command("learn")(learn)
+rank.command("models")(models)
 
 _Figures = dict[str, str | float | int]
 _Top = Annotated[int, typer.Option("--top", help="How many pages and hosts to show.", min=1, max=1000)]

@@ -16,9 +16,8 @@ class Trees(NamedTuple):
     """The first node of each tree; below 0 for a tree that is one leaf."""
     feature: npt.NDArray[np.int32]
     threshold: npt.NDArray[np.float64]
-    """A row goes left when its feature is not above this."""
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    """By node: where rows go whose feature is not above the threshold, and where the others go."""
     value: npt.NDArray[np.float64]
     """What a row that ends in a node would be given: the mean of what is below it."""
     leaf: npt.NDArray[np.float64]
@@ -32,8 +31,8 @@ def add_up(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
         for i in range(len(rows)):
             node = trees.root[tree]
             while node >= 0:
-                low = rows[i, trees.feature[node]] <= trees.threshold[node]
-                node = trees.left[node] if low else trees.right[node]
+                above = np.int64(rows[i, trees.feature[node]] > trees.threshold[node])
+                node = trees.child[node, above]  # A look-up, not a branch: which way a row goes is hard to foresee.
             sums[i] += trees.leaf[~node]
     return sums
 
@@ -52,8 +51,7 @@ def attribute(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.flo
             parts[i] += here / rows.shape[1]
             while node >= 0:
                 feature = trees.feature[node]
-                low = rows[i, feature] <= trees.threshold[node]
-                node = trees.left[node] if low else trees.right[node]
+                node = trees.child[node, np.int64(rows[i, feature] > trees.threshold[node])]
                 there = trees.value[node] if node >= 0 else trees.leaf[~node]
                 parts[i, feature] += there - here
                 here = there
@@ -63,6 +61,6 @@ def attribute(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.flo
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     one, zero = np.zeros(1, np.int32), np.zeros(1)
-    trees: Any = Trees(one, one, zero, one - 1, one - 1, zero, zero)
+    trees: Any = Trees(one, one, zero, np.full((1, 2), -1, np.int32), zero, zero)
     add_up(trees, np.zeros((1, 1)))
     attribute(trees, np.zeros((1, 1)))

@@ -6,7 +6,8 @@ with static rank and an all-words bonus mixed in, inside the match kernel. The s
 (`FEATURES`, one kernel call) and re-orders them by weights that people can read, or by a model learned from judgements.
 Every part of a score has a name: `Ranker.explain`. See docs/ranking.md.
 
-What people thought of results is kept by `write_judgement` and `write_click`, and read by those that learn from it.
+What people thought of results is kept by `write_judgement` and `write_click`. `grades_of_folder` reads it,
+`take_samples` runs the judged queries, `learn` makes a model of them, and `keep_model` lets it rank if it is better.
 """
 
 from periplus.rank.dynamic import dynamic_weights
@@ -18,20 +19,34 @@ from periplus.rank.judgements import (
     write_click,
     write_judgement,
 )
+from periplus.rank.learning import Learned, learn
 from periplus.rank.model import FEATURES
+from periplus.rank.models import ModelCard, keep_model, list_models, use_model
 from periplus.rank.outside import Outside, open_outside
-from periplus.rank.ranker import Ranker
+from periplus.rank.ranker import Looked, Ranker
+from periplus.rank.samples import Grades, Sample, grades_of_folder, take_samples
 
 __all__ = [
     "FEATURES",
     "Click",
+    "Grades",
     "Judgement",
+    "Learned",
+    "Looked",
+    "ModelCard",
     "Outside",
     "Ranker",
+    "Sample",
     "dynamic_weights",
+    "grades_of_folder",
+    "keep_model",
+    "learn",
+    "list_models",
     "open_outside",
     "read_clicks",
     "read_judgements",
+    "take_samples",
+    "use_model",
     "write_click",
     "write_judgement",
 ]

@@ -31,6 +31,8 @@ class Features:
     def __init__(self, index: Index, outside: Outside) -> None:
         self._index = index
         self._outside = outside
+        main = max(index.languages, key=lambda code: index.languages[code], default="en")
+        self._clicks = outside.clicks(main)
         self._sheets = [bare.hold(_sheet_of(segment, outside)) for segment in index.segments]
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
@@ -53,7 +55,7 @@ class Features:
         )
         title = np.uint64(prepared.title)
         measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, title, self._outside.today)
-        if clicked := self._outside.clicks_of(prepared.title):
+        if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(found)]
         return measured
 

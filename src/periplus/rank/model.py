@@ -3,29 +3,48 @@
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
-from periplus.errors import CorruptFile
+from periplus.errors import CorruptFile, DataError
 from periplus.kernels import features, trees
 
-__all__ = ["FEATURES", "Model", "Rows", "read_model", "write_model"]
+__all__ = [
+    "FEATURES",
+    "FOLDER",
+    "USED",
+    "Model",
+    "Rows",
+    "Used",
+    "open_model",
+    "read_model",
+    "used_model",
+    "write_model",
+]
 
 FEATURES: Final = features.NAMES
 """All features, in the order of their columns."""
 Rows = npt.NDArray[np.float64]
 
+FOLDER: Final = "models"
+USED: Final = "used.json"
 _KIND: Final = "ranking-model"
 _TYPES: Final = {
     "root": np.int32,
     "feature": np.int32,
     "threshold": np.float64,
-    "left": np.int32,
-    "right": np.int32,
+    "child": np.int32,
     "value": np.float64,
     "leaf": np.float64,
 }
+
+
+class Used(msgspec.Struct, frozen=True):
+    """Which model of a data folder is used."""
+
+    model: str
 
 
 class Model:
@@ -58,7 +77,7 @@ def read_model(path: Path) -> Model:
     file.check()
     arrays: dict[str, Any] = {}
     for name, kind in _TYPES.items():
-        if name not in file or file[name].dtype != kind or file[name].ndim != 1:
+        if name not in file or file[name].dtype != kind or file[name].ndim != 1 + (name == "child"):
             raise CorruptFile(f"{path} has no proper array '{name}'.")
         arrays[name] = np.array(file[name])
     if file.notes.get("features") != list(FEATURES):
@@ -73,10 +92,28 @@ def read_model(path: Path) -> Model:
 def _sound(flat: trees.Trees) -> bool:
     """Say whether every walk ends: children come after their parents, leaves and features exist."""
     nodes, leaves = len(flat.feature), len(flat.leaf)
-    if {len(part) for part in flat[1:6]} != {nodes} or not np.isfinite(flat.leaf).all():
+    if flat.child.shape != (nodes, 2) or not len(flat.threshold) == len(flat.value) == nodes:
         return False
-    own = np.arange(nodes)
-    children = all(((side < 0) | ((side > own) & (side < nodes))).all() for side in (flat.left, flat.right))
-    ends = np.concatenate([flat.root, flat.left, flat.right])
-    found = bool((flat.feature >= 0).all() and (flat.feature < len(FEATURES)).all() and (flat.root < nodes).all())
-    return bool(children and found and (~ends[ends < 0] < leaves).all())
+    after = (flat.child > np.arange(nodes)[:, None]) & (flat.child < nodes)
+    ends = np.concatenate([flat.root, flat.child.ravel()])
+    known = (flat.feature >= 0) & (flat.feature < len(FEATURES))
+    fine = [(flat.child < 0) | after, known, flat.root < nodes, ~ends[ends < 0] < leaves, np.isfinite(flat.leaf)]
+    return all(bool(one.all()) for one in fine)
+
+
+def open_model(folder: Path) -> Model | None:
+    """Open the model that a data folder uses; None when there is none, or it cannot be read."""
+    name = used_model(folder)
+    try:
+        return read_model(folder / FOLDER / f"{name}.model") if name else None
+    except DataError:
+        return None
+
+
+def used_model(folder: Path) -> str:
+    """Name the model that a data folder uses, '' if it uses none."""
+    try:
+        name = msgspec.json.decode((folder / FOLDER / USED).read_bytes(), type=Used).model
+    except (OSError, msgspec.MsgspecError):
+        return ""
+    return name if name == Path(name).name else ""

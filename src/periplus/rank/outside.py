@@ -1,5 +1,6 @@
 """What is known of pages from outside them: which hosts people visit, what they clicked, and a learned model."""
 
+import contextlib
 import functools
 import time
 from collections.abc import Mapping
@@ -8,10 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from periplus.errors import BadFile
+from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
-from periplus.rank.model import Model
+from periplus.rank.clicks import estimate_liking
+from periplus.rank.judgements import read_clicks
+from periplus.rank.model import Model, open_model
 from periplus.settings import RankSettings
+from periplus.text import is_stop_word, split_text
+from periplus.url import address
 
 __all__ = ["Outside", "open_outside", "read_popularity"]
 
@@ -24,12 +29,13 @@ class Outside:
     def __init__(
         self,
         popular: Mapping[str, float] | None = None,
-        clicks: Mapping[int, dict[int, float]] | None = None,
+        liked: Mapping[str, dict[int, float]] | None = None,
         today: float | None = None,
         model: Model | None = None,
     ) -> None:
         self.popular = popular or {}
-        self._clicks = clicks or {}
+        self.liked = liked or {}
+        """By query and page key, 0 to 1."""
         self.today = time.time() / 86_400 if today is None else today
         """Days since 1970."""
         self.model = model
@@ -43,15 +49,34 @@ class Outside:
             host = host.partition(".")[2]
         return 0.0
 
-    def clicks_of(self, query: int) -> dict[int, float]:
-        """Give by page key how much people clicked it for the words with this title key, 0 to 1."""
-        return self._clicks.get(query, {})
+    def clicks(self, language: str) -> dict[frozenset[str], dict[int, float]]:
+        """Give by the words of a query, stop words left out as queries leave them out, what was liked for them."""
+        found: dict[frozenset[str], dict[int, float]] = {}
+        for query, pages in self.liked.items():
+            words = split_text(query)
+            meant = frozenset(word for word in words if not is_stop_word(word, language)) or frozenset(words)
+            known = found.setdefault(meant, {})
+            for key, liking in pages.items():
+                known[key] = max(liking, known.get(key, 0.0))
+        return found
 
 
 def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
     """Read what the settings name and what a data folder, if one is given, knows."""
     popular = _read_once(Path(settings.popularity)) if settings.popularity else None
-    return Outside(popular)
+    if folder is None:
+        return Outside(popular)
+    liked = {query: _by_key(pages) for query, pages in estimate_liking(read_clicks(folder)).pages.items()}
+    return Outside(popular, liked, model=open_model(folder) if settings.learned else None)
+
+
+def _by_key(pages: Mapping[str, float]) -> dict[int, float]:
+    """Give what pages are liked by their keys; what is no URL is left out."""
+    found: dict[int, float] = {}
+    for url, liking in pages.items():
+        with contextlib.suppress(BadUrl):
+            found[address(url).key] = liking
+    return found
 
 
 def _read_once(path: Path) -> Mapping[str, float]:
