@@ -176,13 +176,11 @@ def _width(first: int) -> int:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True)
 def _next_letter(table: Table, low: int, high: int, skip: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Give the width of the letter at `skip` of completion `low`, and the first completion that has another there."""
+    """Give the width of the letter at `skip` of completion `low`, 0 at its end, and the first with another there."""
     at = np.int64(table.order[low]) + skip
-    wide = _width(table.text[at]) if table.text[at] != _END else 0
-    if wide == 0:
-        return 0, low + 1
-    letter = table.text[at : at + wide]
-    return wide, _stretch(table, low, high, skip, letter, 0, wide)[1]
+    wide = _width(table.text[at])
+    until = _stretch(table, low, high, skip, table.text[at : at + wide], 0, wide)[1]
+    return wide if table.text[at] != _END else 0, until
 
 
 @njit(cache=True, nogil=True)
