@@ -244,10 +244,10 @@ def match_best(
     """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
     and whether it was all: after opening `most` blocks it stops, and another call goes on.
 
-    Of the blocks never opened for scoring, up to `count_blocks` are counted exactly. With 0 nothing is counted that
-    need not be looked at for the best: the total is then a lower bound. `desk.progress` has, between calls: phase + 1
-    (0 for a new query), the next block of the phase, its blocks (-1: not chosen yet), blocks that can match, and kept,
-    total, skipped, counted and step so far. The best are in order once it was all.
+    The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
+    there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `desk.progress`
+    has, between calls: phase + 1 (0 for a new query), the next block of the phase, its blocks (-1: not chosen yet),
+    blocks that can match, and kept, total, skipped, counted, step and blocks counted whole so far.
     """
     lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
     progress = desk.progress
@@ -256,7 +256,7 @@ def match_best(
         progress[0], progress[2], progress[8] = 1, -1, 1
         progress[3] = find_blocks(lists, plan, desk)
     bound, chosen, count = desk.bound, desk.order[1], progress[3]
-    choosy = count_blocks == 0
+    choosy, whole = count_blocks == 0, progress[9]
     kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
     opened, done = 0, True
     for phase in range(progress[0] - 1, 2 if choosy else 3):
@@ -274,12 +274,16 @@ def match_best(
                 progress[0], progress[1], done = phase + 1, i, False
                 break
             opened += 1
-            matched = _matching(lists, plan, desk, block, least if choosy else np.float32(-1))
-            bound[block] = -1
+            # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
+            prunes = phase < 2 and least > 0 and whole >= count_blocks
+            matched = _matching(lists, plan, desk, block, least if prunes else np.float32(-1))
+            bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:
                 counted += size(matched)
                 continue
-            total += size(matched)
+            whole += not prunes
+            if choosy or not prunes:
+                total += size(matched)
             if matched:
                 kept = _offer(lists, plan, desk, block, matched, kept, k)
         if not done:
@@ -290,6 +294,7 @@ def match_best(
         _put_in_order(desk, kept)
     else:
         progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
+        progress[9] = whole
     if choosy:
         return kept, float(total), kept < k, done
     return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1, done

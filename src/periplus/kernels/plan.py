@@ -37,7 +37,7 @@ LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 """Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
 MAX_LEAVES = 64
-PROGRESS = 9
+PROGRESS = 10
 """Numbers that a query in several turns is taken up by."""
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
