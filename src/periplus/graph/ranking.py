@@ -8,24 +8,25 @@ that was granted, else anew in every round.
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.graph.adjacency import Adjacency
 from periplus.kernels import adjacency as kernel
-from periplus.kernels import pagerank
+from periplus.kernels import crossing, pagerank
 
 __all__ = ["Ranker", "Ranks", "Round"]
 
 _MOST_ROUNDS: Final = 1_000
-_PART_LINKS: Final = 1 << 18
+_PART_LINKS: Final = 800_000
 """A part has about this many links: with fewer parts rounds are fewer too, with more of them threads wait less."""
-_MOST_PARTS: Final = 64
+_MOST_PARTS: Final = 512
 _STEP_LINKS: Final = 1 << 18
 """Links that are unpacked at a time, when all of them are too many to hold."""
 
+_T = TypeVar("_T")
 Vector = npt.NDArray[np.float64]
 Round = Callable[[int, float], None]
 """Told after each round: its number, and how much it has changed."""
@@ -45,6 +46,8 @@ class Ranks(NamedTuple):
 
 
 class _Step(NamedTuple):
+    """Some rows of a part, with their links if these are held; else they are unpacked in every round."""
+
     first: int
     last: int
     part: int
@@ -57,10 +60,37 @@ class Ranker:
     def __init__(self, links: Adjacency, near_weight: float, memory: int, workers: int) -> None:
         self._links, self._workers = links, max(1, workers)
         self._kinds = np.array([1.0, near_weight], np.float32)
-        size = (8 if links.counted else 4) * links.links + 16 * links.nodes
-        self._parts = [self._steps(*span, held=size <= memory) for span in self._spans(0, links.nodes, self._share())]
         self._scratch = threading.local()
+        spans = list(self._spans(0, links.nodes, self._share()))
+        size = (8 if links.counted else 4) * links.links + 16 * links.nodes
+        self._parts = [self._steps(*span, held=size <= memory) for span in spans]
         self.out = self._out_weights()
+        self._crossing: crossing.Crossing | None = None
+        if size <= memory and not links.counted:
+            self._cross(spans, memory - size)
+
+    def _cross(self, spans: list[tuple[int, int]], memory: int) -> None:
+        """Take links from part to part out of the rows, if there is memory to have them apart."""
+        nodes, number = self._links.nodes, len(spans)
+        parts = np.repeat(
+            np.arange(number, dtype=np.int32), [-(-(last - first) // kernel.ROWS) for first, last in spans]
+        )
+        sizes = np.zeros((number, number), np.int64)
+        for own, (step,) in enumerate(self._parts):
+            crossing.count(self._unpacked(step), nodes, parts, own, sizes)
+        within = np.diagonal(sizes).copy()
+        np.fill_diagonal(sizes, 0)
+        total = int(sizes.sum())
+        if 16 * total > memory:
+            return
+        by_source = np.concatenate(([0], np.cumsum(sizes.ravel())))[:-1].reshape(sizes.shape)
+        by_target = np.concatenate(([0], np.cumsum(sizes.T.ravel())))[:-1].reshape(sizes.shape)
+        places = np.empty(total, np.uint32), np.empty(total, np.uint32), np.empty(total, np.float64)
+        self._crossing = crossing.Crossing(*places, sizes, by_source, by_target)
+        for own, (step,) in enumerate(self._parts):
+            to = kernel.make_room(step.last - step.first, int(within[own]), False, self._kinds)
+            crossing.part(self._unpacked(step), step.first, nodes, parts, own, to, self._crossing)
+            self._parts[own] = [step._replace(held=to)]
 
     def _share(self) -> int:
         return max(_PART_LINKS, -(-self._links.links // _MOST_PARTS))
@@ -111,7 +141,8 @@ class Ranker:
         with ThreadPoolExecutor(self._workers) as pool:
             while len(changes) < _MOST_ROUNDS and (not changes or changes[-1] >= tolerance):
                 change, total = self._round(pool, state, damping, False)
-                pagerank.end_round(state)
+                if self._crossing is None:
+                    pagerank.end_round(state)
                 changes.append(change / ((total + least) or 1.0))
                 told(len(changes), changes[-1])
             self._round(pool, state, damping, True)
@@ -120,10 +151,25 @@ class Ranker:
     def _round(
         self, pool: ThreadPoolExecutor, state: pagerank.State, damping: float, sinks: bool
     ) -> tuple[float, float]:
-        def do(steps: list[_Step]) -> tuple[float, float]:
-            done = [pagerank.pull(self._unpacked(step), state, step.first, damping, sinks) for step in steps]
+        """Do a round of all parts; only of sinks, or only of all others."""
+        parts = range(len(self._parts))
+        across = self._crossing
+
+        def do(part: int) -> tuple[float, float]:
+            steps = self._parts[part]
+            if across is not None:
+                state.sums[steps[0].first : steps[-1].last] = 0.0
+                crossing.receive(across, self._kinds, part, state.sums)
+            done = [
+                pagerank.pull(self._unpacked(step), state, step.first, damping, sinks, across is None) for step in steps
+            ]
             return sum(change for change, _ in done), sum(total for _, total in done)
 
+        if across is not None:
+            self._each(pool, lambda part: crossing.send(across, state.shares, part), parts)
         # Sums are taken in the order of the parts, whichever thread was first.
-        results = list(map(do, self._parts) if self._workers == 1 else pool.map(do, self._parts))
+        results = self._each(pool, do, parts)
         return sum(change for change, _ in results), sum(total for _, total in results)
+
+    def _each(self, pool: ThreadPoolExecutor, work: Callable[[int], _T], parts: range) -> list[_T]:
+        return list(map(work, parts) if self._workers == 1 else pool.map(work, parts))
