@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from periplus.records import Sighting
 from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from periplus.crawl import CrawlControl
+    from periplus.records import Sighting
     from periplus.serve import Actions, Clicked, Judged, Opened, Publication, Published
 
 __all__ = ["actions_of", "get_once", "open_all", "read_quality"]
