@@ -2,8 +2,8 @@
 
 'example.com', 'www example', 'example com' and the name or title of a site are looked up among the names that segments
 know (docs/formats/segment.md). A query that is a whole host name means that site, whatever else matches. A name or
-title alone may be an ordinary word too: then the home page comes first only if it ranks no lower by links than the
-best result, so that calling a site 'cheap flights' does not make it the answer.
+title alone may be ordinary words too: then the home page comes first only if by links it ranks no lower than the best
+result (half as high, for a name of several words), so that calling a site 'cheap flights' does not make it the answer.
 """
 
 from typing import Final, NamedTuple
@@ -22,6 +22,7 @@ __all__ = ["Home", "explain_home", "find_home", "put_first"]
 _MOST_WORDS: Final = 6
 _BEFORE: Final = frozenset(("http", "https", "www"))
 _DECEIVES: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+_SHARE: Final = 0.5
 _STEP: Final = 1.0
 """What a home page scores above the best other result."""
 
@@ -35,6 +36,7 @@ class Home(NamedTuple):
     whole: bool
     """Whether the query is the whole name of the host."""
     static: float
+    words: int
 
 
 def find_home(index: Index, tree: Node | None, query: Query) -> Home | None:
@@ -48,7 +50,9 @@ def find_home(index: Index, tree: Node | None, query: Query) -> Home | None:
     name = "".join(words)
     key = np.uint64(fingerprint(name.encode("utf-8", "replace"))) if name else np.uint64(0)
     homes = [
-        home for number in range(len(index.segments)) for home in _homes(index.segments[number], number, key, name)
+        home._replace(words=len(words))
+        for number, segment in enumerate(index.segments)
+        for home in _homes(segment, number, key, name)
     ]
     return max(homes, key=lambda home: (home.whole, home.static, home.host), default=None)
 
@@ -67,7 +71,7 @@ def _homes(segment: Segment, number: int, key: np.uint64, name: str) -> list[Hom
         whole = squeeze(host.removeprefix("www.")) == name
         deceives = int(segment.column("flags")[document]) & _DECEIVES
         if segment.alive[document] and (whole or not deceives):
-            found.append(Home(number, document, host, whole, float(segment.column("static")[document])))
+            found.append(Home(number, document, host, whole, float(segment.column("static")[document]), 1))
         at += 1
     return found
 
@@ -78,7 +82,7 @@ def put_first(index: Index, found: Candidates, home: Home) -> Candidates | None:
     if not len(same):
         return None
     best = index.segments[int(found.segments[0])].column("static")[int(found.documents[0])]
-    if not home.whole and (not same.any() or home.static < best):
+    if not home.whole and (not same.any() or home.static < best * (_SHARE if home.words > 1 else 1.0)):
         return None
     rest = ~same
     if same.all():
