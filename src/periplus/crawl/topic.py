@@ -49,6 +49,9 @@ class ClassifierState(msgspec.Struct):
     pages: int = 0
     """Pages that document frequencies were counted in."""
     frequency: bytes = b""
+    idf: bytes = b""
+    """As it was worked out last, at so many pages."""
+    weighed: int = 0
     weights: bytes = b""
     steps: bytes = b""
     bias: float = 0.0
@@ -71,13 +74,14 @@ class Classifier:
         self._weights = _array(self.state.weights)
         self._steps = _array(self.state.steps)
         self._asked = np.unique(kernel.features(np.frombuffer(words.encode("utf-8", "replace"), np.uint8), 256))
-        self._idf: Floats = np.ones(_SIZE, np.float32)
-        self._weigh_at = 0
-        self._weigh()
+        self._idf: Floats = _array(self.state.idf)
+        if not self.state.idf:
+            self._weigh()
+        self._look_at_given()
 
     def dump(self) -> ClassifierState:
         """Give the state as it is now."""
-        for name in ("frequency", "weights", "steps"):
+        for name in ("frequency", "idf", "weights", "steps"):
             setattr(self.state, name, getattr(self, f"_{name}").astype("<f4").tobytes())
         return self.state
 
@@ -86,7 +90,7 @@ class Classifier:
         numbers, counts = _counted(page)
         if len(numbers) and len(self.state.given) < _KEPT:
             self.state.given.append(_Example(numbers.tobytes(), counts.tobytes()))
-            self._centre = self._make_centre()
+            self._look_at_given()
 
     def look(self, page: Page) -> float:
         """Give the relevance of a page, and learn from it."""
@@ -95,8 +99,9 @@ class Classifier:
             return 0.0
         self._frequency[numbers] += 1.0
         self.state.pages += 1
-        if self.state.pages >= self._weigh_at:
+        if self.state.pages > self.state.weighed + self.state.weighed // 10:
             self._weigh()
+            self._look_at_given()
         taught = self._teach(numbers, counts)
         values = self._values(numbers, counts)
         guessed = _sigmoid(float(self._weights[numbers] @ values) + self.state.bias)
@@ -123,9 +128,11 @@ class Classifier:
 
     def _weigh(self) -> None:
         """Work idf out anew, whenever pages have grown by a tenth."""
-        pages = self.state.pages
+        pages = self.state.weighed = self.state.pages
         self._idf = np.log((pages + 2.0) / (self._frequency + 1.0)).astype(np.float32).clip(0.05)
-        self._weigh_at = pages + max(1, pages // 10)
+
+    def _look_at_given(self) -> None:
+        """Work out what the teacher knows."""
         self._centre = self._make_centre()
         self._promise = self._make_promise()
 

@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.evaluate.rankings import DEPTH
+from periplus.evaluate.variants import Variant
 from periplus.index import Index
 from periplus.query import parse
 from periplus.rank import Ranker
-from periplus.settings import Settings
 
 __all__ = ["Answers", "Asker", "Progress"]
 
 _WORTH_PROCESSES: Final = 2_000
 """With fewer queries, starting processes takes longer than they save."""
-_PART: Final = 250
+_PART: Final = 100
 """Queries that a process is handed at a time."""
 
 Progress = Callable[[str, int, int], None]
@@ -49,12 +49,12 @@ class Asker:
     def __exit__(self, *error: object) -> None:
         self._held.close()
 
-    def ask(self, folder: Path, settings: Settings, queries: Sequence[str], progress: Callable[[int], None]) -> Answers:
+    def ask(self, folder: Path, variant: Variant, queries: Sequence[str], progress: Callable[[int], None]) -> Answers:
         """Give the best documents of every query; `progress` hears how many were asked."""
         parts = [queries[at : at + _PART] for at in range(0, len(queries), _PART)]
         several = self._processes > 1 and len(queries) >= self._worth
         found, done = [], 0
-        for answers in self._each(folder, settings, parts) if several else _here(folder, settings, parts):
+        for answers in self._each(folder, variant, parts) if several else _here(folder, variant, parts):
             found.append(answers)
             done += len(answers.keys)
             progress(done)
@@ -63,35 +63,36 @@ class Asker:
             np.concatenate([np.zeros((0, DEPTH), np.float32), *(answers.scores for answers in found)]),
         )
 
-    def _each(self, folder: Path, settings: Settings, parts: list[Sequence[str]]) -> Iterator[Answers]:
+    def _each(self, folder: Path, variant: Variant, parts: list[Sequence[str]]) -> Iterator[Answers]:
         if self._pool is None:
             pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
             self._pool = self._held.enter_context(pool)
         count = len(parts)
-        return iter(self._pool.map(_ask_there, [folder] * count, [settings] * count, parts))
+        return iter(self._pool.map(_ask_there, [folder] * count, [variant] * count, parts))
 
 
-def _here(folder: Path, settings: Settings, parts: list[Sequence[str]]) -> Iterator[Answers]:
+def _here(folder: Path, variant: Variant, parts: list[Sequence[str]]) -> Iterator[Answers]:
     index = Index.open(folder, verify=False)
-    ranker = _ranker(index, settings)
+    ranker = _ranker(index, variant)
     for part in parts:
         yield _ask(index, ranker, part)
 
 
-_open: dict[tuple[Path, Settings], tuple[Index, Ranker]] = {}
+_open: dict[tuple[Path, Variant], tuple[Index, Ranker]] = {}
 
 
-def _ask_there(folder: Path, settings: Settings, queries: Sequence[str]) -> Answers:
+def _ask_there(folder: Path, variant: Variant, queries: Sequence[str]) -> Answers:
     """Ask in a process of its own, which keeps the last index open."""
-    if (folder, settings) not in _open:
+    if (folder, variant) not in _open:
         _open.clear()
         index = Index.open(folder, verify=False)
-        _open[folder, settings] = index, _ranker(index, settings)
-    return _ask(*_open[folder, settings], queries)
+        _open[folder, variant] = index, _ranker(index, variant)
+    return _ask(*_open[folder, variant], queries)
 
 
-def _ranker(index: Index, settings: Settings) -> Ranker:
-    return Ranker(index, settings.rank, settings.semantic)
+def _ranker(index: Index, variant: Variant) -> Ranker:
+    settings = variant.settings
+    return Ranker(index, settings.rank, settings.semantic, changes=dict(variant.changes))
 
 
 def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:

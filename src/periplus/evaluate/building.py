@@ -1,7 +1,6 @@
 """The index of a collection: made in a temporary folder, or in one that is kept and used again while it fits."""
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,9 +62,8 @@ def _kept(collection: Collection, settings: Settings, place: Path, progress: Pro
     ids = _ids_of(place / _NOTE, wanted)
     if ids is not None:
         return _with_keys(place / "index", ids)
-    shutil.rmtree(place / "index", ignore_errors=True)
     with disk_errors(place):
-        (place / "index").mkdir(parents=True)
+        (place / "index").mkdir(parents=True, exist_ok=True)
     made = _build(collection, settings, place / "index", progress)
     write_atomically(place / _NOTE, msgspec.json.encode(msgspec.structs.replace(wanted, ids=tuple(made.ids))))
     return made

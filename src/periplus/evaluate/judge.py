@@ -15,7 +15,7 @@ from periplus.evaluate.asking import Answers, Asker, Progress
 from periplus.evaluate.building import Built, built
 from periplus.evaluate.collection import Collection, read_collection
 from periplus.evaluate.comparing import Comparison, compare
-from periplus.evaluate.meaning import embed
+from periplus.evaluate.meaning import with_vectors
 from periplus.evaluate.metrics import Run
 from periplus.evaluate.rankings import Floats, Judgements, Rankings, from_run, make_judgements, score
 from periplus.evaluate.variants import Variant
@@ -99,11 +99,12 @@ class _Bench:
     def ask(self, variant: Variant) -> Rankings:
         """Ask all judged queries."""
         if variant.meaning:
-            embed(self._made.folder, variant.settings, self._progress)
+            made, asked = len(self._made.ids), len(self._words)
+            variant = with_vectors(self._made.folder, variant, made, asked, self._progress)
         stage, count = f"queries, {variant.title}", len(self._words)
         self._progress(stage, 0, count)
         answers = self._asker.ask(
-            self._made.folder, variant.settings, self._words, lambda done: self._progress(stage, done, count)
+            self._made.folder, variant, self._words, lambda done: self._progress(stage, done, count)
         )
         return Rankings(self._numbers(answers), answers.scores)
 

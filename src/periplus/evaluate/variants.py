@@ -1,7 +1,8 @@
 """Ways of ranking that are measured on one build of a collection, and what each leaves out.
 
 `first` is the first stage alone (`rank.rerank` = 0), `full` the settings as they are without meaning, `meaning` the
-same with it. An ablation is `full` with one weight of ranking at 0: what is lost is what that weight is worth.
+same with it. An ablation is `full` with one weight at 0, of the first stage or of a feature: what is lost is what that
+weight is worth.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
+from periplus.rank import dynamic_weights
 from periplus.settings import RankSettings, Settings
 
 __all__ = ["FIRST", "FULL", "MEANING", "Variant", "ablations", "choose", "usual"]
@@ -27,6 +29,8 @@ class Variant(msgspec.Struct, frozen=True):
     title: str
     """As people read it."""
     settings: Settings
+    changes: tuple[tuple[str, float], ...] = ()
+    """Weights of features (docs/ranking.md) that it has otherwise."""
     base: str = ""
     """The name of the variant it is compared with; '' is the first one measured."""
 
@@ -57,7 +61,7 @@ def choose(settings: Settings, names: Sequence[str]) -> tuple[Variant, ...]:
 
 
 def ablations(settings: Settings) -> tuple[Variant, ...]:
-    """Give the full pipeline without each of its weights in turn."""
+    """Give the full pipeline without each of its weights in turn: settings of the first stage, then features."""
     plain = _with_meaning(settings, False)
     found = []
     for field in msgspec.structs.fields(RankSettings):
@@ -66,6 +70,9 @@ def ablations(settings: Settings) -> tuple[Variant, ...]:
             rank = msgspec.structs.replace(settings.rank, **{field.name: 0.0})
             without = msgspec.structs.replace(plain, rank=rank)
             found.append(Variant(f"-{field.name}", f"without {field.name}", without, base=FULL))
+    for name, feature in dynamic_weights(settings.rank.weights).items() if settings.rank.rerank else ():
+        if name != "first" and feature.weight:
+            found.append(Variant(f"-{name}", f"without {name}", plain, ((name, 0.0),), base=FULL))
     return tuple(found)
 
 
