@@ -1,5 +1,7 @@
 """Text to vectors: the word pieces of a text through the encoder, in batches of texts of the same length."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +21,8 @@ _BATCH: Final = 2_048
 _LONGEST: Final = 64
 """Word pieces of a query: each costs a quarter of a millisecond, and a long question is clear by then."""
 _MOST_CHARS: Final = 1 << 17
+_KEPT: Final = 1_024
+"""Queries whose vectors are kept."""
 
 Pieces = list[int]
 
@@ -31,6 +35,8 @@ class Encoder:
         from tokenizers import Tokenizer
 
         self.name, self.width = files.name, files.width
+        self._queries: OrderedDict[str, Floats] = OrderedDict()
+        self._lock = threading.Lock()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 3
@@ -54,9 +60,15 @@ class Encoder:
         return [list(found.ids) for found in self._words.encode_batch(bounded, add_special_tokens=False)]
 
     def query(self, words: str) -> Floats:
-        """Give the vector of a query."""
-        vector: Floats = self.encode(self.pieces([words]), _LONGEST)[0]
-        return vector
+        """Give the vector of a query; those of the last queries are kept."""
+        found = self._queries.get(words)
+        if found is None:
+            found = self.encode(self.pieces([words]), _LONGEST)[0]
+            with self._lock:
+                self._queries[words] = found
+                if len(self._queries) > _KEPT:
+                    self._queries.popitem(last=False)
+        return found
 
     def encode(self, texts: Sequence[Pieces], longest: int) -> Floats:
         """Give the vectors of texts, each of length 1; what is longer than `longest` is cut off."""

@@ -4,7 +4,6 @@ import functools
 import os
 import threading
 import time
-from collections import OrderedDict
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,18 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import PeriplusError
-from periplus.index import Index
+from periplus.index import Index, Segment
 from periplus.kernels import vectors
 from periplus.meaning.encoder import Encoder, open_encoder
 from periplus.meaning.lazy import OnDemand
-from periplus.meaning.vectorfile import FOLDER, VectorFile, open_vectors, vector_path
+from periplus.meaning.vectorfile import FOLDER, VectorFile, keys_of, open_vectors, vector_path
 from periplus.meaning.weights import Floats
 from periplus.settings import SemanticSettings
 
 __all__ = ["Coverage", "Meaning", "Near", "covered", "lists_to_probe"]
 
-_KEPT: Final = 1_024
-"""Queries whose vectors are kept."""
 _LOOK: Final = 1.0
 """Seconds until somebody looks again whether there are new vectors."""
 _LEAST_ROWS: Final = 20_000
@@ -51,14 +48,27 @@ class Coverage(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2)
-def _shared(settings: SemanticSettings) -> Encoder:
+def _load(model: str, threads: int) -> Encoder:
     """Load the encoder once in a process: every generation of the index uses the same."""
-    return open_encoder(settings)
+    return open_encoder(SemanticSettings(model=model, threads=threads))
+
+
+@functools.lru_cache(maxsize=64)
+def _held(path: Path, stamp: object) -> VectorFile | None:
+    """Open and check a file of vectors once: generations that follow each other share most of their segments."""
+    return open_vectors(path)
+
+
+def _file_of(folder: Path, segment: Segment) -> VectorFile | None:
+    """Give the vectors of a segment, None if there are none."""
+    path = vector_path(folder, segment.name)
+    file = _held(path, _stamp(path))
+    return file if file is not None and file.segment == keys_of(segment) else None
 
 
 def covered(index: Index) -> Coverage:
     """Count the documents that have vectors, by whatever model."""
-    files = [open_vectors(vector_path(index.folder, segment.name), segment) for segment in index.segments]
+    files = [_file_of(index.folder, segment) for segment in index.segments]
     held = [file for file in files if file is not None]
     whole = all(file is not None and file.whole for file in files)
     return Coverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held), whole)
@@ -77,7 +87,6 @@ class Meaning:
         self._lock = threading.Lock()
         self._files: list[VectorFile | None] = [None] * len(index.segments)
         self._lazy: OnDemand | None = None
-        self._queries: OrderedDict[str, Floats] = OrderedDict()
         self._seen: object = None
         self._next_look = self._next_try = 0.0
 
@@ -86,14 +95,7 @@ class Meaning:
         encoder = self._encoder()
         if encoder is None or not self._refresh(encoder):
             return None
-        found = self._queries.get(words)
-        if found is None:
-            found = encoder.query(words)
-            with self._lock:
-                self._queries[words] = found
-                if len(self._queries) > _KEPT:
-                    self._queries.popitem(last=False)
-        return found
+        return encoder.query(words)
 
     def _encoder(self) -> Encoder | None:
         if self._given is not None:
@@ -101,7 +103,7 @@ class Meaning:
         if time.monotonic() < self._next_try:
             return None
         try:
-            self._given = _shared(self._settings)
+            self._given = _load(self._settings.model, self._settings.threads)
         except PeriplusError as error:
             self.problem, self._next_try = str(error), time.monotonic() + _PATIENCE
             return None
@@ -128,7 +130,7 @@ class Meaning:
         if seen == self._seen:
             return
         self._seen = seen
-        files = [open_vectors(vector_path(self._index.folder, s.name), s) for s in self._index.segments]
+        files = [_file_of(self._index.folder, segment) for segment in self._index.segments]
         # Vectors of another model have nothing to do with this one's.
         self._files = [file if file and file.recipe.startswith(f"{encoder.name}/") else None for file in files]
 
@@ -174,9 +176,10 @@ def lists_to_probe(store: vectors.Store, share: float) -> int:
     return max(1, min(lists, max(least, round(lists * share))))
 
 
-def _stamp(folder: Path) -> object:
-    """Tell whether files have come or gone: the folder's own time of change."""
+def _stamp(path: Path) -> object:
+    """Tell one state of a file, or of a folder's names, from the next."""
     try:
-        return os.stat(folder).st_mtime_ns
+        found = os.stat(path)
     except OSError:
         return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -52,7 +52,9 @@ class VectorFile(NamedTuple):
     """Documents that have vectors."""
     recipe: str
     whole: bool
-    """Whether every document has vectors that the model can read."""
+    """Whether every document that the model can read has vectors."""
+    segment: str
+    """Which documents its segment has, see `keys_of`."""
 
 
 def vector_path(folder: Path, segment: str) -> Path:
@@ -77,12 +79,13 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
     known = str(file.notes.get("recipe", ""))
     if recipe and known != recipe:
         return None
-    if segment and file.notes.get("segment") != keys_of(segment):
+    own = str(file.notes.get("segment", ""))
+    if segment and own != keys_of(segment):
         return None
     if not _fits(store, len(prints)):
         return None
     covered = int(np.count_nonzero(np.diff(store.start)))
-    return VectorFile(store, prints, covered, known, bool(file.notes.get("whole")))
+    return VectorFile(store, prints, covered, known, bool(file.notes.get("whole")), own)
 
 
 def _fits(store: vectors.Store, documents: int) -> bool:
