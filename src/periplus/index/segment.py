@@ -197,6 +197,12 @@ class Segment:
         raw = self._columns[f"{name}_blob"][start[number] : start[number + 1]].tobytes()
         return raw.decode("utf-8", "replace")
 
+    def strings_of(self, name: str, numbers: npt.NDArray[np.int64]) -> list[str]:
+        """Give some entries of a table of strings."""
+        start, blob = self.table(name)
+        spans = zip(start[numbers].tolist(), start[numbers + 1].tolist(), strict=True)
+        return [blob[begin:end].tobytes().decode("utf-8", "replace") for begin, end in spans]
+
     def strings(self, name: str) -> list[str]:
         """Give a whole table of strings."""
         return [self.string(name, number) for number in range(len(self._columns[f"{name}_start"]) - 1)]

@@ -1,7 +1,7 @@
 """Candidates to hits: title, trail, snippet, date, missing words; and what folding needs to know of them."""
 
 from collections.abc import Hashable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,8 @@ from periplus.kernels import simhash
 from periplus.query import Prepared
 from periplus.records import Candidates, Hit
 from periplus.search.arrange import ENOUGH, Arranged, Look, Resemblance
+from periplus.search.faces import Face, read_faces
 from periplus.search.snippets import Piece, cut_snippets
-from periplus.text import LANGUAGES
-from periplus.url import trail
 
 __all__ = ["Dresser", "Known"]
 
@@ -25,20 +24,6 @@ _LINKS: Final = 4
 _LOOK_FOR_LINKS: Final = 60
 
 Reasons = tuple[tuple[str, float], ...]
-
-
-class Face(NamedTuple):
-    """What a document looks like, whatever was asked."""
-
-    url: str
-    title: str
-    trail: tuple[str, ...]
-    key: int
-    language: str
-    fetched: float
-    kind: str
-    day: int
-    flags: int
 
 
 class Known:
@@ -131,10 +116,10 @@ class Dresser:
     def hits(self, rows: Sequence[int], arranged: Arranged, chars: int, reasons: Sequence[Reasons]) -> list[Hit]:
         """Give results as a person sees them; `reasons` says, for each of `rows`, what its score is made of."""
         snippets, missing = self._snippets(rows, chars)
-        words = [word.word for word in self._prepared.words]
+        words, faces = [word.word for word in self._prepared.words], self._faces(rows)
         hits = []
         for row, why in zip(rows, reasons, strict=True):
-            face = self._face(row)
+            face = faces[row]
             similar, first = arranged.similar.get(row, ()), row == arranged.rows[0]
             hits.append(
                 Hit(
@@ -173,24 +158,22 @@ class Dresser:
                 missing[row] = () if whole else np.flatnonzero(~present).tolist()
         return snippets, missing
 
-    def _face(self, row: int) -> Face:
-        """Give what a document looks like."""
-        segment, document = self._place(row)
-        found = self._known.faces.get((segment.name, document))
-        if found is None:
-            url = segment.string("url", document)
-            found = self._known.faces[segment.name, document] = Face(
-                url,
-                segment.string("title", document),
-                trail(url),
-                int(segment.column("key")[document]),
-                LANGUAGES[segment.column("language")[document]],
-                float(segment.column("fetched")[document]),
-                segment.string("kinds", segment.column("kind")[document]),
-                int(segment.column("day")[document]),
-                int(segment.column("flags")[document]),
-            )
-        return found
+    def _faces(self, rows: Sequence[int]) -> dict[int, Face]:
+        """Give what each row looks like; those not known yet are read at once."""
+        known, faces = self._known.faces, dict[int, Face]()
+        missing: dict[int, list[int]] = {}
+        for row in rows:
+            segment, document = self._place(row)
+            face = known.get((segment.name, document))
+            if face is None:
+                missing.setdefault(self._segments[row], []).append(row)
+            else:
+                faces[row] = face
+        for number, these in missing.items():
+            segment, documents = self._index.segments[number], [self._documents[row] for row in these]
+            for row, document, face in zip(these, documents, read_faces(segment, documents), strict=True):
+                faces[row] = known[segment.name, document] = face
+        return faces
 
     def _url(self, row: int) -> str:
         segment, document = self._place(row)
