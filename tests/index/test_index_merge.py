@@ -87,8 +87,8 @@ def test_parts_are_grouped_in_their_order() -> None:
     assert group_parts([5, 5, 1, 20, 3, 3], 10) == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)]
 
 
-def sizes(*live: int, tokens: int = 1000) -> dict[str, Size]:
-    return {f"s{n}": Size(count, count, tokens) for n, count in enumerate(live)}
+def sizes(*live: int) -> dict[str, Size]:
+    return {f"s{n}": Size(count, count) for n, count in enumerate(live)}
 
 
 def test_segments_of_one_size_are_merged_when_there_are_enough() -> None:
@@ -99,13 +99,13 @@ def test_segments_of_one_size_are_merged_when_there_are_enough() -> None:
 
 
 def test_a_merge_stays_within_memory() -> None:
-    assert choose_merge(sizes(*[5] * 9, tokens=10_000_000), SETTINGS) == []
-    assert len(choose_merge(sizes(*[5] * 40, tokens=1_000_000), SETTINGS)) == 16
+    assert choose_merge(sizes(*[300_000] * 9), SETTINGS) == []
+    assert len(choose_merge(sizes(*[100_000] * 40), SETTINGS)) == 20
 
 
 @pytest.mark.parametrize(("dead", "chosen"), [(10, []), (50, ["s"])])
 def test_a_segment_with_many_dead_is_written_anew(dead: int, chosen: list[str]) -> None:
-    assert choose_merge({"s": Size(100, 100 - dead, 500)}, SETTINGS) == chosen
+    assert choose_merge({"s": Size(100, 100 - dead)}, SETTINGS) == chosen
 
 
 def test_merging_goes_on_until_sizes_differ() -> None:
@@ -113,10 +113,10 @@ def test_merging_goes_on_until_sizes_differ() -> None:
     segments: dict[str, Size] = {}
     written = 0
     for number in range(20_000):
-        segments[f"n{number}"] = Size(1, 1, 10)
+        segments[f"n{number}"] = Size(1, 1)
         while names := choose_merge(segments, SETTINGS):
             total = sum(segments.pop(name).live for name in names)
-            segments[f"m{number}"] = Size(total, total, total * 10)
+            segments[f"m{number}"] = Size(total, total)
             written += total
     assert len(segments) < 40
     assert written < 25 * 20_000

@@ -21,7 +21,7 @@ from periplus.files import lock_folder
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.merge import group_parts, merge_segments
+from periplus.index.merge import group_parts, merge_segments, most_documents
 from periplus.index.segment import Segment
 from periplus.index.writer import write_segment
 from periplus.records import Visit
@@ -178,7 +178,7 @@ def join_parts(
 ) -> list[SegmentEntry]:
     """Merge what `write_segments` wrote into as few segments as there should be: every one costs every query."""
     dead, joined = bury(folder, parts, [], withdrawn), list[SegmentEntry]()
-    for group in group_parts([part.documents for part in parts]):
+    for group in group_parts([part.documents for part in parts], most_documents(settings)):
         these = parts[group]
         if len(these) == 1:
             joined += these

@@ -52,12 +52,11 @@ class _Part:
         file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
         self._order = np.argsort(file["key"], kind="stable")
         self._keys: npt.NDArray[np.uint64] = file["key"][self._order]
-        self._tokens = int(file["length"].sum())
 
     @property
     def size(self) -> Size:
         """How large it is."""
-        return Size(self.entry.documents, self.entry.documents - len(self.dead), self._tokens)
+        return Size(self.entry.documents, self.entry.documents - len(self.dead))
 
     def has(self, keys: npt.NDArray[np.uint64]) -> bool:
         """Say whether a live document has one of `keys`."""

@@ -24,7 +24,7 @@ from periplus.index.wordsfile import merge_words
 from periplus.kernels import lexicon
 from periplus.settings import IndexSettings
 
-__all__ = ["Size", "choose_merge", "group_parts", "merge_segments", "read_terms"]
+__all__ = ["Size", "choose_merge", "group_parts", "merge_segments", "most_documents", "read_terms"]
 
 _FAN: Final = 8
 """Merge when there are this many segments of about one size; the result is of the next size."""
@@ -32,10 +32,8 @@ _SMALLEST: Final = 32
 """Segments of fewer documents than this count as this large."""
 _MOST_DEAD: Final = 0.3
 """A segment with a larger share of dead documents is written anew."""
-_BYTES_PER_TOKEN: Final = 32
-"""Of time and memory: a merge behind a live index takes so many tokens for each byte that a build may take."""
-_MOST_DOCUMENTS: Final = 4_000_000
-"""The parts of one build become segments of up to so many documents."""
+_BYTES_PER_DOCUMENT: Final = 256
+"""Memory that a merge takes for each document, its postings and text aside: URL, title, columns, places."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -45,29 +43,33 @@ class Size(NamedTuple):
 
     documents: int
     live: int
-    tokens: int
+
+
+def most_documents(settings: IndexSettings) -> int:
+    """Say how many documents a segment may be merged to, so that merging stays within the memory of a build."""
+    return settings.memory_mb * 1_000_000 // _BYTES_PER_DOCUMENT
 
 
 def choose_merge(sizes: Mapping[str, Size], settings: IndexSettings) -> list[str]:
-    """Choose the segments to merge next behind a live index; none if it is not worth it, or would take too long."""
-    most = settings.memory_mb * 1_000_000 // _BYTES_PER_TOKEN
+    """Choose the segments to merge next, within the memory a build may take; none if it is not worth it."""
+    most = most_documents(settings)
     tiers: dict[int, list[str]] = {}
     for name, size in sizes.items():
         tier = int(np.log(max(size.live, _SMALLEST) / _SMALLEST) / np.log(_FAN))
         tiers.setdefault(tier, []).append(name)
     for _, names in sorted(tiers.items()):
         names.sort(key=lambda name: sizes[name].live)
-        total = list(itertools.accumulate(sizes[name].tokens for name in names))
-        fitting = [name for name, tokens in zip(names, total, strict=True) if tokens <= most]
+        total = list(itertools.accumulate(sizes[name].live for name in names))
+        fitting = [name for name, live in zip(names, total, strict=True) if live <= most]
         if len(fitting) >= _FAN:
             return fitting
     for name, size in sizes.items():
-        if size.documents - size.live > _MOST_DEAD * size.documents and size.tokens <= most:
+        if size.documents - size.live > _MOST_DEAD * size.documents and size.live <= most:
             return [name]
     return []
 
 
-def group_parts(documents: Sequence[int], most: int = _MOST_DOCUMENTS) -> list[slice]:
+def group_parts(documents: Sequence[int], most: int) -> list[slice]:
     """Part the parts of one build, given by their documents, into runs that become one segment each."""
     groups, begin, total = list[slice](), 0, 0
     for number, count in enumerate(documents):
