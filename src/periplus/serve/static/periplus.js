@@ -345,7 +345,7 @@ if (document.getElementById("clicks")) {
 document.getElementById("rate-in")?.addEventListener("submit", () => kept.set("rater", true));
 document.getElementById("rate-out")?.addEventListener("submit", () => kept.set("rater", false));
 const grading = document.getElementById("rating");
-if (grading?.matches("p") && kept.get("rater", false)) {
+if (grading?.matches("p") && document.querySelector(".results") && kept.get("rater", false)) {
   fetch("/api/rater").then(async (answer) => {
     if (!answer.ok) { kept.set("rater", false); return; }
     const { token } = await answer.json();
