@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-pagerank bench-meaning docs lock clean
+.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-suggest bench-pagerank bench-meaning docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -91,9 +91,18 @@ bench-meaning: $(DEV_READY) ## what ranking by meaning costs and what its shortc
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
 
+bench-spelling: $(DEV_READY) ## misspellings mended and right words harmed, on a real collection (FOLDER= QUERIES= a log)
+	@$(BIN)/python bench/spelling.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)
+
+bench-suggest: $(DEV_READY) ## what a completion costs at a million entries, typed right and wrong (ENTRIES=1000000)
+	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
+
 bench-pagerank: $(DEV_READY) ## PageRank beside networkit and scipy, and growth to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1024)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/pagerank.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(LINKS),--links $(LINKS)) $(if $(MEMORY),--memory $(MEMORY))
+
+bench-focus: $(DEV_READY) ## what a crawl that keeps to a topic harvests beside breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
+	@$(BIN)/python bench/focus.py --hosts $(or $(HOSTS),200) --pages $(or $(PAGES),8000) --fetch $(or $(FETCH),600)
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py

@@ -125,7 +125,7 @@ def completion_arrays(named: Named) -> dict[str, npt.NDArray[Any]]:
 
 def _lay_words(words: Sequence[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     start = np.zeros(len(words) + 1, np.int64)
-    np.cumsum([len(word) for word in words], out=start[1:])
+    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=start[1:])
     return np.frombuffer(b"".join(words), np.uint8), start
 
 

@@ -37,7 +37,7 @@ _TYPES = {
 def count_tokens(words: Sequence[bytes], tokens: Tokens) -> Counted:
     """Count the words of documents, given as numbers of `words`."""
     start = np.zeros(len(words) + 1, np.int64)
-    np.cumsum([len(word) for word in words], out=start[1:])
+    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=start[1:])
     blob = np.frombuffer(b"".join(words), np.uint8)
     return count_words(blob, start, tokens.words, tokens.lengths, len(Field))
 
