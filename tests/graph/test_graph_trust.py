@@ -170,7 +170,7 @@ def test_spam_mass_is_the_share_of_rank_that_untrusted_pages_give(tmp_path):
     of = np.unique(host, return_inverse=True)[1]
     has, had = (np.bincount(of, vector) for vector in (trusted, all_of_it))
     share = (has / has.sum()) / (had / had.sum())
-    honest = solve @ (base * np.minimum(1.0, share / 0.1)[of])
+    honest = solve @ (base * np.minimum(1.0, share / 0.05)[of])
     assert found.spam_mass == pytest.approx(1 - honest / all_of_it, abs=1e-5)
 
 

@@ -22,7 +22,7 @@ from periplus.url import address
 
 __all__ = ["host_trust", "trusted_pages"]
 
-_FULL: Final = 0.1
+_FULL: Final = 0.05
 """A host whose share of all trust is this part of its share of all rank is trusted; one with less, in proportion."""
 _FEWEST_HOSTS: Final = 10
 """In a smaller web nobody can be told from his neighbours."""
