@@ -182,6 +182,9 @@ class CrawlSettings(_Room, frozen=True):
     probe: Annotated[
         bool, Meta(description="Ask each larger host once for a page that does not exist, to know its soft 404s")
     ] = True
+    weights: Annotated[
+        str, Meta(description="File of your own weights for URLs, pages and links (TOML, see ranking.md)")
+    ] = ""
 
 
 class FocusSettings(_Room, frozen=True):
@@ -223,6 +226,9 @@ class IndexSettings(_Room, frozen=True):
     body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
     body_b: Annotated[float, Meta(description="BM25F: how much a long body is held against a page", ge=0, le=1)] = 0.6
     field_b: Annotated[float, Meta(description="BM25F: the same for all other fields", ge=0, le=1)] = 0.5
+    weights: Annotated[
+        str, Meta(description="File of your own weights for URLs and pages (TOML, see ranking.md)")
+    ] = ""
 
 
 class GraphSettings(_Room, frozen=True):
@@ -306,6 +312,9 @@ class SearchSettings(_Room, frozen=True):
     snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
     budget_ms: Annotated[float, Meta(description="Milliseconds after which a query gives what it has", gt=0)] = 500.0
+    popular_after: Annotated[
+        int, Meta(description="Raise a title among completions once it was asked for so often; 0 counts no query", ge=0)
+    ] = 0
 
 
 class ServeSettings(_Room, frozen=True):

@@ -105,7 +105,8 @@ class _Open:
         self.index = index
         outside = open_outside(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.semantic, outside=outside)
-        self.suggester: Suggester = Suggester(index, before.suggester if before else None)
+        earlier = before.suggester if before else None
+        self.suggester: Suggester = Suggester(index, earlier, settings.search.popular_after)
         figures = index.statistics()
         known = sorted(figures.languages.items(), key=lambda item: -item[1])
         self.statistics = SearchStatistics(
@@ -199,6 +200,8 @@ class Searcher:
         hits = self._hits(opened, prepared, found, dresser, arranged, query)
         if home and first is not None and query.explain and hits and not query.start:
             hits[0] = explain_home(hits[0], home)
+        if hits and not query.start:
+            opened.suggester.asked(query.words)
         clock.passed("snippets")
         notes = prepared.notes
         if start + size > most and found.total > most:

@@ -1,8 +1,8 @@
 """Completions of what somebody types: titles, link texts and hosts of the index, and what many have asked.
 
 Each segment brings a table with it, written when the segment was, so that nothing has to be made at the start: see
-docs/formats/segment.md. A beginning that leads nowhere is tried with one letter amiss. What somebody asked is offered
-only by way of `Asked`, which knows nothing of anybody and forgets what few have asked.
+docs/formats/segment.md. A beginning that leads nowhere is tried with one letter amiss. Nobody's queries are offered;
+but a text that is offered anyway may be raised by how often it is asked for: see `popular`.
 """
 
 import threading
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from periplus.errors import DataError
 from periplus.index import LINK_TEXT, Index, Segment
 from periplus.kernels import completions
+from periplus.search.popular import Popular
 from periplus.text import split_text
 
 __all__ = ["Suggester", "fold"]
@@ -46,7 +47,9 @@ def fold(text: str) -> str:
 class Suggester:
     """Completes beginnings from one generation of the index."""
 
-    def __init__(self, index: Index, before: "Suggester | None" = None) -> None:
+    def __init__(self, index: Index, before: "Suggester | None" = None, popular_after: int = 0) -> None:
+        counted = Popular(popular_after) if popular_after else None
+        self._popular: Popular | None = before._popular if before else counted
         known = before._offers if before else {}
         self._offers: dict[str, _Offer] = {}
         for segment in index.segments:
@@ -71,8 +74,34 @@ class Suggester:
         found = self._best(typed, size, 1.0, amiss=False)
         if not found and len(typed) >= _SHORTEST_MENDED:
             found = self._best(typed, size, _MENDED, amiss=True)
+        if self._popular:
+            self._raise(found, typed, size)
         ranked = sorted(found.values(), key=lambda item: (-item[1], item[0]))
         return tuple(ranked[:size])
+
+    def asked(self, words: str) -> None:
+        """Take note that somebody asked for this, if it is a text that is offered anyway."""
+        text = _typed(words[:_LONGEST].strip()) if self._popular else b""
+        if self._popular and text and self._find(text):
+            self._popular.count(text)
+
+    def _find(self, text: bytes) -> tuple[str, float] | None:
+        """Give the completion that is this very text."""
+        best, worth = np.empty(1, np.int32), np.empty(1, np.int32)
+        wanted = np.frombuffer(text + b"\n", np.uint8)
+        found: dict[bytes, tuple[str, float]] = {}
+        for offer in self._offers.values():
+            if completions.complete(offer.table, wanted, best, worth):
+                _add(found, offer, int(best[0]), int(worth[0]) / 255)
+        return found.get(text)
+
+    def _raise(self, found: dict[bytes, tuple[str, float]], typed: bytes, size: int) -> None:
+        """Raise completions that many have asked for, and add those that did not make it by rank."""
+        assert self._popular
+        for text, worth in self._popular.beginning(typed, size):
+            known = found.get(text) or self._find(text)
+            if known:
+                found[text] = (known[0], max(known[1], worth))
 
     def _best(self, typed: bytes, size: int, share: float, *, amiss: bool) -> dict[bytes, tuple[str, float]]:
         """Find the best completions of all segments, by their folded text."""
