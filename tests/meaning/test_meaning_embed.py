@@ -2,6 +2,8 @@
 
 import itertools
 import random
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from index.made_pages import random_visits, visit
 from meaning.made_model import NaiveEncoder
-from periplus.errors import FolderInUse
+from periplus.errors import DiskFailed, FolderInUse
 from periplus.files import lock_folder
 from periplus.index import Index, LiveIndex, build_index
 from periplus.meaning import Meaning, covered, embed_index, nearness, vectorfile
@@ -191,7 +193,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     folder, chance = made_index(tmp_path), random.Random(4)
     program = Path(__file__).parent / "dying_embedder.py"
     kept = 0
-    for _ in range(4):
+    for _ in range(3):
         lines = chance.randint(1, 4)
         child = subprocess.Popen([sys.executable, program, folder], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
@@ -234,6 +236,42 @@ def test_a_log_that_was_cut_anywhere_keeps_all_whole_blocks(tmp_path: Path) -> N
                 assert np.array_equal(log.get(number).scales, some_vectors(number, 2).scales)
     with EmbeddedLog(path, "another recipe", 8) as log:
         assert len(log) == 0
+
+
+def test_a_damaged_block_costs_no_other(tmp_path: Path) -> None:
+    path, ends = tmp_path / "a.log", []
+    with EmbeddedLog(path, "recipe", 8) as log:
+        for number in range(1, 6):
+            log.append([number], [some_vectors(number, 2)])
+            ends.append(path.stat().st_size)
+    raw = bytearray(path.read_bytes())
+    raw[ends[1] - 3] ^= 0x40
+    path.write_bytes(raw)
+    with EmbeddedLog(path, "recipe", 8) as log:
+        assert [number for number in range(1, 7) if number in log] == [1, 3, 4, 5]
+        log.append([6], [some_vectors(6, 2)])
+    with EmbeddedLog(path, "recipe", 8) as log:
+        assert [number for number in range(1, 7) if number in log] == [1, 3, 4, 5, 6]
+        assert np.array_equal(log.get(5).vectors, some_vectors(5, 2).vectors)
+
+
+def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    log = EmbeddedLog(path, "recipe", 8)
+    log.append([1], [some_vectors(1, 2)])
+    size = path.stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 60, before[1]))
+    try:
+        with pytest.raises(DiskFailed, match=r"a\.log"):
+            log.append([2], [some_vectors(2, 200)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    log.append([3], [some_vectors(3, 2)])
+    with EmbeddedLog(path, "recipe", 8) as again:
+        assert [number for number in range(1, 4) if number in again] == [1, 3]
 
 
 @pytest.mark.parametrize(("length", "count"), [(0, 1), (5, 1), (13, 1), (14, 2), (22, 2), (23, 3), (500, 3)])

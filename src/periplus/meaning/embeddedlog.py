@@ -8,6 +8,7 @@ A block that a crash has cut off is the last one; the writer cuts it away, a rea
 print of what was embedded, so they are of use to any segment that has the same text.
 """
 
+import contextlib
 import os
 import struct
 from collections.abc import Sequence
@@ -38,13 +39,12 @@ class EmbeddedLog:
         head += struct.pack("<Q", fingerprint(head))
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
+            self._file = path.open("a+b", buffering=0)
             self._file.seek(0)
             if self._file.read(len(head)) != head:
                 # Another model, or nothing yet: what it has is of no use.
                 self._file.truncate(0)
-                self._file.write(head)
-                self._sync()
+                self._write(head)
                 sync_folder(path.parent)
             self._end = self._read(len(head))
             self._file.truncate(self._end)
@@ -62,18 +62,18 @@ class EmbeddedLog:
         return len(self._places)
 
     def _read(self, at: int) -> int:
-        """Find all whole blocks from `at` on; give where they end."""
-        size = os.fstat(self._file.fileno()).st_size
+        """Find all whole blocks from `at` on, passing over damaged ones; give where the last whole one ends."""
+        size, end = os.fstat(self._file.fileno()).st_size, at
         while at + _BLOCK.size <= size:
             self._file.seek(at)
             length, mark = _BLOCK.unpack(self._file.read(_BLOCK.size))
-            if length < 4 or at + _BLOCK.size + length > size:
+            start, at = at + _BLOCK.size, at + _BLOCK.size + length
+            if length < 4 or at > size:
                 break
             payload = self._file.read(length)
-            if fingerprint(payload) != mark or not self._take(payload, at + _BLOCK.size):
-                break
-            at += _BLOCK.size + length
-        return at
+            if fingerprint(payload) == mark and self._take(payload, start):
+                end = at
+        return end
 
     def _take(self, payload: bytes, at: int) -> bool:
         """Remember where the vectors of a block are; False if its parts do not add up."""
@@ -106,14 +106,21 @@ class EmbeddedLog:
             ]
         )
         with disk_errors(self._path):
-            self._file.seek(0, os.SEEK_END)
-            self._file.write(_BLOCK.pack(len(payload), fingerprint(payload)) + payload)
-            self._sync()
+            try:
+                self._write(_BLOCK.pack(len(payload), fingerprint(payload)) + payload)
+            except OSError:
+                # What comes next must not stand behind half a block.
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._end)
+                raise
         self._take(payload, self._end + _BLOCK.size)
         self._end += _BLOCK.size + len(payload)
 
-    def _sync(self) -> None:
-        self._file.flush()
+    def _write(self, data: bytes) -> None:
+        """Write all of it, to the disk; a file without a buffer may take only a part at once."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
 
     def get(self, mark: int) -> Vectors | None:

@@ -65,7 +65,9 @@ class OnDemand:
         for text, vector in zip(new, made, strict=True):
             self._keep(segment, text.document, vector)
         if self._log is not None:
-            self._log.append([text.mark for text in new], made)
+            # A disk that is full costs nobody an answer: what was made is in memory.
+            with contextlib.suppress(PeriplusError):
+                self._log.append([text.mark for text in new], made)
 
     def _keep(self, segment: int, document: int, vector: Vectors | None) -> None:
         self._held[segment, document] = vector
