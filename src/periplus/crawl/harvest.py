@@ -1,6 +1,5 @@
 """Which URLs a visit leads to, and in which order they are worth fetching. The same live as in recovery."""
 
-import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,6 +10,7 @@ from periplus.crawl.urlfilter import UrlFilter
 from periplus.errors import BadUrl
 from periplus.parse import readable
 from periplus.records import LIST_KIND, Address, Due, Outcome, Page, Visit
+from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
 from periplus.url import address, in_scope
 
@@ -21,7 +21,6 @@ _MAX_LISTS: Final = 100
 """Sitemaps and feeds of one host."""
 _MAX_REPEATS: Final = 4
 """A path that names the same part this often goes round in circles."""
-_CHANCE: Final = 0.2
 _FORM_PENALTY: Final = 2.0
 _KNOWN_LINKS: Final = 200_000
 _LOOK_TWICE: Final = 0.5
@@ -59,6 +58,8 @@ class Harvester:
         self.lists_of_host: dict[str, int] = {}
         self.links_to_host: dict[str, int] = {}
         """Links seen from other hosts."""
+        self._links_ranked = LinkRanker(settings.weights)
+        self._pages_ranked = PageRanker(settings.weights)
         self._scope: dict[str, bool] = {}
         self._known: dict[str, None] = {}
 
@@ -108,16 +109,14 @@ class Harvester:
                 return place
         return None
 
-    def rank(self, place: Address, depth: int, asked: float | None = None) -> float:
-        """Give the crawl rank: shallow, short and plain URLs of hosts that others point to come first.
+    def rank(self, place: Address, depth: int, asked: float | None = None, source: float | None = None) -> float:
+        """Give the crawl rank: plain URLs near a seed, of hosts that others point to, on good pages come first.
 
-        A little chance, the same for the same URL, keeps equal ones from coming in the order of the page. In a crawl
-        with a topic what the link promises comes before all that: `asked`, or what is known of the URL alone.
+        `source` is the static rank of the page that the link is on. In a crawl with a topic what the link promises
+        comes before all that: `asked`, or what is known of the URL alone.
         """
-        parameters = place.path.count("=") if "?" in place.path else 0
-        fame = math.log2(1 + self.links_to_host.get(place.host, 0)) - 16.0 * (place.host in self.traps.mirrors)
-        chance = (place.key & 0xFFFF) / 0x10000 * _CHANCE
-        plain = round(8.0 - depth - len(place.path) / 64 - parameters / 2 + fame / 4 + chance, 4)
+        links, mirror = self.links_to_host.get(place.host, 0), place.host in self.traps.mirrors
+        plain = self._links_ranked.rank(place, depth, links=links, source=source, mirror=mirror)
         if self.focus is None:
             return plain
         promise = 1.0 if place.key in self._seed_keys else self.focus.promise(place) if asked is None else asked
@@ -151,11 +150,12 @@ class Harvester:
                     if here not in (place.host, f"{place.host}:{place.port}"):
                         self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
                     found.append((place, link.text))
+        source = self._pages_ranked.rank(page) if found and page.kind != LIST_KIND else None
         if self.focus is None:
-            return [Due(place, depth, self.rank(place, depth)) for place, _ in found]
+            return [Due(place, depth, self.rank(place, depth, source=source)) for place, _ in found]
         promises = self.focus.promises(visit, relevance, found)
         return [
-            Due(place, depth, self.rank(place, depth, promise))
+            Due(place, depth, self.rank(place, depth, promise, source))
             for (place, _), promise in zip(found, promises, strict=True)
         ]
 

@@ -13,6 +13,7 @@ from periplus.files import disk_errors, sync_folder
 from periplus.index.completions import link_texts
 from periplus.index.extras import write_extras
 from periplus.index.fields import Document, Field, weights
+from periplus.index.quality import rank_documents
 from periplus.index.spool import Spool
 from periplus.index.titles import title_keys
 from periplus.index.vocabulary import Counted
@@ -68,7 +69,7 @@ def write_segment(
     with disk_errors(folder):
         folder.mkdir(parents=True)
     lengths, titles, counted = _write_postings(folder, documents, settings)
-    write_columns(folder, *_columns_of(documents, static[order], lengths, titles))
+    write_columns(folder, *_columns_of(documents, static[order], lengths, titles, settings))
     with Spool(folder / "text.part") as spool:
         marks = np.array([document.simhash for document in documents], np.uint64)
         write_text(folder, [document.fields[Field.BODY] for document in documents], marks, spool)
@@ -171,6 +172,7 @@ def _columns_of(
     static: npt.NDArray[np.float32],
     lengths: npt.NDArray[np.int32],
     titles: npt.NDArray[np.uint64],
+    settings: IndexSettings,
 ) -> tuple[Columns, Columns]:
     """Give what filters, ranking and result pages read of each document: numbers and strings."""
     hosts = sorted({document.host for document in documents})
@@ -189,6 +191,7 @@ def _columns_of(
         "title_key": titles,
     }
     columns: Columns = {name: np.array(numbers, COLUMN_TYPES[name]) for name, numbers in values.items()}
+    columns["quality"] = rank_documents(documents, columns["language"], settings)
     columns["block_static"] = block_maxima(columns["static"])
     columns["length"] = lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64)
     strings: Columns = (

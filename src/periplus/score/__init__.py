@@ -1,9 +1,13 @@
 """How good is a URL, a page, a link to follow: named features in, one number out. Knows no query and no index.
 
-`read_weights` reads the weights of a ranker: those shipped (url.toml, static.toml, crawl.toml, dynamic.toml) and what a
-file of one's own changes. `crawl`, `index` and `rank` score by them; docs/ranking.md lists every feature.
+`UrlRanker` ranks addresses, `PageRanker` pages by themselves (static rank), `LinkRanker` links to follow (crawl rank:
+that of the URL, and of the page that the link is on). `read_weights` reads the weights of a ranker: those shipped
+(url.toml, static.toml, crawl.toml, dynamic.toml) and what a file of one's own changes. docs/ranking.md lists all.
 """
 
+from periplus.score.links import CRAWL_FEATURES, LinkRanker
+from periplus.score.pages import STATIC_FEATURES, PageRanker, Sketch, sketch_page
+from periplus.score.urls import UrlRanker
 from periplus.score.weights import (
     RANKERS,
     SHAPES,
@@ -16,12 +20,19 @@ from periplus.score.weights import (
 )
 
 __all__ = [
+    "CRAWL_FEATURES",
     "RANKERS",
     "SHAPES",
+    "STATIC_FEATURES",
+    "LinkRanker",
+    "PageRanker",
     "Scorer",
+    "Sketch",
+    "UrlRanker",
     "Weight",
     "Weights",
     "as_arrays",
     "read_weights",
     "shipped_weights",
+    "sketch_page",
 ]

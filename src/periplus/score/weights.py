@@ -6,6 +6,7 @@ of one's own has the same tables below the ranker's name, as many as should diff
 
 import functools
 import math
+import operator
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
@@ -106,12 +107,12 @@ class Scorer:
     """Scores one thing at a time by named numbers."""
 
     def __init__(self, weights: Mapping[str, Weight], names: Sequence[str]) -> None:
-        self._parts = [
-            (place, weights[name].weight, _FUNCTIONS[weights[name].shape])
-            for place, name in enumerate(names)
-            if weights[name].weight
-        ]
+        self._weights = [weights[name].weight for name in names]
+        shapes = [weights[name].shape for name in names]
+        self._shapes = [_FUNCTIONS[shape] for shape in shapes] if set(shapes) > {"plain"} else []
 
     def score(self, values: Sequence[float]) -> float:
         """Give the sum of what the features add."""
-        return sum([weight * shape(values[place]) for place, weight, shape in self._parts])
+        if self._shapes:
+            values = [shape(value) for shape, value in zip(self._shapes, values, strict=True)]
+        return math.fsum(map(operator.mul, self._weights, values))

@@ -8,7 +8,7 @@ A term is the UTF-8 form of a stem. Queries go through the same code, so that bo
 from periplus.text.fold import code_point_kinds
 from periplus.text.language import LANGUAGES, detect_language, language_number
 from periplus.text.stems import stem
-from periplus.text.stopwords import is_stop_word
+from periplus.text.stopwords import is_stop_word, stop_words
 from periplus.text.words import Tokens, WordTable, split_text, terms_of, token_spans
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "language_number",
     "split_text",
     "stem",
+    "stop_words",
     "terms_of",
     "token_spans",
 ]

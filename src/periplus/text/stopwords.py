@@ -6,7 +6,7 @@ The lists (stopwords.txt) are short on purpose, in folded form (no accents); the
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["STOP_WORDS", "is_stop_word"]
+__all__ = ["STOP_WORDS", "is_stop_word", "stop_words"]
 
 
 def _read() -> dict[str, frozenset[str]]:
@@ -23,3 +23,8 @@ STOP_WORDS: Final = _read()
 def is_stop_word(word: str, language: str = "en") -> bool:
     """Say whether a folded word is a stop word of `language`."""
     return word in STOP_WORDS.get(language, frozenset())
+
+
+def stop_words(language: str) -> frozenset[str]:
+    """Give the stop words of a language, folded; none for one without a list."""
+    return STOP_WORDS.get(language, frozenset())

@@ -1,0 +1,167 @@
+"""The rankers that know no query: URLs, pages, links; and the weights that they read."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from naive.quality import measure
+from periplus.errors import SettingsError
+from periplus.kernels import quality
+from periplus.records import Flag, Page
+from periplus.score import (
+    CRAWL_FEATURES,
+    RANKERS,
+    STATIC_FEATURES,
+    LinkRanker,
+    PageRanker,
+    Scorer,
+    UrlRanker,
+    read_weights,
+    shipped_weights,
+    sketch_page,
+)
+from periplus.score.tongues import tongues
+from periplus.text import LANGUAGES
+from periplus.url import address
+
+TEXTS = {
+    "en": "The harbour was quiet when the boats came in, and nobody on the quay had anything to say about the storm.",
+    "de": "Der Hafen war still, als die Boote einliefen, und niemand am Ufer wollte über den Sturm noch etwas sagen.",
+    "fr": "Le port était calme quand les bateaux sont rentrés, et personne sur le quai ne voulait en parler.",
+    "es": "El puerto estaba tranquilo cuando entraron los barcos, y nadie en el muelle quería hablar de la tormenta.",
+    "ru": "Гавань была тиха, когда вошли лодки, и никто на берегу не хотел говорить о буре, которая прошла ночью.",
+    "el": "Το λιμάνι ήταν ήσυχο όταν μπήκαν οι βάρκες, και κανείς στην προκυμαία δεν ήθελε να μιλήσει.",
+    "zh": "船进港的时候港口很安静，码头上没有人想谈论昨夜的暴风雨。",
+    "ja": "船が港に入ったとき、港は静かで、岸壁の誰もが嵐のことを話そうとしなかった。",
+}
+
+
+def page(text: str, language: str = "en", **more: object) -> Page:
+    return Page("https://a.example/x", title="A quiet harbour", text=text, language=language, **more)  # type: ignore[arg-type]
+
+
+def test_kernel_and_naive_counts_agree() -> None:
+    chance = random.Random(4)
+    known = tongues()
+    for _ in range(60):
+        text = "".join(chance.choice([*"".join(TEXTS.values()), " ", " ", "the ", "der der "]) for _ in range(200))
+        number = chance.randrange(1, len(LANGUAGES))
+        raw = np.frombuffer(text.encode(), np.uint8)
+        bounds = np.array([[0, len(raw)]], np.int64)
+        row = quality.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0]
+        assert row.tolist() == pytest.approx(measure(text, number, known.letters[number].tolist())), text
+
+
+def test_any_bytes_are_measured() -> None:
+    chance = np.random.default_rng(3)
+    for size in (0, 1, 2, 3, 50, 400):
+        raw = chance.integers(0, 256, size).astype(np.uint8)
+        rows = quality.measure_texts(raw, np.array([[0, size]], np.int64), np.zeros(1, np.uint8), tongues())
+        assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("code", TEXTS)
+def test_a_text_is_nearest_to_its_own_language(code: str) -> None:
+    ranker = PageRanker()
+    place = STATIC_FEATURES.index("divergence")
+    others = [other for other in TEXTS if other != code]
+    rows = ranker.measure([sketch_page(page(TEXTS[code] * 3, other)) for other in (code, *others)])
+    assert rows[0, place] < rows[1:, place].min()
+    assert rows[0, place] < 0.12
+
+
+def test_prose_ranks_above_keywords_and_spam_below_both() -> None:
+    ranker = PageRanker()
+    prose = ranker.rank(page(TEXTS["en"] * 3))
+    keywords = ranker.rank(page("cheap flights hotel booking cheap car rental discount travel " * 6))
+    gibberish = ranker.rank(page("xq zzkv jjq wq vx " * 20))
+    assert prose > keywords > gibberish
+    assert ranker.rank(page(TEXTS["en"] * 3, flags=int(Flag.STUFFED))) < keywords
+    assert 0 <= ranker.rank(Page("https://a.example/")) <= 1
+
+
+def test_languages_rank_alike() -> None:
+    ranks = [PageRanker().rank(page(text * 3, code)) for code, text in TEXTS.items()]
+    assert max(ranks) - min(ranks) < 0.2
+
+
+def test_urls_one_by_one_and_many_at_once_rank_alike() -> None:
+    chance = random.Random(2)
+    parts = ("a", "bb", "12", "x-y", "%20", "index.html")
+    hosts = ("example.org", "www.example.edu", "a-b.c.example.tk", "sub.example.co.uk", "localhost", "ww2.example.com")
+    urls = []
+    for _ in range(200):
+        path = "/".join(chance.choice(parts) for _ in range(chance.randint(0, 5)))
+        query = "?" + "&".join(f"k{n}={n}" for n in range(chance.randint(1, 4))) if chance.random() < 0.4 else ""
+        urls.append(address(f"{chance.choice(('http', 'https'))}://{chance.choice(hosts)}/{path}{query}"))
+    raw = [place.url.encode() for place in urls]
+    start = np.concatenate([[0], np.cumsum([len(one) for one in raw])]).astype(np.int64)
+    ranker = UrlRanker()
+    many = ranker.rank_many(np.frombuffer(b"".join(raw), np.uint8), start)
+    assert many.tolist() == pytest.approx([ranker.rank(place) for place in urls])
+
+
+def test_home_pages_rank_above_deep_ones_and_those_above_parameters() -> None:
+    ranker = UrlRanker()
+    urls = ("https://example.org/", "https://example.org/a/b", "https://example.org/a/b?c=1&d=2&e=12345")
+    ranks = [ranker.rank(address(url)) for url in urls]
+    assert ranks == sorted(ranks, reverse=True)
+    assert len(set(ranks)) == 3
+
+
+def test_links_on_better_pages_are_followed_first() -> None:
+    ranker, place = LinkRanker(), address("https://example.org/a")
+    assert ranker.rank(place, 1, source=0.9) > ranker.rank(place, 1) > ranker.rank(place, 1, source=0.1)
+    assert ranker.rank(place, 1) > ranker.rank(place, 2)
+    assert ranker.rank(place, 1, links=9) > ranker.rank(place, 1) > ranker.rank(place, 1, mirror=True)
+
+
+def test_every_feature_has_a_weight_and_words() -> None:
+    from periplus.rank import FEATURES
+
+    expected = {
+        "url": quality.URL_FEATURES,
+        "static": STATIC_FEATURES,
+        "crawl": CRAWL_FEATURES,
+        "dynamic": FEATURES,
+    }
+    assert set(expected) == set(RANKERS)
+    for ranker, names in expected.items():
+        weights = shipped_weights(ranker)
+        assert set(weights) == set(names), ranker
+        assert all(weight.about for weight in weights.values()), ranker
+
+
+def test_ones_own_file_changes_weights(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[dynamic.title]\nweight = 0.7\nshape = "root"\n[url.home]\nweight = 0\n')
+    weights = read_weights("dynamic", str(file))
+    assert (weights["title"].weight, weights["title"].shape) == (0.7, "root")
+    assert weights["pairs"] == shipped_weights("dynamic")["pairs"]
+    assert Scorer(read_weights("url", str(file)), ["home"]).score([1.0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[dynamic.nonsense]\nweight = 1\n",
+        "[other.title]\nweight = 1\n",
+        "[dynamic.title]\nweight = nan\n",
+        '[dynamic.title]\nshape = "round"\n',
+        "[dynamic.title]\nheight = 1\n",
+        "dynamic = 3\n",
+        "not toml at all [",
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=r"mine\.toml"):
+        read_weights("dynamic", str(file))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read_weights("dynamic", str(tmp_path / "none.toml"))
