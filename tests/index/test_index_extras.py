@@ -1,5 +1,6 @@
 """Media and news beside the text: kept within bounds, carried through merges, found by the tabs."""
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from periplus.errors import CorruptFile
 from periplus.fingerprint import fingerprint_text
 from periplus.index import EXTRAS, Index, LiveIndex, build_index, documents_having, read_media
 from periplus.index.extras import is_news, pick_media
-from periplus.records import Media, Outcome, Page, Query, Visit
+from periplus.index.feeds import Feeds
+from periplus.index.fields import read_document
+from periplus.records import LIST_KIND, Link, Media, Outcome, Page, Query, Visit
 from periplus.search import Searcher
 from periplus.settings import Settings
 
@@ -42,7 +45,7 @@ def pages(count: int) -> list[Visit]:
         visit(
             n,
             tuple(picture(10 * n + k) for k in range(3)) if n % 3 == 0 else (),
-            f"2024-{1 + n % 12:02}-05" if n % 4 == 0 else "",
+            str(date.today() - timedelta(days=n)) if n % 4 == 0 else "",
             ("https://coast.example/feed",) if n % 4 == 0 else (),
         )
         for n in range(count)
@@ -134,5 +137,40 @@ def test_the_tabs_find_them(tmp_path: Path) -> None:
     news = searcher.search(Query("lighthouse", having="news", size=50, folded=False))
     assert news.total == 15
     days = [hit.day for hit in news.hits]
-    assert days == sorted(days, reverse=True)  # all fit alike, so that the newest come first
+    assert days[0] == max(days)
+    assert sum(days[:5]) > sum(days[-5:]), "the newer come before the older, if they fit about as well"
     assert all(not hit.media for hit in searcher.search(Query("lighthouse")).hits)
+
+
+def feed(number: int, *urls: str, changed: float = NOW, title: str = "") -> Visit:
+    url = f"https://coast{number}.example/feed.xml"
+    links = tuple(Link(f"{one}?utm_source=feed") for one in urls)
+    page = Page(url, title=title, links=links, kind=LIST_KIND, noindex=True, changed=(changed,) * len(urls))
+    return Visit(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
+
+
+def test_what_a_feed_names_is_news_of_its_day(tmp_path: Path) -> None:
+    home = visit(0, feeds=("https://coast0.example/feed.xml",))
+    named, later, other = visit(1), visit(2), visit(3)
+    sitemap = feed(9, other.url)
+    visits = [home, named, feed(0, named.url, later.url, changed=19_000 * DAY), later, sitemap, other]
+    build_index(visits, tmp_path / "whole", SETTINGS.index, workers=1)
+    with LiveIndex(tmp_path / "live", SETTINGS.index) as live:
+        for one in visits:
+            live.add(one)
+        live.publish()
+    whole, live_index = Index.open(tmp_path / "whole"), Index.open(tmp_path / "live")
+    assert having(whole, "news") == {named.url, later.url}, "whichever came first; a sitemap names no news"
+    assert having(live_index, "news") == {later.url}
+    segment = whole.segments[0]
+    days = {segment.string("url", n): int(segment.column("day")[n]) for n in range(segment.documents)}
+    assert days[later.url] == 19_000
+    assert days[other.url] == 20_000
+
+
+def test_feeds_are_remembered_within_bounds() -> None:
+    feeds = Feeds(most=3)
+    urls = [f"https://a.example/{n}" for n in range(10)]
+    feeds.learn(feed(0, *urls, title="News"))
+    marked = [feeds.mark(read_document(visit(0), "en", "")._replace(key=fingerprint_text(url))).news for url in urls]
+    assert marked == [False] * 7 + [True] * 3

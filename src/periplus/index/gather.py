@@ -6,6 +6,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from periplus.index.feeds import Feeds
 from periplus.index.fields import Document, read_document
 from periplus.records import Outcome, Visit
 from periplus.text import detect_language
@@ -73,6 +74,7 @@ class Gathering:
         self._signals = signals
         self._most = most
         self._progress = progress
+        self._feeds = Feeds()
         self.seen = 0
         """Visits that have passed."""
         self.withdrawn: set[int] = set()
@@ -87,6 +89,7 @@ class Gathering:
             if self.seen % _REPORT_EVERY == 0:
                 self._progress("indexing pages", self.seen, 0)
             document = read_visit(visit, self._signals)
+            self._feeds.learn(visit)
             if document is not None:
                 batch[visit.key] = document
                 self.withdrawn.discard(visit.key)
@@ -95,7 +98,7 @@ class Gathering:
                 batch.pop(visit.key, None)
                 self.withdrawn.add(visit.key)
             if size >= self._most:
-                yield list(batch.values())
+                yield list(map(self._feeds.mark, batch.values()))
                 batch, size = {}, 0
         if batch:
-            yield list(batch.values())
+            yield list(map(self._feeds.mark, batch.values()))

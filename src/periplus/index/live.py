@@ -24,6 +24,7 @@ from periplus.errors import NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.fingerprint import fingerprint_text
 from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
+from periplus.index.feeds import Feeds
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, withdraws
 from periplus.index.journal import Change, Journal, journal_path
@@ -87,6 +88,7 @@ class LiveIndex:
         self._ended = False
         self._waiting: dict[int, Document | None] = {}
         self._reached = 0
+        self._feeds = Feeds()
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(lock_folder(folder, "index"))
         try:
@@ -142,6 +144,8 @@ class LiveIndex:
         """
         with self._lock:
             document = read_visit(visit, self.signals)
+            self._feeds.learn(visit)
+            document = self._feeds.mark(document) if document is not None else None
             if document is not None or (withdraws(visit) and self._has(visit.key)):
                 self._journal.append(Change(visit=visit))
                 self._await(visit.key, document)
