@@ -312,6 +312,9 @@ class SearchSettings(_Room, frozen=True):
     snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
     budget_ms: Annotated[float, Meta(description="Milliseconds after which a query gives what it has", gt=0)] = 500.0
+    synonym_weight: Annotated[
+        float, Meta(description="What a word that links use for another counts, against 1; 0 learns none", ge=0, le=1)
+    ] = 0.0
     popular_after: Annotated[
         int, Meta(description="Raise a title among completions once it was asked for so often; 0 counts no query", ge=0)
     ] = 0

@@ -17,7 +17,7 @@ __all__ = ["build", "say_built", "say_indexed"]
 
 def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatistics":
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
-    from periplus.graph import Graph, build_graph
+    from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
     from periplus.search import Inbox
     from periplus.store import PageStore
@@ -34,6 +34,8 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
         with progress(quiet) as report:
             build_graph(store, folder / "graph", settings.graph, report)
             graph = Graph.open(folder / "graph")
+            if settings.search.synonym_weight:
+                learn_synonyms(graph, folder / "graph")
             build_index(store.visits(), folder / "index", settings.index, graph, report)
         stored = store.statistics().pages
     inbox.again()

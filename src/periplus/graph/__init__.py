@@ -21,5 +21,16 @@ from periplus.graph.build import GraphStatistics, build_graph
 from periplus.graph.edges import RankedEdges, rank_edges
 from periplus.graph.lookup import Graph, HostRank, Signals
 from periplus.graph.plot import plot_ranks
+from periplus.graph.synonyms import learn_synonyms
 
-__all__ = ["Graph", "GraphStatistics", "HostRank", "RankedEdges", "Signals", "build_graph", "plot_ranks", "rank_edges"]
+__all__ = [
+    "Graph",
+    "GraphStatistics",
+    "HostRank",
+    "RankedEdges",
+    "Signals",
+    "build_graph",
+    "learn_synonyms",
+    "plot_ranks",
+    "rank_edges",
+]

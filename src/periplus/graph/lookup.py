@@ -129,6 +129,11 @@ class Graph:
         begin, end = int(self._starts[row]), int(self._starts[row + 1])
         return bytes(self._blob[begin:end]).decode("utf-8", "replace").removesuffix("\n")
 
+    def texts_of(self, row: int) -> list[str]:
+        """Give the distinct texts of links to the page of a row, the weightiest first."""
+        begin, end = int(self._starts[row]), int(self._starts[row + 1])
+        return bytes(self._blob[begin:end]).decode("utf-8", "replace").splitlines()
+
     def top_pages(self, count: int) -> npt.NDArray[np.uint64]:
         """Give the keys of the pages with the highest PageRank, the best first."""
         order = np.argsort(-self._file["pagerank"], kind="stable")[:count]

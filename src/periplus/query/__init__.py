@@ -10,6 +10,7 @@ from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
 from periplus.query.run import Desks, make_plan, run
 from periplus.query.spelling import corrections
+from periplus.query.synonyms import Synonyms
 from periplus.query.tree import (
     All,
     Any,
@@ -51,6 +52,7 @@ __all__ = [
     "QueryWord",
     "Scoring",
     "Site",
+    "Synonyms",
     "Without",
     "Word",
     "corrections",

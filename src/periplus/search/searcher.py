@@ -13,7 +13,7 @@ import numpy as np
 
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import Prepared, corrections, parse
+from periplus.query import Prepared, Synonyms, corrections, parse
 from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
@@ -105,6 +105,7 @@ class _Open:
         self.index = index
         outside = open_outside(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.semantic, outside=outside)
+        self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
         earlier = before.suggester if before else None
         self.suggester: Suggester = Suggester(index, earlier, settings.search.popular_after)
         figures = index.statistics()
@@ -185,6 +186,7 @@ class Searcher:
         start, size = max(0, query.start), max(0, min(query.size, most))
         end = min(start + size, most)
         prepared = opened.ranker.prepare(narrow(parsed.tree, query), parsed.notes)
+        prepared = opened.synonyms.widen(opened.index, prepared)
         clock.passed("query")
         # Whole steps, so that every page of results is cut from the same order.
         reach = min(most, -(-max(end, 1) // _STEP) * _STEP)
