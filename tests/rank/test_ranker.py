@@ -1,0 +1,127 @@
+"""The second look: scores that add up, weights that count, what is known from outside."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.made_pages import Ranks, random_ranks, random_visits, visit
+from periplus.errors import BadFile, BadInput
+from periplus.index import Index, build_index
+from periplus.kernels.trees import Trees
+from periplus.query import parse
+from periplus.rank import FEATURES, Click, Outside, Ranker, dynamic_weights, open_outside, write_click
+from periplus.rank.model import Model
+from periplus.rank.outside import read_popularity
+from periplus.records import Candidates, Flag
+from periplus.settings import IndexSettings, RankSettings
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("rank") / "index"
+    visits = random_visits(5, 200)
+    for start in (0, 80):
+        ranks = Ranks(random_ranks(5, visits))
+        build_index(visits[start : start + 120], folder, IndexSettings(), ranks, extend=start > 0)
+    return Index.open(folder)
+
+
+def ask(ranker: Ranker, words: str, k: int = 20) -> Candidates:
+    tree = parse(words).tree
+    assert tree is not None
+    return ranker.rank(ranker.prepare(tree), k)
+
+
+def one_leaf(value: float) -> Model:
+    """Make a model that gives every row the same."""
+    none, no = np.zeros(0, np.int32), np.zeros(0)
+    return Model(Trees(np.array([-1], np.int32), none, no, none.reshape(0, 2), no, np.array([value])), 1.0)
+
+
+@pytest.mark.parametrize("model", [None, one_leaf(0.25)], ids=["weights", "model"])
+@pytest.mark.parametrize("words", ["sea chart", "the ship of fog", '"harbour light" bell', "wind", "rope -sail tide"])
+def test_the_parts_of_a_score_add_up(index: Index, words: str, model: Model | None) -> None:
+    ranker = Ranker(index, RankSettings(), outside=Outside(model=model))
+    tree = parse(words).tree
+    assert tree is not None
+    prepared = ranker.prepare(tree)
+    found = ranker.rank(prepared, 20)
+    assert len(found.documents)
+    assert (np.diff(found.scores) <= 0).all()
+    for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
+        reasons = ranker.explain(prepared, int(segment), int(document))
+        assert sum(value for _, value in reasons) == pytest.approx(float(score), abs=2e-3)
+        assert "first" not in dict(reasons) or model is not None
+
+
+def test_without_a_second_look_the_first_stage_is_alone(index: Index) -> None:
+    alone, full = Ranker(index, RankSettings(rerank=0)), Ranker(index, RankSettings())
+    first = ask(alone, "sea chart", 200)
+    both = ask(full, "sea chart", 200)
+    pairs = {(int(s), int(d)) for s, d in zip(first.segments, first.documents, strict=True)}
+    assert pairs == {(int(s), int(d)) for s, d in zip(both.segments, both.documents, strict=True)}
+    assert first.documents.tolist() != both.documents.tolist()
+    looked = ask(Ranker(index, RankSettings(rerank=10)), "sea chart", 200)
+    assert looked.documents[10:].tolist() == first.documents[10:].tolist()
+    assert set(looked.documents[:10].tolist()) == set(first.documents[:10].tolist())
+    assert (np.diff(looked.scores) <= 0).all()
+
+
+def test_changed_weights_change_the_order(index: Index) -> None:
+    plain = Ranker(index, RankSettings(), changes=dict.fromkeys(FEATURES[1:], 0.0))
+    first = Ranker(index, RankSettings(rerank=0))
+    assert ask(plain, "sea chart").documents.tolist() == ask(first, "sea chart").documents.tolist()
+    deep = Ranker(index, RankSettings(), changes={"title_words": 5.0})
+    best = ask(deep, "sea chart", 1)
+    title = index.segments[best.segments[0]].string("title", int(best.documents[0]))
+    assert len(title.split()) == 5
+    for changes in ({"nonsense": 1.0}, {"title": float("nan")}):
+        with pytest.raises(BadInput):
+            dynamic_weights("", changes)
+
+
+def small(folder: Path) -> Index:
+    """Index four pages that say the same."""
+    same = {"title": "Tide tables", "text": "tide tables of the whole coast, hour by hour"}
+    visits = [visit(f"https://{host}.example/tides", **same) for host in "abc"]
+    spam = visit("https://spam.example/tides", flags=int(Flag.STUFFED), **same)
+    build_index([spam, *visits], folder / "index", IndexSettings())
+    return Index.open(folder / "index")
+
+
+def urls(index: Index, found: Candidates) -> list[str]:
+    return [
+        index.segments[s].string("url", int(d)).split("/")[2].split(".")[0]
+        for s, d in zip(found.segments, found.documents, strict=True)
+    ]
+
+
+def test_spam_comes_last_and_what_is_known_from_outside_counts(tmp_path: Path) -> None:
+    index = small(tmp_path)
+    assert urls(index, ask(Ranker(index, RankSettings()), "tide tables"))[-1] == "spam"
+    listed = tmp_path / "popular.csv"
+    listed.write_text("1,c.example\n2,www.b.example\n3,other.example\n")
+    popular = RankSettings(popularity=str(listed))
+    assert urls(index, ask(Ranker(index, popular), "tide tables")) == ["c", "b", "a", "spam"]
+    shown = tuple(f"https://{host}.example/tides" for host in "abc")
+    for _ in range(20):
+        write_click(tmp_path, Click("tables of the tide", shown[1], 2, shown))
+    outside = open_outside(tmp_path, RankSettings())
+    assert urls(index, ask(Ranker(index, RankSettings(), outside=outside), "tide tables"))[0] == "b"
+    assert urls(index, ask(Ranker(index, RankSettings(), outside=outside), "tide hour"))[0] == "a"
+
+
+def test_lists_of_popular_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("first.example\n\nSecond.example\n3,third.example\nfirst.example\n")
+    ranks = read_popularity(path)
+    assert list(ranks) == ["first.example", "second.example", "third.example"]
+    assert 1.0 == ranks["first.example"] > ranks["second.example"] > ranks["third.example"] > 0
+    outside = Outside(ranks)
+    assert outside.popularity("www.first.example") == 1.0
+    assert outside.popularity("nowhere.example") == 0.0
+    for bad in ("https://a.example/\n", "two words\n", "x" * 400):
+        path.write_text(bad)
+        with pytest.raises(BadFile):
+            read_popularity(path)
