@@ -10,8 +10,11 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 PROGRAM = """
 import os
+import sys
 from fake_searcher import FakeSearcher
 from periplus.serve import Actions, Keys, Opened, run_processes
 from periplus.settings import ServeSettings
@@ -24,7 +27,8 @@ def opener(folder):
     return Opened(FakeSearcher(answer=answer), Actions(), Keys(None))
 
 if __name__ == "__main__":
-    run_processes(opener, ("x",), ServeSettings(port=0, workers=2), lambda url: print(url, flush=True))
+    opened = opener("x") if sys.argv[1] == "forked" else None
+    run_processes(opener, ("x",), ServeSettings(port=0, workers=2), lambda url: print(url, flush=True), opened)
     print("stopped", flush=True)
 """
 
@@ -48,12 +52,13 @@ def who_answers(url: str, seen: set[int], most: int = 400) -> set[int]:
     return seen
 
 
-def test_processes_share_the_work_and_are_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", ["anew", "forked"])
+def test_processes_share_the_work_and_are_replaced(tmp_path: Path, begun: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(
-        [sys.executable, str(program)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, str(program), begun], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().decode().strip()
