@@ -17,6 +17,8 @@ __all__ = ["serve"]
 def serve(settings: Settings) -> None:
     """Serve the search page and the API until stopped."""
     folder = open_data_folder(Path(settings.folder), create=False)
+    if not (folder / "index").is_dir():
+        open_all(folder, settings)  # says that there is nothing to search, before anybody waits for kernels
     compile_kernels()
     alone = settings.serve.workers == 1
     # Several processes share what is opened here, kernels and all. A model of meanings has threads of its own, which
