@@ -19,10 +19,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import misspellings
 import record
 from periplus.evaluate.collection import read_visits
 from periplus.index import Index, build_index
+from periplus.kernels import spelling as spelling_kernel
+from periplus.kernels import vocabulary
 from periplus.query import corrections, parse
 from periplus.rank import Ranker
 from periplus.settings import Settings
@@ -215,7 +219,38 @@ def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
     print("queries as they are")
     figures["right queries"] = harmed(asker, log[: 3 * count], show)
     figures["cost_of_right_ms"] = {"p50": quantile(asker.seconds, 0.5), "p99": quantile(asker.seconds, 0.99)}
+    typed = [
+        misspellings.misspell(word, chance.choice(misspellings.KINDS), chance)
+        for word in draw(index, 5, every, 500, True, chance)
+    ]
+    figures["cost_at_a_million_ms"] = at_a_million(index, typed, chance)
     return figures
+
+
+def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[str, Any]:
+    """Give what it costs to look for words in a vocabulary of a million, those of the index spliced into more."""
+    book = index.words._book
+    assert book is not None
+    words = [index.words._spell(number) for number in range(index.words.size)]
+    many = set(words)
+    while len(many) < 1_000_000:
+        one, two = chance.choice(words), chance.choice(words)
+        spliced = one[: chance.randint(1, len(one))] + two[-chance.randint(1, len(two)) :]
+        if 2 < len(spliced) <= vocabulary.LONGEST:
+            many.add(spliced)
+    raw = [word.encode() for word in sorted(many)]
+    start = np.zeros(len(raw) + 1, np.int64)
+    np.cumsum([len(word) for word in raw], out=start[1:])
+    packed = vocabulary.pack(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
+    large = vocabulary.unpack(packed, len(raw))
+    index.words._book = book._replace(words=large, sounds=spelling_kernel.make_sounds(large))
+    seconds = []
+    for word in asked:
+        began = time.thread_time()
+        index.words.meant(word)
+        seconds.append(time.thread_time() - began)
+    index.words._book = book
+    return {"words": len(raw), "p50": quantile(seconds, 0.5), "p99": quantile(seconds, 0.99)}
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Company"]
 
-_MOST_DOCUMENTS: Final = 300_000
+_MOST_DOCUMENTS: Final = 30_000
 """Lists longer than this are not read: words so frequent go with everything."""
 _BEST: Final = 4.0
 _DOUBT: Final = 0.5

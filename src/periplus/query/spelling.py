@@ -20,7 +20,7 @@ _RARE: Final = 10
 """Words of up to so many documents may be misspelt ..."""
 _RARE_SHARE: Final = 1e-4
 """... or of up to this share of them."""
-_RATIOS: Final = ((65, (3_000, 300, 100, 100), 30), (80, (30_000, 3_000, 1_000, 1_000), 100))
+_RATIOS: Final = ((65, (3_000, 1_000, 300, 300), 100), (80, (30_000, 5_000, 2_000, 2_000), 200))
 """How much more frequent a word must be to be offered for one that is found: for slips that cost up to so much, of
 words of four letters, five, six, seven, and more. The longer a word, the fewer others are like it."""
 _FITTING_RATIO: Final = 20
@@ -33,7 +33,7 @@ _BESIDE: Final = 1.5
 _MOST: Final = 3
 _CLOSE: Final = 1.0
 """Further suggestions score at most so much less than the best."""
-_LIKELY: Final = 5
+_LIKELY: Final = 3
 """How many choices are looked up together with the rest of the query."""
 _LONGEST_QUERY: Final = 400
 _MOST_WORDS: Final = 8
@@ -83,6 +83,8 @@ class _Speller:
         self.index = index
         self.tokens = tokens
         self.doubtful = doubtful
+        often = sorted(index.languages, key=lambda code: -index.languages[code])
+        self.languages = [code for code in often if code] or ["en"]
         self.company = Company(index, [token for token in dict.fromkeys(tokens) if token not in doubtful])
 
     def places(self) -> list[int]:
@@ -93,17 +95,22 @@ class _Speller:
         """Give the ways to write a token, best first; none if it had better be left alone."""
         token = self.tokens[place]
         own = self.doubtful[token]
-        others = [meant for meant in self.index.words.meant(token) if self._another(token, meant.word)]
+        meanings = self.index.words.meant(token)
+        stems = terms_of([token, *(meant.word for meant in meanings)], self.languages[0])
+        # The same word in another form finds the same pages.
+        others = [meant for meant, stem in zip(meanings, stems[1:], strict=True) if stem != stems[0]]
         if own:
             others = [meant for meant in others if self._outweighs(place, meant, own)]
         found = [_Choice(m.word, m.score) for m in others]
         if not own:
             found += self._parted(token) + self._joined(place)
-        found = [choice._replace(score=choice.score + self._fits(place, choice)) for choice in found]
+        found.sort(key=lambda choice: -choice.score)
+        fits = zip(found, self._fits(place, found), strict=True)
+        found = [choice._replace(score=choice.score + fit) for choice, fit in fits]
         found.sort(key=lambda choice: -choice.score)
         found[:_LIKELY] = [c._replace(score=c.score + self.company.with_word(c.text)) for c in found[:_LIKELY]]
         found.sort(key=lambda choice: -choice.score)
-        return [choice for choice in found[: 2 * _MOST] if self._is_found(choice)][:_MOST]
+        return [choice for choice in found[: _MOST + 1] if self._is_found(choice)][:_MOST]
 
     def _outweighs(self, place: int, meant: Meant, own: int) -> bool:
         """Say whether a word is so much likelier than one that is found in `own` documents that it may be offered."""
@@ -117,33 +124,29 @@ class _Speller:
         if meant.documents < _FITTING_RATIO * own:
             return False
         token = self.tokens[place]
-        if self._fits(place, _Choice(token, 0.0)):
+        typed, other = self._fits(place, [_Choice(token, 0.0), _Choice(meant.word, 0.0)])
+        if typed:
             return False
-        gain = self.company.with_word(meant.word) - self.company.with_word(token)
-        return gain > _COMPANY or self._fits(place, _Choice(meant.word, 0.0)) > _BESIDE
-
-    def _another(self, token: str, word: str) -> bool:
-        """Say whether a word is another one, not the same in another form."""
-        return terms_of([token], "en") != terms_of([word], "en")
+        return other > _BESIDE or self.company.with_word(meant.word) - self.company.with_word(token) > _COMPANY
 
     def _is_found(self, choice: _Choice) -> bool:
         """Say whether the index still has what would be offered."""
-        known = [code for code in self.index.languages if code] or ["en"]
         return all(
-            any(self.index.frequency(terms_of([word], code)[0]) for code in known) for word in choice.text.split(" ")
+            any(self.index.frequency(terms_of([word], code)[0]) for code in self.languages)
+            for word in choice.text.split(" ")
         )
 
-    def _fits(self, place: int, choice: _Choice) -> float:
-        """Say how well a choice goes with the tokens beside it."""
-        after = place + choice.tokens
-        first, second, written = list[str](), list[str](), choice.text.split(" ")
-        if place:
-            first.append(self.tokens[place - 1])
-            second.append(written[0])
-        if after < len(self.tokens):
-            first.append(written[-1])
-            second.append(self.tokens[after])
-        return _BESIDE * sum(math.log1p(count) for count in self.index.words.beside(first, second))
+    def _fits(self, place: int, choices: Sequence[_Choice]) -> list[float]:
+        """Say how well each choice goes with the tokens beside it."""
+        first, second = list[str](), list[str]()
+        for choice in choices:
+            written, after = choice.text.split(" "), place + choice.tokens
+            first += [self.tokens[place - 1] if place else "", written[-1]]
+            second += [written[0], self.tokens[after] if after < len(self.tokens) else ""]
+        if len(self.tokens) == 1:
+            return [0.0] * len(choices)
+        logs = [math.log1p(count) for count in self.index.words.beside(first, second)]
+        return [_BESIDE * (before + after) for before, after in zip(logs[::2], logs[1::2], strict=True)]
 
     def _parted(self, token: str) -> list[_Choice]:
         """Give the ways to part a token into two words that are known to stand beside each other."""
