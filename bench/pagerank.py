@@ -1,6 +1,6 @@
 """PageRank: exactness and time on a real web graph beside networkit and scipy, and growth up to 100 million links.
 
-.venv/bin/python bench/pagerank.py [--graph FILE] [--links 1000000,10000000,100000000] [--memory 512] [--rounds 3]
+.venv/bin/python bench/pagerank.py [--graph FILE] [--links 1000000,10000000,100000000] [--part growth]
 
 Every figure comes from a process of its own, bound to one core or to all. Times are of ranking alone: the peers have
 their graph in memory, ours has its links packed on disk and unpacks them first. CPU time is given beside the time on
@@ -25,7 +25,7 @@ import numpy as np
 
 from periplus.graph.edges import pack_edges, read_edges
 from periplus.graph.ranking import Ranker
-from record import save
+from record import RESULTS, save
 
 CNR = Path(__file__).parents[2] / "shared" / "data" / "graphs" / "cnr-2000" / "edges.tsv.zst"
 DAMPING, TOLERANCE = 0.85, 1e-8
@@ -261,6 +261,9 @@ def main() -> None:
     parser.add_argument("--links", default="1000000,10000000,100000000")
     parser.add_argument("--memory", type=int, default=1024, help="MB for sorting and ranking")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--part", choices=("real", "growth"), help="measure this only; keep the other from the last run"
+    )
     parser.add_argument("--child", default="", help=argparse.SUPPRESS)
     parser.add_argument("--cores", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--out", default="", help=argparse.SUPPRESS)
@@ -268,8 +271,11 @@ def main() -> None:
     if options.child:
         be_child(options)
         return
-    figures: dict[str, Any] = {}
-    if Path(options.graph).exists():
+    last = RESULTS / "pagerank.json"
+    figures: dict[str, Any] = json.loads(last.read_text())["figures"] if options.part and last.exists() else {}
+    if options.part == "growth":
+        pass
+    elif Path(options.graph).exists():
         with tempfile.TemporaryDirectory() as scratch:
             # Text is read once, not by every engine.
             sources, targets = edges_of(options.graph)
@@ -278,7 +284,8 @@ def main() -> None:
             figures["real"] = race(options)
     else:
         print(f"{options.graph} is absent: no race.")
-    figures["growth"] = growth(options)
+    if options.part != "real":
+        figures["growth"] = growth(options)
     print(f"Written to {save('pagerank', figures)}")
 
 

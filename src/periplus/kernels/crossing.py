@@ -80,9 +80,10 @@ def send(crossing: Crossing, shares: npt.NDArray[np.float64], own: int) -> None:
     for other in range(len(crossing.sizes)):
         begin = np.uint64(crossing.by_source[own, other])
         end = begin + np.uint64(crossing.sizes[own, other])
-        at = np.uint64(crossing.by_target[other, own]) - begin
+        at = np.uint64(crossing.by_target[other, own])
         for link in range(begin, end):
-            crossing.values[link + at] = shares[crossing.sources[link]]
+            crossing.values[at] = shares[crossing.sources[link]]
+            at += np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
