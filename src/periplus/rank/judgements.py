@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from periplus.files import disk_errors
 
-__all__ = ["Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
+__all__ = ["CLICKS", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
 
 JUDGEMENTS: Final = "judgements.jsonl"
 CLICKS: Final = "clicks.jsonl"

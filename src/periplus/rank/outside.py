@@ -5,14 +5,14 @@ import functools
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
 from periplus.rank.clicks import estimate_liking
-from periplus.rank.judgements import read_clicks
+from periplus.rank.judgements import CLICKS, read_clicks
 from periplus.rank.model import Model, open_model
 from periplus.settings import RankSettings
 from periplus.text import is_stop_word, split_text
@@ -21,6 +21,8 @@ from periplus.url import address
 __all__ = ["Outside", "open_outside", "read_popularity"]
 
 _MOST_HOSTS: Final = 2_000_000
+_AGAIN: Final = 600.0
+"""Seconds after which new clicks are looked at."""
 
 
 class Outside:
@@ -66,8 +68,29 @@ def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
     popular = _read_once(Path(settings.popularity)) if settings.popularity else None
     if folder is None:
         return Outside(popular)
-    liked = {query: _by_key(pages) for query, pages in estimate_liking(read_clicks(folder)).pages.items()}
-    return Outside(popular, liked, model=open_model(folder) if settings.learned else None)
+    return Outside(popular, _liked(folder), model=open_model(folder) if settings.learned else None)
+
+
+class _Estimate(NamedTuple):
+    when: float
+    size: int
+    liked: dict[str, dict[int, float]]
+
+
+_ESTIMATES: Final[dict[Path, _Estimate]] = {}
+"""What was liked by data folder: an index that changes several times a second must not read all clicks each time."""
+
+
+def _liked(folder: Path) -> dict[str, dict[int, float]]:
+    """Give what people like, estimated anew when there are more clicks, but not more often than once in a while."""
+    path = folder / CLICKS
+    size = path.stat().st_size if path.exists() else 0
+    known = _ESTIMATES.get(folder)
+    now = time.monotonic()
+    if size and (known is None or (size != known.size and now - known.when > _AGAIN)):
+        liked = {query: _by_key(pages) for query, pages in estimate_liking(read_clicks(folder)).pages.items()}
+        known = _ESTIMATES[folder] = _Estimate(now, size, liked)
+    return known.liked if known and size else {}
 
 
 def _by_key(pages: Mapping[str, float]) -> dict[int, float]:
