@@ -242,16 +242,17 @@ def match_best(
     lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int
 ) -> tuple[int, float, bool, bool]:  # pragma: no cover - compiled
     """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
-    and whether it was all: after opening `most` blocks it stops, and another call goes on.
+    and whether it was all: after opening `most` blocks it stops, and another call goes on; below 0 is a new query.
 
     The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
     there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `desk.progress`
-    has, between calls: phase + 1 (0 for a new query), the next block of the phase, its blocks (-1: not chosen yet),
-    blocks that can match, and kept, total, skipped, counted, step and blocks counted whole so far.
+    has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
+    and kept, total, skipped, counted, step and blocks counted whole so far.
     """
     lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
     progress = desk.progress
-    if progress[0] == 0:
+    if most < 0:
+        most = -most
         progress[:] = 0
         progress[0], progress[2], progress[8] = 1, -1, 1
         progress[3] = find_blocks(lists, plan, desk)
@@ -290,7 +291,6 @@ def match_best(
             break
         progress[2] = -1
     if done:
-        progress[0] = 0
         _put_in_order(desk, kept)
     else:
         progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
@@ -316,15 +316,13 @@ def match(
     late: Callable[[], bool] = lambda: False,
 ) -> Found:
     """Give the `k` best documents; see `match_best`. Now and then `late` is asked whether to stop and give what is."""
-    desk.held.progress[0] = 0
-    at = lists.addresses, plan.addresses, desk.addresses
-    kept, total, exact, done = match_best(*at, k, count_blocks, TURN)
+    kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, -TURN)
     while not done:
         if late():
             _break_off(desk.addresses)
             exact = False
             break
-        kept, total, exact, done = match_best(*at, k, count_blocks, TURN)
+        kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, TURN)
     return Found(desk.held.best[:, :kept].copy(), total, exact, done)
 
 
