@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,7 +88,9 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _collect(store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSettings, told: Any) -> _Parts:
+def _collect(
+    store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSettings, told: Callable[[int], None]
+) -> _Parts:
     """Read all links, sort them, and pack them page by page and host by host."""
     share = settings.memory_mb * 1_000_000 // 2
     pairs = Runs(scratch, "links", share)

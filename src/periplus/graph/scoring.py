@@ -41,7 +41,7 @@ def score(nodes: Nodes, pages: Adjacency, hosts: Adjacency, settings: GraphSetti
     host_ranks = rank_uniformly(host_ranker, hosts.nodes, settings, progress, "ranking hosts")
     ranks = rank_uniformly(ranker, pages.nodes, settings, progress, "ranking pages")
     good, good_hosts = ranks.ranks, host_ranks.ranks
-    first = trusted_pages(nodes, _pairs(hosts), settings.trusted)
+    first = trusted_pages(nodes, lambda: _pairs(hosts), settings.trusted)
     if first is not None:
         progress("weighing trust", 0, 3)
         trust = host_trust(nodes, ranks.ranks, _ranks_from(ranker, first, settings))

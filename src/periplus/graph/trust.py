@@ -6,6 +6,7 @@ pages that nobody trusts. The rank of a page is then parted by origin: what page
 from afar, and the rest, which as a share of the whole is its spam mass.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -31,10 +32,10 @@ _DOMAINS: Final = 2
 _MOST_LINES: Final = 1_000_000
 
 
-def trusted_pages(nodes: Nodes, between: npt.NDArray[np.uint64], trusted: str) -> Vector | None:
+def trusted_pages(nodes: Nodes, between: Callable[[], npt.NDArray[np.uint64]], trusted: str) -> Vector | None:
     """Give each page its share of the trust to begin with; None when nothing tells the hosts apart.
 
-    `between` has a pair for each link between hosts, `trusted` is the operator's file if there is one.
+    `between` gives a pair for each link between hosts, `trusted` is the operator's file if there is one.
     """
     if trusted:
         return _shared(_listed(nodes, Path(trusted)))
@@ -43,7 +44,7 @@ def trusted_pages(nodes: Nodes, between: npt.NDArray[np.uint64], trusted: str) -
         return None
     if 0 < len(np.unique(nodes.hosts[nodes.seeds])) <= count // 2:
         return _shared(nodes.seeds)
-    many = _linked_by_many(nodes, between)
+    many = _linked_by_many(nodes, between())
     return _shared(many[nodes.hosts]) if many.any() else None
 
 
