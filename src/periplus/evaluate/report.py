@@ -26,7 +26,8 @@ padding:0 1rem}
 h1,h2,h3{font-weight:600;line-height:1.3}h2{margin-top:3rem;border-top:1px solid var(--hair);padding-top:1.5rem}
 p,caption,th,figcaption{color:var(--quiet)}td,th{padding:.2rem .8rem .2rem 0;text-align:right;font-weight:400;
 font-variant-numeric:tabular-nums;white-space:nowrap}td:first-child,th:first-child{text-align:left;
-white-space:normal;min-width:7rem}tr{border-bottom:1px solid var(--hair)}table{border-collapse:collapse;display:block;overflow-x:auto;
+white-space:normal;min-width:7rem}tr{border-bottom:1px solid var(--hair)}table{border-collapse:collapse;display:block;
+overflow-x:auto;
 font-size:.875rem}
 svg{width:100%;height:auto;margin:1rem 0}svg text{fill:var(--ink);font-size:13px}.axis{stroke:var(--quiet)}
 .whisker{stroke:var(--ink)}.gain{fill:var(--deep);fill-opacity:.75}.loss{fill:var(--warn);fill-opacity:.75}
