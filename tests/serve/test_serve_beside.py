@@ -238,7 +238,7 @@ CLICK = {"query": "salt", "url": "https://a.example/", "position": 2, "shown": [
 
 def test_clicks_are_counted_only_where_that_is_set(tmp_path: Path) -> None:
     off, on = World(tmp_path), World(tmp_path, clicks=True)
-    assert send(off.app, "/api/click", CLICK).status == 404
+    assert send(off.app, "/api/click", CLICK).status == 501
     assert 'id="clicks"' not in get(off.app, "/search?q=salt").text
     assert 'id="clicks"' in get(on.app, "/search?q=salt").text
     assert send(on.app, "/api/click", CLICK).status == 204

@@ -182,9 +182,7 @@ OPERATIONS: Final = (
             position={"type": "integer", "minimum": 1, "maximum": 1000},
             shown={"type": "array", "items": _text(4000), "maxItems": 100},
         ),
-        answers={204: "counted", 403: "not from our own pages", 404: "not counted here", 503: "no room for more"}
-        | _ERRORS
-        | _BODY,
+        answers={204: "counted", 403: "not from our own pages", 503: "no room for more"} | _ERRORS | _BODY,
     ),
     Operation(
         "get",

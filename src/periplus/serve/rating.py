@@ -70,7 +70,7 @@ class Rating:
     async def click(self, request: Request) -> Response:
         """Count a result that was opened."""
         if not self._clicks:
-            raise HTTPException(404, "Clicks are not counted here.")
+            raise HTTPException(501, "Clicks are not counted here: see serve.clicks.")
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             raise HTTPException(403, "Only our own pages tell of clicks.")
         return await self._keep(self._actions.click, await read_json(request, Clicked))
