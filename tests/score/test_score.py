@@ -82,6 +82,23 @@ def test_prose_ranks_above_keywords_and_spam_below_both() -> None:
     assert 0 <= ranker.rank(Page("https://a.example/")) <= 1
 
 
+def test_pages_one_by_one_and_many_at_once_rank_alike() -> None:
+    chance = random.Random(6)
+    pages = []
+    for number in range(60):
+        code = chance.choice(list(TEXTS))
+        text = TEXTS[chance.choice(list(TEXTS))] * chance.randint(0, 4)
+        headings = tuple("A heading" for _ in range(chance.randint(0, 20)))
+        title = " ".join(["word"] * chance.randint(0, 40))
+        url = f"https://{chance.choice('abc')}.example/{'x/' * chance.randint(0, 4)}{number}"
+        flags = chance.choice((0, 0, int(Flag.HIDDEN), int(Flag.ADULT)))
+        pages.append(Page(url, title=title, headings=headings, text=text, language=code, flags=flags))
+    ranker = PageRanker()
+    many = ranker.rank_many([sketch_page(one) for one in pages])
+    assert many.tolist() == pytest.approx([ranker.rank(one) for one in pages])
+    assert len(set(many.round(3).tolist())) > 30
+
+
 def test_languages_rank_alike() -> None:
     ranks = [PageRanker().rank(page(text * 3, code)) for code, text in TEXTS.items()]
     assert max(ranks) - min(ranks) < 0.2
