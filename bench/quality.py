@@ -2,6 +2,8 @@
 
 .venv/bin/python bench/quality.py [FOLDER...]     folders as `periplus evaluate` takes them; without any, the five of
                                                   ../shared/data/ir that the bars are set for, and its xquad_*
+A run over some folders replaces only theirs in bench/results/quality.json.
+
     --keep FOLDER      keep the indexes there, to be used again
     --report FILE      write the HTML report of `periplus evaluate`
     --ablate           switch each weight of ranking off in turn
@@ -12,12 +14,14 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import bm25s
+import msgspec
 import Stemmer
 
 from periplus.evaluate import (
@@ -29,7 +33,6 @@ from periplus.evaluate import (
     ablations,
     averages,
     choose,
-    figures,
     judge,
     read_collection,
     read_visits,
@@ -37,7 +40,7 @@ from periplus.evaluate import (
 )
 from periplus.settings import Settings
 from periplus.text import detect_language
-from record import save
+from record import RESULTS, save
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
 BARRED = ("cranfield", "npl_vaswani", "squad11_dev", "medquad_liveqa", "simplewiki_entity")
@@ -184,26 +187,53 @@ def main() -> None:
     report(judged, given, time.monotonic() - began)
 
 
+def earlier(now: list[Judged]) -> tuple[list[Judged], dict[str, str]]:
+    """Add the collections that earlier runs recorded; give all, with the day that each was measured on."""
+    days = {one.collection: datetime.now(UTC).date().isoformat() for one in now}
+    try:
+        known = msgspec.json.decode((RESULTS / "quality.json").read_bytes())["figures"]
+        before = msgspec.convert(known["collections"], list[Judged])
+        days = {one.collection: known["days"][one.collection] for one in before} | days
+    except (OSError, KeyError, TypeError, msgspec.MsgspecError):
+        return now, days
+    every = {one.collection: one for one in [*before, *now]}
+    order = [*BARRED, *LANGUAGES, *every]
+    return [every[name] for name in dict.fromkeys(order) if name in every], days
+
+
+def mean_gains(judged: list[Judged]) -> str:
+    """Say by how much each is better than BM25, averaged over the collections where both were measured."""
+    told = []
+    for name in (FIRST, FULL, MEANING):
+        pairs = [(one.result(name), one.result(BM25)) for one in judged]
+        gains = [ours.ndcg / theirs.ndcg - 1 for ours, theirs in pairs if ours and theirs]
+        if gains:
+            told.append(f"{COLUMNS[name]} {sum(gains) / len(gains):+.1%} ({len(gains)})")
+    return ", ".join(told)
+
+
 def report(judged: list[Judged], given: argparse.Namespace, seconds: float) -> None:
+    """Print the rest, record it beside what earlier runs over other folders have recorded, and say of the bars."""
     print_others(judged)
-    print()
-    met = bars(judged)
-    for name, reached, told in met:
-        print(f"{'not measured' if reached is None else 'met' if reached else 'NOT MET':<13}{name:<48}{told}")
-    for reason in dict.fromkeys(f"{r.title} left out: {r.skipped}" for one in judged for r in one.results if r.skipped):
-        print(reason)
     if given.report:
         write_report(given.report, judged)
-    chosen = [one for one in judged if one.collection in BARRED] or judged
-    record: dict[str, Any] = figures(judged, each=False)
-    record |= {"seconds": round(seconds), "bars": [{"bar": n, "met": m, "figure": t} for n, m, t in met]}
-    whole = len(chosen) == len(BARRED)
-    kept = f"recorded in {save('quality', record).name}" if whole else "not recorded: some collections are missing"
-    print(f"{seconds:,.0f} s, {kept}")
-    means = [
-        f"{COLUMNS.get(m.name, m.title)} {m.gain:+.1%}" for m in averages(chosen) if m.name in (FIRST, FULL, MEANING)
-    ]
-    print(f"nDCG@10 against BM25, mean over {len(chosen)} collections: {', '.join(means)}")
+    for reason in dict.fromkeys(f"{r.title} left out: {r.skipped}" for one in judged for r in one.results if r.skipped):
+        print(reason)
+    every, days = earlier(judged)
+    met = bars(every)
+    record: dict[str, Any] = {
+        "collections": msgspec.to_builtins([msgspec.structs.replace(one, values={}) for one in every]),
+        "days": days,
+        "bars": [{"bar": name, "met": reached, "figure": told} for name, reached, told in met],
+        "averages": msgspec.to_builtins(averages(judged)),
+    }
+    print(f"\n{seconds:,.0f} s, recorded in {save('quality', record).name}")
+    if len(every) > len(judged):
+        print(f"with {len(every) - len(judged)} collections that earlier runs recorded:")
+    for name, reached, told in met:
+        print(f"{'not measured' if reached is None else 'met' if reached else 'NOT MET':<13}{name:<48}{told}")
+    chosen = [one for one in every if one.collection in BARRED] or every
+    print(f"nDCG@10 against BM25, mean over collections: {mean_gains(chosen)}")
 
 
 if __name__ == "__main__":
