@@ -1,6 +1,7 @@
 """Kept answers: admitted by frequency, bounded by bytes, gone with the index they came from."""
 
 import asyncio
+import gzip
 import random
 import threading
 from collections import OrderedDict
@@ -161,3 +162,30 @@ def test_a_failure_is_nobody_elses_answer() -> None:
 
     assert asyncio.run(story()) == [503] * 5
     assert len(searcher.asked) == 5
+
+
+def test_kept_answers_are_compressed_and_named() -> None:
+    searcher = FakeSearcher()
+    app = make_app(searcher, ServeSettings(threads=1))
+    plain = get(app, "/search?q=salt")
+    packed = get(app, "/search?q=salt", headers={"accept-encoding": "br, gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) == len(packed.body) < len(plain.body) / 2
+    assert gzip.decompress(packed.body) == plain.body
+    assert "accept-encoding" in plain.headers["vary"]
+    tag = plain.headers["etag"]
+    assert packed.headers["etag"] == tag
+    again = get(app, "/search?q=salt", headers={"if-none-match": tag})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert get(app, "/search?q=salt", headers={"if-none-match": 'W/"0"'}).status == 200
+    assert len(searcher.asked) == 1
+    small = get(app, "/suggest?q=zz", headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in small.headers, "not worth it"
+
+
+def test_feeds_have_the_address_that_was_asked() -> None:
+    app = make_app(FakeSearcher(), ServeSettings(threads=1))
+    for host in ("127.0.0.1:8080", "localhost:1"):
+        feed = get(app, "/search?q=salt&format=rss", headers={"host": host}).text
+        assert f"<link>http://{host}/search?q=salt</link>" in feed
