@@ -43,8 +43,8 @@ class Desk(NamedTuple):
     cache: AnswerCache
     metrics: Metrics
     log: AccessLog
-    full: Callable[[], bool]
-    """Whether one more search would be refused."""
+    full: Callable[[float], bool]
+    """Whether one more search would be refused, that has waited some seconds already."""
     make: Callable[[Asking, float], Awaitable[Made]]
     """Have an answer made; the moment at which it was asked for says how long it may take."""
     refused: Callable[[str, Refusal], Response]
@@ -112,10 +112,10 @@ class Front:
     async def _made(self, asking: Asking) -> Kept:
         """Give an answer that is not kept: made now, by somebody else just now, or a refusal."""
         began, desk = time.monotonic(), self._desk
-        if desk.full():
+        if desk.full(0.0):
             await asyncio.sleep(_REST)
             kept = desk.cache.get(asking)
-            if kept is not None or desk.full():
+            if kept is not None or desk.full(time.monotonic() - began):
                 return kept or desk.busy(asking, "")
         told = self._making.get(asking)  # many ask the same at once: one answer is enough
         kept = await asyncio.shield(told) if told is not None else None

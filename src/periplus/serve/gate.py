@@ -147,17 +147,18 @@ class Gate:
             raise _stopping()
         if len(self._inside) >= self._room:
             raise Overloaded(FULL, "Try again in a moment.")
-        if self._would_be_late():
+        loop, now = asyncio.get_running_loop(), time.monotonic()
+        began = began or now
+        if self._would_be_late(now - began):
             raise _late()
-        loop, began = asyncio.get_running_loop(), began or time.monotonic()
         future = self._workers.submit(lambda: self._timed(call, loop, began))
         self._inside.add(future)
         future.add_done_callback(self._inside.discard)
         return await future
 
-    def full(self) -> bool:
-        """Say whether one more would be refused."""
-        return self._closed or len(self._inside) >= self._room or self._would_be_late()
+    def full(self, waited: float = 0.0) -> bool:
+        """Say whether one more would be refused, that has waited some seconds already."""
+        return self._closed or len(self._inside) >= self._room or self._would_be_late(waited)
 
     def reason(self) -> str:
         """Say why one more would be refused."""
@@ -169,8 +170,8 @@ class Gate:
         """Say whether others wait for their turn."""
         return len(self._inside) > self._threads
 
-    def _would_be_late(self) -> bool:
-        return len(self._inside) * self._mean_seconds / self._threads > self._deadline
+    def _would_be_late(self, waited: float) -> bool:
+        return waited + len(self._inside) * self._mean_seconds / self._threads > self._deadline
 
     def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, began: float) -> T:
         begin = time.monotonic()
