@@ -13,7 +13,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import lock_folder
-from periplus.index.build import bury, segment_bytes, sweep, write_segments
+from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
 from periplus.index.check import segment_faults
 from periplus.index.gather import Gathering, Progress, Signals, Silence
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
@@ -127,6 +127,7 @@ def _restore(
     wanted = _Wanted(survey.keys(folder), lost, survey.all_known)
     gathering = Gathering(signals, segment_bytes(settings), progress)
     new = write_segments(wanted.among(visits), gathering, folder, number, settings, signals)
+    new = join_parts(folder, new, gathering.withdrawn, settings, progress)
     entries = [entry for entry, _ in survey.whole] + new
     dead = bury(folder, entries, [numbers for _, numbers in survey.whole], gathering.withdrawn)
     restored = [entry.documents - len(numbers) for entry, numbers in zip(entries, dead, strict=True)]
