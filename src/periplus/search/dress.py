@@ -105,8 +105,8 @@ class Dresser:
 
     def _compare(self, row: int, segment: Segment, document: int) -> Resemblance:
         """Read off what a document resembles: by the mark that a crawl left of its main content, or by its text."""
-        mark, length = int(segment.simhashes[document]), segment.text_length(document)
-        if mark and length >= ENOUGH:
+        mark = int(segment.simhashes[document])
+        if mark and (length := segment.text_length(document)) >= ENOUGH:
             return Resemblance(mark, length, 0)
         text = self._text(row)
         data = np.frombuffer(text[:_MOST_TEXT], np.uint8)
