@@ -7,7 +7,8 @@ and from the query log, and misspelt by `misspellings`. Right is only the word t
 that find the very same pages (the same stem) need no help and are not asked. One that is another word of the collection
 ('lie' for 'live', and many a name) has results of its own and is mostly left alone, as it should be; the share of right
 ones is given of all, and of those that are no words of the collection. Harm is a suggestion for a right word: of the
-index, of its titles (rare ones), or a query of the log as it is. Costs are processor time.
+index, of its titles (rare ones), or a query of the log as it is. Costs are processor time, the best
+of three.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from periplus.settings import Settings
 from periplus.text import split_text, terms_of
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+_ROUNDS = 3
+"""Each time is the best of so many: other processes share the machine."""
 _LEAST = 5
 """Documents that a word must be in to be misspelt; right words are drawn from rarer ones too."""
 
@@ -70,9 +73,12 @@ class Asker:
                 ends.append(bool(has[at : at + len(word.terms)].any()))
                 at += len(word.terms)
             complete = all(ends)
-        began = time.thread_time()
-        given = corrections(self.index, said, prepared.words, complete)
-        self.seconds.append(time.thread_time() - began)
+        spent = []
+        for _ in range(_ROUNDS):
+            began = time.thread_time()
+            given = corrections(self.index, said, prepared.words, complete)
+            spent.append(time.thread_time() - began)
+        self.seconds.append(min(spent))
         return given
 
 
@@ -246,9 +252,12 @@ def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[
     index.words._book = book._replace(words=large, sounds=spelling_kernel.make_sounds(large))
     seconds = []
     for word in asked:
-        began = time.thread_time()
-        index.words.meant(word)
-        seconds.append(time.thread_time() - began)
+        spent = []
+        for _ in range(_ROUNDS):
+            began = time.thread_time()
+            index.words.meant(word)
+            spent.append(time.thread_time() - began)
+        seconds.append(min(spent))
     index.words._book = book
     return {"words": len(raw), "p50": quantile(seconds, 0.5), "p99": quantile(seconds, 0.99)}
 
