@@ -97,7 +97,7 @@ bench-spelling: $(DEV_READY) ## misspellings mended and right words harmed, on a
 bench-suggest: $(DEV_READY) ## what a completion costs at a million entries, typed right and wrong (ENTRIES=1000000)
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
 
-bench-pagerank: $(DEV_READY) ## PageRank beside networkit and scipy, and growth to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1024)
+bench-pagerank: $(DEV_READY) ## PageRank beside networkit and scipy, and growth to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/pagerank.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(LINKS),--links $(LINKS)) $(if $(MEMORY),--memory $(MEMORY))
 

@@ -259,7 +259,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", default=str(CNR))
     parser.add_argument("--links", default="1000000,10000000,100000000")
-    parser.add_argument("--memory", type=int, default=1024, help="MB for sorting and ranking")
+    parser.add_argument("--memory", type=int, default=1536, help="MB for sorting and ranking")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--part", choices=("real", "growth"), help="measure this only; keep the other from the last run"
