@@ -35,8 +35,9 @@ PLAIN_BM25 = IndexSettings(
 """Body only, as the peers score."""
 _NO_LANGUAGE = "xx"
 """The texts are stems already: no stemming, no stop words."""
-_STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start")
-"""Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields."""
+_STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start", "words.")
+"""Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields; and
+what spelling and completions read, of which a peer has nothing."""
 _URL = "https://tokenbench/-"
 """Of every page of tokens: a term that all have, and no home page, of which a site has one."""
 _DESKS = Desks()
