@@ -58,6 +58,7 @@ def test_memory_makes_no_difference(tmp_path_factory, seed, pages, room):
     assert found.notes == wanted.notes
 
 
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40), st.integers(1, 5)), max_size=300),
     st.integers(1, 50),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile
@@ -68,6 +68,7 @@ def graphs(draw, most=150):
     return nodes, links, np.unique(hosts, return_inverse=True)[1].astype(np.int32).reshape(-1)
 
 
+@settings(max_examples=40)
 @given(graphs(), st.booleans())
 def test_links_are_packed_as_the_twin_packs_them(scratch, graph, counted):
     nodes, links, _ = graph
@@ -81,6 +82,7 @@ def test_links_are_packed_as_the_twin_packs_them(scratch, graph, counted):
     assert len(made.packed.block_bytes) == -(-nodes // 64) + 1
 
 
+@settings(max_examples=40)
 @given(graphs(), st.sampled_from([0.1, 0.5, 0.85, 0.95]), st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([1, 40]))
 def test_ranks_agree_with_the_naive_twin(scratch, graph, damping, near, part):
     nodes, links, hosts = graph
@@ -99,6 +101,7 @@ def test_ranks_agree_with_the_naive_twin(scratch, graph, damping, near, part):
     assert found[0].ranks == pytest.approx(found[2].ranks, abs=1e-12), "nor does memory, but for the last bits"
 
 
+@settings(max_examples=40)
 @given(graphs(most=400), st.sampled_from([0.3, 1.0]), st.integers(1, 60))
 def test_links_between_parts_bring_what_the_twin_says(scratch, graph, near, part):
     nodes, links, hosts = graph
@@ -123,6 +126,7 @@ def test_links_between_parts_bring_what_the_twin_says(scratch, graph, near, part
     assert within + len(ranker._crossing.sources) == len(links)
 
 
+@settings(max_examples=40)
 @given(graphs())
 def test_counted_links_weigh_by_the_logarithm(scratch, graph):
     nodes, links, _ = graph

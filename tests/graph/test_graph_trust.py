@@ -177,7 +177,7 @@ def test_spam_mass_is_the_share_of_rank_that_untrusted_pages_give(tmp_path):
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory):
     """The graph of a fake web with a link farm, read without sockets."""
-    web = FakeWeb(FakeWebPlan(seed=7, hosts=16, pages=300, trouble=("farm",)))
+    web = FakeWeb(FakeWebPlan(seed=7, hosts=14, pages=200, trouble=("farm",)))
     statistics, graph = build(tmp_path_factory.mktemp("farm"), crawl(web))
     return web, statistics, graph
 
