@@ -55,6 +55,8 @@ def corrections(index: Index, said: str, words: Sequence[QueryWord], complete: b
     book = index.words
     if not book.size or len(said) > _LONGEST_QUERY:
         return ()
+    if complete and len(words) > 1 and all(word.weight for word in words):
+        return ()  # All are found together: the usual case, and it costs nothing.
     doubtful = _doubtful(index, words, complete)
     if not doubtful:
         return ()

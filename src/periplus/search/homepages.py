@@ -15,7 +15,6 @@ from periplus.fingerprint import fingerprint
 from periplus.index import Index, Segment, squeeze
 from periplus.query import Bag, Node
 from periplus.records import Candidates, Flag, Hit, Query
-from periplus.text import split_text
 
 __all__ = ["Home", "explain_home", "find_home", "put_first"]
 
@@ -44,7 +43,7 @@ def find_home(index: Index, tree: Node | None, query: Query) -> Home | None:
     narrowed = query.language or query.site or query.days or query.kinds or query.having
     if not isinstance(tree, Bag) or len(tree.words) > _MOST_WORDS or narrowed:
         return None
-    words = split_text(query.words)
+    words = tree.words
     while words and words[0] in _BEFORE:
         words = words[1:]
     name = "".join(words)
