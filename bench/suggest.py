@@ -37,6 +37,10 @@ class Ranks:
         """Give a rank made of the key."""
         return ((keys % np.uint64(65_521)).astype(np.float32) / 65_521) ** 4
 
+    def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+        """Warn of nothing."""
+        return np.zeros(len(keys), np.uint16)
+
     def anchors(self, key: int) -> str:
         """Give nothing."""
         return ""

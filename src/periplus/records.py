@@ -185,6 +185,8 @@ class Flag(enum.IntFlag):
     PAYWALL = 16
     SCRIPT_ONLY = 32
     """Nothing to read without running scripts."""
+    UNTRUSTED = 64
+    """Of a host that many link to, and hardly any that is trusted: links were made to lift it."""
 
 
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -226,9 +226,7 @@ class IndexSettings(_Room, frozen=True):
     body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
     body_b: Annotated[float, Meta(description="BM25F: how much a long body is held against a page", ge=0, le=1)] = 0.6
     field_b: Annotated[float, Meta(description="BM25F: the same for all other fields", ge=0, le=1)] = 0.5
-    weights: Annotated[
-        str, Meta(description="File of your own weights for URLs and pages (TOML, see ranking.md)")
-    ] = ""
+    weights: Annotated[str, Meta(description="File of your own weights for URLs and pages (TOML, see ranking.md)")] = ""
 
 
 class GraphSettings(_Room, frozen=True):
@@ -290,9 +288,9 @@ class SemanticSettings(_Room, frozen=True):
     nearest: Annotated[
         int, Meta(description="How many documents near in meaning join the candidates", ge=0, le=1_000)
     ] = 50
-    probe: Annotated[
-        float, Meta(description="Share of the lists of vectors that a search looks into", gt=0, le=1)
-    ] = 0.1
+    probe: Annotated[float, Meta(description="Share of the lists of vectors that a search looks into", gt=0, le=1)] = (
+        0.1
+    )
     lazy: Annotated[
         bool, Meta(description="Embed candidates without vectors while the query waits, and keep the vectors")
     ] = False
@@ -335,10 +333,12 @@ class ServeSettings(_Room, frozen=True):
     cache_mb: Annotated[int, Meta(description="Memory of each process for answers to keep, in MB", ge=0)] = 64
     submissions: Annotated[bool, Meta(description="Let anybody hand in sites to crawl, without a key")] = False
     access_log: Annotated[str, Meta(description="File for one JSON line a request; no addresses, no queries")] = ""
-    clicks: Annotated[bool, Meta(description="Count which results are opened, for ranking to learn; not by whom")] = False
+    clicks: Annotated[bool, Meta(description="Count which results are opened, so that ranking learns, not by whom")] = (
+        False
+    )
     weather: Annotated[
         str,
-        Meta(description="Weather service in Open-Meteo's form, with {latitude} and {longitude} in its URL; '' is none"),
+        Meta(description="Weather service in Open-Meteo's form, {latitude} and {longitude} in its URL; '' is none"),
     ] = ""
 
 

@@ -1,16 +1,14 @@
 """Mirrors, trust and spam mass: by hand, against a plain solution, and on the fake web, whose truth is known."""
 
-from collections import deque
-
 import numpy as np
 import pytest
+from farm_web import crawl
 
 from periplus.errors import BadFile
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Graph, build_graph
-from periplus.parse import parse
-from periplus.records import Due, Fetched, Link, Outcome, Page, Visit
-from periplus.settings import GraphSettings, ParseSettings, StoreSettings
+from periplus.records import Link, Outcome, Page, Visit
+from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
 
@@ -180,39 +178,6 @@ def crawled(tmp_path_factory):
     web = FakeWeb(FakeWebPlan(seed=7, hosts=14, pages=200, trouble=("farm",)))
     statistics, graph = build(tmp_path_factory.mktemp("farm"), crawl(web))
     return web, statistics, graph
-
-
-def crawl(web):
-    """Visit all that can be reached from the seeds, nearest first."""
-    waiting = deque((url, 0) for url in web.seeds)
-    seen, contents = set(web.seeds), {}
-    while waiting:
-        url, depth = waiting.popleft()
-        target = address(url)
-        answer = web.response(target.host, target.path)
-        headers = tuple((name.lower(), value) for name, value in answer.headers)
-        found = []
-        if 300 <= answer.status < 400:
-            location = address(answer.header("location"), url).url
-            found = [location]
-            yield Visit(url, target.key, Outcome.REDIRECT, 1.0, answer.status, depth=depth, location=location)
-        elif answer.status == 200:
-            fetched = Fetched(Due(target), Outcome.OK, 0.0, 200, headers, answer.body)
-            read = parse(fetched, ParseSettings())
-            copy_of = contents.setdefault(answer.body, url)
-            if read is not None and copy_of != url:
-                yield Visit(url, target.key, Outcome.OK, 1.0, 200, depth=depth, copy_of=copy_of)
-            elif read is not None:
-                found = [link.url for link in read.links if not link.nofollow and not read.nofollow]
-                yield Visit(url, target.key, Outcome.OK, 1.0, 200, depth=depth, page=read)
-        for link in found:
-            try:
-                clean = address(link)
-            except ValueError:
-                continue
-            if clean.scheme == "http" and clean.host.endswith(".test") and clean.url not in seen:
-                seen.add(clean.url)
-                waiting.append((clean.url, depth + 1))
 
 
 def test_on_the_fake_web_authorities_are_above_farms_and_spam_is_below_everything(crawled):

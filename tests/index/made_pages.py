@@ -50,6 +50,10 @@ class Ranks:
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         return np.array([self.ranks.get(int(key), 0.0) for key in keys], np.float32)
 
+    def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+        """Warn of nothing."""
+        return np.zeros(len(keys), np.uint16)
+
     def anchors(self, key: int) -> str:
         return ""
 

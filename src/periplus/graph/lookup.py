@@ -8,11 +8,16 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
+from periplus.records import Flag
 
 __all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
+_FARM_MASS: Final = 0.75
+"""The share of its rank from elsewhere than trusted pages that makes a page suspect."""
+_FARM_HOSTS: Final = 3
+"""Other hosts that link to a page of a farm, at least: one that nobody links to is only unknown."""
 _TYPES: Final = {
     "keys": np.uint64,
     "rows": np.int32,
@@ -120,6 +125,20 @@ class Graph:
         """Give all that ranking may ask about each key, looked up once."""
         rows = self._find(keys)
         return Signals(*(self._rows_of(name, rows) for name in Signals._fields))
+
+    def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+        """Give what links warn of: `Flag.UNTRUSTED` for pages that nobody trusted lifts."""
+        return np.where(self._farmed(keys), np.uint16(Flag.UNTRUSTED), np.uint16(0)).astype(np.uint16)
+
+    def _farmed(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Say of which keys hardly any rank comes from trusted pages, though several hosts link to theirs."""
+        if not self._pages:
+            return np.zeros(len(keys), np.bool_)
+        first = self._file["host_first"]
+        linked = np.maximum.reduceat(self._file["in_hosts"], first[:-1]) >= _FARM_HOSTS
+        rows = self._find(keys)
+        lifted = linked[np.searchsorted(first, np.maximum(rows, 0), side="right") - 1]
+        return np.asarray((rows >= 0) & lifted & (self._file["spam_mass"][np.maximum(rows, 0)] >= _FARM_MASS))
 
     def anchors(self, key: int) -> str:
         """Give the distinct texts of links to a page, one a line, the weightiest first."""

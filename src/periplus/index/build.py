@@ -19,7 +19,7 @@ from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.index.fields import Document
-from periplus.index.gather import Gathering, Progress, Signals, Silence
+from periplus.index.gather import Gathering, Progress, Signals, Silence, warn
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.merge import group_parts, merge_segments, most_documents
 from periplus.index.segment import Segment
@@ -167,7 +167,7 @@ def write_segments(
             stands = signals.representatives(every) == every
             documents, keys = list(itertools.compress(batch, stands)), every[stands]
             name = f"seg-{number:06}-{len(entries):04}"
-            bench.write(folder / name, documents, signals.static_ranks(keys), settings)
+            bench.write(folder / name, warn(documents, signals.flags(keys)), signals.static_ranks(keys), settings)
             entries.append(SegmentEntry(name, len(documents)))
         bench.finish()
     return entries

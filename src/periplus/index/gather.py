@@ -11,7 +11,7 @@ from periplus.index.fields import Document, read_document
 from periplus.records import Outcome, Visit
 from periplus.text import detect_language
 
-__all__ = ["Gathering", "Progress", "Signals", "Silence", "read_visit", "withdraws"]
+__all__ = ["Gathering", "Progress", "Signals", "Silence", "read_visit", "warn", "withdraws"]
 
 _REPORT_EVERY: Final = 500
 _SAMPLE: Final = 600
@@ -26,6 +26,10 @@ class Signals(Protocol):
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         """Give the static rank, 0 to 1, of each page."""
+        ...
+
+    def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+        """Give what links warn of, of `records.Flag`."""
         ...
 
     def anchors(self, key: int) -> str:
@@ -44,6 +48,10 @@ class Silence:
         """Give 0 for all."""
         return np.zeros(len(keys), np.float32)
 
+    def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
+        """Warn of nothing."""
+        return np.zeros(len(keys), np.uint16)
+
     def anchors(self, key: int) -> str:
         """Give nothing."""
         return ""
@@ -60,6 +68,14 @@ def read_visit(visit: Visit, signals: Signals) -> Document | None:
         return None
     language = page.language or detect_language(page.text[:_SAMPLE] or page.title)
     return read_document(visit, language, signals.anchors(visit.key))
+
+
+def warn(documents: list[Document], flags: npt.NDArray[np.uint16]) -> list[Document]:
+    """Add to documents what links warn of."""
+    if not flags.any():
+        return documents
+    pairs = zip(documents, flags.tolist(), strict=True)
+    return [document._replace(flags=document.flags | more) if more else document for document, more in pairs]
 
 
 def withdraws(visit: Visit) -> bool:

@@ -26,7 +26,7 @@ from periplus.fingerprint import fingerprint_text
 from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
 from periplus.index.feeds import Feeds
 from periplus.index.fields import Document
-from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, withdraws
+from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, warn, withdraws
 from periplus.index.journal import Change, Journal, journal_path
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.merge import Size, choose_merge, merge_segments
@@ -187,6 +187,7 @@ class LiveIndex:
             with self._discarding(name):
                 if documents:
                     keys = np.array([document.key for document in documents], np.uint64)
+                    documents = warn(documents, self.signals.flags(keys))
                     write_segment(self.folder / name, documents, self.signals.static_ranks(keys), self._settings)
                     entries.append(SegmentEntry(name, len(documents)))
                     dead.append(_NONE)

@@ -5,7 +5,7 @@ folder knows of a page from outside (clicks) is set beside it. docs/ranking.md s
 """
 
 import weakref
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ from periplus.records import Candidates, Flag
 __all__ = ["FEATURES", "Features", "Rows"]
 
 _CLICKS: Final = FEATURES.index("clicks")
-_SPAM: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+_SPAM: Final = {Flag.STUFFED: 1, Flag.HIDDEN: 1, Flag.LINK_FARM: 1, Flag.UNTRUSTED: 3}
+"""What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
 
 
@@ -87,10 +88,18 @@ def _sheet_of(segment: Segment, outside: Outside) -> features.Sheet:
             file["static"],
             file["quality"] if "quality" in file else np.zeros(0, np.uint8),
             file["day"].astype(np.int32),
-            ((flags & flags.dtype.type(_SPAM & np.iinfo(flags.dtype).max)) != 0).astype(np.uint8),
+            _count_spam(flags),
             np.zeros(0, np.float32),
         )
     return sheet._replace(popularity=_popularity(segment, outside)) if outside.popular else sheet
+
+
+def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Give the spam feature of each document."""
+    count = np.zeros(len(flags), np.uint8)
+    for flag, weight in _SPAM.items():
+        count += np.uint8(weight) * ((flags.astype(np.uint16) & np.uint16(flag)) != 0)
+    return count
 
 
 def _popularity(segment: Segment, outside: Outside) -> npt.NDArray[np.float32]:

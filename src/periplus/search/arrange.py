@@ -1,8 +1,9 @@
 """Which candidates become results, and in what order: safe search, near-duplicates folded, hosts taking turns.
 
 The order is that of the ranking, but for this: a page that says nearly the same as a better one is folded into it, and
-of ten results at most a few come from one host as long as others have some. Windows of ten are counted from the first
-result whatever page is asked for, so that pages of results always join.
+of ten results at most a few come from one host as long as others have some. Pages that nobody trusted links to come
+behind all others. Windows of ten are counted from the first result whatever page is asked for, so that pages of results
+always join.
 """
 
 from collections import deque
@@ -17,7 +18,7 @@ from periplus.records import Flag
 __all__ = ["ADULT", "DECEIVES", "ENOUGH", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
 
 ADULT: Final = int(Flag.ADULT)
-DECEIVES: Final = int(Flag.ADULT | Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+DECEIVES: Final = int(Flag.ADULT | Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM | Flag.UNTRUSTED)
 _WINDOW: Final = 10
 _AHEAD: Final = 40
 """Results of crowded hosts that may wait; with more, they are let in."""
@@ -68,15 +69,16 @@ def hidden_flags(safe: int) -> int:
 def arrange(flags: npt.NDArray[np.int64], look: Look, wanted: int, barred: int, per_host: int, bits: int) -> Arranged:
     """Put the first `wanted` results in order; `flags` are those of the candidates, best first."""
     barred_rows = (flags & barred) != 0
-    source = iter(np.flatnonzero(~barred_rows).tolist())
+    lifted = (flags & int(Flag.UNTRUSTED)) != 0
     folds = _Folds(look, bits)
     rows: list[int] = []
     waiting: deque[int] = deque()
-    while len(rows) < wanted:
-        window = _fill(source, waiting, look, folds, per_host, min(_WINDOW, wanted - len(rows)))
-        rows += window
-        if not window:
-            break
+    # Hosts take turns among those that are trusted; a farm has many hosts, and would take every turn.
+    for part in (~barred_rows & ~lifted, ~barred_rows & lifted):
+        source, window = iter(np.flatnonzero(part).tolist()), [0]
+        while window and len(rows) < wanted:
+            window = _fill(source, waiting, look, folds, per_host, min(_WINDOW, wanted - len(rows)))
+            rows += window
     return Arranged(rows, folds.similar, int(barred_rows.sum()), len(flags))
 
 

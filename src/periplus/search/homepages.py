@@ -20,7 +20,7 @@ __all__ = ["Home", "explain_home", "find_home", "put_first"]
 
 _MOST_WORDS: Final = 6
 _BEFORE: Final = frozenset(("http", "https", "www"))
-_DECEIVES: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+_DECEIVES: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM | Flag.UNTRUSTED)
 _SHARE: Final = 0.5
 _STEP: Final = 1.0
 """What a home page scores above the best other result."""
