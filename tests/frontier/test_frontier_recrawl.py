@@ -75,6 +75,13 @@ def test_what_changes_too_fast_and_what_never_changes_get_little():
     assert frequencies[0] == 0.0
 
 
+def test_pages_of_one_price_share_what_is_left():
+    rates = np.array([0.0625] + [2.0] * 16)
+    best = best_frequencies(rates, np.ones(17), 1.0)
+    assert best.sum() == pytest.approx(1.0)
+    assert freshness(rates, best).sum() > 1.2, "all of it for the slow page gives 0.97, equal parts give 1.09"
+
+
 positive = st.floats(1e-2, 1e1)
 
 

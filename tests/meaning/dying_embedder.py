@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from meaning import made_model
+import made_model
+
 from periplus.meaning import embed, embed_index
 from periplus.settings import SemanticSettings
 

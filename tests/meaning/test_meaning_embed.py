@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from made_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
-from meaning.made_model import NaiveEncoder
 from periplus.errors import DiskFailed, FolderInUse
 from periplus.files import lock_folder
 from periplus.index import Index, LiveIndex, build_index

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+import made_model
 import numpy as np
 import pytest
 
-from meaning import made_model
 from naive import encoder as naive
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.meaning import find_model, make_model, missing_parts, open_encoder

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from made_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
-from meaning.made_model import NaiveEncoder
 from periplus.index import Index, build_index
 from periplus.meaning import Meaning, embed_index, meaning_status, missing_parts
 from periplus.query import parse

@@ -48,7 +48,10 @@ def best_frequencies(rates: Numbers, weights: Numbers, budget: float) -> Numbers
     for _ in range(_STEPS):
         price = (low + high) / 2
         low, high = (price, high) if _at_price(rates, weights, price).sum() > budget else (low, price)
-    found = _at_price(rates, weights, high)
+    # Many pages may have the very price at which the budget is spent: they share what is left between both sides of it.
+    less, more = _at_price(rates, weights, high), _at_price(rates, weights, low)
+    gap = float(more.sum() - less.sum())
+    found = less + (more - less) * (min(1.0, max(0.0, budget - float(less.sum())) / gap) if gap > 0 else 0.0)
     total = found.sum()
     return np.asarray(found * (budget / total) if total > 0 else np.full(len(rates), budget / len(rates)))
 

@@ -19,7 +19,7 @@ from numba.core.caching import UserProvidedCacheLocator
 __all__ = ["FOLDER", "StampedLocator", "keep_compiled", "stamp", "stamp_of_all"]
 
 _HERE: Final = Path(__file__).parent
-_IMPORTS: Final = re.compile(rb"^from periplus\.kernels(?:\.(\w+) import| import (\([^)]*\)|.*))", re.MULTILINE)
+_IMPORTS: Final = re.compile(rb"^[ \t]*from periplus\.kernels(?:\.(\w+) import| import (\([^)]*\)|.*))", re.MULTILINE)
 _NAME: Final = re.compile(r"(\w+)(?: as \w+)?")
 
 
