@@ -42,7 +42,8 @@ check: ## all of it: lint, types, test
 	@$(MAKE) --no-print-directory test
 
 quality: $(DEV_READY) ## search quality on judged collections beside BM25, and the bars (FOLDERS= KEEP= REPORT= ARGS=--ablate)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench,semantic]'
+	@$(BIN)/periplus meaning fetch || echo 'Without the model: the last column stays empty.'
 	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 bench-quality: quality
