@@ -1,6 +1,5 @@
 """What stands beside results, in a real browser: media, news, what is visited more, the weather, grades, clicks."""
 
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -14,19 +13,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import Copy, Facts, FakeSearcher
+from tabs import DESK, PHONE, Tab, browser, violations
 
 from periplus.records import Media, Query, ResultPage
 from periplus.serve import Actions, Clicked, Judged, Keys, serving
 from periplus.settings import ServeSettings
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed: apt install chromium", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install periplus[dev]")
-
 pytestmark = pytest.mark.browser
+__all__ = ["browser"]
 
-DESK, PHONE = (1280, 900), (390, 844)
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf50"
     "0f0003860180348e5f2d0000000049454e44ae426082"
@@ -132,44 +127,6 @@ def site(world: World) -> Iterator[str]:
     settings = ServeSettings(port=0, clicks=True, weather="http://w.example/{latitude}/{longitude}")
     with serving(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as play:
-        chromium = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-sync", "--no-first-run"]
-        )
-        yield chromium
-        chromium.close()
-
-
-class Tab:
-    """One page; what it complained about fails the test."""
-
-    def __init__(self, browser: Any, size: tuple[int, int] = DESK, scheme: str = "light", **more: Any) -> None:
-        phone = size[0] < 600
-        view = {"width": size[0], "height": size[1]}
-        self.context = browser.new_context(viewport=view, color_scheme=scheme, is_mobile=phone, has_touch=phone, **more)
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def __enter__(self) -> Any:
-        return self.page
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.context.close()
-        if kind is None:
-            assert self.complaints == []
-
-
-def violations(page: Any) -> list[tuple[str, str]]:
-    """Give what axe finds wrong with a page."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(page).response["violations"]
-    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark"), (PHONE, "light")], ids=str)

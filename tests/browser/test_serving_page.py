@@ -3,7 +3,6 @@
 Screenshots of every page are kept in the folder `screenshots`.
 """
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,19 +13,15 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeSearcher
+from tabs import DESK, PHONE, Tab, browser, violations
 
 from periplus.records import Query, ResultPage
 from periplus.serve import Actions, Keys, serving
 from periplus.settings import ServeSettings
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed: apt install chromium", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install periplus[dev]")
-
 pytestmark = pytest.mark.browser
+__all__ = ["browser"]
 
-DESK, PHONE = (1280, 900), (390, 844)
 PATHS = {
     "landing": "",
     "results": "search?q=salt+harbour&safesearch=1",
@@ -91,43 +86,6 @@ def site() -> Iterator[str]:
     actions = Actions(report=lambda seen: (len(seen), 0), crawl=Crawl())
     with serving(Searcher(), ServeSettings(port=0, submissions=True), actions, KEYS) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as play:
-        chromium = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-sync", "--no-first-run"]
-        )
-        yield chromium
-        chromium.close()
-
-
-class Tab:
-    """One page; what it complained about fails the test."""
-
-    def __init__(self, browser: Any, size: tuple[int, int] = DESK, scheme: str = "light", **more: Any) -> None:
-        phone = size[0] < 600
-        view = {"width": size[0], "height": size[1]}
-        self.context = browser.new_context(viewport=view, color_scheme=scheme, is_mobile=phone, has_touch=phone, **more)
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def __enter__(self) -> Any:
-        return self.page
-
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-        assert [line for line in self.complaints if "404" not in line] == []
-
-
-def violations(page: Any) -> list[tuple[str, str]]:
-    """Give what axe finds wrong with a page."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(page).response["violations"]
-    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
 
 
 looks = pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=str)
