@@ -16,8 +16,9 @@ def rank_documents(
     documents: Sequence[Document], languages: npt.NDArray[np.uint8], settings: IndexSettings
 ) -> npt.NDArray[np.uint8]:
     """Give the static rank of each document by itself, in steps of 1/255: the static ranker of docs/ranking.md."""
-    sketches = []
-    for document, language in zip(documents, languages.tolist(), strict=True):
-        title, heading, body = (document.fields[field] for field in (Field.TITLE, Field.HEADING, Field.BODY))
-        sketches.append(Sketch(document.url, title, len(heading), body, len(body), language, document.flags))
+    title, heading, body = int(Field.TITLE), int(Field.HEADING), int(Field.BODY)
+    sketches = [
+        Sketch(url, fields[title], len(fields[heading]), fields[body], len(fields[body]), language, flags)
+        for (_, url, _, _, _, _, _, fields, flags, *_), language in zip(documents, languages.tolist(), strict=True)
+    ]
     return np.rint(PageRanker(settings.weights).rank_many(sketches) * 255).astype(np.uint8)

@@ -134,6 +134,22 @@ def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no
 
 
 @njit(cache=True, nogil=True)
+def _nearest(counts: Any, total: float, language: int, letters: Any) -> int:  # pragma: no cover - compiled
+    """Give the language whose letters to expect: the text's own, or the nearest in sum where that is not known."""
+    if letters[language, 0] > 0 or letters[language].sum() > 0:
+        return language
+    nearest, least = language, np.inf
+    for other in range(len(letters)):
+        far = whole = 0.0
+        for bucket in range(BUCKETS):
+            far += abs(counts[bucket] / total - letters[other, bucket])
+            whole += letters[other, bucket]
+        if whole > 0 and far < least:
+            nearest, least = other, far
+    return nearest
+
+
+@njit(cache=True, nogil=True)
 def measure_texts(
     data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64], languages: npt.NDArray[np.uint8], tongues: Tongues
 ) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
@@ -167,13 +183,8 @@ def measure_texts(
                 stops += _is_stop(tongues.stops, mark)
                 twice += mark == before
                 before, mark, inside = mark, start, False
-        if total and tongues.letters[language].sum() > 0:
-            rows[i, 0] = _divergence(counts, total, tongues.letters[language])
-        elif total:
-            rows[i, 0] = 1.0
-            for other in range(len(tongues.letters)):
-                if tongues.letters[other].sum() > 0:
-                    rows[i, 0] = min(rows[i, 0], _divergence(counts, total, tongues.letters[other]))
+        if total:
+            rows[i, 0] = _divergence(counts, total, tongues.letters[_nearest(counts, total, language, tongues.letters)])
         rows[i, 1] = stops / max(1, words) if tongues.has_stops[language] else -1.0
         rows[i, 2], rows[i, 3] = max(words, total / LETTERS), twice / max(1, words)
     return rows
