@@ -62,6 +62,18 @@ def test_any_bytes_are_measured() -> None:
         assert np.isfinite(rows).all()
 
 
+def test_letters_of_an_unknown_language_are_compared_with_the_nearest() -> None:
+    known = tongues()
+    for code, text in TEXTS.items():
+        raw = np.frombuffer((text * 3).encode(), np.uint8)
+        bounds = np.array([[0, len(raw)]], np.int64)
+        unknown, own = (
+            quality.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0, 0]
+            for number in (0, LANGUAGES.index(code))
+        )
+        assert unknown <= own + 0.05, code
+
+
 @pytest.mark.parametrize("code", TEXTS)
 def test_a_text_is_nearest_to_its_own_language(code: str) -> None:
     ranker = PageRanker()

@@ -138,11 +138,11 @@ def _nearest(counts: Any, total: float, language: int, letters: Any) -> int:  # 
     """Give the language whose letters to expect: the text's own, or the nearest in sum where that is not known."""
     if letters[language, 0] > 0 or letters[language].sum() > 0:
         return language
-    nearest, least = language, np.inf
+    nearest, least, share = language, np.inf, 1.0 / total
     for other in range(len(letters)):
         far = whole = 0.0
         for bucket in range(BUCKETS):
-            far += abs(counts[bucket] / total - letters[other, bucket])
+            far += abs(counts[bucket] * share - letters[other, bucket])
             whole += letters[other, bucket]
         if whole > 0 and far < least:
             nearest, least = other, far
