@@ -1,6 +1,7 @@
 """A real browser for tests: tabs that fail a test when the page complains, and what axe finds wrong with a page."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,14 @@ class Tab:
         self.context.close()
         if kind is None:
             assert [line for line in self.complaints if "404" not in line] == []
+
+
+def wait_until(page: Any, expression: str, seconds: float = 20.0) -> None:
+    """Wait until something is true in a page. The page's own policy forbids waiting there by `wait_for_function`."""
+    ends = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < ends, f"never true: {expression}"
+        page.wait_for_timeout(20)
 
 
 def violations(page: Any) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import Copy, Facts, FakeSearcher
-from tabs import DESK, PHONE, Tab, browser, violations
+from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
 from periplus.records import Media, Query, ResultPage
 from periplus.serve import Actions, Clicked, Judged, Keys, serving
@@ -166,7 +166,7 @@ def test_pictures_come_only_when_asked_for(browser: Any, site: str, world: World
         assert page.locator(".card-media img").count() == 0
         assert world.pictures.asked == []
         page.get_by_role("button", name="Show pictures").click()
-        page.wait_for_function("document.querySelector('.card-media img')?.naturalWidth > 0")
+        wait_until(page, "document.querySelector('.card-media img')?.naturalWidth > 0")
         assert page.locator(".card-media img").count() == 10
         assert page.locator(".card-media.audio img").count() == 0
         assert set(world.pictures.asked) == {""}, "they are not told where the reader comes from"
@@ -199,7 +199,7 @@ def test_the_weather_is_asked_for_with_permission(browser: Any, site: str, world
         page.goto(site + "search?q=weather")
         assert world.asked == []
         page.get_by_role("button", name="The weather where I am").click()
-        page.wait_for_function("document.querySelector('#weather span').textContent")
+        page.wait_for_selector("#weather span:not(:empty)")
         assert page.locator("#weather span").inner_text() == "11 °C, rain, wind 23 km/h"
         assert world.asked == ["http://w.example/54.3/10.1"], "no nearer than some ten kilometres"
         assert page.locator("#weather button").count() == 0
@@ -224,7 +224,7 @@ def test_a_rater_grades_with_one_key(browser: Any, site: str, world: World) -> N
         page.keyboard.press("3")
         page.wait_for_selector("#r1 .grade")
         assert page.locator("#r1 .grade").inner_text() == "3/3"
-        page.wait_for_function("document.activeElement.closest('.result')?.id === 'r2'")
+        wait_until(page, "document.activeElement.closest('.result')?.id === 'r2'")
         page.keyboard.press("0")
         page.wait_for_selector("#r2 .grade")
         assert [(one.query, one.grade) for one in world.judged] == [("salt", 3), ("salt", 0)]

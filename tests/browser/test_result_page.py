@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeSearcher
+from tabs import wait_until
 
 from periplus.serve import serving
 from periplus.settings import ServeSettings
@@ -164,7 +165,7 @@ def test_pages_fit_and_do_not_move(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look) as page:
         for path in PATHS:
             page.goto(site + path)
-            page.wait_for_function("document.documentElement.classList.contains('scripted')")
+            wait_until(page, "document.documentElement.classList.contains('scripted')")
             page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
             # Seen once on a busy machine, unexplained: 0.0003 on the landing page. A tenth is what browsers call good.

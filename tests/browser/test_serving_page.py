@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeSearcher
-from tabs import DESK, PHONE, Tab, browser, violations
+from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
 from periplus.records import Query, ResultPage
 from periplus.serve import Actions, Keys, serving
@@ -165,7 +165,7 @@ def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None
         page.hover("#r1")
         page.click("#r1 .rule")
         page.click('#rule button[value="block"]')
-        page.wait_for_function("document.getElementById('r1').hidden")
+        wait_until(page, "document.getElementById('r1').hidden")
         assert "coast0.example" not in page.evaluate(order)
         assert "2" in page.locator("#ruled").inner_text()
         page.goto(site + "settings")
@@ -175,7 +175,7 @@ def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None
             "pin coast3.example\nraise coast2.example\n# a list of uBlacklist\n*://*.coast1.example/*\n/regex/",
         )
         page.click("#save-rules")
-        page.wait_for_function("document.getElementById('rules-said').textContent")
+        wait_until(page, "document.getElementById('rules-said').textContent")
         assert "3 rules kept, 1 lines not understood" in page.locator("#rules-said").inner_text()
         page.goto(site + "search?q=salt")
         hosts = page.evaluate(order)
@@ -222,10 +222,10 @@ def test_the_admin_page_is_live(browser: Any, site: str) -> None:
         page.wait_for_selector(".panels")
         assert "1,234" in page.locator("#live-pages").inner_text()
         page.get_by_role("button", name="pause").click()
-        page.wait_for_function("document.getElementById('live-state').textContent === 'paused'")
+        wait_until(page, "document.getElementById('live-state').textContent === 'paused'")
         page.get_by_role("button", name="resume").click()
-        page.wait_for_function("document.getElementById('live-state').textContent === 'running'")
-        page.wait_for_function("document.getElementById('request-line').getAttribute('points').length > 0")
+        wait_until(page, "document.getElementById('live-state').textContent === 'running'")
+        wait_until(page, "document.getElementById('request-line').getAttribute('points').length > 0")
         assert violations(page) == []
         page.goto(site + "admin/ranking?q=salt&static_weight=0.9")
         assert violations(page) == []
