@@ -81,6 +81,15 @@ def test_a_start_that_fails_leaves_nothing_behind(capsys: pytest.CaptureFixture[
     assert (tmp_path / "mine").exists(), "a folder that was there stays"
 
 
+@pytest.mark.parametrize("command", [["rank", "learn"], ["rank", "pagerank"], ["index", "embed"]], ids=" ".join)
+def test_ranking_without_anything_to_rank_leaves_nothing_behind(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]
+) -> None:
+    assert main([*command, "--folder", "new"]) == 1
+    assert "periplus: " in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_folder_of_a_newer_format(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "periplus.json").write_text('{"format": 99}')

@@ -44,10 +44,12 @@ def learn(
     from periplus.rank import learn as learn_from
 
     compile_kernels(as_json)
-    folder = open_data_folder(Path(settings.folder), create=True)
-    with lock_folder(folder / "models", "learn"), progress(as_json) as report:
+    folder = open_data_folder(Path(settings.folder), create=False)
+    with progress(as_json) as report:
         samples, sources = _samples(folder, settings, judgements or [], report)
-        card = keep_model(folder, learn_from(samples, report), tuple(sources))
+        learned = learn_from(samples, report)
+    with lock_folder(open_data_folder(folder, create=True) / "models", "learn"):
+        card = keep_model(folder, learned, tuple(sources))
     if as_json:
         say_json(card)
     else:

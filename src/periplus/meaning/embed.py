@@ -198,6 +198,7 @@ def embed_index(
     """Give vectors to all documents of the index `folder` that the model can read; `MissingPart` without the extra."""
     encoder = encoder or open_encoder(settings, progress)
     began = time.monotonic()
+    Index.open(folder, verify=False)  # Nothing is made where there is no index.
     with lock_folder(folder / FOLDER, "embed"):
         index = Index.open(folder, verify=False)
         run = _Run(index, settings, encoder, progress)
