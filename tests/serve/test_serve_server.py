@@ -151,11 +151,19 @@ def test_names_and_ipv6_addresses_work() -> None:
 
 
 PROGRAM = """
+import os, threading
 from fake_searcher import FakeSearcher
 from periplus.serve import run
 from periplus.settings import ServeSettings
-run(FakeSearcher(), ServeSettings(port=0), lambda url: print(url, flush=True))
-print("stopped", flush=True)
+def threads():
+    return {int(name) for name in os.listdir("/proc/self/task")}
+ours = threads()
+def ready(url):
+    ours.update(thread.native_id for thread in threading.enumerate())
+    print(url, flush=True)
+run(FakeSearcher(), ServeSettings(port=0), ready)
+# A thread of the server's that outlives it aborts the process when it asks for an interpreter that is gone.
+print("stopped", sorted(threads() - ours), flush=True)
 """
 
 
@@ -171,4 +179,4 @@ def test_a_signal_stops_it_cleanly(number: int) -> None:
         idle.getresponse().read()  # the connection stays open: an idle browser must not keep the server up
         os.kill(process.pid, number)
         out, errors = process.communicate(timeout=20)
-    assert (process.returncode, out, errors) == (0, b"stopped\n", b"")
+    assert (process.returncode, out, errors) == (0, b"stopped []\n", b"")

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import errno
+import os
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Final
@@ -27,6 +29,8 @@ __all__ = ["Running", "free_address", "run", "serving"]
 _READY_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.5
 """Requests under way get this long to be answered; then the server stops all the same."""
+_THREADS_SECONDS: Final = 5.0
+"""How long to wait for the server's own threads to be gone once it has stopped."""
 _BACKLOG: Final = 1024
 _SWITCH_SECONDS: Final = 0.0005
 """How long a search may hold the interpreter while an answer that is ready waits to be sent."""
@@ -112,6 +116,7 @@ class Running:
         self._serving: asyncio.Task[None] | None = None
         self._stopping = False
         self._numbers: tuple[int, ...] = ()
+        self._threads: set[int] = set()
 
     def run(self, on_ready: Callable[[str], None], numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)) -> None:
         """Serve until told to stop, or one of the signals `numbers` comes."""
@@ -121,6 +126,7 @@ class Running:
             asyncio.run(self._serve(self._app, *self._place, on_ready))
         finally:
             self._app.close()
+            _wait_for_end(self._threads)
 
     def stop(self) -> None:
         """Stop serving; any thread may call it, also more than once."""
@@ -142,9 +148,11 @@ class Running:
     async def _serve(self, app: Application, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = _granian(app, address, port, self._settings)
+        before = _foreign_threads()
         with self._signals():
             self._serving = serving = asyncio.create_task(self._server.serve())
             ready = await _answers(address, port, serving)
+            self._threads = _foreign_threads() - before
             if ready and not self._stopping:
                 on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
             if not ready or self._stopping:
@@ -206,3 +214,19 @@ async def _answers(address: str, port: int, serving: "asyncio.Task[None]") -> bo
         writer.close()
         return True
     return False
+
+
+def _foreign_threads() -> set[int]:
+    """Name the threads of this process that Python did not start; none where the system does not list them."""
+    try:
+        listed = {int(name) for name in os.listdir("/proc/self/task")}
+    except OSError:
+        return set()
+    return listed - {thread.native_id for thread in threading.enumerate()}
+
+
+def _wait_for_end(threads: set[int]) -> None:
+    """Wait until `threads` are gone: one that still wants the interpreter while it shuts down aborts the process."""
+    deadline = time.monotonic() + _THREADS_SECONDS
+    while threads & _foreign_threads() and time.monotonic() < deadline:
+        time.sleep(0.002)
