@@ -46,7 +46,7 @@ class Tab:
             assert [line for line in self.complaints if "404" not in line] == []
 
 
-def wait_until(page: Any, expression: str, seconds: float = 20.0) -> None:
+def wait_until(page: Any, expression: str, seconds: float = 60.0) -> None:
     """Wait until something is true in a page. The page's own policy forbids waiting there by `wait_for_function`."""
     ends = time.monotonic() + seconds
     while not page.evaluate(expression):

@@ -181,7 +181,7 @@ def test_media_without_javascript_are_links(browser: Any, site: str) -> None:
 
 def test_what_is_visited_more_is_shown_once_a_site(browser: Any, site: str) -> None:
     with Tab(browser) as page:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             page.goto(f"{site}search?q=salt&n={time.time_ns()}")
             if page.locator(".trending").count():
@@ -241,7 +241,7 @@ def test_clicks_are_counted_where_that_is_wanted(browser: Any, site: str, world:
         page.goto(site + "search?q=salt&start=10")
         page.click("#r2 .title")
         page.wait_for_url("https://coast*/**")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not world.clicked and time.monotonic() < deadline:
             page.wait_for_timeout(20)
     one = world.clicked[0]

@@ -6,6 +6,7 @@ import random
 import threading
 from collections import OrderedDict
 
+import pytest
 from asgi_caller import call, get
 from fake_searcher import FakeSearcher, hit
 
@@ -96,7 +97,8 @@ class Changing(FakeSearcher):
         return changed
 
 
-def test_a_commit_empties_the_cache_at_once() -> None:
+def test_a_commit_empties_the_cache_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("periplus.serve.gate._REFRESH_SECONDS", 0.0)
     searcher = Changing()
     app = make_app(searcher, ServeSettings(threads=1))
 
@@ -105,9 +107,7 @@ def test_a_commit_empties_the_cache_at_once() -> None:
             await call(app, "/api/search?q=salt")
         assert len(searcher.asked) == 1
         searcher.changed = True
-        await asyncio.sleep(0.25)
         await call(app, "/api/search?q=other")  # whatever reaches the searcher notices the commit
-        await asyncio.sleep(0.01)
         searcher.total = 5
         assert (await call(app, "/api/search?q=salt")).json["number_of_results"] == 5
 
@@ -133,7 +133,7 @@ def test_many_who_ask_the_same_at_once_get_one_answer() -> None:
     let_go = threading.Event()
 
     def hold(query: Query) -> ResultPage:
-        let_go.wait(10)
+        let_go.wait(60)
         return ResultPage(query, (hit(0, query),), 1, True, False, 0.0, 1)
 
     searcher = FakeSearcher(answer=hold)

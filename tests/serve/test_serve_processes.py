@@ -27,15 +27,16 @@ def opener(folder):
     return Opened(FakeSearcher(answer=answer), Actions(), Keys(None))
 
 if __name__ == "__main__":
+    settings = ServeSettings(port=0, workers=2, deadline=60.0)
     opened = opener("x") if sys.argv[1] == "forked" else None
-    run_processes(opener, ("x",), ServeSettings(port=0, workers=2), lambda url: print(url, flush=True), opened)
+    run_processes(opener, ("x",), settings, lambda url: print(url, flush=True), opened)
     print("stopped", flush=True)
 """
 
 
 def ask(url: str, target: str) -> bytes:
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
     try:
         connection.request("GET", target)
         return connection.getresponse().read()
@@ -43,7 +44,7 @@ def ask(url: str, target: str) -> bytes:
         connection.close()
 
 
-def who_answers(url: str, seen: set[int], most: int = 400) -> set[int]:
+def who_answers(url: str, seen: set[int], most: int = 4000) -> set[int]:
     """Ask over new connections until two processes have answered."""
     for n in range(most):
         seen.add(json.loads(ask(url, f"/api/search?q=x{n}{time.time_ns()}"))["number_of_results"])
@@ -77,7 +78,7 @@ def test_processes_share_the_work_and_are_replaced(tmp_path: Path, begun: str) -
             time.sleep(0.01)
         assert len(again) == 2, "the one that was killed is replaced"
         os.kill(process.pid, signal.SIGTERM)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"stopped\n"), errors
     for one in again:
         try:

@@ -26,7 +26,7 @@ SETTINGS = ServeSettings(port=0, threads=2)
 
 def ask(url: str, target: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
     try:
         connection.request(method, target)
         answer = connection.getresponse()
@@ -63,13 +63,13 @@ def test_overload_is_refused_and_passes() -> None:
 
     def hold(query: Query) -> ResultPage:
         begun.release()
-        let_go.wait(20)
+        let_go.wait(60)
         return ResultPage(query, (), 0, True, False, 0.0, 1)
 
     settings = ServeSettings(port=0, threads=1, max_waiting=2)
     with serving(FakeSearcher(answer=hold), settings) as url, ThreadPoolExecutor(12) as clients:
         asked = [clients.submit(ask, url, f"/api/search?q=x{n}") for n in range(12)]
-        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=60)
         while sum(one.done() for one in asked) < 9:
             time.sleep(0.005)
         assert ask(url, "/healthz")[0] == 200
@@ -80,20 +80,21 @@ def test_overload_is_refused_and_passes() -> None:
         assert ask(url, "/api/search?q=x")[0] == 200
 
 
-def test_a_request_under_way_is_answered_before_the_server_stops() -> None:
+def test_a_request_under_way_is_answered_before_the_server_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("periplus.serve.server._STOP_SECONDS", 60.0)
     let_go, begun = threading.Event(), threading.Event()
 
     def hold(query: Query) -> ResultPage:
         begun.set()
-        let_go.wait(20)
+        let_go.wait(60)
         return ResultPage(query, (), 0, True, False, 0.0, 1)
 
     with ThreadPoolExecutor(1) as clients:
         with serving(FakeSearcher(answer=hold), SETTINGS) as url:
             asked = clients.submit(ask, url, "/api/search?q=last")
-            assert begun.wait(10)
+            assert begun.wait(60)
             threading.Timer(0.2, let_go.set).start()
-        status, _, body = asked.result(10)
+        status, _, body = asked.result(60)
     assert status == 200
     assert json.loads(body)["query"] == "last"
 
@@ -109,9 +110,9 @@ def test_a_stuck_search_does_not_keep_the_server_up() -> None:
     with ThreadPoolExecutor(1) as clients:
         with serving(FakeSearcher(answer=hold), SETTINGS) as url:
             asked = clients.submit(ask, url, "/api/search?q=stuck")
-            assert begun.wait(10)
+            assert begun.wait(60)
         assert not let_go.is_set()
-        assert asked.result(10)[0] == 503
+        assert asked.result(60)[0] == 503
     let_go.set()
 
 
@@ -174,9 +175,9 @@ def test_a_signal_stops_it_cleanly(number: int) -> None:
     ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().decode().strip()
-        idle = http.client.HTTPConnection(urlsplit(url).hostname or "", urlsplit(url).port, timeout=20)
+        idle = http.client.HTTPConnection(urlsplit(url).hostname or "", urlsplit(url).port, timeout=60)
         idle.request("GET", "/healthz")
         idle.getresponse().read()  # the connection stays open: an idle browser must not keep the server up
         os.kill(process.pid, number)
-        out, errors = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=60)
     assert (process.returncode, out, errors) == (0, b"stopped []\n", b"")
