@@ -9,9 +9,16 @@ FIELDS = ("title", "heading", "url", "anchor", "emphasis", "body")
 
 
 def features(
-    query: Sequence[tuple[str, float, int]], fields: dict[str, list[str]], title: str, url: str
+    query: Sequence[tuple[str, float, int]],
+    fields: dict[str, list[str]],
+    title: str,
+    url: str,
+    bonds: Sequence[float] = (),
 ) -> dict[str, float]:
-    """Give all features; a query is words with weight and place, fields are the words of the document."""
+    """Give all features; a query is words with weight and place, fields are the words of the document.
+
+    bonds: how firmly each word of the query belongs to the next.
+    """
     found: dict[str, float] = {}
     whole = sum(weight for _, weight, _ in query) or 1e-12
     for field in FIELDS:
@@ -27,6 +34,10 @@ def features(
     found["run"] = max(runs, default=0) / len(words)
     found["phrase"] = sum(len(words) > 1 and run == len(words) for run in runs)
     found["pairs"], found["near"] = _pairs(query, fields["body"])
+    found["fixed"] = sum(
+        bond * (one[1] + other[1]) / whole * (times := _together(one, other, fields)) / (times + 1)
+        for bond, (one, other) in zip(bonds, pairwise(query), strict=False)
+    )
     found["span"] = _span(words, fields["body"])
     found["title_words"] = len(title.split())
     found["title_fill"] = min(1.0, sum(word in fields["title"] for word in words) / max(1, len(title.split())))
@@ -36,6 +47,14 @@ def features(
     found["url_depth"] = sum(1 for part in before.split("/") if part)
     found["url_parameters"] = after.count("=")
     return found
+
+
+def _together(one: tuple[str, float, int], other: tuple[str, float, int], fields: dict[str, list[str]]) -> int:
+    """Count how often two words of a query stand in a document as far apart as in the query, in any field."""
+    gap = other[2] - one[2]
+    return sum(
+        text[at] == one[0] and text[at + gap] == other[0] for text in fields.values() for at in range(len(text) - gap)
+    )
 
 
 def _longest_common(one: list[str], other: list[str]) -> int:

@@ -11,6 +11,7 @@ from naive.features import FIELDS, features
 from periplus.index import Index, build_index
 from periplus.kernels.features import weigh
 from periplus.query import Scoring, parse, prepare, run
+from periplus.rank import features as measuring
 from periplus.rank.features import Features
 from periplus.rank.model import FEATURES
 from periplus.rank.outside import Outside
@@ -39,7 +40,7 @@ def fields_of(visit: Visit) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("count", [1, 70, 400])
-def test_features_are_what_counting_gives(tmp_path: Path, count: int) -> None:
+def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     visits = random_visits(count, count)
     build_index(visits, tmp_path, IndexSettings())
     index = Index.open(tmp_path)
@@ -54,12 +55,14 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int) -> None:
         assert tree is not None
         prepared = prepare(index, tree, Scoring())
         found = run(index, prepared, 20)
+        bonds = [chance.choice((0.0, 0.4, 1.0)) for _ in prepared.words]
+        monkeypatch.setattr(measuring, "_bonds", lambda *_, bonds=bonds: np.array(bonds))
         rows = measured.of(prepared, found)
         query = [(word.terms[0].decode(), word.weight, word.place) for word in prepared.words]
         for row, number, document in zip(rows, found.segments, found.documents, strict=True):
             segment = index.segments[number]
             url, title = segment.string("url", int(document)), segment.string("title", int(document))
-            expected = features(query, fields_of(by_url[url]), title, url)
+            expected = features(query, fields_of(by_url[url]), title, url, bonds)
             given = dict(zip(FEATURES, row.tolist(), strict=True))
             assert {name: given[name] for name in expected} == pytest.approx(expected, abs=1e-9), (url, asked)
 

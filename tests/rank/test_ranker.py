@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from index.made_pages import Ranks, random_ranks, random_visits, visit
-from periplus.errors import BadFile, BadInput
+from periplus.arrays import write_arrays
+from periplus.errors import BadFile, BadInput, CorruptFile
 from periplus.index import Index, build_index
 from periplus.kernels.trees import Trees
 from periplus.query import parse
 from periplus.rank import FEATURES, Click, Outside, Ranker, dynamic_weights, open_outside, write_click
-from periplus.rank.model import Model
+from periplus.rank.model import Model, read_model
 from periplus.rank.outside import read_popularity
 from periplus.records import Candidates, Flag
 from periplus.settings import IndexSettings, RankSettings
@@ -66,6 +67,56 @@ def test_without_a_second_look_the_first_stage_is_alone(index: Index) -> None:
     assert looked.documents[10:].tolist() == first.documents[10:].tolist()
     assert set(looked.documents[:10].tolist()) == set(first.documents[:10].tolist())
     assert (np.diff(looked.scores) <= 0).all()
+
+
+def test_fixed_phrases_that_stand_together_can_count(tmp_path: Path) -> None:
+    pages = [visit(f"https://{n}.test/", f"Page {n}", f"ferry to hong kong harbour {n} tide") for n in range(30)]
+    pages += [visit(f"https://q{n}.test/", f"Page q{n}", f"quay {n} bell rope") for n in range(60)]
+    pages.append(visit("https://apart.test/", "Lights", "hong lights kong lights lanterns lanterns"))
+    pages.append(visit("https://together.test/", "Lights", "hong kong lights lights lanterns lanterns"))
+    build_index(pages, tmp_path, IndexSettings())
+    index = Index.open(tmp_path)
+    index.words.load()
+    tree = parse("hong kong lanterns").tree
+    assert tree is not None
+
+    def fixed(ranker: Ranker) -> dict[str, float]:
+        prepared = ranker.prepare(tree)
+        assert [pair.first for pair in prepared.pairs()] == [0]
+        looked = ranker.look(prepared)
+        column = FEATURES.index("fixed")
+        urls = [index.segments[s].string("url", int(d)) for s, d in zip(*looked.found[:2], strict=True)]
+        return dict(zip(urls, looked.rows[:, column].tolist(), strict=True))
+
+    plain = Ranker(index, RankSettings())
+    assert not plain.needs_words
+    found = fixed(plain)
+    assert found["https://together.test/"] > 0.1
+    assert found["https://apart.test/"] == 0.0
+    keen = Ranker(index, RankSettings(), changes={"fixed": 1.0, "pairs": 0.0})
+    assert keen.needs_words
+    best = ask(keen, "hong kong lanterns", 1)
+    assert index.segments[best.segments[0]].string("url", int(best.documents[0])) == "https://together.test/"
+
+
+def test_a_model_of_fewer_features_is_read_by_their_names(tmp_path: Path) -> None:
+    names = ["first", "clicks"]
+    arrays = {
+        "root": np.array([0], np.int32),
+        "feature": np.array([1], np.int32),
+        "threshold": np.array([0.5]),
+        "child": np.array([[-1, -2]], np.int32),
+        "value": np.array([0.0]),
+        "leaf": np.array([0.0, 2.0]),
+    }
+    write_arrays(tmp_path / "old.model", "ranking-model", arrays, {"features": names, "scale": 1.0})
+    rows = np.zeros((2, len(FEATURES)))
+    rows[1, FEATURES.index("clicks")] = 1.0
+    assert read_model(tmp_path / "old.model").correct(rows).tolist() == [0.0, 2.0]
+    for bad in (["first", "nonsense"], ["first"], None, []):
+        write_arrays(tmp_path / "bad.model", "ranking-model", arrays, {"features": bad, "scale": 1.0})
+        with pytest.raises(CorruptFile):
+            read_model(tmp_path / "bad.model")
 
 
 def test_changed_weights_change_the_order(index: Index) -> None:

@@ -23,15 +23,15 @@ NAMES: Final = (
     "first",
     *("title", "heading", "url", "anchor", "emphasis", "body"),
     *("coverage", "coverage_words", "preview", "title_sequence", "title_run", "title_fill", "title_equal"),
-    *("phrase", "run", "pairs", "near", "span"),
+    *("phrase", "run", "pairs", "near", "span", "fixed"),
     *("title_words", "url_length", "url_depth", "url_parameters"),
     *("static", "quality", "freshness", "spam", "popularity", "clicks"),
 )
 """The columns that `measure` fills (clicks it leaves 0), in order; docs/ranking.md says what each is."""
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
-_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS = range(14, 23)
-_STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 28)
+_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS = range(14, 24)
+_STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(24, 29)
 
 HALF_LIFE: Final = 365.0
 """Days after which a page is half as fresh."""
@@ -75,6 +75,8 @@ class Question(NamedTuple):
     """What each word counts: its rarity."""
     spot: npt.NDArray[np.int32]
     """Where each word stands in the query, ascending."""
+    bond: npt.NDArray[np.float64]
+    """How firmly each word belongs to the next, 0 to 1: above 0 the two are a fixed phrase."""
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
@@ -137,9 +139,15 @@ def _walk_title(events: Any, count: int, spot: Any, row: Any, best: Any) -> None
 
 
 @njit(cache=True, nogil=True)
-def _walk_runs(events: Any, count: int, spot: Any, row: Any, sizes: Any) -> None:  # pragma: no cover - compiled
-    """Count whole phrases, and find the longest run of query words that stand as in the query, in title and body."""
-    words = len(spot)
+def _walk_runs(
+    events: Any, count: int, asked: Any, row: Any, sizes: Any, together: Any
+) -> None:  # pragma: no cover - compiled
+    """Count whole phrases, find the longest run of query words that stand as in the query, in title and body.
+
+    Fixed phrases of the query count wherever they stand together.
+    """
+    words, spot = len(asked.spot), asked.spot
+    together[:words] = 0
     for n in range(count):
         place, word = events[n] // _MOST_WORDS, events[n] % _MOST_WORDS
         sizes[n] = 1
@@ -150,12 +158,17 @@ def _walk_runs(events: Any, count: int, spot: Any, row: Any, sizes: Any) -> None
                 m -= 1
             if m >= 0 and events[m] == wanted:
                 sizes[n] = sizes[m] + 1
+                together[word - 1] += 1
         field = place >> FIELD_SHIFT
         if field == _TITLE:
             row[_TITLE_RUN] = max(row[_TITLE_RUN], sizes[n] / words)
         elif field == _BODY:
             row[_RUN] = max(row[_RUN], sizes[n] / words)
             row[_PHRASE] += words > 1 and sizes[n] == words
+    whole = max(1e-12, asked.weight.sum())
+    for word in range(words - 1):
+        share = (asked.weight[word] + asked.weight[word + 1]) / whole
+        row[_FIXED] += asked.bond[word] * share * together[word] / (together[word] + 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -289,7 +302,7 @@ def _look_at_words(
     while first < count and (events[first] // _MOST_WORDS) >> FIELD_SHIFT < _BODY:
         first += 1
     _walk_title(events, first, asked.spot, row, one)
-    _walk_runs(events, count, asked.spot, row, spare)
+    _walk_runs(events, count, asked, row, spare, one)
     _walk_pairs(events, first, count, asked, row, one, two)
     _walk_span(events, first, count, words, row, one)
     one[:] = 0
@@ -374,7 +387,7 @@ def warm() -> None:
     sheet = Sheet(start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none)
     zero = np.zeros(1, np.int32)
     place = np.array([[TINY_PLACE]], np.int64)
-    asked = Question(place, zero, np.ones(1), zero, zero, zero, np.ones(1, np.float32))
+    asked = Question(place, zero, np.ones(1), zero, np.zeros(1), zero, zero, np.ones(1, np.float32))
     held = hold(sheet)
     rows = measure(lists, held.addresses.reshape(1, -1), asked, np.uint64(0), 0.0)
     weigh(rows, np.ones(len(NAMES)), np.zeros(len(NAMES), np.int32))

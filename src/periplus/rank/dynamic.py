@@ -33,6 +33,9 @@ class Dynamic:
     def __init__(self, weights: Mapping[str, Weight], model: Model | None = None) -> None:
         self._weights = as_arrays(weights, FEATURES)
         self._model = model
+        fixed = FEATURES.index("fixed")
+        self.fixed = bool(self._weights.weight[fixed]) or bool(model and (model.trees.feature == fixed).any())
+        """Whether fixed phrases count for anything: looking for them takes time."""
 
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
         """Give the score of each row, as a share of the query's best."""

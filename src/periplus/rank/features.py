@@ -38,8 +38,8 @@ class Features:
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
 
-    def of(self, prepared: Prepared, found: Candidates) -> Rows:
-        """Give the features of each candidate."""
+    def of(self, prepared: Prepared, found: Candidates, *, fixed: bool = True) -> Rows:
+        """Give the features of each candidate; without `fixed` phrases are not looked for, and that feature is 0."""
         words = prepared.words[:_MOST_WORDS]
         if not words or not len(found.documents):
             rows = np.zeros((len(found.documents), len(FEATURES)))
@@ -50,6 +50,7 @@ class Features:
             np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
             np.array([word.weight for word in words]),
             np.array([word.place for word in words], np.int32),
+            _bonds(prepared, len(words), fixed),
             found.segments,
             found.documents,
             found.scores,
@@ -63,6 +64,15 @@ class Features:
     def _keys(self, found: Candidates) -> list[int]:
         keys = [segment.column("key") for segment in self._index.segments]
         return [int(keys[number][document]) for number, document in zip(found.segments, found.documents, strict=True)]
+
+
+def _bonds(prepared: Prepared, words: int, wanted: bool) -> npt.NDArray[np.float64]:
+    """Give how firmly each of the first words belongs to the next; 0 where that is not wanted."""
+    bonds = np.zeros(words)
+    for pair in prepared.pairs() if wanted and words > 1 else ():
+        if pair.first < words:
+            bonds[pair.first] = pair.bond
+    return bonds
 
 
 def _stack(addresses: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

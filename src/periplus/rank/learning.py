@@ -27,7 +27,7 @@ _FEWEST: Final = 20
 _DRAWS: Final = 5_000
 _LEVEL: Final = 0.05
 _RISING: Final = (
-    *("title", "heading", "anchor", "coverage", "preview", "title_run", "title_equal", "pairs", "near"),
+    *("title", "heading", "anchor", "coverage", "preview", "title_run", "title_equal", "pairs", "near", "fixed"),
     *("static", "quality", "popularity", "clicks"),
 )
 """Features that can only speak for a page."""

@@ -80,13 +80,22 @@ def read_model(path: Path) -> Model:
         if name not in file or file[name].dtype != kind or file[name].ndim != 1 + (name == "child"):
             raise CorruptFile(f"{path} has no proper array '{name}'.")
         arrays[name] = np.array(file[name])
-    if file.notes.get("features") != list(FEATURES):
-        raise CorruptFile(f"{path} was made with other features.", "Learn again: periplus rank learn.")
-    flat = trees.Trees(**arrays)
+    flat = _renumbered(trees.Trees(**arrays), file.notes.get("features"), path)
     scale = file.notes.get("scale")
     if not _sound(flat) or not isinstance(scale, float) or not scale > 0:
         raise CorruptFile(f"{path} has trees that lead nowhere.")
     return Model(flat, scale)
+
+
+def _renumbered(flat: trees.Trees, names: Any, path: Path) -> trees.Trees:
+    """Number features as they are now: a model keeps their names, and later versions may know more of them."""
+    if names == list(FEATURES):
+        return flat
+    known = isinstance(names, list) and len(names) > 0 and all(name in FEATURES for name in names)
+    if not known or not ((flat.feature >= 0) & (flat.feature < len(names))).all():
+        raise CorruptFile(f"{path} was made with other features.", "Learn again: periplus rank learn.")
+    numbers = np.array([FEATURES.index(name) for name in names], np.int32)
+    return flat._replace(feature=numbers[flat.feature])
 
 
 def _sound(flat: trees.Trees) -> bool:

@@ -54,6 +54,11 @@ class Ranker:
         self._features = Features(index, outside)
         self._dynamic = Dynamic(dynamic_weights(settings.weights, changes), outside.model)
 
+    @property
+    def needs_words(self) -> bool:
+        """Whether what it ranks by is complete only once the words of the index are loaded."""
+        return self._dynamic.fixed
+
     def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
         """Look up and weigh the words of a query."""
         prepared = prepare(self._index, tree, self._scoring, notes)
@@ -79,7 +84,7 @@ class Ranker:
         best = found._replace(
             segments=found.segments[:most], documents=found.documents[:most], scores=found.scores[:most]
         )
-        shares = self._dynamic.score(self._features.of(prepared, best))
+        shares = self._dynamic.score(self._features.of(prepared, best, fixed=self._dynamic.fixed))
         order = np.argsort(-shares, kind="stable")
         scores = (shares[order] * _whole(prepared)).astype(np.float32)
         if len(found.documents) == len(order):

@@ -59,6 +59,7 @@ def take_samples(
     index: Index, ranker: Ranker, grades: Grades, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Sample]:
     """Run all judged queries; those with nothing to tell apart are left out."""
+    index.words.load()  # Fixed phrases are a feature.
     keys = [segment.column("key") for segment in index.segments]
     samples = []
     for number, (query, judged) in enumerate(grades.items()):
