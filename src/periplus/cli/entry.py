@@ -1,5 +1,6 @@
 """The `periplus` command itself: the list of commands, and the one place where errors become a line and a number."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Final
@@ -80,7 +81,18 @@ app.command("doctor")(doctor)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code. Whatever goes wrong becomes one line on standard error."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _run(list(arguments))
+    try:
+        code = _run(sys.argv[1:])
+    except KeyboardInterrupt:  # while the line was written
+        code = INTERRUPTED
+    # All is done: one more Ctrl-C would kill the process on its way out, or say where it stood.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code
+
+
+def _run(given: list[str]) -> int:
     debug = "--debug" in given
     try:
         code = app(args=given, prog_name="periplus", standalone_mode=False)
