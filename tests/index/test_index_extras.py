@@ -2,15 +2,29 @@
 
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from periplus.errors import CorruptFile
 from periplus.fingerprint import fingerprint_text
-from periplus.index import EXTRAS, Index, LiveIndex, build_index, documents_having, read_media
+from periplus.index import (
+    EXTRAS,
+    Index,
+    LiveIndex,
+    build_index,
+    check_index,
+    documents_having,
+    read_media,
+    repair_index,
+)
+from periplus.index import live as live_module
 from periplus.index.extras import is_news, pick_media
 from periplus.index.feeds import Feeds
 from periplus.index.fields import read_document
+from periplus.index.gather import Silence
+from periplus.index.merge import merge_segments
 from periplus.records import LIST_KIND, Link, Media, Outcome, Page, Query, Visit
 from periplus.search import Searcher
 from periplus.settings import Settings
@@ -161,7 +175,7 @@ def test_what_a_feed_names_is_news_of_its_day(tmp_path: Path) -> None:
         live.publish()
     whole, live_index = Index.open(tmp_path / "whole"), Index.open(tmp_path / "live")
     assert having(whole, "news") == {named.url, later.url}, "whichever came first; a sitemap names no news"
-    assert having(live_index, "news") == {later.url}
+    assert having(live_index, "news") == {named.url, later.url}
     segment = whole.segments[0]
     days = {segment.string("url", n): int(segment.column("day")[n]) for n in range(segment.documents)}
     assert days[later.url] == 19_000
@@ -174,3 +188,148 @@ def test_feeds_are_remembered_within_bounds() -> None:
     feeds.learn(feed(0, *urls, title="News"))
     marked = [feeds.mark(read_document(visit(0), "en", "")._replace(key=fingerprint_text(url))).news for url in urls]
     assert marked == [False] * 7 + [True] * 3
+
+
+def dated(index: Index) -> dict[str, int]:
+    return {
+        segment.string("url", n): int(segment.column("day")[n])
+        for segment in index.segments
+        for n in range(segment.documents)
+        if segment.alive[n]
+    }
+
+
+def test_a_feed_reaches_pages_that_were_found_before_it(tmp_path: Path) -> None:
+    """In a live index: the page is in a segment of its own, committed, when its feed comes."""
+    early, other, late = visit(1), visit(2), visit(3)
+    searcher = None
+    with LiveIndex(tmp_path / "index", SETTINGS.index, background=False) as live:
+        live.add(visit(0, feeds=("https://coast0.example/feed.xml",)))
+        live.add(early)
+        live.add(other)
+        live.publish()
+        searcher = Searcher.open(tmp_path, SETTINGS)
+        assert "news" not in searcher.statistics().kinds
+        live.add(feed(0, early.url, late.url, changed=19_000 * DAY))
+        assert live.publish(), "though there is no new page"
+        assert not live.publish(), "once is enough"
+        assert searcher.refresh()
+        assert "news" in searcher.statistics().kinds
+        news = searcher.search(Query("lighthouse", having="news"))
+        assert [(hit.url, hit.day) for hit in news.hits] == [(early.url, 19_000)]
+        live.add(feed(0, early.url, late.url, changed=19_000 * DAY))
+        assert not live.publish(), "a feed that says the same again changes nothing"
+        live.add(feed(0, early.url, changed=19_500 * DAY))
+        live.publish()
+        assert dated(Index.open(tmp_path / "index"))[early.url] == 19_500
+    with LiveIndex(tmp_path / "index", SETTINGS.index, background=False) as live:
+        live.add(late)  # the feed was read in the run before
+        live.publish()
+        index = Index.open(tmp_path / "index")
+        assert having(index, "news") == {early.url, late.url}
+        live.rebuild(lambda start: [visit(0), early, other, late][start:], Silence())
+    index = Index.open(tmp_path / "index")
+    assert having(index, "news") == {early.url, late.url}, "what feeds said is not lost with their visits"
+    assert dated(index) == {visit(0).url: 20_000, other.url: 20_000, early.url: 19_500, late.url: 19_000}
+    assert not check_index(tmp_path / "index")
+
+
+def test_late_news_goes_through_merges(tmp_path: Path) -> None:
+    with LiveIndex(tmp_path, SETTINGS.index, background=False) as live:
+        for number in range(30):
+            live.add(visit(number))
+            live.publish()
+        live.add(feed(0, *(visit(n).url for n in range(0, 30, 2)), changed=18_000 * DAY, title="News"))
+        live.publish()
+        before = Index.open(tmp_path)
+        assert live.merge()
+        after = before.renewed()
+        expected = {visit(n).url for n in range(0, 30, 2)}
+        assert having(before, "news") == having(after, "news") == expected
+        assert len(after.segments) < len(before.segments)
+        assert dated(after) == dated(before)
+        live.delete(visit(0).url)
+        live.add(feed(0, visit(0).url, visit(1).url, title="News"))
+        live.publish()
+        assert having(after.renewed(), "news") == (expected | {visit(1).url}) - {visit(0).url}
+
+
+def test_what_a_feed_says_while_segments_merge_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LiveIndex(tmp_path, SETTINGS.index, background=False) as live:
+        for number in range(10):
+            live.add(visit(number))
+            live.publish()
+        really = merge_segments
+
+        def merge_slowly(*given: Any) -> Any:
+            done = really(*given)
+            live.add(feed(0, visit(4).url, changed=18_000 * DAY, title="News"))
+            live.publish()
+            return done
+
+        monkeypatch.setattr(live_module, "merge_segments", merge_slowly)
+        assert live.merge()
+    index = Index.open(tmp_path)
+    assert len(index.segments) == 1
+    assert having(index, "news") == {visit(4).url}
+    assert dated(index)[visit(4).url] == 18_000
+
+
+def test_a_build_in_parts_marks_pages_that_came_before_their_feed(tmp_path: Path) -> None:
+    """Small memory makes a segment of a few pages; the feed comes in the last."""
+    few = msgspec.structs.replace(SETTINGS.index, memory_mb=1)
+    plenty = [visit(n) for n in range(2_000)]
+    named = [plenty[n].url for n in (0, 700, 1_999)]
+    build_index([*plenty, feed(0, *named, title="News", changed=18_000 * DAY)], tmp_path, few, workers=1)
+    index = Index.open(tmp_path)
+    assert having(index, "news") == set(named)
+    assert {dated(index)[url] for url in named} == {18_000}
+    build_index([feed(0, plenty[5].url, title="News")], tmp_path, few, extend=True, workers=1)
+    build_index([visit(3_000)], tmp_path, few, extend=True, workers=1)
+    build_index([feed(0, visit(3_000).url, title="News"), visit(3_001)], tmp_path, few, extend=True, workers=1)
+    assert having(Index.open(tmp_path), "news") == {*named, plenty[5].url, visit(3_000).url}
+
+
+def test_damaged_late_news_is_named_and_found_again(tmp_path: Path) -> None:
+    visits = [visit(1), visit(2)]
+    with LiveIndex(tmp_path, SETTINGS.index, background=False) as live:
+        live.add(visits[0])
+        live.publish()
+        live.add(feed(0, visits[0].url, title="News"))
+        live.publish()
+    path = next(tmp_path.glob("news-*.arrays"))
+    raw = bytearray(path.read_bytes())
+    raw[-64:] = b"\xff" * 64
+    path.write_bytes(raw)
+    assert check_index(tmp_path)
+    with pytest.raises(CorruptFile, match="news"):
+        Index.open(tmp_path)
+    assert repair_index(visits[:1], tmp_path, SETTINGS.index).faults
+    assert having(Index.open(tmp_path), "news") == {visits[0].url}
+
+
+def test_a_torn_or_foreign_log_of_feeds_is_read_as_far_as_it_is_ours(tmp_path: Path) -> None:
+    path = tmp_path / "feeds.log"
+    feeds = Feeds(path)
+    urls = [f"https://a.example/{n}" for n in range(10)]
+    feeds.learn(feed(0, *urls, title="News"))
+    keys, days = feeds.keep()
+    assert sorted(keys.tolist()) == sorted(fingerprint_text(url) for url in urls)
+    assert set(days.tolist()) == {20_000}
+    whole = path.read_bytes()
+    path.write_bytes(b"\x07" * 32 + whole[:-5])
+    again = Feeds(path)
+    assert len(again.named()[0]) == 9
+    again.learn(feed(0, *urls, title="News"))
+    again.keep()
+    assert Feeds(path).named()[0].tolist() == feeds.named()[0].tolist()
+
+
+def test_the_log_of_feeds_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "feeds.log"
+    feeds = Feeds(path, most=10)
+    for day in range(100):
+        feeds.learn(feed(0, *(f"https://a.example/{day}-{n}" for n in range(5)), title="News", changed=DAY * (day + 1)))
+        feeds.keep()
+    assert path.stat().st_size <= 16 * 45
+    assert Feeds(path, most=10).named()[0].tolist() == feeds.named()[0].tolist()

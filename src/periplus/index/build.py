@@ -18,8 +18,10 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere, PeriplusError
 from periplus.files import lock_folder
+from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence, warn
+from periplus.index.late import find_late, write_late
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.merge import group_parts, merge_segments, most_documents
 from periplus.index.segment import Segment
@@ -59,16 +61,19 @@ def build_index(
         before = _existing(folder, extend)
         old = before if extend else None
         number = next_number(folder, before)
-        gathering = Gathering(signals or Silence(), segment_bytes(settings, workers), progress)
+        feeds = Feeds(feeds_path(folder) if extend else None)
+        gathering = Gathering(signals or Silence(), segment_bytes(settings, workers), progress, feeds)
         new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
         new = join_parts(folder, new, gathering.withdrawn, settings, progress)
         entries = (old.segments if old else ()) + tuple(new)
         known = read_dead(folder, old) if old else []
         dead = bury(folder, entries, known, gathering.withdrawn)
+        feeds.keep_only(feeds_path(folder))
+        news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
         # What a live index has taken and not published yet stays waiting when we extend; a new index does without.
         journal = before.journal + (not extend) if before else 0
         seen = (old.visits if old else 0) + gathering.seen
-        done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal), dead)
+        done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal, news), dead)
         sweep(folder, done)
     return IndexCount(done.live, len(entries), time.monotonic() - began)
 
@@ -226,8 +231,8 @@ def sweep(folder: Path, manifest: Manifest) -> None:
     for path in folder.glob("seg-*-*"):
         if path.name not in keep:
             shutil.rmtree(path, ignore_errors=True)
-    for path in folder.glob("dead-*.arrays"):
-        if path.name != manifest.dead_file:
+    for path in (*folder.glob("dead-*.arrays"), *folder.glob("news-*.arrays")):
+        if path.name not in (manifest.dead_file, manifest.news_file):
             path.unlink(missing_ok=True)
     for path in folder.glob("journal-*.log"):
         if path.name != f"journal-{manifest.journal:06}.log":

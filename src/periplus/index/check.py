@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from periplus.errors import PeriplusError
 from periplus.index.journal import journal_path, read_journal
+from periplus.index.late import read_late
 from periplus.index.manifest import Manifest, SegmentEntry, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.kernels import verify
@@ -43,6 +44,7 @@ def segment_faults(folder: Path, entry: SegmentEntry) -> list[str]:
 def _dead_faults(folder: Path, manifest: Manifest) -> list[str]:
     try:
         read_dead(folder, manifest)
+        read_late(folder, manifest)
         return []
     except PeriplusError as error:
         return [str(error)]

@@ -89,9 +89,9 @@ def merge_extras(folder: Path, segments: Sequence[Segment], maps: Sequence[Numbe
 def documents_having(segment: Segment, what: str) -> Numbers:
     """Give the numbers of documents that have something: one of `EXTRAS`."""
     file = segment.files.get("extras")
-    if file is None:
-        return _NONE
-    return _checked(file, "news" if what == "news" else "media_document", segment.documents)
+    name = "news" if what == "news" else "media_document"
+    known = _checked(file, name, segment.documents) if file is not None else _NONE
+    return np.union1d(known, segment.late_news) if what == "news" and len(segment.late_news) else known
 
 
 def read_media(segment: Segment, document: int) -> Shown:

@@ -86,11 +86,18 @@ def withdraws(visit: Visit) -> bool:
 class Gathering:
     """Batches of documents from visits, and what those visits withdrew. The last visit of a URL wins."""
 
-    def __init__(self, signals: Signals, most: int, progress: Progress = lambda stage, done, total: None) -> None:
+    def __init__(
+        self,
+        signals: Signals,
+        most: int,
+        progress: Progress = lambda stage, done, total: None,
+        feeds: Feeds | None = None,
+    ) -> None:
         self._signals = signals
         self._most = most
         self._progress = progress
-        self._feeds = Feeds()
+        self.feeds = feeds or Feeds()
+        """What feeds have named: also pages of batches that are gone, see `late`."""
         self.seen = 0
         """Visits that have passed."""
         self.withdrawn: set[int] = set()
@@ -105,7 +112,7 @@ class Gathering:
             if self.seen % _REPORT_EVERY == 0:
                 self._progress("indexing pages", self.seen, 0)
             document = read_visit(visit, self._signals)
-            self._feeds.learn(visit)
+            self.feeds.learn(visit)
             if document is not None:
                 batch[visit.key] = document
                 self.withdrawn.discard(visit.key)
@@ -114,7 +121,7 @@ class Gathering:
                 batch.pop(visit.key, None)
                 self.withdrawn.add(visit.key)
             if size >= self._most:
-                yield list(map(self._feeds.mark, batch.values()))
+                yield list(map(self.feeds.mark, batch.values()))
                 batch, size = {}, 0
         if batch:
-            yield list(map(self._feeds.mark, batch.values()))
+            yield list(map(self.feeds.mark, batch.values()))

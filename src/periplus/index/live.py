@@ -12,24 +12,25 @@ import itertools
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile
 from periplus.errors import NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.fingerprint import fingerprint_text
 from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
-from periplus.index.feeds import Feeds
+from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.fields import Document
 from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, warn, withdraws
 from periplus.index.journal import Change, Journal, journal_path
+from periplus.index.late import NONE_LATE, Late, add_late, find_late, read_late, write_late
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.merge import Size, choose_merge, merge_segments
+from periplus.index.merge import choose_merge, merge_segments
+from periplus.index.part import Part
 from periplus.index.segment import Segment
 from periplus.index.writer import write_segment
 from periplus.records import Visit
@@ -42,33 +43,6 @@ _PATIENCE: Final = 5.0
 
 Numbers = npt.NDArray[np.int64]
 _NONE: Final = np.zeros(0, np.int64)
-
-
-class _Part:
-    """A segment as its writer knows it: where each key is, and which documents are dead."""
-
-    def __init__(self, folder: Path, entry: SegmentEntry, dead: Numbers) -> None:
-        self.entry = entry
-        self.dead = dead
-        file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
-        self._order = np.argsort(file["key"], kind="stable")
-        self._keys: npt.NDArray[np.uint64] = file["key"][self._order]
-
-    @property
-    def size(self) -> Size:
-        """How large it is."""
-        return Size(self.entry.documents, self.entry.documents - len(self.dead))
-
-    def has(self, keys: npt.NDArray[np.uint64]) -> bool:
-        """Say whether a live document has one of `keys`."""
-        return len(self.bury(keys)) > len(self.dead)
-
-    def bury(self, keys: npt.NDArray[np.uint64]) -> Numbers:
-        """Give the dead of this segment once `keys` are dead too."""
-        at = np.searchsorted(self._keys, keys)
-        inside = at < len(self._keys)
-        found = at[inside][self._keys[at[inside]] == keys[inside]]
-        return np.union1d(self.dead, self._order[found]) if len(found) else self.dead
 
 
 class LiveIndex:
@@ -88,7 +62,6 @@ class LiveIndex:
         self._ended = False
         self._waiting: dict[int, Document | None] = {}
         self._reached = 0
-        self._feeds = Feeds()
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(lock_folder(folder, "index"))
         try:
@@ -109,8 +82,11 @@ class LiveIndex:
             self._manifest = commit(self.folder, Manifest(FORMAT, next_number(self.folder, None), (), 0, 0.0), [])
         sweep(self.folder, self._manifest)
         self._number = next_number(self.folder, self._manifest)
-        pairs = zip(self._manifest.segments, read_dead(self.folder, self._manifest), strict=True)
-        self._parts = {entry.name: _Part(self.folder, entry, dead) for entry, dead in pairs}
+        dead, late = read_dead(self.folder, self._manifest), read_late(self.folder, self._manifest)
+        known = zip(self._manifest.segments, zip(dead, late, strict=True), strict=True)
+        self._parts = {entry.name: Part(self.folder, entry, *state) for entry, state in known}
+        self._late = {name: part.late for name, part in self._parts.items() if len(part.late.documents)}
+        self._feeds = Feeds(feeds_path(self.folder))
         self._journal = Journal(journal_path(self.folder, self._manifest.journal))
         for change in self._journal.changes:
             visit = change.visit
@@ -145,7 +121,8 @@ class LiveIndex:
         with self._lock:
             document = read_visit(visit, self.signals)
             self._feeds.learn(visit)
-            document = self._feeds.mark(document) if document is not None else None
+            if self._feeds.waiting:
+                self._wake.notify_all()
             if document is not None or (withdraws(visit) and self._has(visit.key)):
                 self._journal.append(Change(visit=visit))
                 self._await(visit.key, document)
@@ -176,11 +153,13 @@ class LiveIndex:
     def publish(self) -> bool:
         """Make all that was taken searchable now; say whether there was anything."""
         with self._lock:
-            if not self._waiting:
+            named = self._name_news()
+            if not self._waiting and not named:
                 return False
             every = np.array(list(self._waiting), np.uint64)
             stands = self.signals.representatives(every) == every
-            documents = [d for d in itertools.compress(self._waiting.values(), stands) if d is not None]
+            taken = [d for d in itertools.compress(self._waiting.values(), stands) if d is not None]
+            documents = list(map(self._feeds.mark, taken))
             entries = [part.entry for part in self._parts.values()]
             dead = [part.bury(every) for part in self._parts.values()]
             name = f"seg-{self._take_number():06}-0000"
@@ -194,6 +173,14 @@ class LiveIndex:
                 self._commit(entries, dead, self.visits, rotate=True)
             self._waiting.clear()
             return True
+
+    def _name_news(self) -> bool:
+        """Tell segments what feeds have named since; say whether any of it is not committed yet."""
+        if self._feeds.waiting:
+            keys, days = self._feeds.keep()
+            for part in self._parts.values():
+                part.name_news(keys, days)
+        return any(part.late is not self._late.get(name, NONE_LATE) for name, part in self._parts.items())
 
     def _take_number(self) -> int:
         number = self._number
@@ -210,11 +197,26 @@ class LiveIndex:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
             raise
 
-    def _commit(self, entries: list[SegmentEntry], dead: list[Numbers], visits: int, *, rotate: bool) -> None:
-        """Commit a new generation; with `rotate`, the journal's changes are in it and a new one begins."""
-        old = self._manifest
-        fresh = Manifest(FORMAT, self._take_number(), tuple(entries), visits, time.time(), "", old.journal + rotate)
-        parts = {entry.name: self._part(entry, numbers) for entry, numbers in zip(entries, dead, strict=True)}
+    def _commit(
+        self,
+        entries: list[SegmentEntry],
+        dead: list[Numbers],
+        visits: int,
+        *,
+        rotate: bool,
+        late: Mapping[str, Late] | None = None,
+    ) -> None:
+        """Commit a new generation; with `rotate`, the journal's changes are in it and a new one begins.
+
+        late: news of segments that are new.
+        """
+        old, number = self._manifest, self._take_number()
+        pairs = zip(entries, dead, strict=True)
+        parts = {entry.name: self._part(entry, numbers, late or {}) for entry, numbers in pairs}
+        named = {name: part.late for name, part in parts.items() if len(part.late.documents)}
+        same = named.keys() == self._late.keys() and all(named[name] is self._late[name] for name in named)
+        news = old.news_file if same else write_late(self.folder, number, named)
+        fresh = Manifest(FORMAT, number, tuple(entries), visits, time.time(), "", old.journal + rotate, news)
         # What can fail on a full disk comes before the commit: an unused journal is empty and harmless.
         journal = Journal(journal_path(self.folder, fresh.journal)) if rotate else self._journal
         try:
@@ -223,19 +225,15 @@ class LiveIndex:
             if rotate:
                 journal.close()
             raise
-        self._parts = parts
+        self._parts, self._late = parts, named
         if rotate:
             self._journal.close()
             self._journal = journal
         self._retire(old)
 
-    def _part(self, entry: SegmentEntry, dead: Numbers) -> _Part:
+    def _part(self, entry: SegmentEntry, dead: Numbers, late: Mapping[str, Late]) -> Part:
         known = self._parts.get(entry.name)
-        if known is None:
-            return _Part(self.folder, entry, dead)
-        fresh = copy.copy(known)
-        fresh.dead = dead
-        return fresh
+        return known.with_dead(dead) if known else Part(self.folder, entry, dead, late.get(entry.name, NONE_LATE))
 
     def _retire(self, old: Manifest) -> None:
         """Remove what only the last generation had; readers that have it open keep their data."""
@@ -245,6 +243,8 @@ class LiveIndex:
         with contextlib.suppress(OSError):
             if old.dead_file and old.dead_file != self._manifest.dead_file:
                 (self.folder / old.dead_file).unlink(missing_ok=True)
+            if old.news_file and old.news_file != self._manifest.news_file:
+                (self.folder / old.news_file).unlink(missing_ok=True)
             if old.journal != self._manifest.journal:
                 journal_path(self.folder, old.journal).unlink(missing_ok=True)
 
@@ -253,28 +253,36 @@ class LiveIndex:
         with self._heavy:
             with self._lock:
                 names = choose_merge({name: part.size for name, part in self._parts.items()}, self._settings)
-                before = {name: self._parts[name].dead for name in names}
+                before = {name: copy.copy(self._parts[name]) for name in names}
                 output = f"seg-{self._take_number():06}-0000"
             if not names:
                 return False
             with self._discarding(output):
-                segments = [Segment(self.folder / name, before[name]) for name in names]
+                segments = [Segment(self.folder / name, part.dead) for name, part in before.items()]
+                for segment, part in zip(segments, before.values(), strict=True):
+                    segment.name_news(*part.late)
                 maps = dict(zip(names, merge_segments(self.folder / output, segments, self._settings), strict=True))
                 with self._lock:
                     self._join(output, sum(int(segment.alive.sum()) for segment in segments), before, maps)
             return True
 
-    def _join(self, output: str, documents: int, before: dict[str, Numbers], maps: dict[str, Numbers]) -> None:
+    def _join(self, output: str, documents: int, before: dict[str, Part], maps: dict[str, Numbers]) -> None:
         """Put a merged segment in the place of those it was made of; what died meanwhile is dead in it."""
-        late = [maps[name][np.setdiff1d(self._parts[name].dead, dead)] for name, dead in before.items()]
+        gone, late = [_NONE], NONE_LATE
+        for name, then in before.items():
+            now = self._parts[name]
+            gone.append(maps[name][np.setdiff1d(now.dead, then.dead)])
+            if now.late is not then.late:
+                places = maps[name][now.late.documents]
+                late = add_late(late, places[places >= 0], now.late.days[places >= 0])
         kept = [part for name, part in self._parts.items() if name not in before]
         entries, dead = [part.entry for part in kept], [part.dead for part in kept]
         if documents:
             entries.append(SegmentEntry(output, documents))
-            dead.append(np.unique(np.concatenate([_NONE, *late])))
+            dead.append(np.unique(np.concatenate(gone)))
         else:
             shutil.rmtree(self.folder / output, ignore_errors=True)
-        self._commit(entries, dead, self._manifest.visits, rotate=False)
+        self._commit(entries, dead, self._manifest.visits, rotate=False, late={output: late})
 
     def rebuild(
         self,
@@ -300,7 +308,10 @@ class LiveIndex:
                     entries += write_segments(more, gathering, self.folder, tail, self._settings, signals, 1)
                     dead = bury(self.folder, entries, [], gathering.withdrawn)
                     self.signals = signals
-                    self._commit(entries, dead, gathering.seen, rotate=False)
+                    self._feeds.absorb(gathering.feeds)
+                    self._name_news()
+                    late = find_late(self.folder, entries, *self._feeds.named())
+                    self._commit(entries, dead, gathering.seen, rotate=False, late=late)
             except BaseException:
                 self._sweep_numbers(number, tail)
                 raise
@@ -316,7 +327,7 @@ class LiveIndex:
         last = 0.0
         while True:
             with self._lock:
-                while not self._waiting and not self._ended:
+                while not self._waiting and not self._feeds.waiting and not self._ended:
                     self._wake.wait()
                 if self._ended:
                     return

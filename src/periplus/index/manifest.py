@@ -51,6 +51,8 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     """The file of bitmaps, '' when the dead are few and listed."""
     journal: int = 0
     """Number of the journal with what a live index has taken since."""
+    news_file: str = ""
+    """The file of pages that a feed named after they were indexed, '' when there are none."""
 
     @property
     def live(self) -> int:

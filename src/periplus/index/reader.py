@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile
+from periplus.index.late import Late, read_late
 from periplus.index.manifest import Manifest, SegmentEntry, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.index.wordbook import WordBook
@@ -41,21 +42,27 @@ class IndexStatistics(msgspec.Struct, frozen=True):
 class _Held:
     """A segment that is open, and what was counted in it once."""
 
-    def __init__(self, segment: Segment, dead: npt.NDArray[np.int64]) -> None:
+    def __init__(self, segment: Segment, dead: npt.NDArray[np.int64], late: Late) -> None:
         self.segment = segment
         self.dead = dead
+        self.late = late
         self.hosts = frozenset(segment.strings("hosts"))
         self.newest = float(segment.column("fetched").max(initial=0.0))
         self.languages = np.bincount(segment.column("language"), minlength=256)
 
-    def with_dead(self, dead: npt.NDArray[np.int64]) -> "_Held":
-        """Give the same segment with other dead documents; files stay open and are not read again."""
-        if np.array_equal(dead, self.dead):
+    def with_changes(self, dead: npt.NDArray[np.int64], late: Late) -> "_Held":
+        """Give the same segment with other dead documents and late news; files stay open and are not read again."""
+        buried = not np.array_equal(dead, self.dead)
+        named = not (np.array_equal(late.documents, self.late.documents) and np.array_equal(late.days, self.late.days))
+        if not buried and not named:
             return self
         segment = copy.copy(self.segment)
-        segment.bury(dead)
+        if buried:
+            segment.bury(dead)
+        if named:
+            segment.name_news(*late)
         twin = copy.copy(self)
-        twin.segment, twin.dead = segment, dead
+        twin.segment, twin.dead, twin.late = segment, dead, late
         return twin
 
 
@@ -66,24 +73,26 @@ class Index:
         self.folder = folder
         self.manifest = manifest
         known = before._held if before else {}
-        dead = read_dead(folder, manifest)
+        dead, late = read_dead(folder, manifest), read_late(folder, manifest)
         self._held: dict[str, _Held] = {}
-        for entry, numbers in zip(manifest.segments, dead, strict=True):
+        for entry, numbers, news in zip(manifest.segments, dead, late, strict=True):
             held = known.get(entry.name)
-            same = held.with_dead(numbers) if held else None
-            self._held[entry.name] = same or self._open(entry, numbers, verify)
+            same = held.with_changes(numbers, news) if held else None
+            self._held[entry.name] = same or self._open(entry, numbers, news, verify)
         self.segments: list[Segment] = [held.segment for held in self._held.values()]
         self.documents = manifest.live
         self.languages = self._count_languages()
         self.words: WordBook = WordBook(self.segments, before.words if before else None)
         """Words as they are written; empty until its `load`."""
 
-    def _open(self, entry: SegmentEntry, dead: npt.NDArray[np.int64], verify: bool) -> _Held:
+    def _open(self, entry: SegmentEntry, dead: npt.NDArray[np.int64], late: Late, verify: bool) -> _Held:
         path = self.folder / entry.name
         segment = Segment(path, dead if len(dead) else None, verify=verify)
         if segment.documents != entry.documents:
             raise CorruptFile(f"{path} has {segment.documents} documents, not {entry.documents}.")
-        return _Held(segment, dead)
+        if len(late.documents):
+            segment.name_news(*late)
+        return _Held(segment, dead, late)
 
     @classmethod
     def open(cls, folder: Path, *, verify: bool = True, before: "Index | None" = None) -> "Index":

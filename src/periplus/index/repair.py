@@ -15,7 +15,9 @@ from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import lock_folder
 from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
 from periplus.index.check import segment_faults
+from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.gather import Gathering, Progress, Signals, Silence
+from periplus.index.late import find_late, read_late, write_late
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.segment import Segment
 from periplus.records import Visit
@@ -50,6 +52,7 @@ class _Survey:
         self.all_known = True
         """Whether `lost` has all of them."""
         self.manifest = self._read_manifest(folder)
+        self._read_late(folder)
         dead = self._read_dead(folder)
         for number, (entry, numbers) in enumerate(zip(self.manifest.segments, dead, strict=True)):
             progress("checking segments", number, len(dead))
@@ -72,6 +75,13 @@ class _Survey:
             self.manifest = msgspec.structs.replace(self.manifest, segments=())
             self.all_known = False
             return []
+
+    def _read_late(self, folder: Path) -> None:
+        """Late news is found again from what feeds said, so it is enough to know that it is damaged."""
+        try:
+            read_late(folder, self.manifest)
+        except CorruptFile as error:
+            self.faults.append(str(error))
 
     def _look(self, folder: Path, entry: SegmentEntry, dead: npt.NDArray[np.int64]) -> None:
         faults = segment_faults(folder, entry)
@@ -125,7 +135,8 @@ def _restore(
     number = next_number(folder, survey.manifest)
     lost = np.unique(np.concatenate([np.zeros(0, np.uint64), *survey.lost]))
     wanted = _Wanted(survey.keys(folder), lost, survey.all_known)
-    gathering = Gathering(signals, segment_bytes(settings), progress)
+    feeds = Feeds(feeds_path(folder))
+    gathering = Gathering(signals, segment_bytes(settings), progress, feeds)
     new = write_segments(wanted.among(visits), gathering, folder, number, settings, signals)
     new = join_parts(folder, new, gathering.withdrawn, settings, progress)
     entries = [entry for entry, _ in survey.whole] + new
@@ -135,8 +146,10 @@ def _restore(
     missing = sum(int(key) not in there and int(key) not in gathering.withdrawn for key in lost)
     if missing:
         _set_aside(folder, survey)
+    feeds.keep()
+    news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
     seen, journal = survey.manifest.visits or wanted.seen, survey.manifest.journal
-    done = commit(folder, Manifest(FORMAT, number, tuple(entries), seen, time.time(), "", journal), dead)
+    done = commit(folder, Manifest(FORMAT, number, tuple(entries), seen, time.time(), "", journal, news), dead)
     sweep(folder, done)
     return Repair(tuple(survey.faults), len(survey.whole), sum(restored[len(survey.whole) :]), missing)
 

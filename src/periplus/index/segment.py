@@ -64,6 +64,17 @@ class Segment:
         self.bury(dead)
         self._held: tuple[int, bytes] = (-1, b"")
         self._spread: dict[str, npt.NDArray[Any]] = {}
+        self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        """Documents that became news after this was written, rising."""
+
+    def name_news(self, documents: npt.NDArray[np.int64], days: npt.NDArray[np.int32]) -> None:
+        """Set which documents became news later, each of its day."""
+        self._spread = {name: values for name, values in self._spread.items() if name != "day"}
+        if len(documents):
+            dated = self.column("day").astype(np.int32)
+            dated[documents] = days
+            self._spread["day"] = dated
+        self.late_news = documents
 
     def bury(self, dead: npt.NDArray[np.int64] | None) -> None:
         """Set which documents are dead."""
