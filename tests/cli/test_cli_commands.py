@@ -229,10 +229,10 @@ def test_demo_serves_on_the_next_free_port(tmp_path: Path) -> None:
             line = next(line for line in child.stdout if "Search it at" in line)
             url = line.split()[3]
             assert f":{port}/" not in url
-            with urllib.request.urlopen(url, timeout=20) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 assert answer.status == 200
             child.terminate()
-            _, errors = child.communicate(timeout=20)
+            _, errors = child.communicate(timeout=60)
     assert f"Port {port} is in use" in errors
 
 
@@ -243,6 +243,7 @@ def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
         server.write_hosts_file(tmp_path / "hosts")
         command = [sys.executable, "-m", "periplus.cli", "up", *web.seeds, "--scope", "web", "--delay", "0"]
         command += ["--allow", "127.0.0.0/8", "--hosts-file", "hosts", "--port", "0", "--every", "1"]
+        command += ["--set", "serve.deadline=60"]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
         ) as child:
@@ -250,10 +251,10 @@ def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
             assert child.stderr is not None
             url = next(line for line in child.stdout if "Searching at" in line).split()[2].rstrip(",")
             assert any("can be found now" in line for line in child.stderr)
-            with urllib.request.urlopen(url + "api/search?q=the+light", timeout=20) as answer:
+            with urllib.request.urlopen(url + "api/search?q=the+light", timeout=60) as answer:
                 assert json.load(answer)["documents"] > 0
             child.send_signal(signal.SIGINT)
-            said, errors = child.communicate(timeout=30)
+            said, errors = child.communicate(timeout=60)
     assert child.returncode == 0, errors
     assert "Traceback" not in errors
     assert "pages can be found. Go on: the same command." in said

@@ -77,7 +77,7 @@ def hostile():
 @pytest.mark.parametrize("host", ["robots-flood.test", "robots-giant.test"])
 def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_path, host):
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} {host}\n")
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=10))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
     before = peak()
     fetcher.start(Due(address(f"http://{host}/robots.txt")), any_type=True)
     ended = []
@@ -93,7 +93,7 @@ def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_pat
 def test_a_page_says_how_long_it_is_and_is_not_begun(hostile, tmp_path):
     """The rule for robots files is not the rule for pages."""
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} robots-giant.test\n")
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=10))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
     for any_type, least in ((True, 1), (False, 0), (True, 1)):
         fetcher.start(Due(address("http://robots-giant.test/robots.txt")), any_type=any_type)
         ended = []

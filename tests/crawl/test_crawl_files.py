@@ -19,7 +19,7 @@ from file_servers import FtpServer, GopherServer
 
 def settings(**crawl) -> Settings:
     return Settings(
-        fetch=FetchSettings(allow=("127.0.0.0/8",), timeout=10),
+        fetch=FetchSettings(allow=("127.0.0.0/8",), timeout=60),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=0),
         crawl=CrawlSettings(**crawl),
     )

@@ -25,7 +25,7 @@ def test_every_good_page_of_the_hostile_web_is_fetched(hostile, tmp_path, read_s
     names = (*GOOD_HOSTS, *HOSTILE)
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1:{hostile.port} {name}\n" for name in names))
     settings = Settings(
-        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=4, slow_seconds=2),
+        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=8, slow_seconds=5),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=1, per_address=0),
         crawl=CrawlSettings(scope="web", host_pages=400, minutes=3, depth=64),
     )
@@ -104,7 +104,7 @@ def test_a_redirect_inside_is_refused_in_every_spelling(hostile, inside, tmp_pat
     moved = f"HTTP/1.1 302 Found\r\nLocation: http://{form}:{inside.port}/\r\nContent-Length: 0\r\n\r\n".encode()
     hostile.respond = lambda peer, host, path: bool(peer.sendall(moved)) or True
     settings = Settings(
-        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=5),
+        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=0),
         crawl=CrawlSettings(scope="web"),
     )

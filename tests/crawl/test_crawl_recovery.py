@@ -54,7 +54,7 @@ def test_kill_9_loses_nothing(server, fast, fake_web, tmp_path, read_stored, url
     for _ in range(kills):
         kill_after(chance.randint(5, 120), server, data, settings, fake_web.seeds)
     child = start(data, settings, ())
-    _, complaint = child.communicate(timeout=60)
+    _, complaint = child.communicate(timeout=120)
     assert child.returncode == 0, complaint.decode()
     visits = read_stored(data, settings)
     assert {page.url for page in fake_web.truth().pages} <= urls_of(visits)

@@ -67,7 +67,7 @@ def test_trouble_does_not_stop_a_crawl(make_settings, tmp_path, read_stored, url
         settings = make_settings(tmp_path / "hosts", host_pages=40)
         settings = Settings(
             fetch=FetchSettings(
-                allow=settings.fetch.allow, hosts=settings.fetch.hosts, timeout=1.5, slow_seconds=1, max_bytes=300_000
+                allow=settings.fetch.allow, hosts=settings.fetch.hosts, timeout=3, slow_seconds=2, max_bytes=300_000
             ),
             frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=2, retries=1),
             crawl=settings.crawl,

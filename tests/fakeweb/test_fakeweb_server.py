@@ -29,7 +29,7 @@ def address_of(server, name):
 
 def connect(server, name=None):
     name = name or server.web.hosts[0][0]
-    return http.client.HTTPConnection(address_of(server, name), server.port, timeout=10)
+    return http.client.HTTPConnection(address_of(server, name), server.port, timeout=60)
 
 
 def raw(server, data, name=None):
@@ -45,7 +45,7 @@ def raw(server, data, name=None):
 
 def test_hosts_answer_at_their_own_address_on_one_port(server):
     for name, address in server.web.hosts[:5]:
-        visitor = http.client.HTTPConnection(address, server.port, timeout=10)
+        visitor = http.client.HTTPConnection(address, server.port, timeout=60)
         visitor.request("GET", "/", headers={"Host": name})
         answer = visitor.getresponse()
         assert (answer.status, answer.read()) == (200, get(server.web, f"http://{name}/").body)
@@ -167,7 +167,7 @@ def test_the_web_runs_in_a_process_of_its_own(tmp_path):
         assert apart.seeds == web.seeds
         name, address = web.hosts[0]
         for tick in range(2):
-            visitor = http.client.HTTPConnection(address, apart.port, timeout=10)
+            visitor = http.client.HTTPConnection(address, apart.port, timeout=60)
             visitor.request("GET", "/", headers={"Host": name})
             assert visitor.getresponse().read() == get(web, f"http://{name}/").body
             visitor.close()

@@ -34,7 +34,7 @@ def authority(folder):
 def ask(port: int, authority: Authority, folder: Path, host: str = HOST):
     hosts = folder / "hosts"
     hosts.write_text(f"127.0.0.1:{port} {host}\n")
-    options = FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), trust=str(authority.file), timeout=10)
+    options = FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), trust=str(authority.file), timeout=60)
     fetcher = Fetcher(options)
     fetcher.start(Due(address(f"https://{host}/")))
     ended = []
@@ -78,7 +78,7 @@ def test_a_bad_certificate_is_refused_before_anything_is_asked(folder, authority
 def test_without_the_authority_nothing_is_trusted(folder, authority):
     with serving(authority.vouch(HOST)) as peer:
         (folder / "hosts").write_text(f"127.0.0.1:{peer.port} {HOST}\n")
-        fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), timeout=10))
+        fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), timeout=60))
         fetcher.start(Due(address(f"https://{HOST}/")))
         ended = []
         while not ended:
@@ -132,14 +132,14 @@ def second(folder, authority):
     (folder / "hosts").write_text(f"127.0.0.1:{port} {HOST}\n")
     yield port
     server.terminate()
-    server.wait(10)
+    server.wait(60)
 
 
 @pytest.fixture
 def http2(folder, authority, second):
     (folder / "hosts").write_text(f"127.0.0.1:{second} {HOST}\n")
     options = FetchSettings(
-        allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), trust=str(authority.file), timeout=20, max_bytes=1_000_000
+        allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), trust=str(authority.file), timeout=60, max_bytes=1_000_000
     )
     fetcher = Fetcher(options)
     yield fetcher
