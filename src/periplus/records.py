@@ -278,6 +278,9 @@ class Sighting(msgspec.Struct, frozen=True, array_like=True):
     """Whatever names the content they saw; only compared with what the same URL had before."""
     when: float = 0.0
     """Seconds since 1970; 0 is now."""
+    source: int = 0
+    """1 to 63: what stands for who reported this URL, another for every URL; 0 is not known. Says no more than whether
+    two reports of one URL may be by the same."""
 
 
 class Query(msgspec.Struct, frozen=True):

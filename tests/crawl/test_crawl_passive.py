@@ -7,7 +7,7 @@ import random
 import pytest
 from shards_together import together
 
-from periplus.crawl import Crawler, read_popularity, take_visits
+from periplus.crawl import Crawler, gather_visits, read_popularity, take_visits
 from periplus.crawl.passive import Passive
 from periplus.crawl.popularity import forget_read
 from periplus.crawl.sink import SinkPosition, read_sink, sink_files
@@ -109,6 +109,47 @@ def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
     assert known.of(7) == 0
     forget_read(tmp_path, position, kept=0)
     assert read_popularity(tmp_path).of(fingerprint_text(A)) == 40
+
+
+def test_reporters_are_counted_once_however_often_they_report(tmp_path):
+    day = 20_000 * 86_400.0
+    reports = [Sighting(A, 1_000, "", day, 7) for _ in range(300)]
+    reports += [Sighting(B, 1, "", day, source) for source in range(1, 11)]
+    take_visits(tmp_path, reports)
+    known = read_popularity(tmp_path)
+    by_url = dict(zip(known.keys.tolist(), known.reporters().tolist(), strict=True))
+    assert by_url[fingerprint_text(A)] == pytest.approx(1.0, abs=0.05)
+    assert by_url[fingerprint_text(B)] == pytest.approx(10.0, abs=1.0)
+    assert known.of(fingerprint_text(A)) == 300_000
+
+
+def test_reports_fade_and_late_ones_do_not_add_up(tmp_path):
+    first, period = 20_000 * 86_400.0, 28 * 86_400.0
+    for step in range(4):  # One reporter, for ever.
+        take_visits(tmp_path, [Sighting(A, 9, "", first + step * period, 7)])
+        assert gather_visits(tmp_path, 0)
+    many = [Sighting(B, 1, "", first, source) for source in range(1, 41)]
+    take_visits(tmp_path, many)  # Too old to count, however many say so.
+    gather_visits(tmp_path, 0)
+    known = read_popularity(tmp_path)
+    by_url = dict(zip(known.keys.tolist(), known.reporters().tolist(), strict=True))
+    assert 1.5 < by_url[fingerprint_text(A)] < 2.1
+    assert by_url[fingerprint_text(B)] == 0
+    assert known.of(fingerprint_text(B)) == 40
+
+
+def test_counts_are_brought_up_to_date_once_in_a_while(tmp_path):
+    assert not gather_visits(tmp_path)
+    take_visits(tmp_path, [Sighting(A)])
+    assert gather_visits(tmp_path)
+    take_visits(tmp_path, [Sighting(A)])
+    assert not gather_visits(tmp_path)
+    assert gather_visits(tmp_path, 0)
+    assert not gather_visits(tmp_path, 0)
+    assert read_popularity(tmp_path).of(fingerprint_text(A)) == 2
+    (tmp_path / "passive" / "counts.arrays").write_bytes(b"damaged")
+    assert gather_visits(tmp_path, 0)
+    assert read_popularity(tmp_path).of(fingerprint_text(A)) == 2
 
 
 @pytest.mark.parametrize("bite", [1, 100, 3_000, 1 << 20])

@@ -32,12 +32,17 @@ SQUID = b"""\
 def test_both_formats_are_read_and_nobody_is_named(tmp_path):
     (tmp_path / "access.log").write_bytes(COMMON)
     (tmp_path / "squid.log.gz").write_bytes(gzip.compress(SQUID))
-    assert import_proxy_logs(tmp_path / "data", [tmp_path / "access.log", tmp_path / "squid.log.gz"]) == (2, 0)
+    assert import_proxy_logs(tmp_path / "data", [tmp_path / "access.log", tmp_path / "squid.log.gz"]) == (3, 0)
     found, _ = read_sink(tmp_path / "data", SinkPosition())
     assert {(sighting.url, sighting.count, int(sighting.when)) for sighting in found} == {
-        ("http://a.test/page?x=1", 2, 1760097396),
+        ("http://a.test/page?x=1", 1, 1760097336),
+        ("http://a.test/page?x=1", 1, 1760097396),
         ("http://a.test/squid", 2, 1760097337),
     }
+    one, two = (sighting.source for sighting in found if sighting.url.endswith("?x=1"))
+    assert 0 < one < 64
+    assert 0 < two < 64
+    assert one != two
     queue = b"".join(path.read_bytes() for path in (tmp_path / "data" / "passive").glob("*.log"))
     assert b"10.0.0" not in queue
     assert b"anna" not in queue
@@ -65,7 +70,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "access.log").write_bytes(COMMON)
     assert main(["import", "--proxy-log", "access.log"]) == 0
-    assert "1 reported page" in capsys.readouterr().out
+    assert "2 reports of visited pages" in capsys.readouterr().out
     assert read_sink(tmp_path / "periplus-data", SinkPosition())[0][0].url == "http://a.test/page?x=1"
     assert main(["import"]) == 1
     assert "nothing to import" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def _read_logs(paths: list[Path], settings: Settings) -> None:
     from periplus.crawl import import_proxy_logs
 
     found = import_proxy_logs(Path(settings.folder), paths)
-    say(f"Queued {count(found.taken, 'reported page')} for the next crawl; {count(found.refused, 'URL')} passed over.")
+    say(f"Queued {count(found.taken, 'report')} of visited pages for the next crawl; {count(found.refused, 'URL')} passed over.")
 
 
 def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -24,7 +24,7 @@ process, for the crawl of that folder; `import_proxy_logs` queues those of proxi
 from periplus.crawl.control import CrawlControl, tell
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
-from periplus.crawl.popularity import Popularity, read_popularity
+from periplus.crawl.popularity import Popularity, gather_visits, read_popularity
 from periplus.crawl.proxylogs import import_proxy_logs
 from periplus.crawl.rising import read_rising
 from periplus.crawl.shards import count_shards
@@ -46,6 +46,7 @@ __all__ = [
     "Whereabouts",
     "count_shards",
     "find_url",
+    "gather_visits",
     "import_jsonl",
     "import_proxy_logs",
     "import_warc",

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.crawl.harvest import Harvester
-from periplus.crawl.popularity import forget_read
+from periplus.crawl.popularity import forget_read, gather_visits
 from periplus.crawl.sink import SinkPosition, read_sink
 from periplus.fingerprint import fingerprint_text
 from periplus.records import Address, Due, Sighting, Visit
@@ -86,6 +86,7 @@ class Passive:
 
     def saved(self) -> None:
         """Let go of what was read, now that a snapshot reflects it."""
+        gather_visits(self._folder)
         forget_read(self._folder, SinkPosition(*self.state.position))
 
 

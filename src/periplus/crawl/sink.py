@@ -1,7 +1,7 @@
 """Visits that others report: a durable queue in the data folder, appended to by anybody, read by the crawl.
 
     passive/visits-00000.log    lines of '<fingerprint> <json array of sightings>', each one batch
-    passive/counts.arrays       how often each URL was reported in files that are no longer there
+    passive/counts.arrays       how often each URL was reported, and by how many; see popularity.py
 
 Appending takes a lock, writes whole lines and makes them durable; a line that was torn by a crash is ended by the next
 writer and passed over by every reader. A reader keeps its own position, so that any number of them may read.
@@ -24,11 +24,23 @@ from periplus.fingerprint import fingerprint
 from periplus.records import Sighting
 from periplus.url import address
 
-__all__ = ["FOLDER", "MOST_UNREAD", "SinkPosition", "Taken", "read_sink", "sink_files", "sink_lock", "take_visits"]
+__all__ = [
+    "FOLDER",
+    "MOST_UNREAD",
+    "SOURCES",
+    "SinkPosition",
+    "Taken",
+    "read_sink",
+    "sink_files",
+    "sink_lock",
+    "take_visits",
+]
 
 FOLDER: Final = "passive"
 MOST_UNREAD: Final = 256 << 20
 """Bytes that may wait; more is refused, because nobody seems to read."""
+SOURCES: Final = 64
+"""Numbers that stand for who reports; 0 for all who are not known."""
 _ROTATE: Final = 4 << 20
 _BATCH: Final = 500
 _MOST_COUNT: Final = 1_000_000
@@ -86,7 +98,8 @@ def _checked(record: Sighting) -> Sighting | None:
     now = time.time()
     when = record.when if 0 < record.when <= now + _DAY else now
     digest = "".join(sign for sign in record.digest[:_LONGEST_DIGEST] if sign.isascii() and sign.isprintable())
-    return Sighting(url, min(max(record.count, 1), _MOST_COUNT), digest, when)
+    source = record.source if 0 <= record.source < SOURCES else 0
+    return Sighting(url, min(max(record.count, 1), _MOST_COUNT), digest, when, source)
 
 
 def _line(batch: list[Sighting]) -> bytes:
@@ -95,11 +108,11 @@ def _line(batch: list[Sighting]) -> bytes:
 
 
 @contextlib.contextmanager
-def sink_lock(sink: Path) -> Iterator[None]:
+def sink_lock(sink: Path, name: str = ".lock") -> Iterator[None]:
     """Wait for the right to change the queue's files; it is given back however the process ends."""
     with disk_errors(sink):
         sink.mkdir(parents=True, exist_ok=True)
-        file = (sink / ".lock").open("a")
+        file = (sink / name).open("a")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
