@@ -290,7 +290,7 @@ def test_a_page_becomes_searchable_by_itself_and_merges_follow(tmp_path: Path) -
             live.add(visit(f"https://a.test/{n}", "sea"))
             live.sync()
             time.sleep(0.005)
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while (not seen or seen[-1] < 40) and time.monotonic() < limit and reader.is_alive():
             time.sleep(0.01)
         ended.set()

@@ -94,7 +94,7 @@ def test_an_inbox_that_nobody_empties_is_full_one_day(tmp_path: Path, monkeypatc
 
 
 def wait_for(folder: Path, words: str) -> list[str]:
-    for _ in range(1000):
+    for _ in range(6000):
         if urls := found(folder, words):
             return urls
         time.sleep(0.01)
@@ -107,7 +107,7 @@ def test_a_server_publishes_by_itself_and_lets_go_of_the_index(tmp_path: Path, m
     with publishing(tmp_path, Settings()):
         inbox.put(TIDES)
         assert wait_for(tmp_path, "noon") == [TIDES.url]
-        for _ in range(1000):
+        for _ in range(6000):
             if not list((tmp_path / "inbox").iterdir()):
                 break
             time.sleep(0.01)
