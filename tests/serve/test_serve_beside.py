@@ -246,7 +246,9 @@ def test_clicks_are_counted_only_where_that_is_set(tmp_path: Path) -> None:
     assert send(on.app, "/api/click", CLICK | {"position": 0}).status == 400
     kept = list(read_clicks(tmp_path))
     assert [(one.query, one.position, one.shown) for one in kept] == [("salt", 2, ("https://b.example/",))]
-    assert set(json.loads((tmp_path / "clicks.jsonl").read_text())) == {"query", "url", "position", "shown", "when"}
+    written = json.loads((tmp_path / "clicks.jsonl").read_text())
+    assert set(written) == {"query", "url", "position", "shown", "when", "source"}
+    assert 0 < written["source"] < 64
 
 
 def test_the_admin_page_shows_quality_or_how_to_measure_it(tmp_path: Path) -> None:

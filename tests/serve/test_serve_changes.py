@@ -114,7 +114,8 @@ def test_reports_say_what_was_taken() -> None:
     world = World()
     answer = send(world.app, "/api/visits", CHANGES[3][1], world.secret["report"])
     assert answer.json == {"taken": 1, "refused": 1}
-    assert world.done == [Sighting("https://a.example/", 2)]
+    assert world.done == [Sighting("https://a.example/", 2, source=world.done[0].source)]
+    assert 0 < world.done[0].source < 64
 
 
 def test_the_crawl_says_how_it_is() -> None:

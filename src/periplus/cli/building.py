@@ -17,6 +17,7 @@ __all__ = ["build", "say_built", "say_indexed"]
 
 def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatistics":
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
+    from periplus.crawl import gather_visits
     from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
     from periplus.search import Inbox
@@ -39,6 +40,8 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
             build_index(store.visits(), folder / "index", settings.index, graph, report)
         stored = store.statistics().pages
     inbox.again()
+    if (folder / "passive").is_dir():
+        gather_visits(folder, 0)
     made = Index.open(folder / "index", verify=False).statistics()
     if stored > made.documents and not quiet:
         note(

@@ -55,7 +55,8 @@ def _read_logs(paths: list[Path], settings: Settings) -> None:
     from periplus.crawl import import_proxy_logs
 
     found = import_proxy_logs(Path(settings.folder), paths)
-    say(f"Queued {count(found.taken, 'report')} of visited pages for the next crawl; {count(found.refused, 'URL')} passed over.")
+    queued, passed = count(found.taken, "report"), count(found.refused, "URL")
+    say(f"Queued {queued} of visited pages for the next crawl; {passed} passed over.")
 
 
 def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -68,25 +68,28 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
         inbox.forget(known.url)
 
     def report(seen: "Sequence[Sighting]") -> tuple[int, int]:
-        from periplus.crawl import take_visits
+        from periplus.crawl import gather_visits, take_visits
 
-        return take_visits(folder, seen)
+        taken = take_visits(folder, seen)
+        gather_visits(folder)
+        return taken
 
     def judge(given: "Judged") -> bool:
         from periplus.rank import Judgement, write_judgement
 
         return write_judgement(folder, Judgement(given.query, given.url, given.grade, time.time()))
 
-    def click(given: "Clicked") -> bool:
+    def click(given: "Clicked", source: int = 0) -> bool:
         from periplus.rank import Click, write_click
 
-        return write_click(folder, Click(given.query, given.url, given.position, given.shown, time.time()))
+        return write_click(folder, Click(given.query, given.url, given.position, given.shown, time.time(), source))
 
     def rising() -> "Sequence[tuple[str, int]]":
         if not (folder / "passive").is_dir():
             return ()
-        from periplus.crawl import read_rising
+        from periplus.crawl import gather_visits, read_rising
 
+        gather_visits(folder)  # What was reported last, and nobody reported after it.
         return read_rising(folder)
 
     return Actions(

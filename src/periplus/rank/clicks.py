@@ -19,6 +19,8 @@ __all__ = ["Liking", "estimate_liking"]
 _DEEPEST: Final = 50
 _ROUNDS: Final = 30
 _MOST_CLICKS: Final = 2_000_000
+_PERIOD: Final = 28 * 86_400.0
+"""Seconds in which clicks of one reader on one page, for one query, count once."""
 _DOUBT: Final = 3.0
 """Looks that liking is shrunk by: one click is not yet a verdict."""
 
@@ -51,12 +53,18 @@ def estimate_liking(clicks: Iterable[Click]) -> Liking:
 
 
 def _count(clicks: Iterable[Click]) -> tuple[Counter[tuple[str, str, int]], Counter[tuple[str, str, int]]]:
-    """Count, by query, page and position from 0, how often it was shown and clicked."""
+    """Count, by query, page and position from 0, how often it was shown and clicked; one reader once in a while."""
+    before: set[tuple[str, str, int, int]] = set()
     shown: Counter[tuple[str, str, int]] = Counter()
     clicked: Counter[tuple[str, str, int]] = Counter()
     for number, click in enumerate(clicks):
         if number >= _MOST_CLICKS:
             break
+        if click.source:
+            again = click.query, click.url, click.source, int(click.when // _PERIOD)
+            if again in before:
+                continue
+            before.add(again)
         at = min(click.position, _DEEPEST) - 1
         places = {url: place for place, url in enumerate(click.shown[:_DEEPEST])}
         places[click.url] = at

@@ -1,7 +1,7 @@
 """Features: what the second look knows of each candidate, one row of named numbers.
 
 The kernel measures where the query's words stand in a document and reads the columns of its segment; what the data
-folder knows of a page from outside (clicks) is set beside it. docs/ranking.md says what each feature is.
+folder knows of a page from outside (visits, clicks) is set beside it. docs/ranking.md says what each feature is.
 """
 
 import weakref
@@ -101,7 +101,8 @@ def _sheet_of(segment: Segment, outside: Outside) -> features.Sheet:
             _count_spam(flags),
             np.zeros(0, np.float32),
         )
-    return sheet._replace(popularity=_popularity(segment, outside)) if outside.popular else sheet
+    known = bool(outside.popular) or len(outside.visited.keys) > 0
+    return sheet._replace(popularity=_popularity(segment, outside)) if known else sheet
 
 
 def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -113,7 +114,10 @@ def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _popularity(segment: Segment, outside: Outside) -> npt.NDArray[np.float32]:
-    """Give the popularity of each document's host."""
+    """Give the popularity of each document: that of its host, or its own where that is higher."""
+    pages = outside.visited.of(segment.column("key"))
+    if not outside.popular:
+        return pages
     by_host = np.array([outside.popularity(host) for host in segment.strings("hosts")], np.float32)
-    spread: npt.NDArray[np.float32] = by_host[segment.column("host")]
-    return spread
+    higher: npt.NDArray[np.float32] = np.maximum(pages, by_host[segment.column("host")])
+    return higher

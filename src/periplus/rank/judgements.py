@@ -1,7 +1,7 @@
 """What people thought of results: judgements and clicks, as JSON lines in the data folder.
 
     judgements.jsonl   {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
-    clicks.jsonl       {"query", "url", "position", "shown", "when"}   what was opened, out of what was shown
+    clicks.jsonl       {"query", "url", "position", "shown", "when", "source"}   what was opened, of what was shown
 
 Any process may append: a line is written by one call, and a line that a crash tore is passed over when it is read.
 """
@@ -37,7 +37,7 @@ class Judgement(msgspec.Struct, frozen=True):
     when: float = 0.0
 
 
-class Click(msgspec.Struct, frozen=True):
+class Click(msgspec.Struct, frozen=True, omit_defaults=True):
     """A result that somebody opened."""
 
     query: _Words
@@ -47,6 +47,8 @@ class Click(msgspec.Struct, frozen=True):
     shown: Annotated[tuple[_Url, ...], Meta(max_length=100)] = ()
     """All results that stood there, best first."""
     when: float = 0.0
+    source: int = 0
+    """1 to 63: what stands for who opened this page for this query, another for every page; 0 is not known."""
 
 
 def write_judgement(folder: Path, judgement: Judgement) -> bool:

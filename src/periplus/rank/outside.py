@@ -1,4 +1,4 @@
-"""What is known of pages from outside them: which hosts people visit, what they clicked, and a learned model."""
+"""What is known of pages from outside them: what people visit and what they clicked, and a learned model."""
 
 import contextlib
 import functools
@@ -13,7 +13,8 @@ from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
 from periplus.rank.clicks import estimate_liking
 from periplus.rank.judgements import CLICKS, read_clicks
-from periplus.rank.model import Model, open_model
+from periplus.rank.model import FOLDER, USED, Model, open_model
+from periplus.rank.visited import NOBODY, VISITS, Visited, read_visited
 from periplus.settings import RankSettings
 from periplus.text import is_stop_word, split_text
 from periplus.url import address
@@ -22,11 +23,11 @@ __all__ = ["Outside", "open_outside", "read_popularity"]
 
 _MOST_HOSTS: Final = 2_000_000
 _AGAIN: Final = 600.0
-"""Seconds after which new clicks are looked at."""
+"""Seconds after which new clicks and visits are looked at."""
 
 
 class Outside:
-    """Popularity of hosts and clicks of queries; by default nothing is known."""
+    """Popularity of hosts and pages, and clicks of queries; by default nothing is known."""
 
     def __init__(
         self,
@@ -34,6 +35,8 @@ class Outside:
         liked: Mapping[str, dict[int, float]] | None = None,
         today: float | None = None,
         model: Model | None = None,
+        visited: Visited = NOBODY,
+        watched: tuple[Path, ...] = (),
     ) -> None:
         self.popular = popular or {}
         self.liked = liked or {}
@@ -41,6 +44,15 @@ class Outside:
         self.today = time.time() / 86_400 if today is None else today
         """Days since 1970."""
         self.model = model
+        self.visited = visited
+        self._watched = watched
+        self._opened = time.monotonic()
+        self._state = _state(watched)
+
+    @property
+    def stale(self) -> bool:
+        """Whether there is something new to know, and it was a while ago that this was read."""
+        return time.monotonic() - self._opened > _AGAIN and _state(self._watched) != self._state
 
     def popularity(self, host: str) -> float:
         """Give the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
@@ -68,7 +80,22 @@ def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
     popular = _read_once(Path(settings.popularity)) if settings.popularity else None
     if folder is None:
         return Outside(popular)
-    return Outside(popular, _liked(folder), model=open_model(folder) if settings.learned else None)
+    lists = (Path(settings.popularity),) if settings.popularity else ()
+    watched = (folder / CLICKS, folder / VISITS, folder / FOLDER / USED, *lists)
+    model = open_model(folder) if settings.learned else None
+    return Outside(popular, _liked(folder), model=model, visited=read_visited(folder), watched=watched)
+
+
+def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
+    """Give what tells a changed file from an unchanged one."""
+    found = []
+    for path in paths:
+        try:
+            state = path.stat()
+            found.append((state.st_mtime_ns, state.st_size))
+        except OSError:
+            found.append((0, 0))
+    return tuple(found)
 
 
 class _Estimate(NamedTuple):

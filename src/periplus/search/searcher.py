@@ -103,8 +103,8 @@ class _Open:
 
     def __init__(self, index: Index, settings: Settings, before: "_Open | None") -> None:
         self.index = index
-        outside = open_outside(index.folder.parent, settings.rank)
-        self.ranker = Ranker(index, settings.rank, settings.semantic, outside=outside)
+        self.outside = open_outside(index.folder.parent, settings.rank)
+        self.ranker = Ranker(index, settings.rank, settings.semantic, outside=self.outside)
         self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
         earlier = before.suggester if before else None
         self.suggester: Suggester = Suggester(index, earlier, settings.search.popular_after)
@@ -141,13 +141,15 @@ class Searcher:
         return searcher
 
     def refresh(self) -> bool:
-        """Open the newest generation of the index if it is another; say whether it was."""
+        """Open the newest generation of the index if it is another, or what is known beside it; say whether it was."""
         with self._lock:
             try:
-                if self._open is not None and not self._open.index.changed():
-                    return False
                 before = self._open
-                index = Index.open(self._folder, before=before.index if before else None)
+                changed = before is None or before.index.changed()
+                if before is not None and not changed and not before.outside.stale:
+                    return False
+                known = before.index if before else None
+                index = Index.open(self._folder, before=known) if known is None or changed else known
                 self._open = _Open(index, self._settings, before)
             except NothingHere:
                 return False

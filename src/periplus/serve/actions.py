@@ -84,7 +84,8 @@ class Actions(NamedTuple):
     crawl: CrawlLike | None = None
     judge: Callable[[Judged], bool] | None = None
     """Keep a judgement; say whether there was room for it."""
-    click: Callable[[Clicked], bool] | None = None
+    click: Callable[..., bool] | None = None
+    """Keep a click (`Clicked`, and `source` as `Reporters` gives it); say whether there was room for it."""
     rising: Callable[[], Sequence[tuple[str, int]]] | None = None
     """Give the URLs that are visited more than they were, and how often lately."""
     fetch: Callable[[str], bytes | None] | None = None

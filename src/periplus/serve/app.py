@@ -28,6 +28,7 @@ from periplus.serve.limits import RateLimit
 from periplus.serve.metrics import Metrics
 from periplus.serve.rating import Rating
 from periplus.serve.render import STATIC, Pages, read_assets
+from periplus.serve.reporters import Reporters
 from periplus.serve.results import PATHS, About, Results
 from periplus.serve.searching import SearcherLike
 from periplus.serve.sites import Sites
@@ -80,12 +81,12 @@ def make_app(
     actions, keys = actions or Actions(), keys or Keys(None)
     limit = RateLimit(settings.rate / processes)
     doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
-    pages = Pages(assets)
+    pages, reporters = Pages(assets), Reporters(keys, settings.proxied)
     views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
     trending = Trending(searcher, actions.rising)
     about = About(lambda: trending.shown, settings.clicks, bool(settings.weather and actions.fetch))
     results = Results(searcher, pages, gate.busy, about)
-    rating, weather = Rating(doors, actions, settings.clicks), WeatherDesk(settings.weather, actions.fetch)
+    rating, weather = Rating(doors, actions, settings.clicks, reporters), WeatherDesk(settings.weather, actions.fetch)
     sites = Sites(gate, pages, doors, actions, settings.submissions)
     admin = Admin(gate, pages, doors, actions, metrics, api.renew_figures)
     troubles = Troubles(gate, views)
@@ -102,7 +103,7 @@ def make_app(
 
     inner = Starlette(
         routes=[
-            *_routes(views, api, sites, Changes(actions, doors, settings.submissions)),
+            *_routes(views, api, sites, Changes(actions, doors, settings.submissions, reporters)),
             *rating.routes(),
             *admin.routes(),
             Route("/api/weather", weather.answer),

@@ -15,6 +15,7 @@ from periplus.records import Sighting
 from periplus.serve.actions import Actions, Publication
 from periplus.serve.bodies import json_response, read_json
 from periplus.serve.doors import Doors
+from periplus.serve.reporters import Reporters
 
 __all__ = ["Changes", "Seen", "Submission"]
 
@@ -45,10 +46,11 @@ class _Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Changes:
     """The views that change something."""
 
-    def __init__(self, actions: Actions, doors: Doors, open_to_all: bool) -> None:
+    def __init__(self, actions: Actions, doors: Doors, open_to_all: bool, reporters: Reporters) -> None:
         self._actions = actions
         self._doors = doors
         self._open = open_to_all
+        self._reporters = reporters
 
     async def publish(self, request: Request) -> Response:
         """Take a page; it can be found within a second."""
@@ -74,7 +76,8 @@ class Changes:
             self._doors.need(request, "submit")
         report = _there(self._actions.report)
         given = await read_json(request, Submission)
-        taken, _ = await asyncio.to_thread(report, [Sighting(given.url)])
+        seen = Sighting(given.url, source=self._reporters.source(request, given.url))
+        taken, _ = await asyncio.to_thread(report, [seen])
         if not taken:
             raise BadInput("That is no URL that can be crawled.", "Give a whole one, such as https://example.org/.")
         return json_response({"url": given.url, "status": "queued"}, 202)
@@ -86,7 +89,9 @@ class Changes:
         given = await read_json(request, _Report)
         if len(given.visits) > _MOST_SEEN:
             raise BadInput("Too many visits at once.", f"Send at most {_MOST_SEEN:,}.")
-        seen = [Sighting(one.url, one.count, one.digest, one.when) for one in given.visits]
+        sources = [self._reporters.source(request, one.url) for one in given.visits]
+        pairs = zip(given.visits, sources, strict=True)
+        seen = [Sighting(one.url, one.count, one.digest, one.when, source) for one, source in pairs]
         taken, refused = await asyncio.to_thread(report, seen)
         return json_response({"taken": taken, "refused": refused}, 202)
 

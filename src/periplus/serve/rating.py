@@ -1,6 +1,7 @@
 """What people think of results: grades that raters give by one key, and clicks if the operator wants them counted."""
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from starlette.routing import Route
 from periplus.serve.actions import Actions, Clicked, Judged
 from periplus.serve.bodies import json_response, read_form, read_json
 from periplus.serve.doors import Doors
+from periplus.serve.reporters import Reporters
 
 __all__ = ["LOGIN", "Rating"]
 
@@ -23,10 +25,11 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 class Rating:
     """The views with which results are rated. A rater has a key with the role judge, or a session begun with one."""
 
-    def __init__(self, doors: Doors, actions: Actions, clicks: bool) -> None:
+    def __init__(self, doors: Doors, actions: Actions, clicks: bool, reporters: Reporters) -> None:
         self._doors = doors
         self._actions = actions
         self._clicks = clicks
+        self._reporters = reporters
 
     def routes(self) -> list[Route]:
         """List what is answered here."""
@@ -73,7 +76,10 @@ class Rating:
             raise HTTPException(501, "Clicks are not counted here: see serve.clicks.")
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             raise HTTPException(403, "Only our own pages tell of clicks.")
-        return await self._keep(self._actions.click, await read_json(request, Clicked))
+        given = await read_json(request, Clicked)
+        source = self._reporters.source(request, f"{given.url} {given.query}")
+        keep = self._actions.click
+        return await self._keep(functools.partial(keep, source=source) if keep else None, given)
 
     def _session(self, request: Request) -> str:
         session = self._doors.session(request, "judge")
