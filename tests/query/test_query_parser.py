@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from periplus.index import Field
 from periplus.query import (
     All,
     Any,
@@ -12,6 +13,7 @@ from periplus.query import (
     Everything,
     Kind,
     Language,
+    Link,
     Near,
     Node,
     Numbers,
@@ -48,6 +50,11 @@ from periplus.query import (
         ("site:coast.test tide", All((Site("coast.test"), Bag(("tide",))))),
         ("site:https://Coast.test:80/a/b", Site("coast.test", "/a/b")),
         ("-site:coast.test tide", Without(Bag(("tide",)), Site("coast.test"))),
+        ("link:Coast.test/a tide", All((Link("Coast.test/a"), Bag(("tide",))))),
+        ('-link:"https://coast.test/a_(b)" tide', Without(Bag(("tide",)), Link("https://coast.test/a_(b)"))),
+        ('-intitle:"deep sea" map', Without(Bag(("map",)), Phrase(("deep", "sea"), 1 << Field.TITLE))),
+        ("link:", Bag(("link",))),
+        ('link:"" tide', Bag(("tide",))),
         ("weather:today", Bag(("weather", "today"))),
         ("site:", Bag(("site",))),
         ("OR", None),

@@ -1,4 +1,4 @@
-"""From visits to ranks: two readings of the store, links sorted on disk, PageRank, one array file."""
+"""From visits to ranks: two readings of the store, links sorted on disk, PageRank, two array files."""
 
 import os
 import shutil
@@ -15,6 +15,7 @@ from periplus.errors import NothingHere
 from periplus.files import disk_errors
 from periplus.graph.adjacency import Adjacency, pack_runs
 from periplus.graph.anchors import AnchorRuns, AnchorTexts
+from periplus.graph.backlinks import BacklinkRuns
 from periplus.graph.counting import Counting
 from periplus.graph.links import read_links
 from periplus.graph.lookup import FILE, KIND
@@ -50,6 +51,7 @@ class _Parts(NamedTuple):
     hosts: Adjacency
     counting: Counting
     anchors: AnchorTexts
+    backlinks: BacklinkRuns
 
 
 def build_graph(
@@ -63,6 +65,7 @@ def build_graph(
     with scratch_folder(folder) as scratch:
         parts = _collect(store, nodes, scratch, settings, lambda done: progress("reading links", done, total))
         scores = score(nodes, parts.pages, parts.hosts, settings, progress)
+        parts.backlinks.write(folder, nodes.keys, len(nodes.current))
         return _write(folder, parts, scores)
 
 
@@ -92,10 +95,11 @@ def _collect(
     store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSettings, told: Callable[[int], None]
 ) -> _Parts:
     """Read all links, sort them, and pack them page by page and host by host."""
-    share = settings.memory_mb * 1_000_000 // 2
+    share = settings.memory_mb * 1_000_000 // 3
     pairs = Runs(scratch, "links", share)
     anchors = AnchorRuns(scratch, share, settings.same_host_weight)
-    read_links(store.visits(), nodes, pairs, anchors, told)
+    backlinks = BacklinkRuns(scratch, share)
+    read_links(store.visits(), nodes, pairs, anchors, backlinks, told)
     between = Runs(scratch, "hosts", share, counted=True)
     counting = Counting(nodes, between)
     texts = anchors.choose(len(nodes.keys), settings.anchor_chars)
@@ -104,7 +108,7 @@ def _collect(
     pairs.remove()
     hosts = pack_runs(between, len(nodes.host_keys), scratch / "between", counted=True)
     between.remove()
-    return _Parts(nodes, pages, hosts, counting, texts)
+    return _Parts(nodes, pages, hosts, counting, texts, backlinks)
 
 
 def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:

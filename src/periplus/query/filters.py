@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.index import Segment, documents_having
 from periplus.kernels import invert
-from periplus.query.tree import Dates, Filter, Having, Kind, Language, Prefix, Site
+from periplus.query.tree import Dates, Filter, Having, Kind, Language, Link, Prefix, Site
 from periplus.text import language_number
 
 __all__ = ["MOST_TERMS", "given_sets"]
@@ -53,9 +53,19 @@ def _choose(segment: Segment, asked: Filter) -> Chosen:
     if isinstance(asked, Dates):
         days = segment.column("day")
         return np.asarray((days >= asked.after) & (days <= asked.before))
+    if isinstance(asked, Link):
+        return _with_keys(segment, asked.pages)
     if isinstance(asked, Prefix):
         return _with_terms(segment, segment.terms_with_prefix(asked.beginning.encode()))
     return _with_terms(segment, segment.terms_of_numbers(asked.low, asked.high))
+
+
+def _with_keys(segment: Segment, keys: npt.NDArray[np.uint64]) -> Chosen:
+    """Choose the documents whose keys are among some that are sorted."""
+    if not len(keys):
+        return np.zeros(segment.documents, np.bool_)
+    own = segment.column("key")
+    return np.asarray(keys[np.minimum(np.searchsorted(keys, own), len(keys) - 1)] == own)
 
 
 def _of_site(segment: Segment, site: Site) -> Chosen:

@@ -5,7 +5,7 @@
     near     = "NEAR" | "AROUND(" number ")"
     item     = "(" query ")" | [ place ":" ] '"' words '"' | [ place ":" ] word | word "*" | number ".." number | filter
     place    = "intitle" | "inheading" | "inurl" | "inanchor" | "intext"
-    filter   = ( "site" | "lang" | "filetype" | "before" | "after" ) ":" value
+    filter   = ( "site" | "lang" | "filetype" | "before" | "after" | "link" ) ":" value
 
 It never fails: unbalanced quotes and parentheses close themselves, operators without operands are left out,
 unknown prefixes are words. Plain words of the outermost sequence are a `Bag`; elsewhere each must be there.
@@ -25,6 +25,7 @@ from periplus.query.tree import (
     Everything,
     Kind,
     Language,
+    Link,
     Near,
     Node,
     Numbers,
@@ -40,9 +41,13 @@ __all__ = ["Parsed", "parse"]
 
 _LONGEST: Final = 20_000
 _DEEPEST: Final = 64
+_PLACE: Final = r'(?:in(?:title|heading|url|anchor|text)|link):(?=")'
 _PIECE: Final = re.compile(
-    r'"(?P<phrase>[^"]*)"?|(?P<sign>[-+](?=["(]))|(?P<near>(?:NEAR|AROUND\(\d{1,3}\))(?=\s))|(?P<paren>[()])'
-    r'|(?P<place>in(?:title|heading|url|anchor|text):(?="))|(?P<word>[^\s"()]+)'
+    r'"(?P<phrase>[^"]*)"?|(?P<sign>[-+](?=["(]|'
+    + _PLACE
+    + r"))|(?P<near>(?:NEAR|AROUND\(\d{1,3}\))(?=\s))|(?P<paren>[()])|(?P<place>"
+    + _PLACE
+    + r')|(?P<word>[^\s"()]+)'
 )
 _PLACES: Final = {
     "intitle:": 1 << Field.TITLE,
@@ -51,8 +56,12 @@ _PLACES: Final = {
     "inanchor:": 1 << Field.ANCHOR,
     "intext:": 1 << Field.BODY,
 }
+_LINK: Final = "link:"
 _NEAR: Final = 10
 """How far apart words may be for NEAR."""
+_LINKED: Final = -1
+"""The place of what is no place, but an address in quotes: that of a link."""
+_LONGEST_URL: Final = 2_000
 _FAR: Final = 1 << 30
 _RANGE: Final = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 _FILTER: Final = re.compile(r"(lang|filetype|type|before|after):([\w./+-]+)", re.IGNORECASE)
@@ -151,7 +160,7 @@ class _Parser:
             if piece.kind == "sign":
                 sign = piece.text
             elif piece.kind == "place":
-                place = _PLACES[piece.text.lower()]
+                place = _PLACES.get(piece.text, _LINKED)
             elif piece == _Piece("word", "NOT"):
                 sign = "-"
             elif piece.kind != "near" and piece != _Piece("word", "AND"):
@@ -167,8 +176,11 @@ class _Parser:
         text = piece.text
         if piece.kind == "word" and len(text) > 1 and text[0] in "+-" and text[1] not in "+-":
             sign, text = text[0], text[1:]
-        near = self._near(piece, text)
-        node = near or (_special(text) if piece.kind == "word" else None)
+        node: Node | None = self._near(piece, text)
+        if node is None and piece.kind == "word":
+            node = _special(text)
+        elif place == _LINKED:
+            node, place = _link(text), EVERYWHERE
         words = () if node else tuple(split_text(text))
         if not node and not words:
             return
@@ -221,6 +233,8 @@ def _special(text: str) -> Node | None:
     """Read what a word may be besides a word: a site, another filter, a place, a prefix or a range."""
     if match := _SITE.fullmatch(text):
         return Site(match["host"].lower().removeprefix("*.").strip("."), match["path"] or "")
+    if text[: len(_LINK)].lower() == _LINK:
+        return _link(text[len(_LINK) :])
     if match := _FILTER.fullmatch(text):
         return _filter(match[1].lower(), match[2].lower())
     if match := _RANGE.fullmatch(text):
@@ -232,6 +246,11 @@ def _special(text: str) -> Node | None:
     if text.endswith("*") and len(parts := split_text(text)) == 1:
         return Prefix(parts[0])
     return None
+
+
+def _link(target: str) -> Link | None:
+    """Read whom a page should link to; None if that is nobody."""
+    return Link(target.strip()[:_LONGEST_URL]) if split_text(target) else None
 
 
 def _filter(name: str, value: str) -> Node | None:

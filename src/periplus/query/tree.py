@@ -1,6 +1,9 @@
 """What a query means, as a tree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = [
     "EVERYWHERE",
@@ -13,6 +16,7 @@ __all__ = [
     "Having",
     "Kind",
     "Language",
+    "Link",
     "Near",
     "Node",
     "Numbers",
@@ -111,6 +115,16 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Pages that link to a URL, or to anything on a host and its subdomains."""
+
+    target: str
+    """As it was typed."""
+    pages: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64), compare=False, repr=False)
+    """Sorted keys of these pages; none until somebody who knows the links has looked them up."""
+
+
+@dataclass(frozen=True)
 class Everything:
     """All documents: what a query of nothing but exclusions starts from."""
 
@@ -137,7 +151,7 @@ class Without:
     barred: "Node"
 
 
-Filter = Site | Prefix | Numbers | Language | Kind | Having | Dates
+Filter = Site | Prefix | Numbers | Language | Kind | Having | Dates | Link
 """What is a set of documents, whatever else is asked."""
 
 Node = Word | Bag | Phrase | Near | Filter | Everything | All | Any | Without

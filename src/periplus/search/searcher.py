@@ -20,6 +20,7 @@ from periplus.search.arrange import Arranged, arrange, hidden_flags
 from periplus.search.cards import Cards, is_named
 from periplus.search.dress import Dresser, Known
 from periplus.search.homepages import explain_home, find_home, put_first
+from periplus.search.linking import look_up_links
 from periplus.search.narrow import names_site, narrow
 from periplus.search.suggest import Suggester
 from periplus.search.tabs import freshen, known_extras, with_media
@@ -187,7 +188,8 @@ class Searcher:
         most = self._settings.search.max_results
         start, size = max(0, query.start), max(0, min(query.size, most))
         end = min(start + size, most)
-        prepared = opened.ranker.prepare(narrow(parsed.tree, query), parsed.notes)
+        tree, about_links = look_up_links(parsed.tree, self._folder.parent / "graph", opened.index.manifest.visits)
+        prepared = opened.ranker.prepare(narrow(tree, query), parsed.notes + about_links)
         prepared = opened.synonyms.widen(opened.index, prepared)
         clock.passed("query")
         # Whole steps, so that every page of results is cut from the same order.
