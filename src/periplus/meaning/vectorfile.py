@@ -25,7 +25,17 @@ from periplus.fingerprint import fingerprint
 from periplus.index import Segment
 from periplus.kernels import vectors
 
-__all__ = ["FOLDER", "VectorFile", "Vectors", "keys_of", "make_lists", "open_vectors", "vector_path", "write_vectors"]
+__all__ = [
+    "FOLDER",
+    "VectorFile",
+    "Vectors",
+    "keys_of",
+    "make_lists",
+    "open_vectors",
+    "read_vectors",
+    "vector_path",
+    "write_vectors",
+]
 
 FOLDER: Final = "meaning"
 _KIND: Final = "vectors"
@@ -70,21 +80,24 @@ def keys_of(segment: Segment) -> str:
 def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -> VectorFile | None:
     """Open and check a file of vectors; None if there is none for this segment, by this recipe, or it is damaged."""
     try:
-        file = ArrayFile(path, _KIND)
-        file.check()
-        store = vectors.Store(*(file[name] for name in vectors.Store._fields))
-        prints = file["prints"]
+        file = read_vectors(path)
     except DataError:
         return None
-    known = str(file.notes.get("recipe", ""))
-    if recipe and known != recipe:
+    if recipe and file.recipe != recipe:
         return None
-    own = str(file.notes.get("segment", ""))
-    if segment and own != keys_of(segment):
-        return None
+    return None if segment and file.segment != keys_of(segment) else file
+
+
+def read_vectors(path: Path) -> VectorFile:
+    """Open and check a file of vectors; `CorruptFile` says what is wrong with it."""
+    file = ArrayFile(path, _KIND)
+    file.check()
+    store = vectors.Store(*(file[name] for name in vectors.Store._fields))
+    prints = file["prints"]
     if not _fits(store, len(prints)):
-        return None
+        raise CorruptFile(f"{path} has numbers that point out of its arrays.")
     covered = int(np.count_nonzero(np.diff(store.start)))
+    known, own = str(file.notes.get("recipe", "")), str(file.notes.get("segment", ""))
     return VectorFile(store, prints, covered, known, bool(file.notes.get("whole")), own)
 
 
