@@ -16,6 +16,8 @@ from typing import Any, Final
 import numba
 from numba.core.caching import UserProvidedCacheLocator
 
+from periplus.kernels.revive import revive_lightly
+
 __all__ = ["FOLDER", "StampedLocator", "keep_compiled", "stamp", "stamp_of_all"]
 
 _HERE: Final = Path(__file__).parent
@@ -93,7 +95,8 @@ class StampedLocator(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 def keep_compiled() -> None:
-    """Have Numba keep the kernels of this room in `FOLDER`."""
+    """Have Numba keep the kernels of this room in `FOLDER`, and load no more of them than running them takes."""
+    revive_lightly()
     numba.config.CACHE_DIR = str(FOLDER)
     numba.config.CACHE_LOCATOR_CLASSES = ",".join(
         (f"{__name__}.{StampedLocator.__name__}", "InTreeCacheLocator", "UserWideCacheLocator")

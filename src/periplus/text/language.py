@@ -30,10 +30,10 @@ _SCRIPTS: Final = (
     ("ru", re.compile("[\u0400-\u04ff]"), 0.3),
 )
 _UNACCENTED: Final = str.maketrans("äöüáàâãåéèêëíìîïóòôõúùûçñşğăâîșț", "aouaaaaaeeeeiiiioooouuucnsgaaist")
-_BY_WORD: Final = {
-    word: tuple(code for code, words in STOP_WORDS.items() if word in words)
-    for word in frozenset().union(*STOP_WORDS.values())
-}
+_BY_WORD: Final[dict[str, tuple[str, ...]]] = {}
+for _code, _words in STOP_WORDS.items():
+    for _word in _words:
+        _BY_WORD[_word] = (*_BY_WORD.get(_word, ()), _code)
 
 
 def language_number(code: str) -> int:
