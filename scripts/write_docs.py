@@ -93,7 +93,7 @@ def _shown(parameter: Any) -> str:
         default is None
         or callable(default)
         or default is False
-        or default in ((), [])
+        or default in ((), [], "")
         or "default:" in (parameter.help or "")
     ):
         return ""

@@ -47,6 +47,10 @@ def disk_failure(path: Path, error: OSError) -> PeriplusError:
         return DiskFailed(f"The disk is full: cannot write {path}.", "Free some space and run the same command again.")
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return DiskFailed(f"Not allowed to write {path}.", "Choose another folder with --folder, or change its rights.")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return DiskFailed(f"No such file or folder: {path}.", "Check the path.")
+    if error.errno == errno.EISDIR:
+        return DiskFailed(f"{path} is a folder, not a file.", "Choose another name.")
     return DiskFailed(f"The disk refused {path}: {error.strerror or error}.", "Check the disk.")
 
 

@@ -75,6 +75,9 @@ def test_a_start_that_fails_leaves_nothing_behind(capsys: pytest.CaptureFixture[
     fails(capsys, "crawl", "http://a.example/", "--hosts-file", "none")
     (tmp_path / "bad.jsonl").write_text("not json\n")
     fails(capsys, "import", "bad.jsonl")
+    fails(capsys, "demo", "--hosts", "0")
+    fails(capsys, "index", "repair")
+    assert "Give at least one URL" in fails(capsys, "up")
     assert os.listdir(tmp_path) == ["bad.jsonl"]
     (tmp_path / "mine").mkdir()
     fails(capsys, "crawl", "--folder", "mine")
@@ -136,11 +139,28 @@ def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_
     assert "There is no file" in fails(capsys, "import", "none.jsonl")
     assert not (tmp_path / "periplus-data").exists()
     (tmp_path / "bad.jsonl").write_text('{"id": 1, "text": "x"}\nnot json\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    assert main(["import", "empty.jsonl"]) == 1
+    assert "There is no page in empty.jsonl." in capsys.readouterr().err
+    assert not (tmp_path / "periplus-data").exists()
     assert main(["import", "bad.jsonl", "--no-index"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert "line 2" in last
     assert "1 page is kept" in last
     assert "periplus index build" in last
+
+
+@pytest.mark.parametrize("option", ["--hosts-file", "--block"])
+def test_a_list_that_cannot_be_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xaa\x00")
+    assert fails(capsys, "crawl", "http://a.example/", option, str(tmp_path)).endswith("Is a directory.")
+    assert fails(capsys, "crawl", "http://a.example/", option, "bytes").endswith("bytes is no text file.")
+    assert fails(capsys, "crawl", "http://a.example/", option, "none").endswith("No such file or directory.")
+
+
+def test_a_place_that_cannot_be_written_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "No such file or folder: none/hosts." in fails(capsys, "web", "--write-hosts", "none/hosts")
+    assert f"{tmp_path} is a folder, not a file." in fails(capsys, "web", "--write-hosts", str(tmp_path))
 
 
 def test_an_unexpected_error_is_one_line_too(

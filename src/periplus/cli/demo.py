@@ -39,11 +39,11 @@ def demo(
     from periplus.fakeweb import FakeWeb, FakeWebPlan, running_apart
     from periplus.search import Searcher
 
+    plan = FakeWebPlan(seed, hosts, pages)
     folder = open_data_folder(Path(settings.folder) / "demo", create=True)
     compile_kernels()
     with lock_folder(folder, "demo"):
         _clear(folder)
-        plan = FakeWebPlan(seed, hosts, pages)
         names = folder / "fakeweb.hosts"
         with running_apart(plan, names) as web:
             note(f"A made-up web of {hosts:,} hosts is up.")

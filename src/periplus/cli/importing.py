@@ -44,7 +44,8 @@ def import_pages(
         return
     warc, jsonl = _sort(paths)
     with folder_to_fill(settings) as folder:
-        _read(warc, jsonl, folder, settings)
+        if not _read(warc, jsonl, folder, settings):
+            raise BadFile(f"There is no page in {', '.join(map(str, paths))}.", "Nothing was imported.")
     if not with_index:
         say("Next: periplus index build")
         return
@@ -71,10 +72,12 @@ def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:
     return [p for p in paths if p.name.endswith(_WARC)], [p for p in paths if p.name.endswith(_JSONL)]
 
 
-def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings) -> None:
+def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings) -> int:
+    """Import the files; give the number of pages."""
     from periplus.crawl import import_jsonl, import_warc
     from periplus.store import PageStore
 
+    pages = 0
     store = PageStore.open(folder / "store", settings.store, write=True)
     try:
         for reader, paths in ((import_warc, warc), (import_jsonl, jsonl)):
@@ -82,5 +85,7 @@ def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings)
                 with progress() as report:
                     found = reader(store, paths, settings, report)
                 say(f"Imported {count(found.pages, 'page')}; {count(found.skipped, 'record')} passed over.")
+                pages += found.pages
     finally:
         store.close()
+    return pages

@@ -18,7 +18,7 @@ from periplus.cli.kernels import compile_kernels
 from periplus.cli.meaning import embed_on
 from periplus.cli.options import with_settings
 from periplus.cli.serving import open_all
-from periplus.errors import DataError, NothingHere, PeriplusError
+from periplus.errors import BadInput, DataError, NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.settings import Settings
 
@@ -54,6 +54,8 @@ def up(
 ) -> None:
     """Crawl, index and serve at once, until stopped."""
     check_seeds(seeds or [])
+    if not seeds and not (Path(settings.folder) / "crawl").is_dir():
+        raise BadInput(f"There is no crawl in {settings.folder} to go on with.", "Give at least one URL to begin at.")
     compile_kernels()
     from periplus.serve import run
 
@@ -167,7 +169,7 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
         while True:
             feed_inbox(live, inbox)
             start = live.visits
-            for number, visit in enumerate(store.visits(start), start + 1):
+            for number, visit in enumerate(inbox.deleted.screen(store.visits(start)), start + 1):
                 live.add(visit, number)
             ranking.go_on()
             if live.failure and live.failure != failure:
@@ -194,15 +196,18 @@ class _Ranking:
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
-        from periplus.search import Inbox
+        from periplus.search import Deleted, Inbox
         from periplus.store import PageStore
 
+        deleted = Deleted(self._folder)
         began = time.monotonic()
         try:
             with contextlib.suppress(NothingHere):  # as long as every page has failed
                 with PageStore.open(self._folder / "store", self._settings.store) as store:
                     build_graph(store, self._folder / "graph", self._settings.graph)
-                    self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
+                    graph = Graph.open(self._folder / "graph")
+                    self._live.rebuild(lambda start: deleted.screen(store.visits(start)), graph)
+                deleted.follow(self._live)  # what was deleted meanwhile
                 self._ranked = self._live.manifest.visits
                 Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
         except PeriplusError as error:

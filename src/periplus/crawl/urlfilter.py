@@ -55,8 +55,10 @@ def _read_block_list(path: Path) -> frozenset[str]:
     """Read hosts and domains, one on a line; '#' begins a remark, and lines of a hosts file are understood too."""
     try:
         lines = path.read_text("utf-8").splitlines()[:_MOST_BLOCKED]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"crawl.block: cannot read {path}: {error}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"crawl.block: {path} is no text file.") from None
+    except OSError as error:
+        raise SettingsError(f"crawl.block: cannot read {path}: {error.strerror}.") from None
     words = (line.partition("#")[0].split() for line in lines)
     return frozenset(found[-1].lower().strip(".") for found in words if found)
 

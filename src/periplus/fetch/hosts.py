@@ -21,8 +21,10 @@ class HostsFile:
         """Read a hosts file; raise `SettingsError` naming the file and the line that cannot be used."""
         try:
             lines = path.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"fetch.hosts: cannot read {path}: {error}.") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"fetch.hosts: {path} is no text file.") from None
+        except OSError as error:
+            raise SettingsError(f"fetch.hosts: cannot read {path}: {error.strerror}.") from None
         places: dict[str, tuple[str, int | None]] = {}
         for number, line in enumerate(lines, 1):
             words = line.partition("#")[0].split()
