@@ -9,7 +9,7 @@ import pytest
 from index.made_pages import Ranks, random_visits
 from naive.merge import naive_tokens
 from periplus.index import Segment, build_index, mergelists
-from periplus.index.merge import Size, choose_merge, group_parts, merge_segments
+from periplus.index.merge import Size, choose_merge, merge_segments
 from periplus.kernels import merge
 from periplus.settings import IndexSettings
 
@@ -79,12 +79,6 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
         for field in range(6):
             last = max((p & (1 << 29) - 1 for p in places if p >> 29 == field), default=-1)
             assert lengths[document, field] == last + 1
-
-
-def test_parts_are_grouped_in_their_order() -> None:
-    assert group_parts([], 10) == []
-    assert group_parts([5], 10) == [slice(0, 1)]
-    assert group_parts([5, 5, 1, 20, 3, 3], 10) == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)]
 
 
 def sizes(*live: int) -> dict[str, Size]:

@@ -6,33 +6,37 @@ import itertools
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
-from periplus.errors import CorruptFile, NothingHere, PeriplusError
+from periplus.errors import CorruptFile, NothingHere
 from periplus.files import lock_folder
+from periplus.index.draft import Draft, Piece, read_batch
 from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.fields import Document
+from periplus.index.finish import write_draft
 from periplus.index.gather import Gathering, Progress, Signals, Silence, warn
 from periplus.index.late import find_late, write_late
 from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.merge import group_parts, merge_segments, most_documents
-from periplus.index.segment import Segment
-from periplus.index.writer import write_segment
+from periplus.index.merge import most_documents
 from periplus.records import Visit
+from periplus.score import PageRanker
 from periplus.settings import IndexSettings
+from periplus.text import WordTable
 
-__all__ = ["IndexCount", "build_index", "bury", "join_parts", "read_keys", "segment_bytes", "sweep", "write_segments"]
+__all__ = ["IndexCount", "batch_bytes", "build_index", "bury", "read_keys", "sweep", "write_segments"]
 
-_BYTES_PER_TEXT_BYTE: Final = 10
-"""Memory that a build takes for each byte of text in its batch: measured at 7 to 9."""
+_SHARE: Final = 16
+"""A batch may have this part of the memory of a build in text: it takes 4 times as much while it is split."""
+_LARGEST: Final = 16 << 20
+"""Beyond this, larger batches are no faster."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -62,9 +66,8 @@ def build_index(
         old = before if extend else None
         number = next_number(folder, before)
         feeds = Feeds(feeds_path(folder) if extend else None)
-        gathering = Gathering(signals or Silence(), segment_bytes(settings, workers), progress, feeds)
+        gathering = Gathering(signals or Silence(), batch_bytes(settings, workers), progress, feeds)
         new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
-        new = join_parts(folder, new, gathering.withdrawn, settings, progress)
         entries = (old.segments if old else ()) + tuple(new)
         known = read_dead(folder, old) if old else []
         dead = bury(folder, entries, known, gathering.withdrawn)
@@ -90,9 +93,9 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def segment_bytes(settings: IndexSettings, workers: int | None = None) -> int:
-    """Say how many bytes of text one segment may be made of, so that all workers stay within the memory allowed."""
-    return settings.memory_mb * 1_000_000 // _BYTES_PER_TEXT_BYTE // _workers(settings, workers)
+def batch_bytes(settings: IndexSettings, workers: int | None = None) -> int:
+    """Say how many bytes of text are gathered at a time, so that all workers stay within the memory allowed."""
+    return min(_LARGEST, settings.memory_mb * 1_000_000 // _SHARE // _workers(settings, workers))
 
 
 def _workers(settings: IndexSettings, workers: int | None) -> int:
@@ -111,48 +114,67 @@ def _existing(folder: Path, extend: bool) -> Manifest | None:
         return None  # A whole build needs nothing of what it replaces.
 
 
-class _Bench:
-    """Where segments are written: here, or in processes beside us, with no more batches in hand than workers."""
+class _Writing:
+    """Segments under way: batches are split here, or in threads beside us, and written when all are there."""
 
-    def __init__(self, workers: int) -> None:
-        import multiprocessing
-
-        spawn = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(workers, mp_context=spawn) if workers > 1 else None
+    def __init__(self, folder: Path, number: int, settings: IndexSettings, gathering: Gathering, workers: int) -> None:
+        self._name = str(folder / f"seg-{number:06}")
+        self._settings = settings
+        self._gathering = gathering
+        self._ranker = PageRanker(settings.weights)
         self._workers = workers
-        self._busy: set[Future[None]] = set()
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._busy: deque[Future[Piece]] = deque()
+        self._draft: Draft | None = None
+        self.entries: list[SegmentEntry] = []
 
-    def __enter__(self) -> "_Bench":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, *rest: object) -> None:
         if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=kind is not None)
+            self._pool.shutdown(cancel_futures=True)
+        if self._draft:
+            self._draft.__exit__(*rest)
 
-    def write(
-        self, folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
-    ) -> None:
-        """Write a segment, or begin to and wait until there is room for another."""
+    def add(self, batch: Sequence[Document], static: npt.NDArray[np.float32]) -> None:
+        """Take a batch; with threads, there are no more in hand than threads."""
         if self._pool is None:
-            write_segment(folder, batch, static, settings)
+            self._take(read_batch(batch, static, self._ranker, self._open().words))
             return
-        self._busy.add(self._pool.submit(write_segment, folder, batch, static, settings))
-        self.finish(self._workers - 1)
+        self._busy.append(self._pool.submit(read_batch, batch, static, self._ranker, WordTable()))
+        while len(self._busy) >= self._workers:
+            self._take(self._busy.popleft().result())
 
-    def finish(self, most: int = 0) -> None:
-        """Wait until no more than `most` segments are under way."""
-        while len(self._busy) > most:
-            self._take()
+    def finish(self) -> list[SegmentEntry]:
+        """Write what is left; give all segments."""
+        while self._busy:
+            self._take(self._busy.popleft().result())
+        self._write()
+        return self.entries
 
-    def _take(self) -> None:
-        done, self._busy = wait(self._busy, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                future.result()
-            except BrokenProcessPool:
-                raise PeriplusError(
-                    "A process that was writing a segment has died.", "Try fewer: --set index.workers=1."
-                ) from None
+    def _open(self) -> Draft:
+        if self._draft is None:
+            self._draft = Draft(Path(f"{self._name}-{len(self.entries):04}"), self._settings)
+        return self._draft
+
+    def _take(self, piece: Piece) -> None:
+        draft = self._open()
+        draft.take(piece)
+        if draft.documents >= most_documents(self._settings):
+            self._write()
+
+    def _write(self) -> None:
+        if self._draft is None:
+            return
+        with self._draft as draft:
+            self._gathering.progress("writing the segment", draft.documents, draft.documents)
+            documents = write_draft(draft, self._gathering.withdrawn)
+        self._draft = None
+        if documents:
+            self.entries.append(SegmentEntry(draft.folder.name, documents))
+        else:
+            shutil.rmtree(draft.folder, ignore_errors=True)
 
 
 def write_segments(
@@ -164,40 +186,15 @@ def write_segments(
     signals: Signals,
     workers: int | None = None,
 ) -> list[SegmentEntry]:
-    """Write all visits as segments `number`-0000 and on; nothing is committed yet."""
-    entries: list[SegmentEntry] = []
-    with _Bench(_workers(settings, workers)) as bench:
+    """Write all visits as segment `number`-0000, and more where one would be too large; nothing is committed yet."""
+    with _Writing(folder, number, settings, gathering, _workers(settings, workers)) as writing:
         for batch in gathering.batches(visits):
             every = np.array([document.key for document in batch], np.uint64)
             stands = signals.representatives(every) == every
             documents, keys = list(itertools.compress(batch, stands)), every[stands]
-            name = f"seg-{number:06}-{len(entries):04}"
-            bench.write(folder / name, warn(documents, signals.flags(keys)), signals.static_ranks(keys), settings)
-            entries.append(SegmentEntry(name, len(documents)))
-        bench.finish()
-    return entries
-
-
-def join_parts(
-    folder: Path, parts: list[SegmentEntry], withdrawn: Iterable[int], settings: IndexSettings, progress: Progress
-) -> list[SegmentEntry]:
-    """Merge what `write_segments` wrote into as few segments as there should be: every one costs every query."""
-    dead, joined = bury(folder, parts, [], withdrawn), list[SegmentEntry]()
-    for group in group_parts([part.documents for part in parts], most_documents(settings)):
-        these = parts[group]
-        if len(these) == 1:
-            joined += these
-            continue
-        progress("merging segments", group.stop, len(parts))
-        pairs = zip(these, dead[group], strict=True)
-        segments = [Segment(folder / part.name, numbers, verify=False) for part, numbers in pairs]
-        name = f"{these[0].name.rpartition('-')[0]}-{len(parts) + len(joined):04}"
-        merge_segments(folder / name, segments, settings)
-        live = sum(int(segment.alive.sum()) for segment in segments)
-        for gone in [part.name for part in these] + ([] if live else [name]):
-            shutil.rmtree(folder / gone, ignore_errors=True)
-        joined += [SegmentEntry(name, live)] if live else []
-    return joined
+            if documents:
+                writing.add(warn(documents, signals.flags(keys)), signals.static_ranks(keys))
+        return writing.finish()
 
 
 def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:

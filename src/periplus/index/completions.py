@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.fingerprint import fingerprint
-from periplus.index.fields import Document, Field
 from periplus.index.sorting import sort_pieces
 from periplus.kernels import completions as kernel
 from periplus.kernels import vocabulary
@@ -58,13 +57,9 @@ LinkTexts = Iterable[tuple[int, bytes]]
 """Documents, and what links say about them."""
 
 
-def link_texts(documents: Sequence[Document]) -> Iterator[tuple[int, bytes]]:
-    """Give the first few texts of links to each document."""
-    for number, document in enumerate(documents):
-        anchors = document.fields[Field.ANCHOR]
-        if anchors:
-            for line in anchors.split(b"\n", _LINK_TEXTS)[:_LINK_TEXTS]:
-                yield number, line[: 2 * _LONGEST]
+def link_texts(anchors: bytes) -> list[bytes]:
+    """Give the first few texts of links to a document."""
+    return [line[: 2 * _LONGEST] for line in anchors.split(b"\n", _LINK_TEXTS)[:_LINK_TEXTS]]
 
 
 def carried_on(file: ArrayFile, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, bytes]]:

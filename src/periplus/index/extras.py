@@ -56,16 +56,23 @@ def is_news(page: Page) -> bool:
 
 def write_extras(folder: Path, media: Iterable[Shown], news: Iterable[bool]) -> None:
     """Write the file of a segment, given what each document has, in order; none if none has anything."""
-    have = [(number, shown) for number, shown in enumerate(media) if shown]
+    numbers, packs, waiting = list[int](), list[bytes](), list[Shown]()
+    for number, shown in enumerate(media):
+        if shown:
+            numbers.append(number)
+            waiting.append(shown)
+            if len(waiting) == _PACK:
+                packs.append(compress(msgspec.msgpack.encode(waiting)))
+                waiting.clear()
+    packs += [compress(msgspec.msgpack.encode(waiting))] if waiting else []
     flagged = np.flatnonzero(np.fromiter(news, np.bool_)).astype(np.uint32)
-    if not have and not len(flagged):
+    if not numbers and not len(flagged):
         return
-    packs = [compress(msgspec.msgpack.encode([shown for _, shown in part])) for part in _parts(have)]
     starts = np.zeros(len(packs) + 1, np.uint64)
     np.cumsum([len(pack) for pack in packs], out=starts[1:])
     arrays: dict[str, npt.NDArray[Any]] = {
         "news": flagged,
-        "media_document": np.array([number for number, _ in have], np.uint32),
+        "media_document": np.array(numbers, np.uint32),
         "media_start": starts,
         "media": np.frombuffer(b"".join(packs), np.uint8),
     }

@@ -95,7 +95,7 @@ class Gathering:
     ) -> None:
         self._signals = signals
         self._most = most
-        self._progress = progress
+        self.progress = progress
         self.feeds = feeds or Feeds()
         """What feeds have named: also pages of batches that are gone, see `late`."""
         self.seen = 0
@@ -110,7 +110,7 @@ class Gathering:
         for visit in visits:
             self.seen += 1
             if self.seen % _REPORT_EVERY == 0:
-                self._progress("indexing pages", self.seen, 0)
+                self.progress("indexing pages", self.seen, 0)
             document = read_visit(visit, self._signals)
             self.feeds.learn(visit)
             if document is not None:

@@ -22,9 +22,10 @@ import numpy.typing as npt
 from periplus.errors import NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.fingerprint import fingerprint_text
-from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
+from periplus.index.build import batch_bytes, bury, sweep, write_segments
 from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.fields import Document
+from periplus.index.finish import write_segment
 from periplus.index.gather import Gathering, Progress, Signals, Silence, read_visit, warn, withdraws
 from periplus.index.journal import Change, Journal, journal_path
 from periplus.index.late import NONE_LATE, Late, add_late, find_late, read_late, write_late
@@ -32,7 +33,6 @@ from periplus.index.manifest import FORMAT, Manifest, SegmentEntry, commit, next
 from periplus.index.merge import choose_merge, merge_segments
 from periplus.index.part import Part
 from periplus.index.segment import Segment
-from periplus.index.writer import write_segment
 from periplus.records import Visit
 from periplus.settings import IndexSettings
 
@@ -296,13 +296,12 @@ class LiveIndex:
         that the new generation lacks nothing that the last one had.
         """
         with self._heavy:
-            gathering = Gathering(signals, segment_bytes(self._settings), progress)
+            gathering = Gathering(signals, batch_bytes(self._settings), progress)
             with self._lock:
                 number = self._take_number()
                 tail = self._take_number()
             try:
                 entries = write_segments(visits(0), gathering, self.folder, number, self._settings, signals)
-                entries = join_parts(self.folder, entries, gathering.withdrawn, self._settings, progress)
                 with self._lock:
                     more = visits(gathering.seen)
                     entries += write_segments(more, gathering, self.folder, tail, self._settings, signals, 1)

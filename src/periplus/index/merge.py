@@ -24,7 +24,7 @@ from periplus.index.wordsfile import merge_words
 from periplus.kernels import lexicon
 from periplus.settings import IndexSettings
 
-__all__ = ["Size", "choose_merge", "group_parts", "merge_segments", "most_documents", "read_terms"]
+__all__ = ["BYTES_PER_DOCUMENT", "Size", "choose_merge", "merge_segments", "most_documents", "read_terms"]
 
 _FAN: Final = 8
 """Merge when there are this many segments of about one size; the result is of the next size."""
@@ -32,7 +32,7 @@ _SMALLEST: Final = 32
 """Segments of fewer documents than this count as this large."""
 _MOST_DEAD: Final = 0.3
 """A segment with a larger share of dead documents is written anew."""
-_BYTES_PER_DOCUMENT: Final = 256
+BYTES_PER_DOCUMENT: Final = 256
 """Memory that a merge takes for each document, its postings and text aside: URL, title, columns, places."""
 
 Numbers = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class Size(NamedTuple):
 
 def most_documents(settings: IndexSettings) -> int:
     """Say how many documents a segment may be merged to, so that merging stays within the memory of a build."""
-    return settings.memory_mb * 1_000_000 // _BYTES_PER_DOCUMENT
+    return settings.memory_mb * 1_000_000 // BYTES_PER_DOCUMENT
 
 
 def choose_merge(sizes: Mapping[str, Size], settings: IndexSettings) -> list[str]:
@@ -67,17 +67,6 @@ def choose_merge(sizes: Mapping[str, Size], settings: IndexSettings) -> list[str
         if size.documents - size.live > _MOST_DEAD * size.documents and size.live <= most:
             return [name]
     return []
-
-
-def group_parts(documents: Sequence[int], most: int) -> list[slice]:
-    """Part the parts of one build, given by their documents, into runs that become one segment each."""
-    groups, begin, total = list[slice](), 0, 0
-    for number, count in enumerate(documents):
-        if total and total + count > most:
-            groups.append(slice(begin, number))
-            begin, total = number, 0
-        total += count
-    return [*groups, slice(begin, len(documents))] if documents else groups
 
 
 def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSettings) -> list[Numbers]:

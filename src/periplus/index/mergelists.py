@@ -1,7 +1,6 @@
 """Postings of several segments to those of one, some terms at a time."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -10,9 +9,9 @@ import numpy.typing as npt
 
 from periplus.index import writer
 from periplus.index.fields import Field
+from periplus.index.runs import cut_runs, write_runs
 from periplus.index.segment import Segment
-from periplus.index.spool import Spool
-from periplus.kernels import invert, merge, pack, strings
+from periplus.kernels import invert, merge, strings
 from periplus.settings import IndexSettings
 
 __all__ = ["write_postings"]
@@ -43,20 +42,8 @@ def write_postings(
     plan = _survey(segments, maps, documents)
     most = settings.memory_mb * 1_000_000 // _BYTES_PER_TOKEN
     scale = writer.scale_fields(plan.lengths, settings)
-    with ExitStack() as stack:
-        spools = {
-            name: stack.enter_context(Spool(folder / f"{name}.part")) for name in ("stream", "positions", "groups")
-        }
-        pieces: list[invert.Postings] = []
-        for first, last in _runs(plan.totals, most):
-            tokens = _tokens(plan, first, last, documents)
-            postings = invert.make_room(tokens, documents)
-            used = invert.build_postings(tokens, scale, settings.k1, postings)
-            pieces.append(_shift(postings, spools, used))
-        whole = _join(pieces)
-        arrays: writer.Columns = {name: spool.array() for name, spool in spools.items()}
-        arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)
-        writer.write_lists(folder, arrays | {"plain_impact": whole.plain_impact, "wide": whole.wide})
+    runs = (_tokens(plan, first, last, documents) for first, last in cut_runs(plan.totals, most))
+    whole = write_runs(folder, runs, scale, settings)
     writer.write_lexicon(folder, plan.start, plan.blob, whole)
     return plan.lengths
 
@@ -82,18 +69,6 @@ def _survey(segments: Sequence[Segment], maps: Sequence[Numbers], documents: int
     return _Plan(segments, parts, *strings.lay(blob, begin, end, owners[:count][used]), totals[used], lengths)
 
 
-def _runs(totals: Numbers, most: int) -> Iterator[tuple[int, int]]:
-    """Part terms into runs of at most so many tokens; one term at least. Without terms there is one empty run."""
-    sums = np.cumsum(totals)
-    first, passed = 0, 0
-    while True:
-        last = min(len(totals), max(first + 1, int(np.searchsorted(sums, passed + most, side="right"))))
-        yield first, last
-        if last == len(totals):
-            return
-        first, passed = last, int(sums[last - 1])
-
-
 def _tokens(plan: _Plan, first: int, last: int, documents: int) -> invert.Sorted:
     """Give the tokens of some terms, in order."""
     parts = []
@@ -111,28 +86,3 @@ def _tokens(plan: _Plan, first: int, last: int, documents: int) -> invert.Sorted
         merge.take_tokens(segment.lists, part, first, place, terms, positions)
     tokens: invert.Sorted = merge.sort_by_term(starts, terms, positions, last - first)
     return tokens
-
-
-def _shift(postings: invert.Postings, spools: dict[str, Spool], used: tuple[int, int, int]) -> invert.Postings:
-    """Put packed postings behind those before them; give the rest, with places moved accordingly."""
-    stream, positions, groups = spools["stream"].size, spools["positions"].size, spools["groups"].size // 12
-    for name, size in zip(spools, used, strict=True):
-        spools[name].add(getattr(postings, name)[:size].reshape(-1).view(np.uint8).data)
-    wide = postings.wide.copy()
-    wide[:, 0] += stream
-    none = np.zeros(0, np.uint8)
-    return postings._replace(
-        stream_end=postings.stream_end + stream,
-        position_end=postings.position_end + positions,
-        row=np.where(postings.kind == pack.IS_SPARSE, 0, postings.row + groups).astype(np.int32),
-        wide=wide,
-        stream=none,
-        positions=none,
-        groups=none.view(np.uint32),
-    )
-
-
-def _join(pieces: Sequence[invert.Postings]) -> invert.Postings:
-    """Put the columns of all pieces one after the other; impacts of plain postings are the same in all."""
-    columns = zip(invert.Postings._fields[:-1], zip(*(piece[:-1] for piece in pieces), strict=True), strict=True)
-    return pieces[0]._replace(**{name: np.concatenate(parts) for name, parts in columns})

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import lock_folder
-from periplus.index.build import bury, join_parts, segment_bytes, sweep, write_segments
+from periplus.index.build import batch_bytes, bury, sweep, write_segments
 from periplus.index.check import segment_faults
 from periplus.index.feeds import Feeds, feeds_path
 from periplus.index.gather import Gathering, Progress, Signals, Silence
@@ -136,9 +136,8 @@ def _restore(
     lost = np.unique(np.concatenate([np.zeros(0, np.uint64), *survey.lost]))
     wanted = _Wanted(survey.keys(folder), lost, survey.all_known)
     feeds = Feeds(feeds_path(folder))
-    gathering = Gathering(signals, segment_bytes(settings), progress, feeds)
+    gathering = Gathering(signals, batch_bytes(settings), progress, feeds)
     new = write_segments(wanted.among(visits), gathering, folder, number, settings, signals)
-    new = join_parts(folder, new, gathering.withdrawn, settings, progress)
     entries = [entry for entry, _ in survey.whole] + new
     dead = bury(folder, entries, [numbers for _, numbers in survey.whole], gathering.withdrawn)
     restored = [entry.documents - len(numbers) for entry, numbers in zip(entries, dead, strict=True)]

@@ -1,7 +1,7 @@
 """Bytes gathered before they are written as one array: in memory while they are few, in a file when they are many."""
 
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +47,10 @@ class Spool:
     def array(self) -> npt.NDArray[np.uint8]:
         """Give all that was taken."""
         if self._file is None:
-            return np.frombuffer(bytes(self._held), np.uint8)
+            held = np.frombuffer(self._held, np.uint8)
+            held.flags.writeable = False
+            return held
         self._spill()
         with disk_errors(self._path):
             self._file.flush()
-        whole: npt.NDArray[Any] = np.memmap(self._path, np.uint8, "r")
-        return whole
+        return np.asarray(np.memmap(self._path, np.uint8, "r"))

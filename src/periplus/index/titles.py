@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.fingerprint import fingerprint
-from periplus.text import LANGUAGES, Tokens, is_stop_word
+from periplus.kernels import drafts
+from periplus.text import LANGUAGES, WordTable, is_stop_word
 
 __all__ = ["title_key", "title_keys"]
 
@@ -25,19 +26,20 @@ def title_key(words: Sequence[str], terms: Sequence[bytes], language: str) -> in
 
 
 def title_keys(
-    words: Sequence[bytes], terms: Sequence[bytes], languages: npt.NDArray[np.uint8], tokens: Tokens, fields: int
+    table: WordTable, terms: WordTable, term_of_word: npt.NDArray[np.int32], texts: drafts.Texts
 ) -> npt.NDArray[np.uint64]:
-    """Give the title key of each document; the title is the first of its `fields` texts."""
-    lengths = tokens.lengths.astype(np.int64)
-    starts = (np.cumsum(lengths) - lengths)[::fields]
-    counts = lengths[::fields]
+    """Give the title key of each document; the title is the first of its texts."""
+    counts = texts.lengths[:, 0].astype(np.int64)
     owner = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    title = tokens.words[starts[owner] + within]
-    marks, stops = np.zeros(len(terms), np.uint64), np.zeros(len(terms), np.bool_)
-    for number in np.unique(title).tolist():  # Most words are in no title.
-        marks[number] = fingerprint(terms[number])
-        stops[number] = is_stop_word(words[number].decode("utf-8", "replace"), LANGUAGES[languages[number]])
+    title = texts.words[texts.begin[owner] + within]
+    marks = np.zeros(table.count, np.uint64)
+    stops, used = np.zeros((2, table.count), np.bool_)
+    used[title] = True
+    languages = table.languages()
+    for number in np.flatnonzero(used).tolist():  # Most words are in no title.
+        marks[number] = fingerprint(terms.word(int(term_of_word[number])))
+        stops[number] = is_stop_word(table.word(number).decode("utf-8", "replace"), LANGUAGES[languages[number]])
     every, kept = np.zeros(len(counts), np.uint64), np.zeros(len(counts), np.uint64)
     np.add.at(every, owner, marks[title])
     meant = ~stops[title]

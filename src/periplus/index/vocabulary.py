@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.sorting import sort_pieces
+from periplus.kernels import drafts
 from periplus.kernels import vocabulary as kernel
 
 __all__ = ["Counted", "count_words", "join_counted", "join_pairs", "join_words", "read_words", "vocabulary_arrays"]
@@ -40,17 +41,12 @@ class Counted(NamedTuple):
 
 
 def count_words(
-    blob: npt.NDArray[np.uint8],
-    start: npt.NDArray[np.int64],
-    tokens: npt.NDArray[np.int32],
-    lengths: npt.NDArray[np.int32],
-    fields: int,
+    blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], texts: drafts.Texts, count: npt.NDArray[np.int32]
 ) -> Counted:
-    """Count the words (`blob` cut by `start`) of documents of so many `fields`, given as word numbers."""
+    """Choose the words (`blob` cut by `start`) to keep, given the documents of each, and count pairs of them."""
     plain = kernel.is_plain(blob, start)
-    count = kernel.count_documents(tokens, lengths, fields, len(plain))
-    keys, counts, sampled = _count_pairs(blob, start, tokens, lengths, fields, plain)
-    least = _least(count[plain], _MOST_WORDS, 1 if len(lengths) <= _MANY * fields else 2)
+    keys, counts, sampled = _count_pairs(kernel.hash_words(blob, start), texts, plain)
+    least = _least(count[plain], _MOST_WORDS, 1 if len(texts.begin) <= _MANY else 2)
     kept = np.flatnonzero(plain & (count >= least))
     order = kept[sort_pieces(blob, start[kept], start[kept + 1])]
     packed, number = _pack(blob, start, order, count)
@@ -83,24 +79,18 @@ def _pack(
 
 
 def _count_pairs(
-    blob: npt.NDArray[np.uint8],
-    start: npt.NDArray[np.int64],
-    tokens: npt.NDArray[np.int32],
-    lengths: npt.NDArray[np.int32],
-    fields: int,
-    plain: npt.NDArray[np.bool_],
+    hashes: npt.NDArray[np.uint64], texts: drafts.Texts, plain: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], int]:
-    documents = len(lengths) // fields
-    bodies = int(lengths[fields - 1 :: fields].sum(dtype=np.int64))
+    bodies = int(texts.lengths[:, -1].sum(dtype=np.int64))
     every = max(1, -(-bodies // _SAMPLE))
-    expected = len(tokens) - bodies + bodies // every
-    slots = min(_SLOTS, max(64, 1 << (2 * expected).bit_length()))
+    tokens, lengths = drafts.sample(texts, every)
+    slots = min(_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))
     table = kernel.Pairs(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
-    hashes = np.where(plain, kernel.hash_words(blob, start), np.uint64(0))
-    kernel.count_pairs(tokens, lengths, fields, every, hashes, table)
+    fields = texts.lengths.shape[1]
+    kernel.count_pairs(tokens, lengths, fields, 1, np.where(plain, hashes, np.uint64(0)), table)
     used = table.key != 0
     keys, counts = _best_pairs(table.key[used], table.count[used])
-    return keys, counts, -(-documents // every)
+    return keys, counts, -(-len(texts.begin) // every)
 
 
 def _best_pairs(

@@ -10,12 +10,10 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index.completions import carried_on, completion_arrays, name_documents, site_arrays
-from periplus.index.fields import Field
 from periplus.index.segment import Segment
-from periplus.index.vocabulary import Counted, count_words, join_counted, vocabulary_arrays
-from periplus.text import Tokens
+from periplus.index.vocabulary import Counted, join_counted, vocabulary_arrays
 
-__all__ = ["count_tokens", "merge_words", "read_counted", "write_words"]
+__all__ = ["merge_words", "read_counted", "write_words"]
 
 _TYPES = {
     "words": np.uint8,
@@ -32,14 +30,6 @@ _TYPES = {
     "site_key": np.uint64,
     "site_document": np.int32,
 }
-
-
-def count_tokens(words: Sequence[bytes], tokens: Tokens) -> Counted:
-    """Count the words of documents, given as numbers of `words`."""
-    start = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=start[1:])
-    blob = np.frombuffer(b"".join(words), np.uint8)
-    return count_words(blob, start, tokens.words, tokens.lengths, len(Field))
 
 
 def write_words(folder: Path, counted: Counted, said: Iterable[tuple[int, bytes]]) -> None:

@@ -1,7 +1,6 @@
-"""A batch of documents to one segment: order, split, invert, write."""
+"""The files of a segment: how what was worked out is written."""
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,36 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import write_arrays
-from periplus.files import disk_errors, sync_folder
-from periplus.index.completions import link_texts
-from periplus.index.extras import write_extras
-from periplus.index.fields import Document, Field, weights
-from periplus.index.quality import rank_documents
+from periplus.index.fields import weights
 from periplus.index.spool import Spool
-from periplus.index.titles import title_keys
-from periplus.index.vocabulary import Counted
-from periplus.index.wordsfile import count_tokens, write_words
 from periplus.kernels import invert, lexicon, lists, pack
 from periplus.settings import IndexSettings
 from periplus.store import compress
-from periplus.text import WordTable, language_number
 
 __all__ = [
     "COLUMN_TYPES",
+    "TEXT_BLOCK",
     "block_maxima",
     "choose_tiers",
     "lay_strings",
     "scale_fields",
+    "write_blocks",
     "write_columns",
     "write_lexicon",
     "write_lists",
-    "write_segment",
     "write_text",
 ]
 
 _TIERS: Final = 4
 _LISTS: Final = (*lists.Lists._fields[:4], "wide")
-_TEXT_BLOCK: Final = 16_384
+TEXT_BLOCK: Final = 16_384
 """A hit costs the unpacking of one block: 25 us, where 32 kB took 40 and saved 3 % of the text."""
 _TEXT_LEVEL: Final = 1
 """Of compression: level 3 takes 1.5 times as long and saves 3 % of the text."""
@@ -58,31 +50,7 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
 """Columns with a number for each document, before they are kept in less room."""
 
 Columns = dict[str, npt.NDArray[Any]]
-
-
-def write_segment(
-    folder: Path, batch: Sequence[Document], static: npt.NDArray[np.float32], settings: IndexSettings
-) -> None:
-    """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
-    order = order_documents(batch, static)
-    documents = [batch[i] for i in order]
-    with disk_errors(folder):
-        folder.mkdir(parents=True)
-    lengths, titles, counted = _write_postings(folder, documents, settings)
-    write_columns(folder, *_columns_of(documents, static[order], lengths, titles, settings))
-    with Spool(folder / "text.part") as spool:
-        marks = np.array([document.simhash for document in documents], np.uint64)
-        write_text(folder, [document.fields[Field.BODY] for document in documents], marks, spool)
-    write_words(folder, counted, link_texts(documents))
-    write_extras(folder, [document.media for document in documents], [document.news for document in documents])
-    with disk_errors(folder):
-        sync_folder(folder.parent)
-
-
-def order_documents(batch: Sequence[Document], static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Number documents so that pruning works: tiers of static rank, best first, then neighbours on the web."""
-    tiers = choose_tiers(static).tolist()
-    return np.array(sorted(range(len(batch)), key=lambda i: (tiers[i], batch[i].host, batch[i].url)), np.int64)
+Numbers = npt.NDArray[Any]
 
 
 def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
@@ -91,40 +59,6 @@ def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         return np.zeros(len(static), np.int64)
     ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
     return ranks * _TIERS // max(1, len(static))
-
-
-def _write_postings(
-    folder: Path, documents: Sequence[Document], settings: IndexSettings
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64], Counted]:
-    """Write lexicon and postings; give tokens by document and field, each document's title key, and words counted."""
-    texts = list(itertools.chain.from_iterable([document.fields for document in documents]))
-    bounds = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
-    languages = np.repeat(_language_numbers(documents), len(Field))
-    table = WordTable()
-    tokens = table.split(b"".join(texts), bounds, languages)
-    terms = table.terms()
-    terms_in_order = sorted(set(terms))
-    numbers = {term: number for number, term in enumerate(terms_in_order)}
-    term_of_word = np.fromiter(map(numbers.__getitem__, terms), np.int32, len(terms))
-    by_term = invert.sort_tokens(tokens.words, term_of_word, tokens.lengths, len(terms_in_order))
-    lengths = tokens.lengths.reshape(len(documents), len(Field))
-    postings = invert.make_room(by_term, len(documents))
-    used = invert.build_postings(by_term, scale_fields(lengths, settings), settings.k1, postings)
-    sized = dict(zip(("stream", "positions", "groups"), used, strict=True))
-    write_lists(folder, {name: getattr(postings, name)[: sized.get(name)] for name in _LISTS})
-    laid = lay_strings("term", terms_in_order)
-    write_lexicon(folder, laid["term_start"], laid["term_blob"], postings)
-    words = table.words()
-    keys = title_keys(words, terms, table.languages(), tokens, len(Field))
-    return lengths, keys, count_tokens(words, tokens)
-
-
-def _language_numbers(documents: Sequence[Document]) -> npt.NDArray[np.uint8]:
-    """Give the number of each document's language."""
-    codes = [document.language for document in documents]
-    numbers = {code: language_number(code) for code in set(codes)}
-    return np.array([numbers[code] for code in codes], np.uint8)
 
 
 def write_lists(folder: Path, arrays: Columns) -> None:
@@ -167,42 +101,6 @@ def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt
     return scale
 
 
-def _columns_of(
-    documents: Sequence[Document],
-    static: npt.NDArray[np.float32],
-    lengths: npt.NDArray[np.int32],
-    titles: npt.NDArray[np.uint64],
-    settings: IndexSettings,
-) -> tuple[Columns, Columns]:
-    """Give what filters, ranking and result pages read of each document: numbers and strings."""
-    hosts = sorted({document.host for document in documents})
-    kinds = sorted({document.kind for document in documents})
-    host_number = {host: number for number, host in enumerate(hosts)}
-    kind_number = {kind: number for number, kind in enumerate(kinds)}
-    values: dict[str, Any] = {
-        "key": [d.key for d in documents],
-        "static": static,
-        "host": [host_number[d.host] for d in documents],
-        "kind": [kind_number[d.kind] for d in documents],
-        "language": _language_numbers(documents),
-        "day": [d.day for d in documents],
-        "flags": [d.flags & 0xFFFF for d in documents],
-        "fetched": [d.fetched for d in documents],
-        "title_key": titles,
-    }
-    columns: Columns = {name: np.array(numbers, COLUMN_TYPES[name]) for name, numbers in values.items()}
-    columns["quality"] = rank_documents(documents, columns["language"], settings)
-    columns["block_static"] = block_maxima(columns["static"])
-    columns["length"] = lengths.sum(axis=0, dtype=np.int64) if len(lengths) else np.zeros(len(Field), np.int64)
-    strings: Columns = (
-        lay_strings("url", [d.url.encode() for d in documents])
-        | lay_strings("title", [d.title.encode("utf-8", "replace") for d in documents])
-        | lay_strings("hosts", [host.encode() for host in hosts])
-        | lay_strings("kinds", [kind.encode() for kind in kinds])
-    )
-    return columns, strings
-
-
 def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Give the highest static rank of each block."""
     blocks = -(-len(static) // invert.BLOCK)
@@ -228,19 +126,40 @@ def _tighten(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def write_text(folder: Path, bodies: Iterable[bytes], marks: npt.NDArray[np.uint64], spool: Spool) -> None:
-    """Write the bodies in compressed blocks: `first` is each block's first document, `start` its place.
+    """Write the bodies in compressed blocks.
 
     marks: the simhash of each page's main content, 0 where it is not known; kept if any is.
     """
-    first, starts, waiting, ends = [0], [0], bytearray(), list[int]()
+    first, ends = [0], list[int]()
+    blocks = _join_bodies(bodies, len(marks), first, ends)
+    write_blocks(folder, blocks, first, ends, marks, spool)
+
+
+def _join_bodies(bodies: Iterable[bytes], documents: int, first: list[int], ends: list[int]) -> Iterator[bytearray]:
+    """Join bodies to blocks; note the first document of each, and the last of all, and where each body ends."""
+    waiting = bytearray()
     for body in bodies:
         waiting += body
         ends.append(len(waiting))
-        if len(waiting) >= _TEXT_BLOCK or len(ends) == len(marks):
-            spool.add(compress(waiting, _TEXT_LEVEL))
-            starts.append(spool.size)
+        if len(waiting) >= TEXT_BLOCK or len(ends) == documents:
             first.append(len(ends))
+            yield waiting
             waiting.clear()
+
+
+def write_blocks(
+    folder: Path,
+    blocks: Iterable[bytearray | memoryview],
+    first: Numbers | Sequence[int],
+    ends: Numbers | Sequence[int],
+    marks: npt.NDArray[np.uint64],
+    spool: Spool,
+) -> None:
+    """Write blocks of text: `first` is each block's first document, `start` its place; `ends` is within a block."""
+    starts = [0]
+    for block in blocks:
+        spool.add(compress(block, _TEXT_LEVEL))
+        starts.append(spool.size)
     arrays: Columns = {
         "first": np.array(first, np.uint32),
         "start": np.array(starts, np.uint64),

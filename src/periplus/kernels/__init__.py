@@ -25,6 +25,7 @@ __all__ = [
     "compiled",
     "completions",
     "crossing",
+    "drafts",
     "features",
     "find",
     "html",
@@ -61,6 +62,7 @@ __all__ = [
 _MODULES: Final = (
     "words",
     "invert",
+    "drafts",
     "lexicon",
     "find",
     "lists",

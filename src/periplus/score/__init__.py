@@ -6,7 +6,7 @@ that of the URL, and of the page that the link is on). `read_weights` reads the 
 """
 
 from periplus.score.links import CRAWL_FEATURES, LinkRanker
-from periplus.score.pages import STATIC_FEATURES, PageRanker, Sketch, sketch_page
+from periplus.score.pages import STATIC_FEATURES, Laid, PageRanker, Sketch, sketch_page
 from periplus.score.urls import UrlRanker
 from periplus.score.weights import (
     RANKERS,
@@ -24,6 +24,7 @@ __all__ = [
     "RANKERS",
     "SHAPES",
     "STATIC_FEATURES",
+    "Laid",
     "LinkRanker",
     "PageRanker",
     "Scorer",

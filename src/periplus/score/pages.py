@@ -15,7 +15,7 @@ from periplus.score.weights import Scorer, as_arrays, read_weights
 from periplus.text import detect_language, language_number
 from periplus.url import address
 
-__all__ = ["STATIC_FEATURES", "PageRanker", "Sketch", "sketch_page"]
+__all__ = ["STATIC_FEATURES", "Laid", "PageRanker", "Sketch", "sketch_page"]
 
 STATIC_FEATURES: Final = (
     *("base", "url", "divergence", "stop_words", "body_words", "title_words", "heading_share", "long_title"),
@@ -45,6 +45,25 @@ class Sketch(NamedTuple):
     language: int
     """By its number."""
     flags: int
+
+
+class Laid(NamedTuple):
+    """The same of many pages: a number of each page, and their texts and URLs one after the other."""
+
+    data: npt.NDArray[np.uint8]
+    begin: npt.NDArray[np.int64]
+    """Where in `data` its body begins."""
+    end: npt.NDArray[np.int64]
+    """Where as much of the body ends as there is; no more is looked at than needed."""
+    size: npt.NDArray[np.int64]
+    titles: npt.NDArray[np.int64]
+    """Words of its title."""
+    headings: npt.NDArray[np.int64]
+    language: npt.NDArray[np.uint8]
+    flags: npt.NDArray[np.uint16]
+    urls: npt.NDArray[np.uint8]
+    start: npt.NDArray[np.int64]
+    """Where in `urls` its URL begins; one more than there are pages."""
 
 
 def sketch_page(page: Page) -> Sketch:
@@ -85,30 +104,51 @@ class PageRanker:
 
     def rank_many(self, pages: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """Give the static ranks of many pages."""
-        parts = features.weigh(self.measure(pages), self._weights.weight, self._weights.shape)
+        return self.rank_laid(_lay_out(pages))
+
+    def rank_laid(self, pages: Laid) -> npt.NDArray[np.float64]:
+        """Give the static ranks of many pages that are laid out."""
+        parts = features.weigh(self._measure(pages), self._weights.weight, self._weights.shape)
         ranks: npt.NDArray[np.float64] = np.clip(parts.sum(axis=1), 0.0, 1.0)
         return ranks
 
     def measure(self, pages: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """Give the features of each page, a row each."""
-        looked = _look([page.body[:_SAMPLE] for page in pages], np.array([page.language for page in pages], np.uint8))
-        titles = np.array([page.title.count(b" ") + (len(page.title) > 0) for page in pages], np.float64)
-        size = np.array([page.size for page in pages], np.float64)
-        headings = np.array([page.headings for page in pages], np.float64)
-        urls = [page.url.encode("utf-8", "replace") for page in pages]
-        start = np.zeros(len(urls) + 1, np.int64)
-        np.cumsum([len(url) for url in urls], out=start[1:])
-        rows = np.ones((len(pages), len(STATIC_FEATURES)))
-        rows[:, 1] = self._urls.rank_many(np.frombuffer(b"".join(urls), np.uint8), start)
+        return self._measure(_lay_out(pages))
+
+    def _measure(self, pages: Laid) -> npt.NDArray[np.float64]:
+        bounds = np.stack([pages.begin, np.minimum(pages.end, pages.begin + _SAMPLE)], axis=1)
+        looked = quality.measure_texts(pages.data, bounds, pages.language, tongues())
+        rows = np.ones((len(pages.size), len(STATIC_FEATURES)))
+        rows[:, 1] = self._urls.rank_many(pages.urls, pages.start)
         rows[:, 2] = looked[:, 0]
         rows[:, 3] = np.where(looked[:, 1] < 0, _STOPS, np.minimum(looked[:, 1], _STOPS))
-        rows[:, 4] = np.minimum(looked[:, 2] * np.maximum(1.0, size / _SAMPLE), _MOST_WORDS)
-        rows[:, 5] = np.minimum(titles, _MOST_TITLE)
-        rows[:, 6] = np.minimum(1.0, headings / np.maximum(size, 1.0))
-        rows[:, 7] = titles > _LONG_TITLE
+        rows[:, 4] = np.minimum(looked[:, 2] * np.maximum(1.0, pages.size / _SAMPLE), _MOST_WORDS)
+        rows[:, 5] = np.minimum(pages.titles, _MOST_TITLE)
+        rows[:, 6] = np.minimum(1.0, pages.headings / np.maximum(pages.size, 1.0))
+        rows[:, 7] = pages.titles > _LONG_TITLE
         rows[:, 8] = looked[:, 3]
-        rows[:, 9] = [(page.flags & _SPAM) != 0 for page in pages]
+        rows[:, 9] = (pages.flags & _SPAM) != 0
         return rows
+
+
+def _lay_out(pages: Sequence[Sketch]) -> Laid:
+    bodies, urls = [page.body[:_SAMPLE] for page in pages], [page.url.encode("utf-8", "replace") for page in pages]
+    begin, start = np.zeros(len(pages) + 1, np.int64), np.zeros(len(pages) + 1, np.int64)
+    np.cumsum([len(body) for body in bodies], out=begin[1:])
+    np.cumsum([len(url) for url in urls], out=start[1:])
+    return Laid(
+        np.frombuffer(b"".join(bodies), np.uint8),
+        begin[:-1],
+        begin[1:],
+        np.array([page.size for page in pages], np.int64),
+        np.array([page.title.count(b" ") + (len(page.title) > 0) for page in pages], np.int64),
+        np.array([page.headings for page in pages], np.int64),
+        np.array([page.language for page in pages], np.uint8),
+        np.array([page.flags & 0xFFFF for page in pages], np.uint16),
+        np.frombuffer(b"".join(urls), np.uint8),
+        start,
+    )
 
 
 def _look(texts: Sequence[bytes], languages: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:

@@ -1,11 +1,13 @@
 """Words as numbers: a growing table of different words, filled by a kernel, stemmed once each."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.kernels import drafts, vocabulary
 from periplus.kernels import words as kernel
 from periplus.text.fold import folding
 from periplus.text.language import LANGUAGES, language_number
@@ -76,8 +78,46 @@ class WordTable:
 
     def words(self, start: int = 0) -> list[bytes]:
         """Give the words from number `start` on, as UTF-8."""
-        blob, starts = self._table.blob.tobytes(), self._table.starts[: self.count + 1].tolist()
-        return [blob[starts[i] : starts[i + 1]] for i in range(start, self.count)]
+        starts = self._table.starts[start : self.count + 1]
+        blob = self._table.blob[starts[0] : starts[-1]].tobytes()
+        return [blob[a:b] for a, b in itertools.pairwise((starts - starts[0]).tolist())]
+
+    def laid(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Give all words, as UTF-8, one after the other, and where each begins; the last is where they end."""
+        starts = self._table.starts[: self.count + 1]
+        blob = self._table.blob[: int(starts[-1])]
+        blob.flags.writeable = False
+        return blob, starts
+
+    def enter(self, words: Sequence[bytes]) -> npt.NDArray[np.int32]:
+        """Enter words as they are, without a language; give the number of each."""
+        starts = np.zeros(len(words) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=starts[1:])
+        blob = np.frombuffer(b"".join(words), np.uint8)
+        return self._enter(blob, starts, vocabulary.hash_words(blob, starts), np.zeros(len(words), np.uint8))
+
+    def absorb(self, other: "WordTable") -> npt.NDArray[np.int32]:
+        """Enter the words of another table; give the number of each."""
+        return self._enter(*other.laid(), other._table.hashes[: other.count], other.languages())
+
+    def _enter(
+        self,
+        blob: npt.NDArray[np.uint8],
+        starts: npt.NDArray[np.int64],
+        hashes: npt.NDArray[np.uint64],
+        languages: npt.NDArray[np.uint8],
+    ) -> npt.NDArray[np.int32]:
+        table = self._table
+        if self.count + len(hashes) >= len(table.hashes) or table.starts[self.count] + len(blob) > len(table.blob):
+            self._grow(max(len(hashes) + 1, -(-len(blob) // 4)))
+        numbers = np.empty(len(hashes), np.int32)
+        self.count = drafts.enter(blob, starts, hashes, languages, self._table, self.count, numbers)
+        return numbers
+
+    def word(self, number: int) -> bytes:
+        """Give one word, as UTF-8."""
+        starts = self._table.starts
+        return self._table.blob[starts[number] : starts[number + 1]].tobytes()
 
     def languages(self) -> npt.NDArray[np.uint8]:
         """Give the language number of each word."""

@@ -1,0 +1,74 @@
+"""Sorted tokens to lexicon and postings, some terms at a time, so that memory is bounded whatever their number."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index.spool import Spool
+from periplus.index.writer import Columns, write_lists
+from periplus.kernels import invert, pack
+from periplus.settings import IndexSettings
+
+__all__ = ["cut_runs", "write_runs"]
+
+Numbers = npt.NDArray[np.int64]
+
+
+def cut_runs(totals: Numbers, most: int) -> Iterator[tuple[int, int]]:
+    """Part terms into runs of at most so many tokens; one term at least. Without terms there is one empty run."""
+    sums = np.cumsum(totals)
+    first, passed = 0, 0
+    while True:
+        last = min(len(totals), max(first + 1, int(np.searchsorted(sums, passed + most, side="right"))))
+        yield first, last
+        if last == len(totals):
+            return
+        first, passed = last, int(sums[last - 1])
+
+
+def write_runs(
+    folder: Path, runs: Iterable[invert.Sorted], scale: npt.NDArray[np.float32], settings: IndexSettings
+) -> invert.Postings:
+    """Write the postings of all terms, which come in runs; give what the lexicon says of each term."""
+    with ExitStack() as stack:
+        spools = {
+            name: stack.enter_context(Spool(folder / f"{name}.part")) for name in ("stream", "positions", "groups")
+        }
+        pieces: list[invert.Postings] = []
+        for tokens in runs:
+            postings = invert.make_room(tokens, len(scale))
+            used = invert.build_postings(tokens, scale, settings.k1, postings)
+            pieces.append(_shift(postings, spools, used))
+        whole = _join(pieces)
+        arrays: Columns = {name: spool.array() for name, spool in spools.items()}
+        arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)
+        write_lists(folder, arrays | {"plain_impact": whole.plain_impact, "wide": whole.wide})
+    return whole
+
+
+def _shift(postings: invert.Postings, spools: dict[str, Spool], used: tuple[int, int, int]) -> invert.Postings:
+    """Put packed postings behind those before them; give the rest, with places moved accordingly."""
+    stream, positions, groups = spools["stream"].size, spools["positions"].size, spools["groups"].size // 12
+    for name, size in zip(spools, used, strict=True):
+        spools[name].add(getattr(postings, name)[:size].reshape(-1).view(np.uint8).data)
+    wide = postings.wide.copy()
+    wide[:, 0] += stream
+    none = np.zeros(0, np.uint8)
+    return postings._replace(
+        stream_end=postings.stream_end + stream,
+        position_end=postings.position_end + positions,
+        row=np.where(postings.kind == pack.IS_SPARSE, 0, postings.row + groups).astype(np.int32),
+        wide=wide,
+        stream=none,
+        positions=none,
+        groups=none.view(np.uint32),
+    )
+
+
+def _join(pieces: Sequence[invert.Postings]) -> invert.Postings:
+    """Put the columns of all pieces one after the other; impacts of plain postings are the same in all."""
+    columns = zip(invert.Postings._fields[:-1], zip(*(piece[:-1] for piece in pieces), strict=True), strict=True)
+    return pieces[0]._replace(**{name: np.concatenate(parts) for name, parts in columns})
