@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from periplus.cli.console import bytes_as_text, count, note, progress, say
+from periplus.cli.deleting import take_out
 from periplus.cli.kernels import compile_kernels
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder
@@ -20,7 +21,7 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
     from periplus.crawl import gather_visits
     from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
-    from periplus.search import Inbox
+    from periplus.search import Deleted, Inbox
     from periplus.store import PageStore
 
     open_data_folder(folder, create=False)
@@ -37,8 +38,10 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
             graph = Graph.open(folder / "graph")
             if settings.search.synonym_weight:
                 learn_synonyms(graph, folder / "graph")
-            build_index(store.visits(), folder / "index", settings.index, graph, report)
+            visits = Deleted(folder).screen(store.visits())
+            build_index(visits, folder / "index", settings.index, graph, report)
         stored = store.statistics().pages
+    take_out(folder, settings)  # what was deleted while we were building
     inbox.again()
     if (folder / "passive").is_dir():
         gather_visits(folder, 0)

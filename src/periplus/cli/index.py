@@ -10,6 +10,7 @@ import typer
 from periplus.cli.building import build as build_all
 from periplus.cli.building import say_built
 from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
+from periplus.cli.deleting import delete
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import CorruptFile, DataError, NothingHere
@@ -116,11 +117,13 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
 def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[Any, Any]:
     """Give all visits and the link graph of a data folder, None for what is not there."""
     from periplus.graph import Graph
+    from periplus.search import Deleted
     from periplus.store import PageStore
 
     visits = graph = None
     with contextlib.suppress(NothingHere):
-        visits = stack.enter_context(PageStore.open(folder / "store", settings.store)).visits()
+        store = stack.enter_context(PageStore.open(folder / "store", settings.store))
+        visits = Deleted(folder).screen(store.visits())
     with contextlib.suppress(DataError):
         graph = Graph.open(folder / "graph")
     return visits, graph
@@ -144,6 +147,9 @@ def export(
         return
     size = bytes_as_text(file.stat().st_size)
     say(f"Wrote {count(about.terms, 'term')} of {count(about.documents, 'page')} to {file}: {size}.")
+
+
+index.command("delete")(delete)
 
 
 def _folder(settings: Settings) -> Path:

@@ -169,7 +169,7 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
         while True:
             feed_inbox(live, inbox)
             start = live.visits
-            for number, visit in enumerate(store.visits(start), start + 1):
+            for number, visit in enumerate(inbox.deleted.screen(store.visits(start)), start + 1):
                 live.add(visit, number)
             ranking.go_on()
             if live.failure and live.failure != failure:
@@ -196,15 +196,18 @@ class _Ranking:
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
-        from periplus.search import Inbox
+        from periplus.search import Deleted, Inbox
         from periplus.store import PageStore
 
+        deleted = Deleted(self._folder)
         began = time.monotonic()
         try:
             with contextlib.suppress(NothingHere):  # as long as every page has failed
                 with PageStore.open(self._folder / "store", self._settings.store) as store:
                     build_graph(store, self._folder / "graph", self._settings.graph)
-                    self._live.rebuild(store.visits, Graph.open(self._folder / "graph"))
+                    graph = Graph.open(self._folder / "graph")
+                    self._live.rebuild(lambda start: deleted.screen(store.visits(start)), graph)
+                deleted.follow(self._live)  # what was deleted meanwhile
                 self._ranked = self._live.manifest.visits
                 Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
         except PeriplusError as error:

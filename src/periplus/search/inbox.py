@@ -15,10 +15,11 @@ from typing import Final
 
 import msgspec
 
-from periplus.errors import FolderInUse, Overloaded
+from periplus.errors import BadInput, FolderInUse, Overloaded
 from periplus.files import disk_errors, write_atomically
 from periplus.fingerprint import fingerprint
 from periplus.records import Outcome, Page, Visit
+from periplus.search.deleted import Deleted
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -70,9 +71,13 @@ class Inbox:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / _FOLDER
         self._store = folder / "store"
+        self.deleted = Deleted(folder)
+        """Pages that are not to be found, whoever hands them in."""
 
     def put(self, visit: Visit) -> None:
         """Take a page, or one that is gone; once this returns it survives a power cut. Raise `Overloaded` when full."""
+        if visit.outcome is Outcome.OK and self.deleted.has(visit.key):
+            raise BadInput(f"{visit.url} was deleted here.", "Take that back first: periplus index delete --undo URL.")
         with disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             if len(os.listdir(self._folder)) >= _MOST:

@@ -25,10 +25,11 @@ _PATIENCE: Final = 0.5
 
 
 def feed_inbox(live: LiveIndex, inbox: Inbox) -> int:
-    """Give all pages of the inbox to a live index; say how many there were."""
+    """Give all pages of the inbox to a live index; say how many there were. What was deleted meanwhile leaves it."""
+    inbox.deleted.follow(live)
     taken = []
     for path, visit in inbox.pages():
-        live.add(visit)
+        live.add(inbox.deleted.judge(visit))
         taken.append(path)
     if taken:
         live.sync()  # only what survives a power cut may be called done
@@ -55,7 +56,7 @@ def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
     inbox = Inbox(folder)
     inbox.again()  # an index that was built meanwhile may lack them; to add a page twice does no harm
     while not ended.wait(_LOOK_SECONDS):
-        if not inbox.waits():
+        if not inbox.waits() and not inbox.deleted.changed():
             continue
         try:
             _take(folder, settings, inbox, ended)

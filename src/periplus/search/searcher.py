@@ -18,6 +18,7 @@ from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
 from periplus.search.cards import Cards, is_named
+from periplus.search.deleted import Deleted
 from periplus.search.dress import Dresser, Known
 from periplus.search.homepages import explain_home, find_home, put_first
 from periplus.search.linking import look_up_links
@@ -131,6 +132,9 @@ class Searcher:
         self._open: _Open | None = None
         self._known = Known()
         self._cards = Cards(folder, settings.store)
+        self._deleted = Deleted(folder)
+        after = settings.search.popular_after
+        self._popular = Popular(folder / "popular", after) if after else None
         self.refresh()
 
     @classmethod
@@ -283,6 +287,8 @@ class Searcher:
         copy = self.cached(place.key)
         if copy is not None:
             return FoundPage(place.url, place.key, INDEXED, "", copy.when)
+        if self._deleted.has(place.key):
+            return FoundPage(place.url, place.key, "deleted")
         return why_not(place, self._cards.visit(place.key))
 
     def cached(self, key: int) -> CachedPage | None:

@@ -18,7 +18,8 @@ class FoundPage(msgspec.Struct, frozen=True):
     """In canonical form."""
     key: int
     reason: str
-    """'indexed', 'noindex', 'copy', 'canonical', 'empty', 'waiting' for the index, or 'unknown': never fetched well."""
+    """'indexed', 'noindex', 'copy', 'canonical', 'empty', 'deleted' by somebody here, 'waiting' for the index,
+    or 'unknown': never fetched well."""
     other: str = ""
     """The page that stands for it, when it is a copy or names another address as its own."""
     when: float = 0.0

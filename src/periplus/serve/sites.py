@@ -26,6 +26,7 @@ _REASONS: Final = {
     "copy": "This page has the very content of another one, which stands for both.",
     "canonical": "This page names another address as its own, which stands for it.",
     "empty": "This address was fetched, but held nothing that can be read.",
+    "deleted": "Whoever runs this search engine took this page out of the index.",
     "waiting": "This page was fetched and waits to be indexed.",
     "unknown": "This address was never fetched successfully: nobody links to it here, the site's robots.txt "
     "keeps it out, it failed, or its turn has not come yet.",
