@@ -133,8 +133,6 @@ class Searcher:
         self._known = Known()
         self._cards = Cards(folder, settings.store)
         self._deleted = Deleted(folder)
-        after = settings.search.popular_after
-        self._popular = Popular(folder / "popular", after) if after else None
         self.refresh()
 
     @classmethod
