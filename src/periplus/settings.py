@@ -314,7 +314,8 @@ class SearchSettings(_Room, frozen=True):
         float, Meta(description="What a word that links use for another counts, against 1; 0 learns none", ge=0, le=1)
     ] = 0.0
     popular_after: Annotated[
-        int, Meta(description="Raise a title among completions once it was asked for so often; 0 counts no query", ge=0)
+        int,
+        Meta(description="Raise a title among completions that so many ask for on one day, 3 or more; 0 is off", ge=0),
     ] = 0
 
 

@@ -87,38 +87,3 @@ def test_a_new_generation_completes_new_titles(tmp_path: Path) -> None:
     assert opened is not None
     opened.suggester.ready()
     assert texts(searcher, "amb") == ["Ambling mule"]
-
-
-def test_queries_raise_only_what_is_offered_anyway(tmp_path: Path) -> None:
-    from msgspec.structs import replace
-
-    from periplus.records import Query
-
-    pages = [visit(f"https://a.test/{n}", f"Harbour {n}", "water") for n in range(60)]
-    build_index(pages, tmp_path / "index", Settings().index, Ranks({page.key: 0.5 for page in pages[:50]}))
-    settings = Settings(search=replace(Settings().search, popular_after=3))
-    searcher = Searcher.open(tmp_path, settings)
-    quiet = Searcher.open(tmp_path, Settings())
-    for asked in 2 * ["harbour 57"] + 9 * ["harbour secret", "my name is harbour"]:
-        searcher.search(Query(asked))
-        quiet.search(Query(asked))
-    assert "Harbour 57" not in texts(searcher, "harb"), "not yet asked for often enough"
-    searcher.search(Query("Harbour  57"))
-    quiet.search(Query("Harbour  57"))
-    assert texts(searcher, "harb")[0] == "Harbour 57"
-    assert "Harbour 57" not in texts(quiet, "harb"), "off by default"
-    assert all(
-        "secret" not in text and "name" not in text for text in texts(searcher, "harb", 60) + texts(searcher, "my")
-    )
-
-
-def test_counts_fade_and_stay_few() -> None:
-    from periplus.search import popular
-
-    counts = popular.Popular(2)
-    for _ in range(4):
-        counts.count(b"often")
-    for number in range(popular._MOST):
-        counts.count(str(number).encode())
-    assert counts.beginning(b"o", 5) == [(b"often", pytest.approx(0.5 + 0.5 * 0.159, abs=0.01))]
-    assert len(counts._counts) < 10

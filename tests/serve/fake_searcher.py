@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -116,6 +116,7 @@ class FakeSearcher:
         self.documents = documents
         self.answer = answer
         self.asked: list[Query] = []
+        self.counted: list[tuple[str, str]] = []
         self.refreshes = 0
         self._lock = threading.Lock()
 
@@ -141,6 +142,10 @@ class FakeSearcher:
     def refresh(self) -> bool:
         self.refreshes += 1
         return False
+
+    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
+        """Take note of what was asked."""
+        self.counted += asked
 
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
         found = [title for title, _, _ in PLACES if title.casefold().startswith(words.casefold())]

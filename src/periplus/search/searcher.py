@@ -4,7 +4,7 @@ import copy
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from periplus.search.dress import Dresser, Known
 from periplus.search.homepages import explain_home, find_home, put_first
 from periplus.search.linking import look_up_links
 from periplus.search.narrow import names_site, narrow
+from periplus.search.popular import Popular
 from periplus.search.suggest import Suggester
 from periplus.search.tabs import freshen, known_extras, with_media
 from periplus.search.weights import Weight, list_weights, with_weights
@@ -103,13 +104,13 @@ class _Clock:
 class _Open:
     """One generation of the index and what belongs to it."""
 
-    def __init__(self, index: Index, settings: Settings, before: "_Open | None") -> None:
+    def __init__(self, index: Index, settings: Settings, before: "_Open | None", popular: Popular | None) -> None:
         self.index = index
         self.outside = open_outside(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.semantic, outside=self.outside)
         self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
         earlier = before.suggester if before else None
-        self.suggester: Suggester = Suggester(index, earlier, settings.search.popular_after)
+        self.suggester: Suggester = Suggester(index, earlier, popular)
         figures = index.statistics()
         known = sorted(figures.languages.items(), key=lambda item: -item[1])
         self.statistics = SearchStatistics(
@@ -133,6 +134,8 @@ class Searcher:
         self._known = Known()
         self._cards = Cards(folder, settings.store)
         self._deleted = Deleted(folder)
+        after = settings.search.popular_after
+        self._popular = Popular(folder / "popular", after) if after else None
         self.refresh()
 
     @classmethod
@@ -153,7 +156,7 @@ class Searcher:
                     return False
                 known = before.index if before else None
                 index = Index.open(self._folder, before=known) if known is None or changed else known
-                self._open = _Open(index, self._settings, before)
+                self._open = _Open(index, self._settings, before, self._popular)
             except NothingHere:
                 return False
             return True
@@ -208,8 +211,6 @@ class Searcher:
         hits = self._hits(opened, prepared, found, dresser, arranged, query)
         if home and first is not None and query.explain and hits and not query.start:
             hits[0] = explain_home(hits[0], home)
-        if hits and not query.start:
-            opened.suggester.asked(query.words)
         clock.passed("snippets")
         notes = prepared.notes
         if start + size > most and found.total > most:
@@ -259,6 +260,12 @@ class Searcher:
         """Complete what somebody types, from titles and hosts of the index; each with how fitting it is, up to 1."""
         opened = self._open
         return opened.suggester.suggest(words, size) if opened else ()
+
+    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
+        """Take note of queries, each with who asked: completions that many ask for are raised (see `popular`)."""
+        opened = self._open
+        if opened is not None:
+            opened.suggester.count_asked(asked, time.time())
 
     def parts(self) -> IndexParts | None:
         """Say what the index is made of, for those who look after it."""

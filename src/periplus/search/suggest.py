@@ -7,6 +7,7 @@ but a text that is offered anyway may be raised by how often it is asked for: se
 
 import threading
 import unicodedata
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -47,9 +48,8 @@ def fold(text: str) -> str:
 class Suggester:
     """Completes beginnings from one generation of the index."""
 
-    def __init__(self, index: Index, before: "Suggester | None" = None, popular_after: int = 0) -> None:
-        counted = Popular(popular_after) if popular_after else None
-        self._popular: Popular | None = before._popular if before else counted
+    def __init__(self, index: Index, before: "Suggester | None" = None, popular: Popular | None = None) -> None:
+        self._popular = popular
         known = before._offers if before else {}
         self._offers: dict[str, _Offer] = {}
         for segment in index.segments:
@@ -79,11 +79,15 @@ class Suggester:
         ranked = sorted(found.values(), key=lambda item: (-item[1], item[0]))
         return tuple(ranked[:size])
 
-    def asked(self, words: str) -> None:
-        """Take note that somebody asked for this, if it is a text that is offered anyway."""
-        text = _typed(words[:_LONGEST].strip()) if self._popular else b""
-        if self._popular and text and self._find(text):
-            self._popular.count(text)
+    def count_asked(self, asked: Sequence[tuple[str, str]], now: float) -> None:
+        """Take note of what was asked for and by whom, as far as it is a text that is offered anyway."""
+        if self._popular is None:
+            return
+        for words, visitor in asked:
+            text = _typed(words[:_LONGEST].strip())
+            if text and self._find(text):
+                self._popular.count(text, visitor, now)
+        self._popular.share(now)
 
     def _find(self, text: bytes) -> tuple[str, float] | None:
         """Give the completion that is this very text."""

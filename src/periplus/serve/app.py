@@ -26,6 +26,7 @@ from periplus.serve.gate import Gate
 from periplus.serve.keys import Keys
 from periplus.serve.limits import RateLimit
 from periplus.serve.metrics import Metrics
+from periplus.serve.queries import Queries
 from periplus.serve.rating import Rating
 from periplus.serve.render import STATIC, Pages, read_assets
 from periplus.serve.reporters import Reporters
@@ -83,7 +84,7 @@ def make_app(
     doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
     pages, reporters = Pages(assets), Reporters(keys, settings.proxied)
     views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
-    trending = Trending(searcher, actions.rising)
+    trending, queries = Trending(searcher, actions.rising), Queries(searcher)
     about = About(lambda: trending.shown, settings.clicks, bool(settings.weather and actions.fetch))
     results = Results(searcher, pages, gate.busy, about)
     rating, weather = Rating(doors, actions, settings.clicks, reporters), WeatherDesk(settings.weather, actions.fetch)
@@ -93,7 +94,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log, trending))]
+        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log, trending, queries))]
         yield
         for task in tasks:
             task.cancel()
@@ -123,17 +124,20 @@ def make_app(
         refused=troubles.refused,
         failed=troubles.search,
         busy=troubles.busy,
+        asked=queries.add,
     )
     return Application(Front(inner, desk), gate, log)
 
 
-async def _share(gate: Gate, api: Api, log: AccessLog, trending: Trending) -> None:
+async def _share(gate: Gate, api: Api, log: AccessLog, trending: Trending, queries: Queries) -> None:
     while True:
         with contextlib.suppress(Overloaded, DataError):
             await gate.statistics()
         await asyncio.sleep(_SHARE_SECONDS)
         await asyncio.to_thread(api.renew_figures)
         await asyncio.to_thread(trending.renew)
+        with contextlib.suppress(DataError):
+            await asyncio.to_thread(queries.count)
         log.flush()
 
 

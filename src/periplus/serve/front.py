@@ -53,6 +53,8 @@ class Desk(NamedTuple):
     """The answer to a search that cannot be answered."""
     busy: Callable[[Asking, str], Kept]
     """The answer to a search that there is no room for, finished; and what the error said."""
+    asked: Callable[[bytes, str], None]
+    """Take note of a query string that was answered, and of the address it came from."""
 
 
 class Front:
@@ -79,6 +81,8 @@ class Front:
             await self._desk.refused(path, refusal)(scope, receive, out.send)
         elif path in PATHS and scope["method"] in ("GET", "HEAD"):
             cached = await self._search(scope, headers, host, receive, out)
+            if out.status == 200 and path != "/suggest":
+                self._desk.asked(scope["query_string"], self._desk.visitors.client(peer, forwarded))
         else:
             await self._app(scope, receive, out.send)
         seconds, route = time.perf_counter() - began, path if path in _ROUTES else _route(path)

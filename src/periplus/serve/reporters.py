@@ -11,12 +11,22 @@ from starlette.requests import Request
 
 from periplus.serve.keys import Keys
 
-__all__ = ["NUMBERS", "Reporters"]
+__all__ = ["NUMBERS", "Reporters", "network_of"]
 
 NUMBERS: Final = 63
 _PREFIX: Final = {4: 24, 6: 48}
 """Bits of an address that say whose network it is in: somebody may have all addresses of one. In a private network
 they are one person's each."""
+
+
+def network_of(peer: str) -> str:
+    """Give the network of an address, or the address where it is a private one; '' when it is none."""
+    try:
+        address = ipaddress.ip_address(peer.strip("[]"))
+    except ValueError:
+        return ""
+    prefix = address.max_prefixlen if address.is_private else _PREFIX[address.version]
+    return str(ipaddress.ip_network((address, prefix), strict=False))
 
 
 class Reporters:
@@ -31,10 +41,7 @@ class Reporters:
         peer = request.client.host if request.client else ""
         if self._proxied:
             peer = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or peer
-        try:
-            address = ipaddress.ip_address(peer.strip("[]"))
-        except ValueError:
+        network = network_of(peer)
+        if not network:
             return 0
-        prefix = address.max_prefixlen if address.is_private else _PREFIX[address.version]
-        network = ipaddress.ip_network((address, prefix), strict=False)
         return int(self._keys.sign(f"reporter {network} {about}")[:12], 16) % NUMBERS + 1

@@ -146,6 +146,9 @@ class SearcherLike(Protocol):
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
         """Complete what somebody types, best first; each with how fitting it is, up to 1."""
 
+    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
+        """Take note of queries, each with what stands for who asked, for completions; nobody waits for it."""
+
     def find(self, url: str) -> FoundLike:
         """Say whether a URL is in the index; raise `BadUrl` for what is no URL."""
 

@@ -42,7 +42,7 @@ class Visitors:
         if not self.knows(host):
             hint = "Add the name to serve.names if it is yours."
             return Refusal(421, "This server does not go by that name.", hint, {})
-        client = (forwarded.rpartition(",")[2].strip() or peer) if self._proxied else peer
+        client = self.client(peer, forwarded)
         if self._free(client) or path in _NEVER_LIMITED:
             return None
         wait = self._limit.wait("address " + of_client(client))
@@ -51,6 +51,10 @@ class Visitors:
         seconds = str(max(1, math.ceil(wait)))
         hint = f"Try again in {seconds} s."
         return Refusal(429, "Too many requests from one place.", hint, {"retry-after": seconds})
+
+    def client(self, peer: str, forwarded: str) -> str:
+        """Give the address of whoever asks: the one that a proxy of ours names, or the one at the other end."""
+        return (forwarded.rpartition(",")[2].strip() or peer) if self._proxied else peer
 
     def _knows(self, host: str) -> bool:
         """Say whether we go by this name: against pages elsewhere that make a browser ask us under a name of theirs."""
