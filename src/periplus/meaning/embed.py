@@ -20,7 +20,8 @@ from periplus.kernels import vectors
 from periplus.meaning.embeddedlog import NAME, EmbeddedLog
 from periplus.meaning.encoder import Encoder, open_encoder
 from periplus.meaning.model import Progress
-from periplus.meaning.passages import cut_passages, print_of, readable, source
+from periplus.meaning.passages import cut_passages, print_of, source
+from periplus.meaning.tongues import readable
 from periplus.meaning.vectorfile import FOLDER, VectorFile, Vectors, open_vectors, vector_path, write_vectors
 from periplus.settings import SemanticSettings
 from periplus.text import LANGUAGES

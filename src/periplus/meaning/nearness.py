@@ -15,6 +15,7 @@ from periplus.index import Index, Segment
 from periplus.kernels import vectors
 from periplus.meaning.encoder import Encoder, open_encoder
 from periplus.meaning.lazy import OnDemand
+from periplus.meaning.tongues import asked_among
 from periplus.meaning.vectorfile import FOLDER, VectorFile, keys_of, open_vectors, vector_path
 from periplus.meaning.weights import Floats
 from periplus.settings import SemanticSettings
@@ -90,6 +91,10 @@ class Meaning:
         self._seen: object = None
         self._next_look = self._next_try = 0.0
 
+    def understands(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
+        """Say whether a query that found these documents, best first, is in a language that the model knows."""
+        return asked_among(words, self._index, segments, documents, self._settings.languages)
+
     def vector(self, words: str) -> Floats | None:
         """Give the vector of a query; None if meaning has nothing to say, and `problem` says why."""
         encoder = self._encoder()
@@ -118,7 +123,7 @@ class Meaning:
             if now >= self._next_look:
                 self._next_look = now + _LOOK
                 self._open(encoder)
-        if self._lazy is not None or any(self._files):
+        if self._lazy is not None or any(file is not None and file.covered for file in self._files):
             self.problem = ""
             return True
         self.problem = "No document has vectors. Make them: periplus index embed."

@@ -1,12 +1,11 @@
 """What of a document is embedded: passages of its text, each with the title before it."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from periplus.fingerprint import fingerprint
 from periplus.settings import SemanticSettings
 
-__all__ = ["cut_passages", "print_of", "readable", "source"]
+__all__ = ["cut_passages", "print_of", "source"]
 
 _TITLE: Final = 24
 """Most word pieces of the title that go before each passage."""
@@ -14,8 +13,6 @@ _CHARS: Final = 8
 """Characters of a word piece, at most, on average: more text than this is not even read."""
 _MARKS: Final = 2
 _TITLE_CHARS: Final = 300
-_SAMPLE: Final = 400
-_PLAIN: Final = 0.9
 
 
 def source(title: str, text: bytes, settings: SemanticSettings) -> tuple[str, str]:
@@ -27,15 +24,6 @@ def source(title: str, text: bytes, settings: SemanticSettings) -> tuple[str, st
 def print_of(title: str, text: str, recipe: str) -> int:
     """Fingerprint what is embedded and how; never 0."""
     return fingerprint(f"{recipe}\0{title}\0{text}".encode("utf-8", "replace")) or 1
-
-
-def readable(language: str, title: str, text: str, languages: Sequence[str]) -> bool:
-    """Say whether a model for `languages` can make something of a text; one in no known language must look plain."""
-    if language:
-        return language in languages
-    sample = f"{title} {text[:_SAMPLE]}"
-    plain = sum(letter.isascii() for letter in sample)
-    return plain >= _PLAIN * len(sample)
 
 
 def cut_passages(title: list[int], text: list[int], settings: SemanticSettings) -> list[list[int]]:

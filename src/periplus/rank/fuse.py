@@ -74,7 +74,7 @@ class Fusion:
 
     def fuse(self, prepared: Prepared, found: Candidates) -> Candidates:
         """Put candidates, which come best first, in order by words and meaning."""
-        query = self._meaning.vector(prepared.said) if prepared.said and len(found.documents) else None
+        query = self._query(prepared.said, found)
         if query is None:
             return found
         joined = self._join(query, found) if prepared.plain else found
@@ -90,6 +90,14 @@ class Fusion:
         scores = joined.scores + added
         order = np.lexsort((np.arange(len(scores)), -scores))
         return joined._replace(segments=joined.segments[order], documents=joined.documents[order], scores=scores[order])
+
+    def _query(self, words: str, found: Candidates) -> Floats | None:
+        """Give the vector of a query; None if there is nothing to put in order, or the model knows no such language."""
+        if not words or not len(found.documents):
+            return None
+        if not self._meaning.understands(words, found.segments, found.documents):
+            return None
+        return self._meaning.vector(words)
 
     def _measure(self, scores: Floats, near: Floats) -> _Measure:
         """Compare how scores and cosines spread."""
