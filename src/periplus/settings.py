@@ -341,6 +341,10 @@ class ServeSettings(_Room, frozen=True):
         str,
         Meta(description="Weather service in Open-Meteo's form, {latitude} and {longitude} in its URL; '' is none"),
     ] = ""
+    places: Annotated[
+        str,
+        Meta(description="Service for names of places, for the weather; {name} and {language} in its URL; '' is none"),
+    ] = ""
 
 
 class Settings(_Room, frozen=True):

@@ -3,32 +3,26 @@
 import asyncio
 import json
 import re
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-import pytest
 from asgi_caller import Answer, call, get, send
 from fake_searcher import Copy, FakeSearcher
 
-from periplus.cli.serving import actions_of, get_once, read_quality
+from periplus.cli.serving import actions_of, read_quality
 from periplus.crawl import read_rising, take_visits
 from periplus.fingerprint import fingerprint_text
 from periplus.rank import read_clicks, read_judgements
 from periplus.records import Hit, Media, Query, ResultPage, Sighting
-from periplus.serve import Actions, Keys, make_app
+from periplus.serve import Keys, make_app
 from periplus.serve.trending import Trending
-from periplus.serve.weather import read_weather
-from periplus.settings import FetchSettings, ServeSettings, Settings
+from periplus.settings import ServeSettings, Settings
 
 DAY = 86_400
 BAD = '"><script>alert(1)</script>'
-GOOD = b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
 
 
 def showing(*media: Media, **more: Any) -> FakeSearcher:
@@ -110,69 +104,6 @@ def test_only_pages_that_can_be_found_are_shown_one_of_a_site() -> None:
     quiet = Trending(Known(), None)
     quiet.renew()
     assert quiet.shown == ()
-
-
-@pytest.fixture
-def service() -> Iterator[tuple[str, list[str], list[bytes]]]:
-    """A weather service: its address, what it was asked, and what it answers."""
-    asked: list[str] = []
-    answers = [GOOD]
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            self.wfile.write(answers[0])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/now?at={{latitude}},{{longitude}}", asked, answers
-    server.shutdown()
-    server.server_close()
-
-
-def test_the_weather_comes_from_the_service_that_was_chosen(service: tuple[str, list[str], list[bytes]]) -> None:
-    address, asked, answers = service
-    allowed = FetchSettings(allow=("127.0.0.0/8",))
-    actions = Actions(fetch=lambda url: get_once(url, allowed))
-    app = make_app(FakeSearcher(), ServeSettings(threads=1, weather=address), actions)
-    found = get(app, "/api/weather?latitude=54.3217&longitude=-10.06")
-    assert found.json == {"degrees": 11.4, "sky": "rain", "wind": 23.0, "text": "11 °C, rain, wind 23 km/h"}
-    assert get(app, "/api/weather?latitude=54.3&longitude=-10.1&hl=de").json["text"] == "11 °C, Regen, Wind 23 km/h"
-    assert asked == ["/now?at=54.3,-10.1"], "rounded, and asked once"
-    answers[0] = b'{"current": {}}'
-    assert get(app, "/api/weather?latitude=1&longitude=1").status == 502
-    answers[0] = b"x" * 200_000
-    assert get(app, "/api/weather?latitude=2&longitude=1").status == 502
-    for given in ("", "latitude=91&longitude=0", "latitude=x&longitude=0", "latitude=nan&longitude=0"):
-        assert get(app, f"/api/weather?{given}").status == 400
-    assert 'id="weather"' in get(app, "/search?q=Weather").text
-    assert 'id="weather"' not in get(app, "/search?q=weather+in+novels").text
-
-
-def test_the_weather_service_may_not_be_a_private_place_unless_allowed(service: tuple[str, list[str], Any]) -> None:
-    address, asked, _ = service
-    assert get_once(address, FetchSettings()) is None
-    assert asked == []
-
-
-def test_without_a_service_there_is_no_weather() -> None:
-    app = make_app(FakeSearcher(), ServeSettings(threads=1))
-    assert get(app, "/api/weather?latitude=1&longitude=1").status == 501
-    assert 'id="weather"' not in get(app, "/search?q=weather").text
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"[]", b"{", b'{"current":{"temperature_2m":"11"}}', b'{"current":{"temperature_2m":1e9}}', b"\xff" * 9],
-)
-def test_weather_that_makes_no_sense_is_none(body: bytes) -> None:
-    assert read_weather(body) is None
 
 
 class World:

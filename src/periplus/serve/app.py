@@ -84,10 +84,11 @@ def make_app(
     doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
     pages, reporters = Pages(assets), Reporters(keys, settings.proxied)
     views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
+    weather = WeatherDesk(settings, actions.fetch, pages)
     trending, queries = Trending(searcher, actions.rising), Queries(searcher)
-    about = About(lambda: trending.shown, settings.clicks, bool(settings.weather and actions.fetch))
+    about = About(lambda: trending.shown, settings.clicks, weather.open)
     results = Results(searcher, pages, gate.busy, about)
-    rating, weather = Rating(doors, actions, settings.clicks, reporters), WeatherDesk(settings.weather, actions.fetch)
+    rating = Rating(doors, actions, settings.clicks, reporters)
     sites = Sites(gate, pages, doors, actions, settings.submissions)
     admin = Admin(gate, pages, doors, actions, metrics, api.renew_figures)
     troubles = Troubles(gate, views)
@@ -108,6 +109,7 @@ def make_app(
             *rating.routes(),
             *admin.routes(),
             Route("/api/weather", weather.answer),
+            Route("/weather", weather.page),
         ],
         middleware=[Middleware(Faults, failed=troubles.failed)],
         exception_handlers={HTTPException: troubles.answer, PeriplusError: troubles.answer},

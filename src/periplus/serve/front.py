@@ -27,7 +27,19 @@ _VARIES: Final = ((b"vary", b"accept, accept-language, accept-encoding"), (b"cac
 _REST: Final = 0.25
 """Seconds that a search rests before it is refused: there may be room by then, and a crowd that is refused asks again
 at once, so that this is what bounds the work of refusing it."""
-_PAGES: Final = ("", "search", "suggest", "about", "add", "why-not", "settings", "api", "robots.txt", "favicon.svg")
+_PAGES: Final = (
+    "",
+    "search",
+    "suggest",
+    "about",
+    "add",
+    "why-not",
+    "settings",
+    "weather",
+    "api",
+    "robots.txt",
+    "favicon.svg",
+)
 _PLAIN: Final = ("opensearch.xml", "healthz", "readyz", "metrics", "openapi.json")
 _API: Final = (
     *("api/search", "api/statistics", "api/submit", "api/publish", "api/visits", "api/crawl"),

@@ -187,13 +187,15 @@ OPERATIONS: Final = (
     Operation(
         "get",
         "/api/weather",
-        "The weather at a place, rounded to a tenth of a degree, from the service that serve.weather names",
+        "The weather at a place, by its name or rounded degrees, from the services of serve.weather and serve.places",
         (
-            Parameter("latitude", "in degrees", {"type": "number", "minimum": -90, "maximum": 90}, True),
-            Parameter("longitude", "in degrees", {"type": "number", "minimum": -180, "maximum": 180}, True),
+            Parameter("place", "its name; then no degrees are needed", _text(80)),
+            Parameter("latitude", "in degrees", {"type": "number", "minimum": -90, "maximum": 90}),
+            Parameter("longitude", "in degrees", {"type": "number", "minimum": -180, "maximum": 180}),
         ),
         answers={
-            200: "degrees, sky, wind, and all of it in one line",
+            200: "degrees, sky, wind, the place if it was named, and all of it in one line",
+            404: "no place of that name is known",
             501: "no service was chosen",
             502: "it does not answer",
             503: "too many ask",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from periplus.errors import NothingHere, Overloaded
-from periplus.records import ResultPage
+from periplus.records import Query, ResultPage
 from periplus.serve.asked import FARTHEST, FORMATS, PAGE, TABS, Asked, address_of, ask_page, ask_program, parameters
 from periplus.serve.bodies import encode_json
 from periplus.serve.formats import as_csv, as_json, as_rss
@@ -19,7 +19,7 @@ from periplus.serve.result import write_results
 from periplus.serve.searching import SearcherLike
 from periplus.serve.tongues import Tongue, pick_tongue
 from periplus.serve.trending import Trend
-from periplus.serve.weather import asks_for_weather
+from periplus.serve.weather import WeatherAsked, ask_weather
 
 __all__ = ["PATHS", "About", "Asking", "Made", "Results", "form_of"]
 
@@ -61,8 +61,8 @@ class About(NamedTuple):
     trending: Callable[[], Sequence[Trend]] = tuple
     clicks: bool = False
     """Whether the page tells which result was opened."""
-    weather: bool = False
-    """Whether it can ask for the weather."""
+    weather: tuple[bool, bool] = (False, False)
+    """Whether it can ask for the weather, and for places by name."""
 
 
 class Results:
@@ -127,6 +127,10 @@ class Results:
                     useful.append((word, address_of(asked, q=rest.words)))
         return useful
 
+    def _weather(self, query: Query) -> WeatherAsked | None:
+        offered, places = self._about.weather
+        return ask_weather(query.words, places) if offered and not query.start else None
+
     def _results(self, found: ResultPage, asked: Asked, tongue: Tongue, shorter: list[tuple[str, str]]) -> bytes:
         query, facts = asked.query, self._searcher.statistics()
         return self._pages.text(
@@ -145,7 +149,7 @@ class Results:
             languages=list(dict.fromkeys((*facts.languages, *filter(None, (query.language,))))),
             clicks=self._about.clicks,
             trending=self._about.trending() if not query.start else (),
-            weather=self._about.weather and not query.start and asks_for_weather(query.words),
+            weather=self._weather(query),
             much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
         )
 

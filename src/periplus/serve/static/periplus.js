@@ -305,25 +305,37 @@ if (pictures && document.querySelector(".card-media.image")) {
   });
 }
 
-// The weather, if the browser may say where it is.
+// The weather: at a place that is named, or here, if the browser may say where that is.
 const weather = document.getElementById("weather");
-if (weather && navigator.geolocation) {
-  weather.hidden = false;
-  const button = weather.querySelector("button");
+if (weather) {
+  const here = document.getElementById("here");
+  const form = weather.querySelector("form");
+  const buttons = weather.querySelectorAll("button");
   const say = (text) => { weather.querySelector("span").textContent = text; };
-  const failed = () => { button.disabled = false; say(weather.querySelector("template").content.textContent); };
-  button.addEventListener("click", () => {
-    button.disabled = true;
-    navigator.geolocation.getCurrentPosition(async ({ coords }) => {
-      const place = `latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`;
-      try {
-        const answer = await fetch(`/api/weather?${place}&hl=${document.documentElement.lang}`);
-        if (!answer.ok) throw new Error(answer.statusText);
-        say((await answer.json()).text);
-        button.remove();
-        weather.querySelector(".note").remove();
-      } catch { failed(); }
-    }, failed, { maximumAge: 600000, timeout: 20000 });
+  const busy = (now) => { for (const button of buttons) button.disabled = now; };
+  const failed = (text) => { busy(false); say(typeof text === "string" ? text : weather.querySelector("template").content.textContent); };
+  const ask = async (where) => {
+    try {
+      const answer = await fetch(`/api/weather?${where}&hl=${document.documentElement.lang}`);
+      const told = await answer.json();
+      if (!answer.ok) { failed(told.error); return; }
+      busy(false);
+      say(told.text);
+      here.remove();
+    } catch { failed(); }
+  };
+  weather.hidden = !form && !navigator.geolocation;
+  here.hidden = !navigator.geolocation;
+  here.querySelector("button").addEventListener("click", () => {
+    busy(true);
+    navigator.geolocation.getCurrentPosition(
+      ({ coords }) => ask(`latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`),
+      failed, { maximumAge: 600000, timeout: 20000 });
+  });
+  form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    busy(true);
+    ask(`place=${encodeURIComponent(form.elements.place.value)}`);
   });
 }
 
