@@ -1,8 +1,10 @@
 """Visits reported from outside: nothing acknowledged is lost, and the crawl acts on them."""
 
+import contextlib
 import multiprocessing
 import os
 import random
+import shutil
 
 import pytest
 from shards_together import together
@@ -10,6 +12,7 @@ from shards_together import together
 from periplus.crawl import Crawler, gather_visits, read_popularity, take_visits
 from periplus.crawl.passive import Passive
 from periplus.crawl.popularity import forget_read
+from periplus.crawl.resharding import reshard
 from periplus.crawl.sink import SinkPosition, read_sink, sink_files
 from periplus.errors import Overloaded
 from periplus.fingerprint import fingerprint_text
@@ -256,3 +259,84 @@ def test_every_shard_hears_of_its_own_hosts(scripted, tmp_path):
             shard._memory.hear(shard._store)
         crawl.turns()
         assert sorted(scripted.requests) == [f"http://{host}/hidden" for host in hosts]
+
+
+def lagging(scripted, folder):
+    """Crawl eight hosts in three shards, then report a page of each; only the first shard has read that."""
+    hosts = [f"host{number}.test" for number in range(8)]
+    for host in hosts:
+        scripted.put(f"http://{host}/", f"<p>start of {host}")
+        scripted.put(f"http://{host}/hidden", f"<p>hidden page of {host}")
+    settings = scripted.settings(folder, *hosts)
+    data = folder / "data"
+    with together(data, settings, [f"http://{host}/" for host in hosts], 3) as crawl:
+        crawl.turns()
+        take_visits(data, [Sighting(f"http://{host}/hidden", 2, "one") for host in hosts])
+        while crawl.shards[0]._memory.hear(crawl.shards[0]._store):
+            pass
+        crawl.shards[0].checkpoint()
+        assert crawl.shards[1]._memory.passive.position < crawl.shards[0]._memory.passive.position
+        for shard in crawl.shards:
+            shard._let_go()  # killed: nothing more is read, and what was read is in the first snapshot only
+    return settings, data, [f"http://{host}/hidden" for host in hosts]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_reports_that_a_shard_has_not_read_move_with_its_hosts(scripted, tmp_path, count):
+    settings, data, hidden = lagging(scripted, tmp_path)
+    with together(data, settings, (), count) as crawl:
+        crawl.turns()
+    assert sorted(url for url in scripted.requests if "hidden" in url) == hidden
+    scripted.requests.clear()
+    # What was reported to one shard is known to the one that has the host now.
+    take_visits(data, [Sighting(url, 1, "two") for url in hidden])
+    with together(data, settings, (), 1 if count > 1 else 2) as crawl:
+        crawl.turns()
+    assert sorted(scripted.requests) == hidden
+
+
+def test_no_report_is_lost_when_a_move_is_killed(scripted, tmp_path, monkeypatch):
+    """The process dies at the n-th file that the move replaces; files that were read go as early as they can."""
+    monkeypatch.setattr(forget_read, "__defaults__", (0,))
+    settings, data, hidden = lagging(scripted, tmp_path)
+    real = os.replace
+    for after in range(0, 60, 3):
+        left, copy = [after], tmp_path / str(after)
+        shutil.copytree(data, copy)
+
+        def dying(*paths, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise SystemExit("killed")
+            real(*paths)
+
+        with monkeypatch.context() as patched, contextlib.suppress(SystemExit):
+            patched.setattr(os, "replace", dying)
+            reshard(copy, settings, 1, [])
+        scripted.requests.clear()
+        with together(copy, settings, (), 1) as crawl:
+            crawl.turns()
+        assert sorted(url for url in scripted.requests if "hidden" in url) == hidden, after
+        if left[0] >= 0:
+            break
+    assert 6 <= after < 57
+
+
+def test_the_first_shard_keeps_what_others_have_not_read(scripted, tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 100)
+    monkeypatch.setattr(forget_read, "__defaults__", (0,))
+    settings, data, _ = lagging(scripted, tmp_path)
+    for number in range(5):
+        take_visits(data, [Sighting(f"http://host{number}.test/more", 1)])
+    with together(data, settings, (), 3) as crawl:
+        first = crawl.shards[0]
+        while first._memory.hear(first._store):
+            pass
+        before = sink_files(data / "passive")
+        first.checkpoint()
+        assert sink_files(data / "passive") == before
+        for shard in (*crawl.shards[1:], first):
+            while shard._memory.hear(shard._store):
+                pass
+            shard.checkpoint()
+        assert len(sink_files(data / "passive")) < len(before)

@@ -4,13 +4,17 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from periplus.crawl.focus import FocusState, by_host, open_focus
 from periplus.crawl.harvest import Harvester
 from periplus.crawl.history import History, seen_once
 from periplus.crawl.neighbours import Alone
 from periplus.crawl.parcels import Parcel
-from periplus.crawl.passive import Passive
+from periplus.crawl.passive import HEARD, Passive, read_heard
 from periplus.crawl.robotsbook import RobotsBook
+from periplus.crawl.shards import home, read_topology
+from periplus.crawl.sink import SinkPosition
 from periplus.crawl.state import CrawlState, Totals, read_state, write_state
 from periplus.crawl.traps import Traps
 from periplus.crawl.visits import Originals
@@ -212,9 +216,12 @@ class Memory:
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
 
-    def hear(self, store: PageStore) -> bool:
+    def hear(self, store: PageStore, until: SinkPosition | None = None) -> bool:
         """Take the next visits that others reported; tell whether there were any."""
-        reported = self.passive.read(self.harvester, store.find, lambda place: self.neighbours.mine(place.host))
+        near = self.neighbours
+        reported = self.passive.read(
+            self.harvester, lambda key: near.find(store, key), lambda place: near.mine(place.host), until
+        )
         self.frontier.add(reported.fresh)
         for _, visit in reported.again:
             self.history.pages.setdefault(visit.key, seen_once(visit))
@@ -250,5 +257,14 @@ class Memory:
             focus=self.harvester.focus.dump() if self.harvester.focus is not None else None,
         )
         write_state(path or self._path, state)
+        if path is None:
+            with contextlib.suppress(CorruptFile):  # without a list of shards nobody knows who has read what
+                self._heard()
+
+    def _heard(self) -> None:
+        """Say how far we have read what others reported; the first shard clears away what all have read."""
+        shards = read_topology(self._data).shards
+        if len(shards) > 1 and self.passive.position != SinkPosition():
+            write_atomically(self._path.with_name(HEARD), msgspec.json.encode(self.passive.position))
         if self.neighbours.number == 0:
-            self.passive.saved()
+            self.passive.saved(read_heard(home(self._data, number) / HEARD) for number in shards if number)

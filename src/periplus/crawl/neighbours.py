@@ -48,6 +48,10 @@ class Alone:
         """Read all visits, also those of other shards."""
         yield from store.visits()
 
+    def find(self, store: PageStore, key: int) -> Visit | None:
+        """Find the stored visit of a key, also of a host that was another shard's before."""
+        return store.find(key)
+
     def read_history(self, store: PageStore) -> History:
         """Read the past of all pages, also of those that other shards have stored."""
         return read_history(self.read_all(store))
@@ -61,6 +65,7 @@ class Neighbours(Alone):
         self._settings = settings
         self._ring = Ring(shards)
         self._stores = folder / "store"
+        self._every: PageStore | None = None
         self._inboxes = {other: desk(folder, other) / "inbox" for other in shards}
         self._boxes = {other: Parcel(number) for other in shards if other != number}
         self._since: dict[int, float] = {}
@@ -97,6 +102,14 @@ class Neighbours(Alone):
         store.flush()
         with PageStore.open(self._stores, self._settings) as every:
             yield from every.visits()
+
+    def find(self, store: PageStore, key: int) -> Visit | None:
+        """Find the stored visit of a key, also of a host that was another shard's before."""
+        found = store.find(key)
+        if found is None:
+            self._every = self._every or PageStore.open(self._stores, self._settings)
+            found = self._every.find(key)
+        return found
 
     def _remember(self, key: int) -> None:
         if len(self._sent) >= _SENT:

@@ -1,7 +1,7 @@
 """What a crawl makes of visits that others report: new URLs to fetch, changed pages to look at again."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,11 +13,13 @@ from periplus.crawl.sink import SinkPosition, read_sink
 from periplus.fingerprint import fingerprint_text
 from periplus.records import Address, Due, Sighting, Visit
 
-__all__ = ["Passive", "PassiveState", "Reported"]
+__all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests"]
 
 _MOST_DIGESTS: Final = 1_000_000
 _BITE: Final = 256 << 10
 """Bytes read at once: some thousand visits, so that a crawl is not held up."""
+HEARD: Final = "heard.json"
+"""Beside the snapshot of a shard: how far that has read the queue, for those who clear it away."""
 _DEPTH: Final = 1
 """Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
 
@@ -52,10 +54,11 @@ class Passive:
         harvester: Harvester,
         find: Callable[[int], Visit | None],
         is_mine: Callable[[Address], bool] = lambda place: True,
+        until: SinkPosition | None = None,
     ) -> Reported:
         """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
-        before = SinkPosition(*self.state.position)
-        found, self.state.position = read_sink(self._folder, before, _BITE)
+        before = self.position
+        found, self.state.position = read_sink(self._folder, before, _BITE, until=until)
         counts: dict[int, int] = {}
         places: dict[int, Address] = {}
         changed: dict[int, Visit] = {}
@@ -84,10 +87,36 @@ class Passive:
         digests[key] = digest
         return before != digest
 
-    def saved(self) -> None:
-        """Let go of what was read, now that a snapshot reflects it."""
+    @property
+    def position(self) -> SinkPosition:
+        """How far the queue was read."""
+        return SinkPosition(*self.state.position)
+
+    def saved(self, others: Iterable[SinkPosition] = ()) -> None:
+        """Let go of what we and `others` have read, now that snapshots reflect it."""
         gather_visits(self._folder)
-        forget_read(self._folder, SinkPosition(*self.state.position))
+        forget_read(self._folder, min([self.position, *others]))
+
+
+def read_heard(path: Path) -> SinkPosition:
+    """Give how far a shard has read by its own word; nothing at all where it says none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SinkPosition)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return SinkPosition()
+
+
+def share_digests(states: Sequence[PassiveState]) -> None:
+    """Let each know the digests of all, which do not say whose URLs they are; the newest if they are too many.
+
+    One that is out of date costs a look at a page that has not changed; one that is missing, a change that is.
+    """
+    merged: dict[int, int] = {}
+    for state in states:
+        merged.update(state.digests)
+    kept = dict(list(merged.items())[-_MOST_DIGESTS:])
+    for state in states:
+        state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
 
 
 def _due(harvester: Harvester, place: Address, count: int) -> Due:

@@ -19,6 +19,7 @@ import numpy as np
 from periplus.crawl.memory import Memory
 from periplus.crawl.neighbours import Alone
 from periplus.crawl.parcels import Parcel, SentLink, read_parcel
+from periplus.crawl.passive import share_digests
 from periplus.crawl.shards import Ring, Topology, desk, home, read_topology, write_topology
 from periplus.crawl.state import Totals
 from periplus.files import lock_folder, sync_folder
@@ -110,6 +111,7 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
         memories = {number: shard[0] for number, shard in shards.items()}
         loose = [memory.neighbours.parcel for memory in memories.values() if isinstance(memory.neighbours, _Gathering)]
         loose += [read_parcel(path) for number in every for path in _parcels(folder, number)]
+        _hear_out(shards, before.shards)
         ring = Ring(wanted.shards)
         for number, memory in memories.items():
             memory.neighbours = _Gathering(number, ring)
@@ -125,6 +127,20 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
     topology = Topology(wanted.shards, known, every)
     write_topology(folder, topology)
     return topology
+
+
+def _hear_out(shards: dict[int, tuple[Memory, PageStore]], before: tuple[int, ...]) -> None:
+    """Let all shards have read as much of what others reported as the first of them, while hosts are still theirs.
+
+    Each reads all reports and takes those of its own hosts: a host that moves to one that has read on would lose some.
+    """
+    passives = [memory.passive for memory, _ in shards.values()]
+    until = max(passive.position for passive in passives)
+    for number, (memory, store) in shards.items():
+        while number in before and memory.passive.position < until and memory.hear(store, until):
+            pass
+        memory.passive.state.position = until
+    share_digests([passive.state for passive in passives])
 
 
 @contextlib.contextmanager

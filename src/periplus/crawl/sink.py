@@ -159,11 +159,15 @@ def _write(descriptor: int, lines: bytes) -> None:
 
 
 def read_sink(
-    folder: Path, position: SinkPosition, most: int = 1 << 20, before: int | None = None
+    folder: Path,
+    position: SinkPosition,
+    most: int = 1 << 20,
+    before: int | None = None,
+    until: SinkPosition | None = None,
 ) -> tuple[list[Sighting], SinkPosition]:
     """Give what was reported since `position`, about `most` bytes of it, and how far that goes.
 
-    Files from number `before` on are not looked at.
+    Files from number `before` on are not looked at, nor what comes after `until`, how far another reader has come.
     """
     found: list[Sighting] = []
     for number, path in sink_files(folder / FOLDER):
@@ -172,6 +176,10 @@ def read_sink(
         if before is not None and number >= before:
             break
         offset = position.offset if number == position.file else 0
+        if until is not None and number >= until.file:
+            most = min(most, until.offset - offset if number == until.file else 0)
+        if most <= 0:
+            break
         data, is_all = _whole_lines(path, offset, most)
         for line in data.split(b"\n"):
             found += _read_line(line)
