@@ -54,7 +54,9 @@ def test_pages_and_responses_are_found_in_every_part(tmp_path):
             found = store.find(visit(n).key)
             assert found is not None
             assert store.response(found).body == (b"newer" if n == 7 else b"body %d" % n * 30)
+            assert store.find_last(visit(n).key) == found
         assert store.find(12345) is None
+        assert store.find_last(12345) is None
 
 
 def test_a_shard_that_comes_later_is_read_too(tmp_path):

@@ -1,15 +1,20 @@
 """The page store: round trips, rotation, reading while writing, look-up by key."""
 
+import random
+
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_visits import address, fetched, visit
 
+from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, FolderInUse, NothingHere
 from periplus.records import Fetched, Outcome, Page, Visit
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
+from periplus.store.keys import KeyIndex
 
 SMALL = StoreSettings(rotate_bytes=65_536)
 
@@ -123,6 +128,48 @@ def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
     assert PageStore.open(tmp_path, StoreSettings()).find(7) == newer
     assert PageStore.open(tmp_path, StoreSettings()).find(50) == visit(49)
     assert PageStore.open(tmp_path, StoreSettings()).find(2**64 - 1) is None
+
+
+def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkeypatch):
+    """Against a plain walk through the log, over several openings, by files and by what came since."""
+    chance, known = random.Random(7), {}
+    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    for _ in range(4):
+        with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+            for _ in range(40):
+                n, outcome = chance.randrange(25), chance.choice((Outcome.OK, Outcome.GONE, Outcome.TIMEOUT))
+                one = visit(n) if outcome is Outcome.OK else Visit(visit(n).url, n + 1, outcome, chance.random())
+                store.append(one)
+                known[n + 1] = one
+                if chance.random() < 0.2:
+                    store.commit()
+                    assert store.find_last(n + 1) == one
+    reader = PageStore.open(tmp_path, StoreSettings())
+    assert {key: reader.find_last(key) for key in range(1, 26)} == {key: known.get(key) for key in range(1, 26)}
+    assert reader.find_last(999) is None
+    taken, take = [], KeyIndex._take
+    monkeypatch.setattr(
+        KeyIndex, "_take", lambda self, log, frame: (taken.append(frame.visits), take(self, log, frame))
+    )
+    assert PageStore.open(tmp_path, StoreSettings()).find_last(1) == known[1]
+    assert sum(taken) < 40, "of the log, only what the file does not know is read"
+
+
+def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        for n in range(20):
+            store.append(visit(n) if n % 2 else Visit(visit(n).url, n + 1, Outcome.GONE, 5.0))
+        store.commit()
+        store.find(1)
+    path = tmp_path / "visits.keys"
+    file = ArrayFile(path, "visit-keys")
+    old = {name: np.array(file[name]) for name in ("keys", "places")}
+    write_arrays(path, "visit-keys", old, dict(file.notes))
+    reader = PageStore.open(tmp_path, StoreSettings())
+    assert reader.find_last(1).outcome is Outcome.GONE
+    assert reader.find_last(2) == visit(1)
+    assert reader.find(1) is None
 
 
 def test_a_damaged_or_foreign_key_file_is_made_again(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from periplus.cli.console import clean, progress, say, say_json
+from periplus.cli.console import clean, say, say_json
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import BadInput
@@ -35,8 +35,7 @@ def explain(
         raise BadInput("There are no words to look for.", "For example: periplus explain https://example.org/ tides.")
     folder = open_data_folder(Path(settings.folder), create=False)
     compile_kernels(as_json)
-    with progress(as_json) as report:
-        found = look(folder, settings, url, query, language=language, safe=safe, progress=report)
+    found = look(folder, settings, url, query, language=language, safe=safe)
     if as_json:
         say_json(found)
     else:

@@ -4,7 +4,6 @@ Read from the last snapshot and the log of visits; a crawl that runs is not dist
 """
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -36,14 +35,9 @@ class Whereabouts(msgspec.Struct, frozen=True):
     """URLs that wait at its host."""
 
 
-def find_url(
-    folder: Path,
-    settings: Settings,
-    place: Address,
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> Whereabouts:
+def find_url(folder: Path, settings: Settings, place: Address) -> Whereabouts:
     """Say where the crawl of a data folder is with a URL."""
-    visit = last_visit(folder, settings, place, progress)
+    visit = last_visit(folder, settings, place)
     states = _read_states(folder)
     found = [one for name, state in states if (one := _in_frontier(name, state, settings, place)) is not None]
     if found:
@@ -60,20 +54,11 @@ def find_url(
     return Whereabouts("unseen" if wanted else "unwanted")
 
 
-def last_visit(
-    folder: Path, settings: Settings, place: Address, progress: Callable[[str, int, int], None]
-) -> Visit | None:
-    """Give the last visit of a URL, whatever became of it; the whole log may have to be read for one that failed."""
+def last_visit(folder: Path, settings: Settings, place: Address) -> Visit | None:
+    """Give the last visit of a URL, whatever became of it."""
     try:
         with PageStore.open(folder / "store", settings.store) as store:
-            total = store.statistics().visits
-            last: Visit | None = None
-            for number, visit in enumerate(store.visits()):
-                if number % 10_000 == 0:
-                    progress("reading visits", number, total)
-                if visit.key == place.key:
-                    last = visit
-            return last
+            return store.find_last(place.key)
     except NothingHere:
         return None
 

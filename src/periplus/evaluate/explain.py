@@ -4,7 +4,6 @@ In order: is it in the index, and then where in the results and by what; does it
 is not in the index, what became of its fetch; if it was never fetched, where the crawl is with it.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,6 @@ from periplus.url import address
 
 __all__ = ["Explanation", "Rival", "explain"]
 
-Progress = Callable[[str, int, int], None]
 
 _OUTCOMES: Final = {
     Outcome.ROBOTS: "robots.txt of its host forbids it, so it was never asked for",
@@ -94,7 +92,6 @@ def explain(
     *,
     language: str = "",
     safe: int = 0,
-    progress: Progress = lambda stage, done, total: None,
 ) -> Explanation:
     """Say why a page ranks where it does for these words, or why it is not there; raise `BadUrl` for what is no URL."""
     place = address(url)
@@ -105,7 +102,7 @@ def explain(
         found = None
     if found is not None and found.indexed:
         return _in_index(place.url, found)
-    return _elsewhere(place.url, words, found is not None and found.buried, find_url(folder, settings, place, progress))
+    return _elsewhere(place.url, words, found is not None and found.buried, find_url(folder, settings, place))
 
 
 class _Asked:

@@ -108,6 +108,11 @@ class JoinedStore(PageStore):
         found = [visit for part in self._look().values() if (visit := part.find(key)) is not None]
         return max(found, key=lambda visit: visit.when, default=None)
 
+    def find_last(self, key: int) -> Visit | None:
+        """Give the newest visit of the page with this key, whatever became of it."""
+        found = [visit for part in self._look().values() if (visit := part.find_last(key)) is not None]
+        return max(found, key=lambda visit: visit.when, default=None)
+
     def response(self, visit: Visit) -> WarcPage:
         """Give the stored response of a visit, of whichever part it is."""
         failure: CorruptFile | None = None

@@ -1,4 +1,5 @@
-"""Where the newest good visit of a page is: a sorted array of keys in `visits.keys`, and the visits since then."""
+"""Where the newest visits of a page are, the good one and any that failed: sorted keys in `visits.keys`, and what came
+since."""
 
 import contextlib
 import threading
@@ -21,6 +22,7 @@ __all__ = ["KeyIndex", "Place"]
 
 _FILE: Final = "visits.keys"
 _KIND: Final = "visit-keys"
+_ARRAYS: Final = ("keys", "places", "failed_keys", "failed_places")
 _SAVE_AT: Final = 4096
 """So many new keys are worth a new file."""
 
@@ -41,18 +43,42 @@ class _Keyed(msgspec.Struct, frozen=True):
 _keyed: Final = msgspec.msgpack.Decoder(list[_Keyed])
 
 
-class _Table(NamedTuple):
-    keys: npt.NDArray[np.uint64]
-    places: npt.NDArray[np.uint64]
-    """One row of log, offset, place for each key."""
+class _Table:
+    """The newest of some visits by key: sorted arrays, and those that came since."""
 
+    def __init__(self) -> None:
+        self.keys = np.zeros(0, np.uint64)
+        self.places = np.zeros((0, 3), np.uint64)
+        """One row of log, offset, place for each key."""
+        self.recent: dict[int, Place] = {}
 
-def _empty() -> _Table:
-    return _Table(np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64))
+    def find(self, key: int) -> Place | None:
+        """Give the place of a key's newest visit."""
+        if key in self.recent:
+            return self.recent[key]
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        if at < len(self.keys) and int(self.keys[at]) == key:
+            return Place(*(int(number) for number in self.places[at]))
+        return None
+
+    def fits(self, keys: npt.NDArray[Any], places: npt.NDArray[Any]) -> bool:
+        """Say whether these arrays can be a table."""
+        return keys.dtype == np.uint64 and places.shape == (len(keys), 3) and places.dtype == np.uint64
+
+    def settle(self) -> None:
+        """Put what came since into the arrays."""
+        fresh = np.fromiter(self.recent.keys(), np.uint64, len(self.recent))
+        rows = np.array([*self.recent.values()], np.uint64).reshape(-1, 3)
+        keys, places = np.concatenate((self.keys, fresh)), np.concatenate((self.places, rows))
+        order = np.argsort(keys, kind="stable")
+        keys, places = keys[order], places[order]
+        # Of equal keys the last is the newest.
+        last = np.append(keys[1:] != keys[:-1], np.ones(min(1, len(keys)), bool))
+        self.keys, self.places, self.recent = keys[last], places[last], {}
 
 
 class KeyIndex:
-    """Finds the newest visit with outcome OK of a key. Can be lost: it is made again from the logs."""
+    """Finds the newest visit of a key. Can be lost: it is made again from the logs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,21 +88,21 @@ class KeyIndex:
 
     def _reset(self, store: str) -> None:
         self._store = store
-        self._table = _empty()
-        self._recent: dict[int, Place] = {}
+        self._good, self._failed = _Table(), _Table()
         self._reached = Position(0, 0)
 
     def find(self, key: int, manifest: Manifest) -> Place | None:
         """Give the place of the newest good visit of `key`, after a look at what was written since the last call."""
         with self._lock:
             self._refresh(manifest)
-            if key in self._recent:
-                return self._recent[key]
-            keys = self._table.keys
-            at = int(np.searchsorted(keys, np.uint64(key)))
-            if at < len(keys) and int(keys[at]) == key:
-                return Place(*(int(number) for number in self._table.places[at]))
-            return None
+            return self._good.find(key)
+
+    def find_last(self, key: int, manifest: Manifest) -> Place | None:
+        """Give the place of the newest visit of `key`, whatever became of it."""
+        with self._lock:
+            self._refresh(manifest)
+            found = (self._good.find(key), self._failed.find(key))
+            return max((place for place in found if place is not None), default=None)
 
     def _refresh(self, manifest: Manifest) -> None:
         if self._store != manifest.id:
@@ -86,8 +112,13 @@ class KeyIndex:
         for log, frame in walk(self._folder, manifest, self._reached):
             self._take(log, frame)
             self._reached = Position(log, frame.end)
-        if len(self._recent) >= max(_SAVE_AT, len(self._table.keys) // 8) and self._is_durable(manifest, self._reached):
+        fresh, known = (sum(map(len, both)) for both in zip(*((t.recent, t.keys) for t in self._tables), strict=True))
+        if fresh >= max(_SAVE_AT, known // 8) and self._is_durable(manifest, self._reached):
             self._save()
+
+    @property
+    def _tables(self) -> tuple[_Table, _Table]:
+        return self._good, self._failed
 
     def _is_durable(self, manifest: Manifest, reached: Position) -> bool:
         """Say whether all up to there is durable: what is not may be replaced after a power cut."""
@@ -96,8 +127,8 @@ class KeyIndex:
 
     def _take(self, log: int, frame: Frame) -> None:
         for place, visit in enumerate(_keyed.decode(decompress(frame.payload, MAX_PAYLOAD))):
-            if visit.outcome is Outcome.OK:
-                self._recent[visit.key] = Place(log, frame.offset, place)
+            table = self._good if visit.outcome is Outcome.OK else self._failed
+            table.recent[visit.key] = Place(log, frame.offset, place)
 
     def _load(self, manifest: Manifest) -> None:
         """Use the file when it is of this store and reaches no further than what is durable."""
@@ -108,24 +139,19 @@ class KeyIndex:
         file.check()
         notes: dict[str, Any] = file.notes
         reached = Position(int(notes.get("log", 0)), int(notes.get("offset", 0)))
-        keys, places = file["keys"], file["places"]
-        fits = keys.dtype == np.uint64 and places.shape == (len(keys), 3) and places.dtype == np.uint64
+        if any(name not in file for name in _ARRAYS):
+            return  # written before failures were known: made again from the logs
+        arrays = [file[name] for name in _ARRAYS]
+        fits = self._good.fits(*arrays[:2]) and self._failed.fits(*arrays[2:])
         if fits and notes.get("store") == manifest.id and self._is_durable(manifest, reached):
-            self._table = _Table(keys, places)
+            self._good.keys, self._good.places, self._failed.keys, self._failed.places = arrays
             self._reached = reached
 
     def _save(self) -> None:
-        """Merge the recent keys into the table and write it; a folder that cannot be written to is no obstacle."""
-        fresh = np.fromiter(self._recent.keys(), np.uint64, len(self._recent))
-        rows = np.array([*self._recent.values()], np.uint64).reshape(-1, 3)
-        keys = np.concatenate((self._table.keys, fresh))
-        places = np.concatenate((self._table.places, rows))
-        order = np.argsort(keys, kind="stable")
-        keys, places = keys[order], places[order]
-        # Of equal keys the last is the newest.
-        last = np.append(keys[1:] != keys[:-1], np.ones(min(1, len(keys)), bool))
-        self._table = _Table(keys[last], places[last])
-        self._recent = {}
+        """Put recent keys into the tables and write them; a folder that cannot be written to is no obstacle."""
+        for table in self._tables:
+            table.settle()
+        values = (self._good.keys, self._good.places, self._failed.keys, self._failed.places)
         notes = {"store": self._store, "log": self._reached.log, "offset": self._reached.offset}
         with contextlib.suppress(DiskFailed):
-            write_arrays(self._folder / _FILE, _KIND, self._table._asdict(), notes)
+            write_arrays(self._folder / _FILE, _KIND, dict(zip(_ARRAYS, values, strict=True)), notes)

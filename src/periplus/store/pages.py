@@ -11,7 +11,7 @@ from periplus.records import Fetched, Visit
 from periplus.settings import StoreSettings
 from periplus.store.frames import decode_visits, one_visit
 from periplus.store.kept import KeptTable, kept_files
-from periplus.store.keys import KeyIndex
+from periplus.store.keys import KeyIndex, Place
 from periplus.store.log import Position, frame_at, walk
 from periplus.store.manifest import Manifest, is_warc, log_files, log_name, number_of, read_manifest, warc_files
 from periplus.store.recovery import record_at, stored_record
@@ -129,7 +129,13 @@ class PageStore:
 
     def find(self, key: int) -> Visit | None:
         """Give the newest visit of the page with this key whose outcome was OK."""
-        place = self._keys.find(key, self._manifest())
+        return self._visit(key, self._keys.find(key, self._manifest()))
+
+    def find_last(self, key: int) -> Visit | None:
+        """Give the newest visit of the page with this key, whatever became of it."""
+        return self._visit(key, self._keys.find_last(key, self._manifest()))
+
+    def _visit(self, key: int, place: Place | None) -> Visit | None:
         if place is None:
             return None
         visit = one_visit(frame_at(self.folder / log_name(place.log), place.offset), place.place)
