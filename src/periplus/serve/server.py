@@ -26,11 +26,15 @@ from periplus.settings import ServeSettings
 
 __all__ = ["Running", "free_address", "run", "serving"]
 
-_READY_SECONDS: Final = 10.0
+_READY_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 1.5
 """Requests under way get this long to be answered; then the server stops all the same."""
-_THREADS_SECONDS: Final = 5.0
+_THREADS_SECONDS: Final = 10.0
 """How long to wait for the server's own threads to be gone once it has stopped."""
+_STRANGE_SECONDS: Final = 0.3
+"""The same for threads of which it is not known whose they are, such as those of a library that was used first then."""
+_NOT_HTTP: Final = b"?\r\n\r\n"
+"""The server itself refuses this; neither the application nor its figures hear of it."""
 _BACKLOG: Final = 1024
 _SWITCH_SECONDS: Final = 0.0005
 """How long a search may hold the interpreter while an answer that is ready waits to be sent."""
@@ -116,7 +120,9 @@ class Running:
         self._serving: asyncio.Task[None] | None = None
         self._stopping = False
         self._numbers: tuple[int, ...] = ()
+        self._before: set[int] = set()
         self._threads: set[int] = set()
+        self._strange: set[int] = set()
 
     def run(self, on_ready: Callable[[str], None], numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)) -> None:
         """Serve until told to stop, or one of the signals `numbers` comes."""
@@ -126,7 +132,8 @@ class Running:
             asyncio.run(self._serve(self._app, *self._place, on_ready))
         finally:
             self._app.close()
-            _wait_for_end(self._threads)
+            _wait_for_end(self._threads, _THREADS_SECONDS)
+            _wait_for_end(self._strange, _STRANGE_SECONDS)
 
     def stop(self) -> None:
         """Stop serving; any thread may call it, also more than once."""
@@ -139,6 +146,7 @@ class Running:
         """Stop in three steps: no more connections, then no more searches, then whatever still hangs is let go."""
         if self._server is None or self._serving is None:
             return
+        self._strange = _foreign_threads() - self._before - self._threads
         self._server.stop()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)
@@ -148,11 +156,11 @@ class Running:
     async def _serve(self, app: Application, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = _granian(app, address, port, self._settings)
-        before = _foreign_threads()
+        self._before = _foreign_threads()
         with self._signals():
             self._serving = serving = asyncio.create_task(self._server.serve())
             ready = await _answers(address, port, serving)
-            self._threads = _foreign_threads() - before
+            self._threads = _foreign_threads() - self._before
             if ready and not self._stopping:
                 on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
             if not ready or self._stopping:
@@ -203,17 +211,24 @@ def _granian(app: Application, address: str, port: int, settings: ServeSettings)
 
 
 async def _answers(address: str, port: int, serving: "asyncio.Task[None]") -> bool:
-    """Wait until connections are accepted; give up when the server ended."""
+    """Wait until the server answers: it listens before the threads that answer have begun. Give up when it ended."""
     deadline = asyncio.get_running_loop().time() + _READY_SECONDS
     while not serving.done() and asyncio.get_running_loop().time() < deadline:
         try:
-            _, writer = await asyncio.open_connection(address, port)
-        except OSError:
+            async with asyncio.timeout_at(deadline):
+                return await _is_answered(address, port)
+        except OSError:  # a timeout is one too
             await asyncio.sleep(0.01)
-            continue
-        writer.close()
-        return True
     return False
+
+
+async def _is_answered(address: str, port: int) -> bool:
+    reader, writer = await asyncio.open_connection(address, port)
+    try:
+        writer.write(_NOT_HTTP)
+        return bool(await reader.read(1))
+    finally:
+        writer.close()
 
 
 def _foreign_threads() -> set[int]:
@@ -225,8 +240,8 @@ def _foreign_threads() -> set[int]:
     return listed - {thread.native_id for thread in threading.enumerate()}
 
 
-def _wait_for_end(threads: set[int]) -> None:
+def _wait_for_end(threads: set[int], seconds: float) -> None:
     """Wait until `threads` are gone: one that still wants the interpreter while it shuts down aborts the process."""
-    deadline = time.monotonic() + _THREADS_SECONDS
+    deadline = time.monotonic() + seconds
     while threads & _foreign_threads() and time.monotonic() < deadline:
         time.sleep(0.002)
