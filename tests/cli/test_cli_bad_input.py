@@ -14,6 +14,7 @@ import pytest
 
 from periplus import cli
 from periplus.cli import main
+from periplus.errors import DiskFailed
 from periplus.fakeweb import FakeWeb, FakeWebPlan, running
 
 PLAN = FakeWebPlan(seed=3, hosts=4, pages=40)
@@ -161,6 +162,20 @@ def test_a_list_that_cannot_be_read(capsys: pytest.CaptureFixture[str], tmp_path
 def test_a_place_that_cannot_be_written_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "No such file or folder: none/hosts." in fails(capsys, "web", "--write-hosts", "none/hosts")
     assert f"{tmp_path} is a folder, not a file." in fails(capsys, "web", "--write-hosts", str(tmp_path))
+
+
+def test_a_disk_that_is_full_once_the_pages_are_stored(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise DiskFailed("The disk is full.", "Run the same command again.")
+
+    documents(tmp_path / "docs.jsonl", 3)
+    monkeypatch.setattr("periplus.cli.importing.build", full)
+    assert main(["import", "docs.jsonl"]) == 1
+    assert capsys.readouterr().err.endswith(
+        "The disk is full. The pages are stored. Free some space, then: periplus index build.\n"
+    )
 
 
 def test_an_unexpected_error_is_one_line_too(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from index.made_pages import Ranks, random_visits, visit
-from periplus.errors import CorruptFile, FolderInUse, NewerFormat, NothingHere
+from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, NothingHere
 from periplus.files import lock_folder
 from periplus.index import Index, build_index, check_index
 from periplus.index.build import batch_bytes
@@ -126,6 +126,23 @@ def test_a_build_that_dies_leaves_the_old_index(tmp_path: Path) -> None:
     build_index([visit("https://c.test/", "sky")], tmp_path, SETTINGS)
     assert urls(Index.open(tmp_path)) == ["https://c.test/"]
     assert not (tmp_path / "seg-000009-0000").exists()
+
+
+def test_a_build_that_finds_the_disk_full_gives_back_what_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_index([visit("https://a.test/", "sea")], tmp_path, IndexSettings())
+    before = sorted(tmp_path.rglob("*"))
+
+    def full(folder: Path, *_: object) -> None:
+        assert len(list(folder.glob("seg-*"))) == 2
+        raise DiskFailed("The disk is full.")
+
+    monkeypatch.setattr("periplus.index.build.write_late", full)
+    with pytest.raises(DiskFailed):
+        build_index([visit("https://b.test/", "sea")], tmp_path, IndexSettings())
+    assert sorted(tmp_path.rglob("*")) == before
+    assert check_index(tmp_path) == []
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ In: the command line, periplus.toml, the environment. Out: text (or JSON) for pe
 so that `periplus --help` answers at once.
 """
 
-from periplus.cli.entry import app, main
+try:
+    from periplus.cli.entry import app, main
+except KeyboardInterrupt:  # Ctrl-C while modules load: there is nothing to say yet
+    raise SystemExit(130) from None
 
 __all__ = ["app", "main"]

@@ -9,7 +9,7 @@ from periplus.cli.building import build, say_built
 from periplus.cli.console import count, progress, say
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.options import with_settings
-from periplus.errors import BadFile, BadInput
+from periplus.errors import BadFile, BadInput, DiskFailed
 from periplus.settings import Settings
 
 __all__ = ["import_pages"]
@@ -49,7 +49,10 @@ def import_pages(
     if not with_index:
         say("Next: periplus index build")
         return
-    say_built(build(folder, settings))
+    try:
+        say_built(build(folder, settings))
+    except DiskFailed as error:  # the same command would store the pages once more
+        raise DiskFailed(error.message, "The pages are stored. Free some space, then: periplus index build.") from None
 
 
 def _read_logs(paths: list[Path], settings: Settings) -> None:

@@ -67,18 +67,30 @@ def build_index(
         number = next_number(folder, before)
         feeds = Feeds(feeds_path(folder) if extend else None)
         gathering = Gathering(signals or Silence(), batch_bytes(settings, workers), progress, feeds)
-        new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
-        entries = (old.segments if old else ()) + tuple(new)
-        known = read_dead(folder, old) if old else []
-        dead = bury(folder, entries, known, gathering.withdrawn)
-        feeds.keep_only(feeds_path(folder))
-        news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
+        with _or_nothing(folder, number):
+            new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
+            entries = (old.segments if old else ()) + tuple(new)
+            known = read_dead(folder, old) if old else []
+            dead = bury(folder, entries, known, gathering.withdrawn)
+            feeds.keep_only(feeds_path(folder))
+            news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
         # What a live index has taken and not published yet stays waiting when we extend; a new index does without.
         journal = before.journal + (not extend) if before else 0
         seen = (old.visits if old else 0) + gathering.seen
         done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal, news), dead)
         sweep(folder, done)
     return IndexCount(done.live, len(entries), time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _or_nothing(folder: Path, number: int) -> Iterator[None]:
+    """Remove the segments of a generation that does not come to its end: a disk that was full has room again."""
+    try:
+        yield
+    except BaseException:
+        for path in folder.glob(f"seg-{number:06}-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 @contextlib.contextmanager
