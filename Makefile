@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-suggest bench-pagerank bench-meaning bench-focus docs lock clean
+.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -91,6 +91,9 @@ bench-meaning: $(DEV_READY) ## what ranking by meaning costs and what its shortc
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
+
+bench-synonyms: $(DEV_READY) ## names that links teach, on made webs whose truth is known
+	@$(BIN)/python bench/synonyms.py
 
 bench-spelling: $(DEV_READY) ## misspellings mended and right words harmed, on a real collection (FOLDER= QUERIES= a log)
 	@$(BIN)/python bench/spelling.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)

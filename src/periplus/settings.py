@@ -311,8 +311,8 @@ class SearchSettings(_Room, frozen=True):
     max_results: Annotated[int, Meta(description="How far into the results a person can go", ge=10)] = 1_000
     budget_ms: Annotated[float, Meta(description="Milliseconds after which a query gives what it has", gt=0)] = 500.0
     synonym_weight: Annotated[
-        float, Meta(description="What a word that links use for another counts, against 1; 0 learns none", ge=0, le=1)
-    ] = 0.0
+        float, Meta(description="What a name that links use for another counts, against 1; 0 learns none", ge=0, le=1)
+    ] = 0.4
     popular_after: Annotated[
         int,
         Meta(description="Raise a title among completions that so many ask for on one day, 3 or more; 0 is off", ge=0),

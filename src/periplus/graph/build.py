@@ -127,6 +127,8 @@ def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:
         "static": scores.static,
         "anchor_starts": parts.anchors.starts,
         "anchors": parts.anchors.blob,
+        "anchor_first": parts.anchors.first,
+        "anchor_hosts": parts.anchors.hosts,
         "links": pages.packed.stream,
         "link_bytes": pages.packed.block_bytes,
         "link_numbers": pages.packed.block_links,

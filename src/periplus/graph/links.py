@@ -98,7 +98,7 @@ class _Reader:
         self._pairs.add(targets.astype(np.uint64) << np.uint64(32) | sources.astype(np.uint64))
         near = nodes.hosts[sources] == nodes.hosts[targets]
         texts = [self._clean(self._said[row]) for row in rows.tolist()]
-        self._anchors.add(targets, near, texts)
+        self._anchors.add(targets, near, texts, nodes.hosts[sources])
         self._sources, self._targets, self._said = [], [], []
 
     def _mark(self, from_keys: Keys, to_keys: Keys, sources: Numbers, targets: Numbers) -> None:

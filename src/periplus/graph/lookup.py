@@ -10,7 +10,7 @@ from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 from periplus.records import Flag
 
-__all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals"]
+__all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals", "Voices"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
@@ -51,6 +51,15 @@ class Signals(NamedTuple):
     """0..1: the share of its rank that does not come from trusted pages."""
     trust: npt.NDArray[np.float32]
     """0..1: log-scaled rank that comes from trusted pages."""
+
+
+class Voices(NamedTuple):
+    """Who says the texts of links."""
+
+    first: npt.NDArray[np.int64]
+    """The number of the first text of each row; one more entry at the end."""
+    hosts: npt.NDArray[np.uint64]
+    """By text, a bit of 64 for each host that says it of a page of another."""
 
 
 class HostRank(NamedTuple):
@@ -152,6 +161,16 @@ class Graph:
         """Give the distinct texts of links to the page of a row, the weightiest first."""
         begin, end = int(self._starts[row]), int(self._starts[row + 1])
         return bytes(self._blob[begin:end]).decode("utf-8", "replace").splitlines()
+
+    def voices(self) -> "Voices":
+        """Give which hosts say each text of links; nothing for a graph of an earlier version."""
+        known = "anchor_first" in self._file and "anchor_hosts" in self._file
+        first = self._file["anchor_first"] if known else np.zeros(self._pages + 1, np.int64)
+        return Voices(first, self._file["anchor_hosts"] if known else np.zeros(0, np.uint64))
+
+    def trusted(self) -> npt.NDArray[np.bool_]:
+        """Say of each row that it is not one of those that nobody trusted lifts."""
+        return ~self._farmed(self._file["page_keys"])
 
     def top_pages(self, count: int) -> npt.NDArray[np.uint64]:
         """Give the keys of the pages with the highest PageRank, the best first."""

@@ -1,7 +1,7 @@
 """A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from periplus.index import Index, Segment, title_key
@@ -24,7 +24,7 @@ from periplus.query.tree import (
 )
 from periplus.text import is_stop_word, terms_of
 
-__all__ = ["Leaf", "PhrasePlan", "Prepared", "QueryWord", "Scoring", "prepare"]
+__all__ = ["Leaf", "PhrasePlan", "Prepared", "QueryWord", "Scoring", "prepare", "rarity"]
 
 _MAIN_SHARE: Final = 0.2
 """Languages with at least this share of the index give their stems to every word."""
@@ -99,6 +99,8 @@ class Prepared(NamedTuple):
     """The words as they were said, for ranking by meaning; '' where that takes no part."""
     plain: bool = False
     """Whether nothing was asked but words, any of which will do."""
+    widened: Mapping[bytes, str] = {}
+    """Terms of leaves that stand for words of the query, and how to say so."""
 
     def pairs(self) -> tuple[FixedPair, ...]:
         """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""
@@ -136,6 +138,12 @@ def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] =
         tuple(compiler.notes),
         compiler.lookup,
     )
+
+
+def rarity(index: Index, frequency: int) -> float:
+    """Give the inverse document frequency of a term that so many documents have, 0 for none."""
+    documents = max(index.documents, frequency)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
 
 
 def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
@@ -245,9 +253,7 @@ class _Compiler:
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
-        frequency = self.lookup.frequency(term)
-        documents = max(self.index.documents, frequency)
-        return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
+        return rarity(self.index, self.lookup.frequency(term))
 
     def _room(self) -> int:
         """Say how many more words, in all their variants, the program has room for; note when there is none."""

@@ -114,7 +114,7 @@ class Ranker:
         """Name the parts of a document's score in the first stage."""
         segment = self._index.segments[segment_number]
         reasons: dict[str, float] = {}
-        words = {term: word.word for word in prepared.words for term in word.terms}
+        words = {term: word.word for word in prepared.words for term in word.terms} | dict(prepared.widened)
         present: set[int] = set()
         for leaf in prepared.leaves:
             place = segment.find(leaf.term)

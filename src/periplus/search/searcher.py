@@ -195,7 +195,7 @@ class Searcher:
         end = min(start + size, most)
         tree, about_links = look_up_links(parsed.tree, self._folder.parent / "graph", opened.index.manifest.visits)
         prepared = opened.ranker.prepare(narrow(tree, query), parsed.notes + about_links)
-        prepared = opened.synonyms.widen(opened.index, prepared)
+        prepared = opened.synonyms.widen(opened.index, prepared, tree)
         clock.passed("query")
         # Whole steps, so that every page of results is cut from the same order.
         reach = min(most, -(-max(end, 1) // _STEP) * _STEP)
