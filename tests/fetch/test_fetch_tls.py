@@ -119,20 +119,27 @@ def second(folder, authority):
     """A server of HTTP/2, in a process of its own."""
     (folder / "second_app.py").write_text(APP)
     certificate, key = authority.vouch(HOST, name="second")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--http", "auto", "--ssl-certificate", str(certificate), "--ssl-keyfile", str(key), "--no-ws"]
-    command += ["--log-level", "critical", "second_app:app"]
-    server = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)})
-    for _ in range(300):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
-        time.sleep(0.1)
+    command = [sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--http", "auto"]
+    command += ["--ssl-certificate", str(certificate), "--ssl-keyfile", str(key), "--no-ws"]
+    command += ["--log-level", "critical", "second_app:app", "--port"]
+    server, port = listening(command, folder)
     (folder / "hosts").write_text(f"127.0.0.1:{port} {HOST}\n")
     yield port
     server.terminate()
     server.wait(60)
+
+
+def listening(command: list[str], folder: Path) -> tuple[subprocess.Popen, int]:
+    """Start a server that has to be told its port; on another one if somebody takes the port before it does."""
+    for _ in range(5):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        server = subprocess.Popen([*command, str(port)], cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)})
+        while server.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return server, port
+            time.sleep(0.1)
+    raise AssertionError("the server ends at once")
 
 
 @pytest.fixture
