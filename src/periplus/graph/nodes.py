@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.fingerprint import fingerprint_text
+from periplus.graph.copies import find_copies, find_near
 from periplus.graph.mirrors import Known, Mirrors, find_mirrors
 from periplus.records import LIST_KIND, Outcome, Visit
 from periplus.url import address, registered_domain
@@ -81,12 +82,12 @@ def find_nodes(visits: Iterable[Visit]) -> Nodes:
 
 
 class _Table:
-    """One row for each visit, in plain arrays: 58 bytes, however long the page."""
+    """One row for each visit, in plain arrays: 67 bytes, however long the page."""
 
     def __init__(self) -> None:
         self.keys, self.leads, self.canonical = array("Q"), array("Q"), array("Q")
         self.hosts, self.paths = array("Q"), array("Q")
-        self.near, self.simhashes = array("Q"), array("Q")
+        self.near, self.simhashes, self.contents = array("Q"), array("Q"), array("Q")
         self.kinds, self.seeds = bytearray(), bytearray()
         self.domains: dict[int, int] = {}
 
@@ -108,6 +109,8 @@ class _Table:
         self.canonical.append(visit.key if canonical is None else canonical)
         self.near.append(visit.key if near is None else near)
         self.simhashes.append(visit.simhash & _WORD)
+        # A page that wants to stay out of the index stands for nobody else.
+        self.contents.append(visit.content & _WORD if visit.page is not None and not visit.page.noindex else 0)
         self.kinds.append(kind)
         self.seeds.append(visit.depth == 0)
         self._place(visit.url)
@@ -127,6 +130,8 @@ class _Table:
         kinds = np.frombuffer(bytes(self.kinds), np.uint8).copy()
         newest = _newest(keys, kinds)
         hosts = _array(self.hosts)
+        copying, copied = find_copies(newest[kinds[newest] == _PAGE], _array(self.contents))
+        kinds[copying], leads[copying] = _MOVED, keys[copied]
         known = Known(
             keys[newest],
             np.where(kinds[newest] == _MOVED, leads[newest], _array(self.canonical)[newest]),
@@ -136,7 +141,7 @@ class _Table:
             _array(self.simhashes)[newest],
             kinds[newest] == _PAGE,
         )
-        mirrors = find_mirrors(known)
+        mirrors = find_mirrors(known._replace(near=find_near(known, newest)))
         collapsed = np.flatnonzero(mirrors.leads != known.keys)
         kinds[newest[collapsed]], leads[newest[collapsed]] = _MOVED, mirrors.leads[collapsed]
         pages = newest[kinds[newest] == _PAGE]
