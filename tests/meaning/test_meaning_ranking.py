@@ -113,7 +113,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     lacking = SemanticSettings(on=True, model=str(tmp_path / "nowhere"))
     found = meaning_status(tmp_path / "index", lacking)
     assert not found.usable
-    assert ("periplus[semantic]" if missing_parts() else "periplus meaning fetch") in found.advice
+    assert ("periplus doctor" if missing_parts() else "periplus meaning fetch") in found.advice
     index = Index.open(tmp_path / "index")
     fusion = Fusion(index, lacking)
     made = Ranker(index, RankSettings(), lacking)

@@ -115,7 +115,7 @@ def _train(samples: Sequence[Sample]) -> tuple[Model, dict[str, float]]:
     try:
         import lightgbm
     except ImportError:
-        raise MissingPart("Learning needs LightGBM.", "Install it: pip install 'periplus[learn]'.") from None
+        raise MissingPart("Learning needs LightGBM.", "Install the extra 'learn'; periplus doctor says how.") from None
     rows, base, grades, sizes = join(samples)
     data = lightgbm.Dataset(
         rows, grades, group=sizes, init_score=_SCALE * base, feature_name=list(FEATURES), params={"verbose": -1}
