@@ -148,6 +148,8 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     url: str
     text: str = ""
     nofollow: bool = False
+    weak: bool = False
+    """Whether the page only shows it within itself (an iframe): followed, but no word of praise."""
 
 
 class Media(msgspec.Struct, frozen=True, array_like=True, gc=False):

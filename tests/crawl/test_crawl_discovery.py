@@ -26,6 +26,8 @@ def led_to(markup: str, *headers: tuple[str, str]) -> list[str]:
         ('<a href="x">', "http://a.test/dir/x"),
         ('<base href="http://b.test/y/"><a href="x">', "http://b.test/y/x"),
         ('<area href="/x">', "http://a.test/x"),
+        ("<frameset><frame src=x></frameset>", "http://a.test/dir/x"),
+        ('<iframe src="http://b.test/x"></iframe>', "http://b.test/x"),
         ('<link rel="canonical" href="/x">', "http://a.test/x"),
         ('<link rel="alternate" hreflang="de" href="/de/x">', "http://a.test/de/x"),
         ('<link rel="alternate" media="only screen" href="http://m.a.test/x">', "http://m.a.test/x"),
@@ -44,6 +46,8 @@ def test_followed(markup, url):
     "markup",
     [
         '<a rel="nofollow" href="/x">',
+        '<meta name="robots" content="nofollow"><iframe src="/x"></iframe>',
+        '<iframe src="/x" width="0" height="0"></iframe>',
         '<a rel="external NoFollow ugc" href="/x">',
         '<meta name="robots" content="nofollow"><a href="/x">',
         '<meta name="robots" content="none"><a href="/x"><link rel="alternate" hreflang="de" href="/de">',
@@ -140,3 +144,13 @@ def test_feeds_and_language_versions_are_followed_in_a_crawl(scripted, tmp_path)
     scripted.put("http://a.test/two", "<p>two")
     Crawler(tmp_path / "data", scripted.settings(tmp_path, "a.test"), ["http://a.test/"]).run()
     assert set(scripted.requests) == {f"http://a.test/{path}" for path in ("", "fr", "feed", "one", "two")}
+
+
+def test_what_a_page_only_shows_waits_behind_what_it_names():
+    markup = "<a href=http://b.test/one>One</a><iframe src=http://c.test/one></iframe>"
+    fetched = Fetched(Due(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode())
+    harvester = Harvester(CrawlSettings(scope="web"), [SEED])
+    dues = harvester.harvest(page_visit(fetched, ParseSettings(), Originals()))
+    ranks = {due.address.host: due.rank for due in dues}
+    assert ranks["b.test"] > ranks["c.test"]
+    assert harvester.links_to_host == {"b.test": 1}

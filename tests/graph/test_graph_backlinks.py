@@ -114,6 +114,13 @@ def test_what_counts_as_a_link(tmp_path):
     assert asked(searcher, "link:0.1") == set()
 
 
+def test_frames_are_links_but_lift_nobody(tmp_path):
+    a, b, c = (f"https://{name}.example/" for name in "abc")
+    graph, searcher = made(tmp_path, [page(a, Link(b, "", False, True), Link(c, "sea charts")), page(b), page(c)])
+    assert asked(searcher, "link:b.example") == asked(searcher, "link:b.example/") == {a}
+    assert graph.in_links(np.array([address(b).key, address(c).key], np.uint64)).tolist() == [0, 1]
+
+
 def test_a_live_index_says_when_links_are_not_known_yet(tmp_path):
     a, b = "https://a.example/", "https://b.example/"
     _, searcher = made(tmp_path, [page(a, Link(b)), page(b)])

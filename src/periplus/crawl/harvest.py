@@ -22,6 +22,7 @@ _MAX_LISTS: Final = 100
 _MAX_REPEATS: Final = 4
 """A path that names the same part this often goes round in circles."""
 _FORM_PENALTY: Final = 2.0
+_WEAK_PENALTY: Final = 1.0
 _KNOWN_LINKS: Final = 200_000
 _LOOK_TWICE: Final = 0.5
 """Relevance of a page from which on links that are known already are looked at again."""
@@ -141,18 +142,25 @@ class Harvester:
             return []
         here = _host_of(page.url)
         found: list[tuple[Address, str]] = []
+        weak = set[int]()
         for link in page.links:
             # A link that is known already may promise more here.
             if not self._fresh(link.url, link.nofollow, relevance >= _LOOK_TWICE):
                 continue
             for place in self._addresses((link.url,), visit.url):
                 if self._wanted(place):
-                    if here not in (place.host, f"{place.host}:{place.port}"):
+                    if link.weak:
+                        weak.add(place.key)
+                    elif here not in (place.host, f"{place.host}:{place.port}"):
                         self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
                     found.append((place, link.text))
         source = self._pages_ranked.rank(page) if found and page.kind != LIST_KIND else None
         if self.focus is None:
-            return [Due(place, depth, self.rank(place, depth, source=source)) for place, _ in found]
+            ranks = (self.rank(place, depth, source=source) for place, _ in found)
+            return [
+                Due(place, depth, rank - _WEAK_PENALTY if place.key in weak else rank)
+                for (place, _), rank in zip(found, ranks, strict=True)
+            ]
         promises = self.focus.promises(visit, relevance, found)
         return [
             Due(place, depth, self.rank(place, depth, promise, source))

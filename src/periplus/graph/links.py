@@ -77,10 +77,13 @@ class _Reader:
         for link in visit.page.links:
             if link.nofollow or (place := self._place(link.url)) is None or place[0] == visit.key:
                 continue
+            marks.update(place[1])
+            if link.weak:
+                marks.add(place[0])
+                continue
             self._sources.append(visit.key)
             self._targets.append(place[0])
             self._said.append(link.text[:_LONGEST])
-            marks.update(place[1])
         self._pages.append(visit.key)
         self._marks.extend(marks)
         self._counts.append(len(marks))

@@ -5,6 +5,7 @@ from typing import Final
 from periplus.parse.charsets import decode_to_utf8
 from periplus.parse.describe import describe_html
 from periplus.parse.flat import Flat, Kind, read_flat
+from periplus.parse.frames import read_frames
 from periplus.parse.head import Head
 from periplus.parse.links import Links
 from periplus.parse.tidy import iso_date, one_line
@@ -47,7 +48,7 @@ def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
         headings=headings,
         emphasis=_read_emphasis(flat),
         text=flat.text[: settings.max_text].rstrip(),
-        links=_read_links(flat, head, settings.max_links),
+        links=_read_links(flat, head, settings.max_links, data),
         canonical=head.canonical,
         description=head.description,
         language=head.language,
@@ -90,7 +91,7 @@ def _read_emphasis(flat: Flat) -> tuple[str, ...]:
     return tuple(phrase for phrase in found if 0 < len(phrase) <= _LONGEST_EMPHASIS)[:_MOST_EMPHASIS]
 
 
-def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
+def _read_links(flat: Flat, head: Head, most: int, data: bytes) -> tuple[Link, ...]:
     links = Links(head.base, most)
     links.add(head.refresh)
     rows = 4 * most
@@ -107,6 +108,8 @@ def _read_links(flat: Flat, head: Head, most: int) -> tuple[Link, ...]:
     links.add_all(zip(targets, words, unloved, strict=True))
     for reference in head.alternates:
         links.add(reference)
+    for source, within in read_frames(data):
+        links.add_weak(source) if within else links.add(source)
     return links.taken(head.nofollow)
 
 

@@ -66,6 +66,7 @@ class Links:
         self._most = most
         self._tries = 4 * most
         self._found: dict[str, tuple[str, bool]] = {}
+        self._weak: set[str] = set()
 
     def add(self, reference: str | None, text: str = "", nofollow: bool = False) -> None:
         """Take one reference as it stands in the page."""
@@ -75,6 +76,13 @@ class Links:
         url = _look_up(self._known, reference.partition("#")[0], self._base)
         if url:
             self._note(url, one_line(text, _LONGEST_TEXT), nofollow)
+
+    def add_weak(self, reference: str) -> None:
+        """Take an address that the page shows within itself: a link only if nothing else in it leads there."""
+        before = len(self._found)
+        self.add(reference)
+        if len(self._found) > before:
+            self._weak.add(next(reversed(self._found)))
 
     def add_all(self, found: Iterable[tuple[str, str, bool]]) -> None:
         """Take references with their texts, which are in one line already, and whether they are not to be followed."""
@@ -104,4 +112,7 @@ class Links:
 
     def taken(self, nofollow: bool = False) -> tuple[Link, ...]:
         """Give the links in the order they were found; `nofollow` marks all of them."""
-        return tuple(Link(url, text, nofollow or own) for url, (text, own) in self._found.items())
+        if not self._weak:
+            return tuple(Link(url, text, nofollow or own) for url, (text, own) in self._found.items())
+        pairs = self._found.items()
+        return tuple(Link(url, text, nofollow or own, url in self._weak) for url, (text, own) in pairs)
