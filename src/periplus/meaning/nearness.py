@@ -142,10 +142,8 @@ class Meaning:
     def similarities(self, query: Floats, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> Floats:
         """Give the cosine of each document's best passage; nan for a document without vectors."""
         out = np.full(len(documents), np.nan, np.float32)
-        for number, file in enumerate(self._files):
-            rows = np.flatnonzero(segments == number)
-            if not len(rows):
-                continue
+        for number in sorted({*segments.tolist()}):
+            file, rows = self._files[number], np.flatnonzero(segments == number)
             if file is not None:
                 part = np.empty(len(rows), np.float32)
                 vectors.score(file.store, query, np.ascontiguousarray(documents[rows]), part)
@@ -158,11 +156,9 @@ class Meaning:
     def nearest(self, query: Floats, k: int) -> Near:
         """Give the `k` documents nearest to a query, of those that have vectors."""
         found = [self._nearest(query, k, number, file) for number, file in enumerate(self._files) if file is not None]
-        segments, documents, scores = (
-            (np.concatenate(parts) for parts in zip(*found, strict=True))
-            if found
-            else (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        )
+        if not found:
+            return Near(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        segments, documents, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.lexsort((documents, segments, -scores))[:k]
         return Near(segments[order], documents[order], scores[order])
 

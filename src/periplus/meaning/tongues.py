@@ -44,7 +44,7 @@ def readable(language: str, title: str, text: str, languages: Collection[str]) -
 
 def _plain(text: str) -> float:
     """Give the share of ASCII in a text."""
-    return sum(letter.isascii() for letter in text) / max(1, len(text))
+    return 1.0 if text.isascii() else sum(letter.isascii() for letter in text) / len(text)
 
 
 def asked_among(
@@ -57,9 +57,11 @@ def asked_among(
     """Say whether a query that found these documents, best first, is one that a model for `languages` understands."""
     if _ENGLISH.issuperset(languages) and _plain(words) < _SAID:
         return False
-    looks = detect_language(words)
     known = {language_number(language) for language in languages} | {0}
     best = zip(segments[:_BEST].tolist(), documents[:_BEST].tolist(), strict=True)
     found = [int(index.segments[segment].column("language")[document]) in known for segment, document in best]
+    if sum(found) >= _NEARLY_ALL * len(found):
+        return True
+    looks = detect_language(words)
     least = _HALF if not looks else _SOME if looks in languages else _NEARLY_ALL
     return sum(found) >= least * len(found)

@@ -55,7 +55,8 @@ class _Measure(NamedTuple):
 
     def points(self, near: Floats) -> Floats:
         """Give what meaning adds; nothing to what has no vectors."""
-        added: Floats = np.nan_to_num((near - self.mean) * self.factor).astype(np.float32)
+        added = (near - np.float32(self.mean)) * np.float32(self.factor)
+        added[np.isnan(added)] = 0
         return added
 
 
@@ -77,18 +78,18 @@ class Fusion:
         query = self._query(prepared.said, found)
         if query is None:
             return found
+        looked, count = min(self._settings.candidates, len(found.documents)), len(found.documents)
         joined = self._join(query, found) if prepared.plain else found
-        looked = min(self._settings.candidates, len(found.documents))
-        rows = np.r_[0:looked, len(found.documents) : len(joined.documents)]
-        near = np.full(len(joined.documents), np.nan, np.float32)
-        near[rows] = self._meaning.similarities(query, joined.segments[rows], joined.documents[rows])
+        near = np.zeros(len(joined.documents), np.float32)
+        near[:looked] = self._meaning.similarities(query, joined.segments[:looked], joined.documents[:looked])
+        near[count:] = self._meaning.similarities(query, joined.segments[count:], joined.documents[count:])
         measure = self._measure(joined.scores[:looked], near[:looked])
         self._remember(prepared.said, measure)
         added = measure.points(near)
         # What was not looked at must not gain on what was.
-        added[looked : len(found.documents)] = added[:looked].min()
+        added[looked:count] = added[:looked].min()
         scores = joined.scores + added
-        order = np.lexsort((np.arange(len(scores)), -scores))
+        order = np.argsort(-scores, kind="stable")
         return joined._replace(segments=joined.segments[order], documents=joined.documents[order], scores=scores[order])
 
     def _query(self, words: str, found: Candidates) -> Floats | None:
@@ -110,14 +111,16 @@ class Fusion:
     def _join(self, query: Floats, found: Candidates) -> Candidates:
         """Add the documents nearest in meaning; by words they are worth no more than the last candidate."""
         near = self._meaning.nearest(query, self._settings.nearest)
-        have = _number(found.segments, found.documents)
-        new = ~np.isin(_number(near.segments, near.documents), have)
+        # Sets of a hundred numbers are quicker than arrays of them.
+        have = {*zip(found.segments.tolist(), found.documents.tolist(), strict=True)}
+        there = zip(near.segments.tolist(), near.documents.tolist(), strict=True)
+        new = [row for row, place in enumerate(there) if place not in have]
         last = float(found.scores.min())
         least = last if len(have) >= self._settings.candidates else min(last, 0.0)
         return found._replace(
-            segments=np.concatenate([found.segments, near.segments[new]]),
-            documents=np.concatenate([found.documents, near.documents[new]]),
-            scores=np.concatenate([found.scores, np.full(int(new.sum()), least, np.float32)]),
+            segments=np.concatenate((found.segments, near.segments[new])),
+            documents=np.concatenate((found.documents, near.documents[new])),
+            scores=np.concatenate((found.scores, np.full(len(new), least, np.float32))),
         )
 
     def _remember(self, words: str, measure: _Measure) -> None:
@@ -134,9 +137,3 @@ class Fusion:
             return 0.0
         near = self._meaning.similarities(query, np.array([segment], np.int32), np.array([document], np.int32))
         return float(measure.points(near)[0])
-
-
-def _number(segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Give each document one number of its own."""
-    numbers: npt.NDArray[np.int64] = (segments.astype(np.int64) << 32) | documents
-    return numbers
