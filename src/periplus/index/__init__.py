@@ -7,21 +7,28 @@ memory-mapped segments under one manifest, and `Index`, which reads them.
 by one and makes them searchable within a second. `check_index` verifies, `repair_index` restores from the page store,
 `export_index` writes terms and statistics for other sites. One atomic rename of the manifest makes a generation
 visible; readers keep the one they opened. See docs/formats/segment.md and docs/live-index.md.
+
+What reads an index is imported with this room, what writes one when it is first asked for: a server starts without it.
 """
 
-from periplus.index.build import IndexCount, build_index
-from periplus.index.check import check_index
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from periplus.index.completions import LINK_TEXT, squeeze
-from periplus.index.export import Collection, TermBound, export_index
 from periplus.index.extras import EXTRAS, documents_having, read_media
 from periplus.index.fields import FIELD_NAMES, Field
-from periplus.index.gather import Signals
-from periplus.index.live import LiveIndex
 from periplus.index.reader import Index, IndexStatistics
-from periplus.index.repair import Repair, repair_index
 from periplus.index.segment import Segment, Term
 from periplus.index.titles import title_key
 from periplus.index.wordbook import Meant, WordBook
+
+if TYPE_CHECKING:
+    from periplus.index.build import IndexCount, build_index
+    from periplus.index.check import check_index
+    from periplus.index.export import Collection, TermBound, export_index
+    from periplus.index.gather import Signals
+    from periplus.index.live import LiveIndex
+    from periplus.index.repair import Repair, repair_index
 
 __all__ = [
     "EXTRAS",
@@ -49,3 +56,21 @@ __all__ = [
     "squeeze",
     "title_key",
 ]
+
+_WRITING: Final = {
+    "build": ("IndexCount", "build_index"),
+    "check": ("check_index",),
+    "export": ("Collection", "TermBound", "export_index"),
+    "gather": ("Signals",),
+    "live": ("LiveIndex",),
+    "repair": ("Repair", "repair_index"),
+}
+_LATER: Final = {name: module for module, names in _WRITING.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what was left for later."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return value

@@ -1,7 +1,7 @@
 """First stage and second look."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,13 @@ from periplus.kernels import invert
 from periplus.query import Node, Prepared, Scoring, prepare, run
 from periplus.rank.dynamic import Dynamic, dynamic_weights
 from periplus.rank.features import Features
-from periplus.rank.fuse import Fusion, is_plain, said
 from periplus.rank.model import Rows
 from periplus.rank.outside import Outside, open_outside
 from periplus.records import Candidates
 from periplus.settings import RankSettings, SemanticSettings
+
+if TYPE_CHECKING:
+    from periplus.rank.fuse import Fusion
 
 __all__ = ["Looked", "Ranker"]
 
@@ -48,7 +50,7 @@ class Ranker:
         """Rank by what is known from outside (by default: the list of popular hosts) and weights changed for once."""
         self._index = index
         self._settings = settings
-        self._fusion = Fusion(index, semantic) if semantic and semantic.on else None
+        self._fusion = _fusion(index, semantic)
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
         outside = open_outside(None, settings) if outside is None else outside
         self._features = Features(index, outside)
@@ -62,7 +64,11 @@ class Ranker:
     def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
         """Look up and weigh the words of a query."""
         prepared = prepare(self._index, tree, self._scoring, notes)
-        return prepared._replace(said=said(tree), plain=is_plain(tree)) if self._fusion else prepared
+        if not self._fusion:
+            return prepared
+        from periplus.rank.fuse import is_plain, said
+
+        return prepared._replace(said=said(tree), plain=is_plain(tree))
 
     def rank(self, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
         """Give the `k` best documents, best first."""
@@ -130,6 +136,15 @@ class Ranker:
         if prepared.groups and present >= set(range(prepared.groups)):
             reasons["all words"] = prepared.bonus
         return reasons
+
+
+def _fusion(index: Index, semantic: SemanticSettings | None) -> "Fusion | None":
+    """Give what ranks by meaning, if that is on; else none of it is even imported."""
+    if semantic is None or not semantic.on:
+        return None
+    from periplus.rank.fuse import Fusion
+
+    return Fusion(index, semantic)
 
 
 def _whole(prepared: Prepared) -> float:

@@ -11,16 +11,18 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from periplus.errors import BadInput, CorruptFile, FolderInUse, NewerFormat
 from periplus.files import disk_errors, lock_folder, write_atomically
 from periplus.fingerprint import fingerprint_text
-from periplus.index import LiveIndex
 from periplus.records import Outcome, Visit
 from periplus.url import address
+
+if TYPE_CHECKING:
+    from periplus.index import LiveIndex
 
 __all__ = ["Deleted"]
 
@@ -142,7 +144,7 @@ class Deleted:
         """Say whether there is something that `follow` has not done yet."""
         return self._stamp() != self._followed
 
-    def follow(self, live: LiveIndex) -> None:
+    def follow(self, live: "LiveIndex") -> None:
         """Take the pages of the list out of an index, if it has changed since this was last done."""
         if self.changed():
             self._refresh()

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadUrl, DataError
-from periplus.graph import Backlinks
 from periplus.query import All, Any, Link, Node, Without
 from periplus.url import address
+
+if TYPE_CHECKING:
+    from periplus.graph import Backlinks
 
 __all__ = ["look_up_links"]
 
@@ -27,6 +29,8 @@ def look_up_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
     """
     if not _any_link(tree):
         return tree, ()
+    from periplus.graph import Backlinks
+
     try:
         known = Backlinks.open(folder)
     except DataError:
@@ -68,7 +72,7 @@ def _replaced(node: Node, pages: Callable[[str], Keys]) -> Node:
     return node
 
 
-def _pages(known: Backlinks, target: str) -> Keys:
+def _pages(known: "Backlinks", target: str) -> Keys:
     """Give the pages that link to a URL, under either scheme if none is given; without a path, to a host."""
     scheme, _, rest = target.partition("://") if _SCHEME.match(target) else ("", "", target)
     if not any(mark in rest for mark in "/?#"):

@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from periplus.errors import FolderInUse, PeriplusError
 from periplus.files import lock_folder
-from periplus.index import LiveIndex
 from periplus.search.inbox import Inbox, page_to_publish
 from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.index import LiveIndex
 
 __all__ = ["feed_inbox", "publishing"]
 
@@ -22,9 +24,11 @@ _LOOK_SECONDS: Final = 0.03
 _IDLE_SECONDS: Final = 5.0
 """The index is let go after so long without a page, so that others can build it."""
 _PATIENCE: Final = 0.5
+_REST_SECONDS: Final = 1.0
+"""The first questions come before what the first page will need, unless that page is there."""
 
 
-def feed_inbox(live: LiveIndex, inbox: Inbox) -> int:
+def feed_inbox(live: "LiveIndex", inbox: Inbox) -> int:
     """Give all pages of the inbox to a live index; say how many there were. What was deleted meanwhile leaves it."""
     inbox.deleted.follow(live)
     taken = []
@@ -52,8 +56,11 @@ def publishing(folder: Path, settings: Settings) -> Iterator[None]:
 
 
 def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
-    _warm_up(settings)
     inbox = Inbox(folder)
+    until = time.monotonic() + _REST_SECONDS
+    while not inbox.waits() and time.monotonic() < until and not ended.wait(_LOOK_SECONDS):
+        pass
+    _warm_up(settings)
     inbox.again()  # an index that was built meanwhile may lack them; to add a page twice does no harm
     while not ended.wait(_LOOK_SECONDS):
         if not inbox.waits() and not inbox.deleted.changed():
@@ -69,6 +76,8 @@ def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
 
 def _warm_up(settings: Settings) -> None:
     """Index one page of nobody's: the compiled kernels are loaded now, and not when the first page comes."""
+    from periplus.index import LiveIndex
+
     with (
         contextlib.suppress(PeriplusError, OSError),
         tempfile.TemporaryDirectory() as name,
@@ -79,6 +88,8 @@ def _warm_up(settings: Settings) -> None:
 
 def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event) -> None:
     """Hold the index for as long as pages come."""
+    from periplus.index import LiveIndex
+
     with lock_folder(folder, "index"), LiveIndex(folder / "index", settings.index) as live:
         last = time.monotonic()
         while not ended.wait(_LOOK_SECONDS) and time.monotonic() - last < _IDLE_SECONDS:
