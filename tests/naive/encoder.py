@@ -7,10 +7,14 @@ import numpy as np
 _erf = np.vectorize(math.erf)
 
 
-def encode(model, words):
-    """Give the vector of one text: word numbers in, mean of the last layer's values out, of length 1."""
+def encode(model, words, kept=None):
+    """Give the vector of one text: word numbers in, mean of the last layer's values out, of length 1.
+
+    Behind the first layer only words at places in `kept` go on, all if it is None.
+    """
     value = norm(model.words[words].astype(np.float64) + model.places[: len(words)], model.norm)
-    for layer in model.layers:
+    for number, layer in enumerate(model.layers):
+        value = value[kept] if number == 1 and kept is not None else value
         value = norm(value + attend(value, layer, model.heads) @ layer.joined + layer.joined_bias, layer.joined_norm)
         wide = gelu(value @ layer.wide + layer.wide_bias)
         value = norm(value + wide @ layer.narrow + layer.narrow_bias, layer.narrow_norm)

@@ -1,8 +1,10 @@
 """A model to an ONNX file for processors: attention, normalisation and activation as one step each, int8 matrices.
 
-    words (texts, length) int32 ─ embeddings ─ layer x n ─ mean over the words ─ length 1 ─ vectors (texts, width)
+    words (texts, length) int32 ─ embeddings ─ first layer ─┐
+    kept (some of length) int64 ────────────────────────────┴─ other layers ─ mean ─ length 1 ─ vectors (texts, width)
 
-Texts that go through together must be of one length: nothing is filled up, so nothing has to be masked.
+Texts that go through together must be of one length: nothing is filled up, so nothing is masked. Behind the first
+layer only those words go on whose places are in `kept`: they have heard by then what the others had to say.
 
 Matrices are cut to whole numbers by column (`quantise`), values on their way in at run time. Seven bits are used where
 a processor without VNNI would overflow on eight: see docs/decisions/013-meaning.md for what that costs.
@@ -28,6 +30,8 @@ _FORMAT: Final = 8
 _OURS: Final = "com.microsoft"
 _EPSILON: Final = 1e-12
 _SMALLEST: Final = 1e-12
+_ALL_WORDS: Final = 1
+"""Layers that all words go through."""
 
 
 def quantise(matrix: Floats, bits: int = 7) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -113,12 +117,16 @@ def convert(model: Model, bits: int = 7) -> bytes:
     norm = [graph.constant(model.norm.weight), graph.constant(model.norm.bias)]
     value = graph.node("EmbedLayerNormalization", [*empty, *norm], 2, domain=_OURS, epsilon=_EPSILON)[0]
     owed: Floats = np.zeros(model.width, np.float32)
-    for layer in model.layers:
+    for number, layer in enumerate(model.layers):
+        value = graph.node("Gather", [value, "kept"], axis=1)[0] if number == _ALL_WORDS else value
         value, owed = graph.layer(value, owed, layer)
     mean = graph.node("ReduceMean", [value], axes=[1], keepdims=0)[0]
     whole = graph.node("Add", [mean, graph.constant(owed)])[0]
     graph.nodes.append(helper.make_node("LpNormalization", [whole], ["vectors"], axis=1, p=2))
-    inputs = [helper.make_tensor_value_info("words", TensorProto.INT32, ["texts", "length"])]
+    inputs = [
+        helper.make_tensor_value_info("words", TensorProto.INT32, ["texts", "length"]),
+        helper.make_tensor_value_info("kept", TensorProto.INT64, ["some"]),
+    ]
     outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", model.width])]
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_OURS, 1)]
     drawn = helper.make_graph(graph.nodes, "encoder", inputs, outputs, graph.constants)

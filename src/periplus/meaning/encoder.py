@@ -2,12 +2,13 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.errors import CorruptFile, MissingPart, NothingHere
 from periplus.meaning.model import ModelFiles, Progress, find_or_make, missing_parts
@@ -25,7 +26,7 @@ _KEPT: Final = 1_024
 """Queries whose vectors are kept."""
 _NEGATIONS: Final = frozenset(("no", "nor", "not", "never", "without"))
 
-Pieces = list[int]
+Pieces = npt.NDArray[np.int32]
 
 
 class Encoder:
@@ -55,9 +56,12 @@ class Encoder:
         self._words.no_truncation()
         self._words.no_padding()
         self._first, self._last = (int(self._words.token_to_id(mark) or 0) for mark in ("[CLS]", "[SEP]"))
-        self._little = _say_little(self._words.get_vocab(with_added_tokens=False))
+        vocabulary: dict[str, int] = self._words.get_vocab()
+        self._little, self._parts = (np.zeros(max(vocabulary.values()) + 1, np.bool_) for _ in range(2))
+        self._little[[*_say_little(vocabulary)]] = True
+        self._parts[[number for piece, number in vocabulary.items() if piece.startswith("##")]] = True
 
-    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Cut texts into word pieces, by number."""
         bounded = [text[:_MOST_CHARS] for text in texts]
         return [list(found.ids) for found in self._words.encode_batch(bounded, add_special_tokens=False)]
@@ -66,7 +70,8 @@ class Encoder:
         """Give the vector of a query; those of the last queries are kept."""
         found = self._queries.get(words)
         if found is None:
-            found = self._run(self._asked(words))[0]
+            pieces = self._asked(words)
+            found = self._run(pieces, np.arange(len(pieces)))[0]
             with self._lock:
                 self._queries[words] = found
                 if len(self._queries) > _KEPT:
@@ -75,37 +80,49 @@ class Encoder:
 
     def _asked(self, words: str) -> Pieces:
         """Cut a query into word pieces, with the marks around them; a long one is told in fewer."""
-        pieces = self._words.encode(words[:_QUERY_CHARS], add_special_tokens=False).ids
-        if len(pieces) > _LONGEST - 2:
-            pieces = [piece for piece in pieces if piece not in self._little]
-        return [self._first, *pieces[: _LONGEST - 2], self._last]
+        pieces = self._marked(self._words.encode(words[:_QUERY_CHARS], add_special_tokens=False).ids)
+        if len(pieces) > _LONGEST:
+            pieces = self._marked(pieces[self._telling(pieces)][1:-1], _LONGEST)
+        return pieces
 
-    def encode(self, texts: Sequence[Pieces], longest: int) -> Floats:
+    def encode(self, texts: Sequence[Sequence[int]], longest: int) -> Floats:
         """Give the vectors of texts, each of length 1; what is longer than `longest` is cut off.
 
         Each goes through alone: texts filled up to one length would cost more, and change each other's values.
         """
-        marked = [[self._first, *text[: longest - 2], self._last] for text in texts]
+        marked = [self._marked(text, longest) for text in texts]
         if self._threads == 1 or len(marked) == 1:
-            rows = [self._run(text) for text in marked]
+            rows = [self._read(text) for text in marked]
         else:
             with ThreadPoolExecutor(self._threads, "embedding") as pool:
-                rows = list(pool.map(self._run, marked))
+                rows = list(pool.map(self._read, marked))
         return np.concatenate([np.zeros((0, self.width), np.float32), *rows])
 
-    def _run(self, text: Pieces) -> Floats:
-        vectors: Floats = self._session.run(None, {"words": np.array([text], np.int32)})[0]
+    def _marked(self, text: Sequence[int] | Pieces, longest: int = _MOST_CHARS) -> Pieces:
+        """Put the marks that the model expects around a text of at most `longest` pieces."""
+        return np.array([self._first, *text[: longest - 2], self._last], np.int32)
+
+    def _read(self, text: Pieces) -> Floats:
+        """Give the vector of a text whose words that say little go through the first layer only."""
+        return self._run(text, self._telling(text))
+
+    def _telling(self, text: Pieces) -> npt.NDArray[np.int64]:
+        """Give the places of pieces that say something; the beginning of a longer word always does."""
+        little = self._little[text]
+        little[:-1] &= ~self._parts[text[1:]]
+        return np.flatnonzero(~little)
+
+    def _run(self, text: Pieces, kept: npt.NDArray[np.int64]) -> Floats:
+        vectors: Floats = self._session.run(None, {"words": text[None], "kept": kept})[0]
         return vectors
 
 
-def _say_little(vocabulary: Mapping[str, int]) -> frozenset[int]:
-    """Give the numbers of stop words and of punctuation."""
+def _say_little(vocabulary: Mapping[str, int]) -> Iterator[int]:
+    """Give the numbers of stop words and of punctuation; marks of the model's own are neither."""
     stops = stop_words("en") - _NEGATIONS
-    return frozenset(number for piece, number in vocabulary.items() if piece in stops or not _has_letters(piece))
-
-
-def _has_letters(piece: str) -> bool:
-    return any(letter.isalnum() for letter in piece)
+    for piece, number in vocabulary.items():
+        if piece in stops or not any(letter.isalnum() for letter in piece):
+            yield number
 
 
 def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:
