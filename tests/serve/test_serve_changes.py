@@ -15,6 +15,7 @@ from periplus.errors import BadInput, DiskFailed
 from periplus.records import Sighting
 from periplus.serve import Actions, Keys, Publication, Published, make_app
 from periplus.settings import ServeSettings
+from periplus.url import address
 
 
 class World:
@@ -40,10 +41,12 @@ class World:
     def status(self) -> dict[str, Any]:
         return {"running": self.running, "state": "running", "pages": 3, "rate": 1.5, "errors": {"gone": 2}}
 
-    def start(self) -> None:
+    def start(self, seeds: Sequence[str] = ()) -> None:
+        for seed in seeds:
+            address(seed)
         if self.running:
             raise BadInput("A crawl is running already.")
-        self.done.append("start")
+        self.done += ["start", *seeds]
 
     def pause(self) -> None:
         if not self.running:
@@ -128,6 +131,12 @@ def test_the_crawl_says_how_it_is() -> None:
     world.running = False
     assert send(world.app, "/api/crawl/start", {}, world.secret["crawl"]).status == 202
     assert world.done == ["start"]
+    seeds = ["https://a.example/", "https://b.example/"]
+    assert send(world.app, "/api/crawl/start", {"seeds": seeds}, world.secret["crawl"]).status == 202
+    assert world.done[1:] == ["start", *seeds]
+    for bad in (["nonsense"], ["https://a.example/" + "x" * 2100], seeds * 600, seeds[0], [1], [None]):
+        assert send(world.app, "/api/crawl/start", {"seeds": bad}, world.secret["crawl"]).status == 400
+    assert send(world.app, "/api/crawl/start", {"sees": seeds}, world.secret["crawl"]).status == 400
     assert send(world.app, "/api/crawl/pause", {}, world.secret["crawl"]).status == 409
     assert send(world.app, "/api/crawl/explode", {}, world.secret["crawl"]).status == 404
 

@@ -155,9 +155,12 @@ class _Crawl:
         """Say how it is."""
         return self._control.status()
 
-    def start(self) -> None:
-        """Begin it, or go on with it."""
-        self._control.start()
+    def start(self, seeds: "Sequence[str]" = ()) -> None:
+        """Begin it with these seeds too, or go on with it."""
+        from periplus.cli.crawl import check_seeds
+
+        check_seeds(list(seeds))
+        self._control.start(seeds)
 
     def pause(self) -> None:
         """Let no more requests begin."""

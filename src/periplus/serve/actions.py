@@ -60,8 +60,11 @@ class CrawlLike(Protocol):
     def status(self) -> dict[str, Any]:
         """Say how it is."""
 
-    def start(self) -> None:
-        """Begin it, or go on with it; raise `BadInput` when one runs or nothing is known to begin with."""
+    def start(self, seeds: Sequence[str] = ()) -> None:
+        """Begin it with these seeds too, or go on with it.
+
+        Raise `BadUrl` for a seed that is none, `BadInput` when one runs or nothing is known to begin with.
+        """
 
     def pause(self) -> None:
         """Let no more requests begin; raise `BadInput` when no crawl runs."""

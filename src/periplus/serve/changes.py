@@ -3,14 +3,14 @@
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.errors import BadInput
+from periplus.errors import BadInput, BadUrl
 from periplus.records import Sighting
 from periplus.serve.actions import Actions, Publication
 from periplus.serve.bodies import json_response, read_json
@@ -41,6 +41,10 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     visits: tuple[Seen, ...]
+
+
+class _Start(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    seeds: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=2_048)], ...], msgspec.Meta(max_length=1_000)] = ()
 
 
 class Changes:
@@ -102,11 +106,14 @@ class Changes:
         return json_response(found)
 
     async def tell(self, request: Request) -> Response:
-        """Let the crawl start, pause, resume or stop."""
+        """Let the crawl start, with some seeds or where it was, pause, resume or stop."""
         self._doors.need(request, "crawl")
         crawl = _there(self._actions.crawl)
+        given = _Start()
+        if request.path_params["word"] == "start" and "content-type" in request.headers:
+            given = await read_json(request, _Start)
         words: dict[str, Callable[[], None]] = {
-            "start": crawl.start,
+            "start": lambda: crawl.start(given.seeds),
             "pause": crawl.pause,
             "resume": crawl.resume,
             "stop": crawl.stop,
@@ -116,8 +123,10 @@ class Changes:
             raise HTTPException(404, "A crawl can start, pause, resume and stop.")
         try:
             await asyncio.to_thread(words[word])
+        except BadUrl:
+            raise
         except BadInput:
-            said = "It runs already, or there is nothing to begin with: submit a site first."
+            said = "It runs already, or there is nothing to begin with: give seeds, or submit a site first."
             raise HTTPException(409, said if word == "start" else "No crawl is running.") from None
         return json_response({"status": "told", "word": word}, 202)
 

@@ -72,7 +72,7 @@ OPERATIONS: Final = (
             Parameter(
                 "format", "or by the Accept header", {"type": "string", "enum": list(FORMATS), "default": "html"}
             ),
-            Parameter("page", "which page of results, from 1", _whole(1, FARTHEST // MOST + 1, 1)),
+            Parameter("page", "which page of results", _whole(1, FARTHEST // MOST + 1, 1)),
             Parameter("count", "results on a page; pages for people have ten", _whole(1, MOST, 10)),
             *_NARROW,
             Parameter("explain", "1 says what each score is made of", _whole(0, 1, 0)),
@@ -212,7 +212,7 @@ OPERATIONS: Final = (
     Operation(
         "post",
         "/api/crawl/{word}",
-        "Let the crawl start, pause, resume or stop",
+        "Let the crawl start (with the seeds that are given, or where it was), pause, resume or stop",
         (
             Parameter(
                 "word",
@@ -222,14 +222,11 @@ OPERATIONS: Final = (
                 "path",
             ),
         ),
-        answers={
-            202: "told",
-            404: "no such word",
-            409: "no crawl is running, or one is already",
-            429: _ERRORS[429],
-            501: _BODY[501],
-        }
-        | _DENIED,
+        body=_object((), seeds={"type": "array", "items": _text(2048), "maxItems": 1000}),
+        answers={202: "told", 404: "no such word", 409: "no crawl is running, or one is already"}
+        | _ERRORS
+        | _DENIED
+        | _BODY,
         role="crawl",
     ),
     Operation("get", "/healthz", "Say that the server is up", answers={200: "it is"}),
@@ -273,7 +270,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         },
     }
     if operation.body is not None:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+        needed = bool(operation.body["required"])
+        made["requestBody"] = {"required": needed, "content": {"application/json": {"schema": operation.body}}}
     if operation.role:
         made["security"] = [{"key": []}]
     return made
