@@ -294,7 +294,11 @@ class SemanticSettings(_Room, frozen=True):
     lazy: Annotated[
         bool, Meta(description="Embed candidates without vectors while the query waits, and keep the vectors")
     ] = False
-    threads: Annotated[int, Meta(description="Threads of the encoder", ge=1, le=64)] = 1
+    threads: Annotated[int, Meta(description="Passages that are embedded at once, a core for each", ge=1, le=64)] = 1
+    skim: Annotated[
+        bool,
+        Meta(description="Embed half as many pages again a second, by passing over stop words and punctuation early"),
+    ] = True
 
     @property
     def model_folder(self) -> Path:

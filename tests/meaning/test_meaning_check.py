@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from made_model import NaiveEncoder
@@ -115,6 +116,15 @@ def test_what_was_damaged_is_removed_and_made_again(embedded: Path, victim: Path
     made = embed_index(embedded, SETTINGS, encoder=NaiveEncoder())
     assert made.documents == covered(Index.open(embedded)).covered == 30
     assert victim.read_bytes() == before
+
+
+def test_vectors_of_another_recipe_are_sound_too(tmp_path: Path) -> None:
+    build_index(iter(random_visits(4, 5)), tmp_path / "index", IndexSettings())
+    whole = msgspec.structs.replace(SETTINGS, skim=False)
+    embed_index(tmp_path / "index", whole, encoder=NaiveEncoder())
+    assert check_vectors(tmp_path / "index") == []
+    assert embed_index(tmp_path / "index", SETTINGS, encoder=NaiveEncoder()).documents == 5
+    assert embed_index(tmp_path / "index", SETTINGS, encoder=NaiveEncoder()).reused == 5
 
 
 def test_vectors_that_a_segment_left_behind_are_verified_too(embedded: Path, victim: Path) -> None:

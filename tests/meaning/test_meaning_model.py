@@ -104,6 +104,16 @@ def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> N
 
 
 @extra
+def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
+    files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    pieces = Encoder(files).pieces(["the ship of the sea"])
+    exact = naive.encode(made_model.MODEL, [2, *pieces[0], 3])
+    whole, skimmed = (Encoder(files, skim=skim).encode(pieces, 64)[0] for skim in (False, True))
+    assert np.abs(whole - exact).max() < 1e-4
+    assert 0.5 < skimmed @ exact < 0.999
+
+
+@extra
 def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
     encoder = Encoder(make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
     short = "the chart of the sea"

@@ -109,7 +109,7 @@ def _unit(store: vectors.Store) -> bool:
 def _of_this_text(file: VectorFile, segment: Segment) -> bool:
     """Say whether the prints are those of the documents' texts."""
     try:
-        words, _, passages = (int(number) for number in file.recipe.rsplit("/", 3)[1:])
+        words, _, passages = (int(number) for number in file.recipe.split("/")[1:4])
     except ValueError:
         return False
     settings = SemanticSettings(words=words, passages=passages)

@@ -59,7 +59,7 @@ class Text(NamedTuple):
 
 def recipe_of(model: str, settings: SemanticSettings) -> str:
     """Name all that vectors depend on besides the text."""
-    return f"{model}/{settings.words}/{settings.overlap}/{settings.passages}"
+    return f"{model}/{settings.words}/{settings.overlap}/{settings.passages}" + "/whole" * (not settings.skim)
 
 
 def read_text(segment: Segment, document: int, settings: SemanticSettings, recipe: str) -> Text | None:

@@ -32,11 +32,12 @@ Pieces = npt.NDArray[np.int32]
 class Encoder:
     """A loaded model. Methods may be called from any thread."""
 
-    def __init__(self, files: ModelFiles, threads: int = 1) -> None:
+    def __init__(self, files: ModelFiles, threads: int = 1, *, skim: bool = True) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
-        self.name, self.width, self._threads = files.name, files.width, threads
+        self.name, self.width = files.name, files.width
+        self._threads, self._skim = threads, skim
         self._queries: OrderedDict[str, Floats] = OrderedDict()
         self._lock = threading.Lock()
         options = onnxruntime.SessionOptions()
@@ -103,8 +104,8 @@ class Encoder:
         return np.array([self._first, *text[: longest - 2], self._last], np.int32)
 
     def _read(self, text: Pieces) -> Floats:
-        """Give the vector of a text whose words that say little go through the first layer only."""
-        return self._run(text, self._telling(text))
+        """Give the vector of a text; words that say little go through the first layer only, unless all are to count."""
+        return self._run(text, self._telling(text) if self._skim else np.arange(len(text)))
 
     def _telling(self, text: Pieces) -> npt.NDArray[np.int64]:
         """Give the places of pieces that say something; the beginning of a longer word always does."""
@@ -135,4 +136,4 @@ def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, 
         files = find_or_make(settings, progress)
     except NothingHere as error:
         raise MissingPart(error.message, error.hint) from None
-    return Encoder(files, settings.threads)
+    return Encoder(files, settings.threads, skim=settings.skim)

@@ -49,9 +49,9 @@ class Coverage(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2)
-def _load(model: str, threads: int) -> Encoder:
+def _load(model: str, threads: int, skim: bool) -> Encoder:
     """Load the encoder once in a process: every generation of the index uses the same."""
-    return open_encoder(SemanticSettings(model=model, threads=threads))
+    return open_encoder(SemanticSettings(model=model, threads=threads, skim=skim))
 
 
 @functools.lru_cache(maxsize=64)
@@ -108,7 +108,7 @@ class Meaning:
         if time.monotonic() < self._next_try:
             return None
         try:
-            self._given = _load(self._settings.model, self._settings.threads)
+            self._given = _load(self._settings.model, self._settings.threads, self._settings.skim)
         except PeriplusError as error:
             self.problem, self._next_try = str(error), time.monotonic() + _PATIENCE
             return None
