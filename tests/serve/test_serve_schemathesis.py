@@ -12,6 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from periplus.records import Sighting
 from periplus.serve import Actions, Keys, Published, serving
 from periplus.settings import ServeSettings
+from periplus.url import address
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install periplus[dev]")
 GenerationMode = pytest.importorskip("schemathesis.generation").GenerationMode
@@ -24,7 +25,11 @@ class Crawl:
     def pause(self) -> None:
         pass
 
-    start = resume = stop = pause
+    resume = stop = pause
+
+    def start(self, seeds: Sequence[str] = ()) -> None:
+        for seed in seeds:
+            address(seed)
 
 
 def report(seen: Sequence[Sighting]) -> tuple[int, int]:
@@ -40,10 +45,12 @@ ACTIONS = Actions(
     report,
     Crawl(),
     judge=lambda given: True,
-    click=lambda given: True,
+    click=lambda given, source=0: True,
     fetch=lambda url: WEATHER,
 )
-SETTINGS = ServeSettings(port=0, clicks=True, weather="http://weather.example/{latitude}/{longitude}")
+SETTINGS = ServeSettings(
+    port=0, clicks=True, weather="http://weather.example/{latitude}/{longitude}", places="http://places.example/{name}"
+)
 
 
 @pytest.fixture(scope="module")
