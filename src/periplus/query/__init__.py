@@ -6,6 +6,7 @@ In: any string a person types; it is always a query, never an error. Out: `Candi
 """
 
 from periplus.query.lookup import Lookup, Places
+from periplus.query.offers import offers
 from periplus.query.parser import Parsed, parse
 from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
 from periplus.query.run import Desks, make_plan, run
@@ -59,6 +60,7 @@ __all__ = [
     "Word",
     "corrections",
     "make_plan",
+    "offers",
     "parse",
     "prepare",
     "run",

@@ -14,7 +14,7 @@ from periplus.query.company import Company
 from periplus.query.prepare import QueryWord
 from periplus.text import split_text, terms_of, token_spans
 
-__all__ = ["corrections"]
+__all__ = ["corrections", "write_over"]
 
 _RARE: Final = 10
 """Words of up to so many documents may be misspelt ..."""
@@ -182,6 +182,11 @@ def _written(said: str, chosen: dict[int, list[_Choice]]) -> tuple[str, ...]:
     close = [(place, choice) for less, place, choice in sorted(others, key=lambda o: -o[0]) if less >= -_CLOSE]
     variants = [best, *({**best, place: choice} for place, choice in close)]
     return tuple(dict.fromkeys(_replaced(said, variant) for variant in variants))[:_MOST]
+
+
+def write_over(said: str, place: int, word: str) -> str:
+    """Write a word over the token at a place of a query, and leave everything else as it was said."""
+    return _replaced(said, {place: _Choice(word, 0.0)})
 
 
 def _replaced(said: str, choices: dict[int, _Choice]) -> str:

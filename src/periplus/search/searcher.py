@@ -13,7 +13,7 @@ import numpy as np
 
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import Prepared, Synonyms, corrections, parse
+from periplus.query import Prepared, Synonyms, corrections, offers, parse
 from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.arrange import Arranged, arrange, hidden_flags
@@ -315,4 +315,6 @@ def _corrections(index: Index, query: Query, prepared: Prepared, hits: list[Hit]
     """Give other ways to write a query, with its first results."""
     if query.start:
         return ()
-    return corrections(index, query.words, prepared.words, bool(hits) and not hits[0].missing)
+    complete = bool(hits) and not hits[0].missing
+    given = query.words, prepared.words, complete
+    return corrections(index, *given) or offers(index, *given)
