@@ -1,6 +1,7 @@
 """Array files: what goes in comes out, and no damage goes unnoticed."""
 
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,22 @@ def test_a_newer_version_is_refused(sample: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorruptFile, match=r"none\.arrays"):
         ArrayFile(tmp_path / "none.arrays", "test")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say what is resident")
+def test_checking_leaves_nothing_in_memory_and_everything_readable(tmp_path: Path) -> None:
+    values = np.arange(1 << 20, dtype=np.int32)
+    write_arrays(tmp_path / "large.arrays", "sample", {"values": values})
+    opened = ArrayFile(tmp_path / "large.arrays", "sample")
+    opened.check()
+    assert _resident_kb(tmp_path / "large.arrays") == 0
+    assert np.array_equal(opened["values"], values)
+    assert _resident_kb(tmp_path / "large.arrays") >= values.nbytes // 1024
+
+
+def _resident_kb(path: Path) -> int:
+    """Give how much of a mapped file this process has in memory."""
+    lines = iter(Path("/proc/self/smaps").read_text().splitlines())
+    return sum(
+        next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) for line in lines if str(path) in line
+    )

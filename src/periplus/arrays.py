@@ -6,6 +6,7 @@
 The header names each array's type, shape, offset and xxh3 fingerprint. See docs/formats/arrays.md.
 """
 
+import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -152,3 +153,10 @@ class ArrayFile:
         for name, entry in self._entries.items():
             if fingerprint(_bytes_of(self._views[name])) != entry.fingerprint:
                 raise CorruptFile(f"{self.path} is damaged in '{name}'.")
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let the system take back the memory that reading everything took; what is used comes back by itself."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            mapped: mmap.mmap = vars(self._raw)["_mmap"]
+            mapped.madvise(mmap.MADV_DONTNEED)
