@@ -1,6 +1,6 @@
 """Vectors made when they are asked for: an index of a million pages has them where people search, long before all.
 
-Slow for whoever asks first (some 30 passages a second), so it is a setting, and off unless asked for.
+Slow for whoever asks first (some 50 passages a second), so it is a setting, and off unless asked for.
 """
 
 import contextlib
