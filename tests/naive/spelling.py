@@ -1,7 +1,7 @@
 """Naive twins of the kernels of spelling and completions: over Python strings, one at a time."""
 
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
 
@@ -15,19 +15,13 @@ def distance(one: str, two: str) -> int:
     return rows[-1][-1]
 
 
-def count_words(documents: Sequence[Sequence[Sequence[str]]]) -> dict[str, int]:
-    """Count the documents (of fields, of words) that have each word."""
-    return dict(Counter(word for document in documents for word in {w for field in document for w in field}))
-
-
-def count_pairs(documents: Sequence[Sequence[Sequence[str]]], every: int) -> dict[tuple[str, str], int]:
-    """Count the documents of neighbouring words; of the last field, only in one of `every` documents."""
+def count_pairs(documents: Sequence[Sequence[Sequence[str]]]) -> dict[tuple[str, str], int]:
+    """Count the documents of neighbouring words."""
     counts: dict[tuple[str, str], set[int]] = defaultdict(set)
     for number, document in enumerate(documents):
-        for place, field in enumerate(document):
-            if place < len(document) - 1 or number % every == 0:
-                for pair in itertools.pairwise(field):
-                    counts[pair].add(number)
+        for field in document:
+            for pair in itertools.pairwise(field):
+                counts[pair].add(number)
     return {pair: len(found) for pair, found in counts.items()}
 
 

@@ -52,37 +52,36 @@ class Document(NamedTuple):
 
 def read_document(visit: Visit, language: str, anchors: str) -> Document:
     """Take from a visit what its document is made of."""
-    page = visit.page
+    page, url = visit.page, visit.url
     assert page is not None
-    rest = visit.url.partition("://")[2]
+    rest = url.partition("://")[2]
     host = rest.partition("/")[0]
     if "@" in host or ":" in host:
         host = host.rpartition("@")[2].partition(":")[0]
     shown = rest.removeprefix("www.")
-    texts = (
-        page.title,
-        "\n".join(page.headings) if page.headings else "",
-        unquote(shown) if "%" in shown else shown,
-        anchors,
-        "\n".join(page.emphasis) if page.emphasis else "",
-        page.text or page.description,
+    headings, emphasis, text = page.headings, page.emphasis, page.text or page.description
+    fields = (
+        page.title.encode("utf-8", "replace"),
+        "\n".join(headings).encode("utf-8", "replace") if headings else b"",
+        (unquote(shown) if "%" in shown else shown).encode("utf-8", "replace"),
+        anchors.encode("utf-8", "replace") if anchors else b"",
+        "\n".join(emphasis).encode("utf-8", "replace") if emphasis else b"",
+        text.encode("utf-8", "replace"),
     )
-    fields = tuple([text.encode("utf-8", "replace") if text else b"" for text in texts])
-    title = page.title or (page.headings[0] if page.headings else "") or visit.url
-    day, mark = _day(visit), visit.simhash
-    known = Document(visit.key, visit.url, host, title, language, visit.when, page.kind, fields, page.flags, day, mark)
-    return known._replace(media=pick_media(page), news=is_news(page)) if page.media or page.feeds else known
+    title = page.title or (headings[0] if headings else "") or url
+    day = _day(page.published, visit.when) if page.published else int(visit.when // 86_400)
+    media, news = (pick_media(page), is_news(page)) if page.media or page.feeds else ((), False)
+    # By position: this is done for every page, and names take as long as all the rest.
+    known = visit.key, url, host, title, language, visit.when, page.kind, fields, page.flags, day, visit.simhash
+    return Document._make((*known, media, news))
 
 
-def _day(visit: Visit) -> int:
+def _day(published: str, fetched: float) -> int:
     """Give the day a page was published, as it says itself, or fetched."""
-    published = visit.page.published[:10] if visit.page else ""
-    if not published:
-        return int(visit.when // 86_400)
     try:
-        return (date.fromisoformat(published) - _EPOCH).days
+        return (date.fromisoformat(published[:10]) - _EPOCH).days
     except ValueError:
-        return int(visit.when // 86_400)
+        return int(fetched // 86_400)
 
 
 def weights(settings: IndexSettings) -> tuple[tuple[float, ...], tuple[float, ...]]:

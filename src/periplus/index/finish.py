@@ -27,7 +27,7 @@ from periplus.settings import IndexSettings
 
 __all__ = ["write_draft", "write_segment"]
 
-_BYTES_PER_TOKEN: Final = 16
+_BYTES_PER_TOKEN: Final = 12
 """Memory that is allowed for each token of the terms in hand: 8 for sorting, 3 for what they become."""
 _IN_FILE: Final = (*writer.COLUMN_TYPES, "quality", "block_static", "length")
 """The columns of a segment, in the order in which they are written."""

@@ -87,7 +87,7 @@ def _count_pairs(
     slots = min(_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))
     table = kernel.Pairs(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
     fields = texts.lengths.shape[1]
-    kernel.count_pairs(tokens, lengths, fields, 1, np.where(plain, hashes, np.uint64(0)), table)
+    kernel.count_pairs(tokens, lengths, fields, np.where(plain, hashes, np.uint64(0)), table)
     used = table.key != 0
     keys, counts = _best_pairs(table.key[used], table.count[used])
     return keys, counts, -(-len(texts.begin) // every)

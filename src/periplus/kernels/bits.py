@@ -12,7 +12,7 @@ if config.DISABLE_JIT:
 
     def lowest(word: Any) -> int:
         """Give the number of the lowest bit that is set; `word` must not be 0."""
-        return int(word & -np.int64(word)).bit_length() - 1 if int(word) != 1 << 63 else 63
+        return (int(word) & -int(word)).bit_length() - 1
 
     def size(word: Any) -> int:
         """Give how many bits are set."""

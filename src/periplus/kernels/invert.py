@@ -1,4 +1,4 @@
-"""Tokens to postings: sort by term, weigh, quantise, cut into blocks.
+"""Tokens in the order of their terms to postings: weigh, quantise, cut into blocks.
 
 A position is a 32-bit number: the field in the upper 3 bits, the place within the field in the lower 29.
 A posting is one document that has a term. How postings are written is in `pack`.
@@ -37,7 +37,6 @@ __all__ = [
     "build_postings",
     "count_postings",
     "make_room",
-    "sort_tokens",
 ]
 
 FIELDS = 6
@@ -46,6 +45,8 @@ LEVELS = 255
 """Impacts are 1..LEVELS; LEVELS is a term weight of 1."""
 SHORT = 192
 """Numbers of positions below this take one byte."""
+_IN_BODY = np.uint32(FIELDS - 1) << np.uint32(FIELD_SHIFT)
+"""Positions from here on are in the body."""
 
 
 class Sorted(NamedTuple):
@@ -80,32 +81,6 @@ class Postings(NamedTuple):
     """Of each wide term: where its postings begin, and its block bytes."""
     plain_impact: npt.NDArray[np.uint8]
     """By block, occurrences less one (0 to 2) and offset: the impact of a term that is in the body only."""
-
-
-@njit(cache=True, nogil=True)
-def sort_tokens(
-    words: npt.NDArray[np.int32], terms: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], count: int
-) -> Sorted:  # pragma: no cover - compiled
-    """Sort tokens by their terms: `words` by document, field and place, `terms` by word, `lengths` by field."""
-    starts = np.zeros(count + 1, np.int64)
-    for word in words:
-        starts[terms[word] + 1] += 1
-    for term in range(count):
-        starts[term + 1] += starts[term]
-    place = starts[:-1].copy()
-    documents = np.empty(len(words), np.int32)
-    positions = np.empty(len(words), np.uint32)
-    token = 0
-    for text in range(len(lengths)):
-        tag = np.uint32(text % FIELDS) << np.uint32(FIELD_SHIFT)
-        for i in range(lengths[text]):
-            term = np.uint64(terms[words[token]])
-            at = np.uint64(place[term])
-            place[term] += 1
-            documents[at] = text // FIELDS
-            positions[at] = tag | np.uint32(i)
-            token += 1
-    return Sorted(starts, documents, positions)
 
 
 @njit(cache=True, nogil=True)
@@ -153,24 +128,31 @@ def _impact(weight: float, k1: float) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _put_positions(
-    tokens: Sorted, begin: int, end: int, plain: bool, out: npt.NDArray[np.uint8], at: int
+def _put_places(
+    tokens: Sorted, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
 ) -> int:  # pragma: no cover - compiled
-    """Write one posting's positions: places and differences; field by field with a count unless it is plain."""
-    i = begin
-    while i < end:
-        field = tokens.positions[i] >> np.uint32(FIELD_SHIFT)
-        stop = i
+    """Write places of one field: the first, then differences."""
+    before = np.int64(0)
+    for i in range(begin, end):
+        place = np.int64(tokens.positions[i] & np.uint32((1 << FIELD_SHIFT) - 1))
+        at = _put_place(out, at, place - before)
+        before = place
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _put_fields(
+    tokens: Sorted, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
+) -> int:  # pragma: no cover - compiled
+    """Write the positions of a posting that is not plain, field by field with a count."""
+    while begin < end:
+        field = tokens.positions[begin] >> np.uint32(FIELD_SHIFT)
+        stop = begin
         while stop < end and tokens.positions[stop] >> np.uint32(FIELD_SHIFT) == field:
-            stop += 1
-        if not plain:
-            at = _put_place(out, at, stop - i)
-        before = np.int64(0)
-        while i < stop:
-            place = np.int64(tokens.positions[i] & np.uint32((1 << FIELD_SHIFT) - 1))
-            at = _put_place(out, at, place - before)
-            before = place
-            i += 1
+            stop += np.uint64(1)
+        at = _put_place(out, at, np.int64(stop - begin))
+        at = _put_places(tokens, begin, stop, out, at)
+        begin = stop
     return at
 
 
@@ -198,39 +180,43 @@ def _gather(
     begin: int,
 ) -> int:  # pragma: no cover - compiled
     """Put one term's postings into `out`, and its positions into `positions` from `begin`; give how many postings."""
-    at, end, count = tokens.starts[term], tokens.starts[term + 1], 0
+    at, end, count = np.uint64(tokens.starts[term]), np.uint64(tokens.starts[term + 1]), np.uint64(0)
     at_position = begin
-    block, length, block_position = -1, 0, begin
+    block, length, block_position = np.int64(-1), 0, begin
     while at < end:
-        document = tokens.documents[at]
+        document = np.int64(tokens.documents[at])
         if document // BLOCK != block:
             if length > LONG and kind != IS_SPARSE:
                 at_position = _note_size(positions, block_position, at_position)
             block, length, block_position = document // BLOCK, 0, at_position
-        first, mask, weight = at, 0, 0.0
+        first = at
+        at += np.uint64(1)
         while at < end and tokens.documents[at] == document:
-            mask |= 1 << (tokens.positions[at] >> np.uint32(FIELD_SHIFT))
-            at += 1
+            at += np.uint64(1)
+        times = np.int64(at - first)
         out.document[count] = document
         out.position[count] = at_position - begin
-        plain = mask == BODY and at - first <= FAT
-        at_position = _put_positions(tokens, first, at, plain, positions, at_position)
-        if plain:
-            code = at - first - 1
-            out.impact[count] = plain_impact[(block * FAT + code) * BLOCK + document % BLOCK]
-            out.code[count] = code
+        if times <= FAT and tokens.positions[first] >= _IN_BODY:  # The body is the last field: it is in no other.
+            at_position = _put_places(tokens, first, at, positions, at_position)
+            out.impact[count] = plain_impact[np.uint64((block * FAT + times - 1) * BLOCK + document % BLOCK)]
+            out.code[count] = times - 1
+            out.mask[count] = BODY
         else:
+            mask, weight = 0, 0.0
             for i in range(first, at):
-                weight += np.float64(scale[document, tokens.positions[i] >> np.uint32(FIELD_SHIFT)])
+                field = tokens.positions[i] >> np.uint32(FIELD_SHIFT)
+                mask |= 1 << field
+                weight += np.float64(scale[document, field])
+            at_position = _put_fields(tokens, first, at, positions, at_position)
             out.impact[count] = _impact(weight, k1)
             out.code[count] = FAT
-        out.mask[count] = mask
-        length += posting_length(out.code[count], mask)
-        count += 1
+            out.mask[count] = mask
+        length += posting_length(out.code[count], out.mask[count])
+        count += np.uint64(1)
     if length > LONG and kind != IS_SPARSE:
         at_position = _note_size(positions, block_position, at_position)
     out.position[count] = at_position - begin
-    return count
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True)
@@ -252,6 +238,7 @@ def build_postings(
     scale: what one occurrence counts, by document and field (BM25F weight over length norm).
     """
     documents = len(scale)
+    blocks = -(-documents // BLOCK)
     _fill_plain(scale, k1, out.plain_impact)
     gathered = Gathered(
         np.empty(documents, np.int32),
@@ -259,6 +246,9 @@ def build_postings(
         np.empty(documents, np.uint8),
         np.empty(documents, np.uint8),
         np.empty(documents + 1, np.int64),
+        np.empty(blocks, np.int64),
+        np.empty(blocks, np.int32),
+        np.empty(blocks, np.uint8),
     )
     at, at_position, group, wide = 0, 0, 0, 0
     for term in range(len(tokens.starts) - 1):
@@ -305,5 +295,5 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    tokens = sort_tokens(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32), 1)
+    tokens = Sorted(np.array([0, 1], np.int64), np.zeros(1, np.int32), np.zeros(1, np.uint32))
     build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, make_room(tokens, 1))

@@ -37,6 +37,8 @@ __all__ = [
 
 BLOCK = 64
 """Documents in a block: their set is one 64-bit word."""
+_SHIFT = 6
+"""A document's number by this many bits to the right is that of its block."""
 FAT = 3
 """The code of a posting whose impact is written out; smaller codes are body only, code + 1 occurrences."""
 IS_SPARSE, IS_MIDDLING, IS_WIDE = 0, 1, 2
@@ -63,6 +65,12 @@ class Gathered(NamedTuple):
     impact: npt.NDArray[np.uint8]
     position: npt.NDArray[np.int64]
     """Where its positions begin, from those of the term; one more than there are postings."""
+    block_end: npt.NDArray[np.int64]
+    """Where the postings of each block that the term is in end; room for all blocks there are."""
+    block_size: npt.NDArray[np.int32]
+    """The bytes that they take."""
+    block_high: npt.NDArray[np.uint8]
+    """Their highest impact."""
 
 
 @njit(cache=True, nogil=True)
@@ -116,19 +124,6 @@ def _put_fat(gathered: Gathered, i: int, out: Any, at: int) -> int:  # pragma: n
     return at + 1
 
 
-@njit(cache=True, nogil=True)
-def _put_postings(gathered: Gathered, i: int, stop: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Write the postings of one block; give where they end."""
-    while i < stop:
-        code = gathered.code[i]
-        out[at] = np.uint8((gathered.document[i] & (BLOCK - 1)) | code << 6)
-        at += 1
-        if code == FAT:
-            at = _put_fat(gathered, i, out, at)
-        i += 1
-    return at
-
-
 @njit(cache=True, nogil=True, forceinline=True)
 def posting_length(code: int, mask: int) -> int:  # pragma: no cover - compiled
     """Give the bytes that a posting takes in a block."""
@@ -136,15 +131,43 @@ def posting_length(code: int, mask: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _next_block(gathered: Gathered, i: int, count: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Give where the postings of the block that begins at `i` end, how many bytes they take, their highest impact."""
-    block = gathered.document[i] // BLOCK
-    length, highest = 0, 0
-    while i < count and gathered.document[i] // BLOCK == block:
-        length += posting_length(gathered.code[i], gathered.mask[i])
-        highest = max(highest, np.int64(gathered.impact[i]))
-        i += 1
-    return i, length, highest
+def _find_blocks(gathered: Gathered, count: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Fill in the blocks of so many postings; give how many there are, and the lowest and highest of their maxima."""
+    blocks, low, high = 0, np.int64(255), np.int64(0)
+    at, stop, one = np.uint64(0), np.uint64(count), np.uint64(1)
+    while at < stop:
+        block = gathered.document[at] >> _SHIFT
+        size, highest = 0, np.int64(0)
+        while at < stop and gathered.document[at] >> _SHIFT == block:
+            size += posting_length(gathered.code[at], gathered.mask[at])
+            highest = max(highest, np.int64(gathered.impact[at]))
+            at += one
+        gathered.block_end[blocks] = at
+        gathered.block_size[blocks] = size
+        gathered.block_high[blocks] = highest
+        low, high = min(low, highest), max(high, highest)
+        blocks += 1
+    return blocks, low, high
+
+
+@njit(cache=True, nogil=True)
+def _put_heads(
+    gathered: Gathered, blocks: int, low: int, high: int, out: Any, at: int
+) -> int:  # pragma: no cover - compiled
+    """Write the block bytes; give where they end."""
+    last, begin = np.int64(-1), np.int64(0)
+    for n in range(blocks):
+        block = np.int64(gathered.document[begin] >> _SHIFT)
+        begin = gathered.block_end[n]
+        step = block - last
+        last = block
+        while step > FAR:
+            out[at] = np.uint8(FAR)
+            at += 1
+            step -= FAR
+        out[at] = np.uint8((step - 1) | level_of(np.int64(gathered.block_high[n]), low, high) << 4)
+        at += 1
+    return at
 
 
 @njit(cache=True, nogil=True)
@@ -152,31 +175,17 @@ def put_blocks(
     gathered: Gathered, count: int, kind: int, out: Any, at: int, groups: Any, group: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Write block bytes, lengths and postings; give where they end and how many block bytes there are."""
-    low, high, i = 255, 0, 0
-    while i < count:
-        i, _, highest = _next_block(gathered, i, count)
-        low, high = min(low, highest), max(high, highest)
+    blocks, low, high = _find_blocks(gathered, count)
     out[at], out[at + 1] = np.uint8(low), np.uint8(high)
-    heads, i, last = at + 2, 0, -1
-    head = heads
-    while i < count:
-        block = gathered.document[i] // BLOCK
-        i, _, highest = _next_block(gathered, i, count)
-        step = block - last
-        last = block
-        while step > FAR:
-            out[head] = np.uint8(FAR)
-            head += 1
-            step -= FAR
-        out[head] = np.uint8((step - 1) | level_of(highest, low, high) << 4)
-        head += 1
-    number = head - heads
-    lengths = head
+    heads = at + 2
+    lengths = _put_heads(gathered, blocks, low, high, out, heads)
+    number = lengths - heads
     first = lengths + (number + 3) // 4
     out[lengths:first] = 0
-    at, i, last = first, 0, -1
+    at, i, last, block = first, np.uint64(0), -1, 0
+    each = (1 << shift_of(kind)) - 1
     for n in range(number):
-        if n & ((1 << shift_of(kind)) - 1) == 0:
+        if n & each == 0:
             row = group + (n >> shift_of(kind))
             groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, gathered.position[i]
         step = out[heads + n] & 15
@@ -186,11 +195,17 @@ def put_blocks(
             at += 1
             continue
         last += step + 1
-        stop, length, _ = _next_block(gathered, i, count)
-        out[lengths + n // 4] |= np.uint8(min(length - 1, LONG) << 2 * (n % 4))
+        length, stop = np.int64(gathered.block_size[block]), np.uint64(gathered.block_end[block])
+        block += 1
+        out[lengths + (n >> 2)] |= np.uint8(min(length - 1, LONG) << 2 * (n & 3))
         if length > LONG:
             out[at] = np.uint8(length - LONG - 1)
             at += 1
-        at = _put_postings(gathered, i, stop, out, at)
-        i = stop
+        while i < stop:
+            code = gathered.code[i]
+            out[at] = np.uint8((gathered.document[i] & (BLOCK - 1)) | code << 6)
+            at += 1
+            if code == FAT:
+                at = _put_fat(gathered, i, out, at)
+            i += np.uint64(1)
     return at, number

@@ -133,7 +133,7 @@ def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no
     return max(0.0, min(1.0, far))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=True)  # Sums in any order: four buckets at a time.
 def _nearest(counts: Any, total: float, language: int, letters: Any) -> int:  # pragma: no cover - compiled
     """Give the language whose letters to expect: the text's own, or the nearest in sum where that is not known."""
     if letters[language, 0] > 0 or letters[language].sum() > 0:

@@ -18,7 +18,6 @@ __all__ = [
     "Pairs",
     "Words",
     "chunks",
-    "count_documents",
     "count_pairs",
     "finish",
     "hash_words",
@@ -115,57 +114,39 @@ def _pair(first: Any, second: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def count_documents(
-    tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], fields: int, words: int
-) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Count the documents of each word, given by number."""
-    counted = np.zeros(words, np.int64)  # The document counted last, plus one, above the number of them: one look.
-    at = 0
-    for text in range(len(lengths)):
-        mark = np.int64(text // fields + 1) << 32
-        for _ in range(lengths[text]):
-            word = np.uint64(tokens[at])
-            at += 1
-            held = counted[word]
-            if held < mark:
-                counted[word] = mark | ((held & 0xFFFFFFFF) + 1)
-    return (counted & 0xFFFFFFFF).astype(np.int32)
-
-
-@njit(cache=True, nogil=True)
 def count_pairs(
     tokens: npt.NDArray[np.int32],
     lengths: npt.NDArray[np.int32],
     fields: int,
-    every: int,
     hashes: npt.NDArray[np.uint64],
     pairs: Pairs,
 ) -> int:  # pragma: no cover - compiled
-    """Count the documents of each pair of neighbours; of long texts only those of one in `every` documents. Give how
-    many pairs there are. A word whose hash is 0 has no neighbours; a table three quarters full takes no new pair."""
+    """Count the documents of each pair of neighbours; give how many pairs there are.
+
+    A word whose hash is 0 has no neighbours; a table three quarters full takes no new pair.
+    """
     mask = np.uint64(len(pairs.key) - 1)
     most = len(pairs.key) * 3 // 4
     used, at = 0, 0
     for text in range(len(lengths)):
         document = text // fields
         end = at + lengths[text]
-        if text % fields < fields - 1 or document % every == 0:
-            before = np.uint64(0)
-            for place in range(at, end):
-                hashed = hashes[tokens[place]]
-                if before != 0 and hashed != 0:
-                    key = _pair(before, hashed)
-                    slot = np.uint64(key >> np.uint32(1)) & mask
-                    while pairs.key[slot] != 0 and pairs.key[slot] != key:
-                        slot = (slot + np.uint64(1)) & mask
-                    if pairs.key[slot] == 0 and used < most:
-                        pairs.key[slot] = key
-                        pairs.last[slot] = -1
-                        used += 1
-                    if pairs.key[slot] == key and pairs.last[slot] != document:
-                        pairs.last[slot] = document
-                        pairs.count[slot] += 1
-                before = hashed
+        before = np.uint64(0)
+        for place in range(at, end):
+            hashed = hashes[tokens[place]]
+            if before != 0 and hashed != 0:
+                key = _pair(before, hashed)
+                slot = np.uint64(key >> np.uint32(1)) & mask
+                while pairs.key[slot] != 0 and pairs.key[slot] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                if pairs.key[slot] == 0 and used < most:
+                    pairs.key[slot] = key
+                    pairs.last[slot] = -1
+                    used += 1
+                if pairs.key[slot] == key and pairs.last[slot] != document:
+                    pairs.last[slot] = document
+                    pairs.count[slot] += 1
+            before = hashed
         at = end
     return used
 
@@ -316,11 +297,10 @@ def warm() -> None:
         pack(pieces, start, np.ones(2, np.int32))
     hashes = hash_words(blob, start)
     tokens, lengths = np.array([0, 1], np.int32), np.array([2], np.int32)
-    count = count_documents(tokens, lengths, 1, 2)
     pairs = Pairs(np.zeros(8, np.uint32), np.zeros(8, np.int32), np.zeros(8, np.int32))
-    count_pairs(tokens, lengths, 1, 1, hashes, pairs)
+    count_pairs(tokens, lengths, 1, hashes, pairs)
     pair_counts(np.sort(pairs.key), pairs.count, hashes, hashes)
-    packed = pack(blob, start, count)
+    packed = pack(blob, start, np.ones(2, np.int32))
     packed.flags.writeable = False
     words = unpack(packed, 2)
     merge(words, words)
