@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,25 @@ def test_one_writer_at_a_time_and_the_lock_dies_with_it(tmp_path: Path) -> None:
         holder.kill()
     with lock_folder(tmp_path, "crawl"):
         pass
+
+
+def test_what_a_killed_process_had_not_finished_goes_in_time(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from periplus.files import write_atomically\n"
+        "os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_atomically(Path(sys.argv[1]) / 'frontier.bin', b'x' * 1000)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == -9
+    (torn,) = tmp_path.glob(".frontier.bin.*.new")
+    mine, other = tmp_path / f".mine.{os.getpid()}.new", tmp_path / "page.4194999.new"
+    mine.touch()
+    other.touch()
+    with lock_folder(tmp_path, "crawl"):
+        assert torn.exists(), "whoever writes it may be where we cannot see him"
+    long_ago = time.time() - 10_000
+    for path in (torn, mine, other):
+        os.utime(path, (long_ago, long_ago))
+    with lock_folder(tmp_path, "crawl"):
+        assert not torn.exists()
+    assert mine.exists()
+    assert other.exists()

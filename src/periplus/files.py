@@ -4,6 +4,8 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ __all__ = [
     "disk_failure",
     "lock_folder",
     "open_data_folder",
+    "sweep_torn",
     "sync_folder",
     "write_atomically",
 ]
@@ -26,6 +29,9 @@ DATA_FORMAT: Final = 1
 """The format of a data folder; a folder with a higher number is refused, never guessed at."""
 
 _STAMP: Final = "periplus.json"
+_TORN: Final = re.compile(r"\..+\.(\d{1,10})\.new")
+"""What a file is called while it is written, and by whom."""
+_FORSAKEN: Final = 600.0
 
 
 class _Stamp(msgspec.Struct, frozen=True):
@@ -125,4 +131,30 @@ def lock_folder(folder: Path, purpose: str) -> Iterator[None]:
         file.truncate()
         file.write(str(os.getpid()))
         file.flush()
+        sweep_torn(folder)
         yield
+
+
+def sweep_torn(folder: Path) -> None:
+    """Remove files that a process had not finished to write when it was killed: they would stay for ever.
+
+    Only where nobody has written to them for long: a process that we cannot see may be alive on another machine.
+    """
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            torn = _TORN.fullmatch(name)
+            if torn and not _lives(int(torn[1])):
+                path = folder / name
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _FORSAKEN:
+                        path.unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

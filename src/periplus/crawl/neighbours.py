@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from periplus.crawl.history import History, read_history
-from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, mark_of, read_parcel, write_parcel
 from periplus.crawl.shards import Ring, desk
+from periplus.errors import DataError
 from periplus.files import disk_errors
 from periplus.records import Address, Due, Visit
 from periplus.settings import StoreSettings
@@ -107,8 +108,9 @@ class Neighbours(Alone):
         """Find the stored visit of a key, also of a host that was another shard's before."""
         found = store.find(key)
         if found is None:
-            self._every = self._every or PageStore.open(self._stores, self._settings)
-            found = self._every.find(key)
+            with contextlib.suppress(DataError):  # theirs to complain about
+                self._every = self._every or PageStore.open(self._stores, self._settings)
+                found = self._every.find(key)
         return found
 
     def _remember(self, key: int) -> None:
@@ -174,6 +176,11 @@ class Neighbours(Alone):
     def held(self) -> int:
         """Parcels that were taken, and are still in the inbox."""
         return len(self._had)
+
+    @property
+    def mark(self) -> int:
+        """What stands for the parcels that are held."""
+        return mark_of(self._had)
 
     def settle(self) -> None:
         """Remove the parcels that were taken: a snapshot reflects them now."""

@@ -149,6 +149,7 @@ class ShardCrawler(Crawler):
             quota=self._known_quota,
             taken=others.taken,
             held=others.held,
+            mark=others.mark,
             kept=others.kept(),
             answered=totals.answered,
         )
@@ -164,7 +165,7 @@ class ShardCrawler(Crawler):
         if self._memory.frontier.wait(self._now()) is not None:
             return "full" if self._enough(0) else "running"
         # What others reported is heard to the end before there is nothing left to do.
-        return "running" if self._others.number == 0 and self._memory.hear(self._store) else "idle"
+        return "running" if self._memory.hear(self._store) else "idle"
 
     def _ask_robots(self, due: Due, now: float) -> None:
         """Ask for robots.txt; where it has moved to another shard's host, that shard asks for us."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.errors import NothingHere
-from periplus.files import disk_errors
+from periplus.files import disk_errors, sweep_torn
 from periplus.graph.adjacency import Adjacency, pack_runs
 from periplus.graph.anchors import AnchorRuns, AnchorTexts
 from periplus.graph.backlinks import BacklinkRuns
@@ -83,6 +83,7 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     with disk_errors(scratch):
         folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(scratch, ignore_errors=True)
+        sweep_torn(folder)
         own = scratch / str(os.getpid())
         own.mkdir(parents=True)
     try:
