@@ -70,6 +70,15 @@ def memory_mb(process: int) -> float:
     return total
 
 
+def cpu_seconds(process: int) -> float:
+    """Give the processor time that a process and its children have had, in seconds."""
+    ticks = 0
+    for child in [process, *_children(process)]:
+        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _children(process: int) -> list[int]:
     found: list[int] = []
     for task in Path(f"/proc/{process}/task").iterdir():
