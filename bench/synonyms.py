@@ -141,7 +141,7 @@ def ask(folder: Path, web: Web, weight: float) -> dict[str, Any]:
 def main() -> None:
     """Make webs, ask, print, record."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--dry", action="store_true")
     given = options.parse_args()
     rows: list[dict[str, Any]] = []
