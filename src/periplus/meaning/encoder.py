@@ -18,8 +18,9 @@ from periplus.text import stop_words
 
 __all__ = ["Encoder", "open_encoder"]
 
-_LONGEST: Final = 24
-"""Word pieces of a query: each costs a sixth of a millisecond. Of a longer one, words that say little are left out."""
+_SHORT, _LONG, _CUT = 16, 32, 24
+"""Word pieces of a query, each a sixth of a millisecond: of a short one all count; of others, those that say little end
+behind the first layer; a long one goes without them, and has so many at most."""
 _QUERY_CHARS: Final = 1 << 11
 _MOST_CHARS: Final = 1 << 17
 _KEPT: Final = 1_024
@@ -72,7 +73,8 @@ class Encoder:
         found = self._queries.get(words)
         if found is None:
             pieces = self._asked(words)
-            found = self._run(pieces, np.arange(len(pieces)))[0]
+            kept = np.arange(len(pieces)) if len(pieces) <= _SHORT else self._telling(pieces)
+            found = self._run(pieces, kept)[0]
             with self._lock:
                 self._queries[words] = found
                 if len(self._queries) > _KEPT:
@@ -82,8 +84,8 @@ class Encoder:
     def _asked(self, words: str) -> Pieces:
         """Cut a query into word pieces, with the marks around them; a long one is told in fewer."""
         pieces = self._marked(self._words.encode(words[:_QUERY_CHARS], add_special_tokens=False).ids)
-        if len(pieces) > _LONGEST:
-            pieces = self._marked(pieces[self._telling(pieces)][1:-1], _LONGEST)
+        if len(pieces) > _LONG:
+            pieces = self._marked(pieces[self._telling(pieces)][1:-1], _CUT)
         return pieces
 
     def encode(self, texts: Sequence[Sequence[int]], longest: int) -> Floats:
