@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from periplus.crawl.parcels import mark_of_inbox
 from periplus.crawl.quotas import Quotas
 from periplus.crawl.resharding import reshard
 from periplus.crawl.shard import ShardCrawler
@@ -38,9 +39,9 @@ class Together:
             known = self.known()
             self.quotas.share_out(known)
             states = {status.state for status in known.values()}
-            waiting = sum(1 for number in known for _ in (desk(self.folder, number) / "inbox").glob("*.parcel"))
+            taken = all(mark_of_inbox(desk(self.folder, n) / "inbox") == status.mark for n, status in known.items())
             done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.reached(known))
-            if enough() or (done and waiting == sum(status.held for status in known.values())):
+            if enough() or (done and taken):
                 return
         raise AssertionError("the crawl does not end")
 

@@ -16,7 +16,7 @@ from periplus.crawl import Crawler, CrawlStatistics, count_shards
 from periplus.crawl import resharding as resharding_module
 from periplus.crawl.metrics import as_metrics
 from periplus.crawl.neighbours import Neighbours
-from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, mark_of_inbox, read_parcel, write_parcel
 from periplus.crawl.quotas import Quotas
 from periplus.crawl.resharding import reshard
 from periplus.crawl.shards import Ring, Topology, desk, read_topology
@@ -113,6 +113,25 @@ def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monke
     for _ in range(9):
         sender.send(everything=True)  # before a snapshot there is always room
     assert sender.kept() == 0
+
+
+def test_a_parcel_that_comes_when_another_is_gone_is_on_its_way(tmp_path):
+    """As many are in the inbox as the receiver said that it holds, and yet it has to take one more."""
+    dues = links_for(Ring((0, 1)), 1, 2)
+    sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
+    inbox = desk(tmp_path, 1) / "inbox"
+    assert mark_of_inbox(inbox) == receiver.mark == 0
+    sender.ours(dues[:1], set())
+    sender.send(everything=True)
+    assert mark_of_inbox(inbox) != receiver.mark
+    receiver.receive(lambda parcel: None)
+    said = receiver.mark
+    assert mark_of_inbox(inbox) == said
+    receiver.settle()
+    sender.ours(dues[1:], set())
+    sender.send(everything=True)
+    assert len(list(inbox.iterdir())) == 1
+    assert mark_of_inbox(inbox) not in (said, receiver.mark)
 
 
 def test_three_shards_find_what_one_finds(server, fast, fake_web, tmp_path, read_stored, urls_of):

@@ -8,6 +8,7 @@ twice is known by the frontier, as any link is.
 """
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,10 +16,10 @@ import msgspec
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import write_atomically
-from periplus.fingerprint import fingerprint
+from periplus.fingerprint import fingerprint, fingerprint_text
 from periplus.records import Outcome
 
-__all__ = ["Answer", "Parcel", "Question", "SentLink", "read_parcel", "write_parcel"]
+__all__ = ["Answer", "Parcel", "Question", "SentLink", "mark_of", "mark_of_inbox", "read_parcel", "write_parcel"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIPARC"
@@ -94,3 +95,16 @@ def read_parcel(path: Path) -> Parcel:
         return msgspec.msgpack.decode(body, type=Parcel)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.", _REMEDY) from error
+
+
+def mark_of(names: Iterable[str]) -> int:
+    """Give a number that stands for these parcels, and no others."""
+    mark = 0
+    for name in names:
+        mark ^= fingerprint_text(name)
+    return mark
+
+
+def mark_of_inbox(inbox: Path) -> int:
+    """Give the mark of all parcels in an inbox."""
+    return mark_of(path.name for path in inbox.glob("*.parcel"))

@@ -34,6 +34,8 @@ class Status(msgspec.Struct, frozen=True):
     taken: int = 0
     """Parcels read since the process began, and how many of them are still in the inbox."""
     held: int = 0
+    mark: int = 0
+    """What stands for the parcels held: others may have come when these are gone, as many as they were."""
     kept: int = 0
     """Links that wait to be sent to other shards."""
     answered: int = 0
@@ -41,7 +43,7 @@ class Status(msgspec.Struct, frozen=True):
 
     def calm(self) -> tuple[int, str, int, int]:
         """Give what changes whenever a shard does anything."""
-        return self.process, self.state, self.taken, self.held
+        return self.process, self.state, self.taken, self.mark
 
 
 def leave_status(folder: Path, status: Status) -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from periplus.crawl.control import asked, clear
 from periplus.crawl.metrics import as_metrics
+from periplus.crawl.parcels import mark_of_inbox
 from periplus.crawl.quotas import Quotas
 from periplus.crawl.resharding import reshard
 from periplus.crawl.shardprocess import ShardProcess
@@ -148,7 +149,7 @@ class Supervisor:
         if not states <= {"idle"} and not (states <= {"idle", "full"} and self._quotas.reached(before)):
             return False
         for number, status in before.items():
-            if len(list((desk(self._folder, number) / "inbox").glob("*.parcel"))) != status.held:
+            if mark_of_inbox(desk(self._folder, number) / "inbox") != status.mark:
                 return False
         after = self._known()
         return [status.calm() for status in before.values()] == [status.calm() for status in after.values()]
