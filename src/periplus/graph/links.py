@@ -77,7 +77,8 @@ class _Reader:
         for link in visit.page.links:
             if link.nofollow or (place := self._place(link.url)) is None or place[0] == visit.key:
                 continue
-            marks.update(place[1])
+            if place[1][0] not in marks:
+                marks.update(place[1])
             if link.weak:
                 marks.add(place[0])
                 continue
