@@ -1,14 +1,17 @@
 """What ranking by meaning costs, and what its shortcuts lose: whole numbers for floats, lists for all vectors.
 
-    python bench/meaning.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER]
+    python bench/meaning.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER] [--without-ranking]
 
 Texts are short articles of the shared data folder. Vectors beyond those are made: mixtures of two real ones with noise.
-Times are of the processor, on one thread. Needs the extra 'semantic' and `periplus meaning fetch`.
+The whole of ranking is timed on questions of squad11_dev, which is embedded for it. Times are of the processor, on one
+thread; the load before and after tells how busy the machine was. Needs the extra 'semantic' and a model: `periplus
+meaning fetch`.
 """
 
 import argparse
 import itertools
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -26,7 +29,7 @@ from record import save
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
 FLOATS = Path(tempfile.gettempdir()) / "periplus-bench-floats"
-NEAREST, QUERIES = 50, 200
+NEAREST, QUERIES, RANKED = 50, 200, 400
 PROBE = SemanticSettings().probe
 
 
@@ -64,6 +67,45 @@ def rate(encoder: Encoder, pieces: list[list[int]]) -> tuple[np.ndarray, dict[st
     seconds = time.process_time() - began
     count = sum(min(len(text) + 2, 192) for text in pieces)
     return made, {"passages_a_second": round(len(pieces) / seconds, 1), "pieces_a_second": round(count / seconds)}
+
+
+def side_by_side(settings: SemanticSettings, pieces: list[list[int]]) -> float:
+    """Give passages a second by the clock, with a thread for each core: other processes take their share of them."""
+    encoder = open_encoder(msgspec.structs.replace(settings, threads=os.cpu_count() or 1))
+    began = time.perf_counter()
+    encoder.encode(pieces, 192)
+    return round(len(pieces) / (time.perf_counter() - began), 1)
+
+
+def ranking(settings: SemanticSettings) -> dict[str, object]:
+    """Time all of ranking, by words and with meaning, one question after the other."""
+    from periplus.evaluate import read_collection, read_visits
+    from periplus.index import Index, build_index
+    from periplus.meaning import embed_index
+    from periplus.query import parse
+    from periplus.rank import Ranker
+    from periplus.settings import Settings
+
+    plain, on = Settings(), msgspec.structs.replace(settings, on=True)
+    collection = read_collection(DATA / "squad11_dev")
+    asked = [parse(words).tree for words in list(collection.queries.values())[:: len(collection.queries) // RANKED]]
+    figures: dict[str, object] = {"questions": len(asked)}
+    with tempfile.TemporaryDirectory(prefix="periplus-bench-") as place:
+        folder = Path(place) / "index"
+        build_index(read_visits(collection.documents, []), folder, plain.index)
+        began = time.process_time()
+        made = embed_index(folder, on)
+        figures["passages_a_second"] = round(made.passages / (time.process_time() - began), 1)
+        index = Index.open(folder)
+        for name, semantic in (("words", None), ("meaning", on)):
+            ranker, taken = Ranker(index, plain.rank, semantic), []
+            ranker.rank(ranker.prepare(parse("what is asked before anything is timed").tree), 100)
+            for tree in asked:
+                began = time.thread_time()
+                ranker.rank(ranker.prepare(tree), 100)
+                taken.append(time.thread_time() - began)
+            figures[name] = {"p50_ms": share(taken, 50), "p99_ms": share(taken, 99), "most_ms": share(taken, 100)}
+    return figures
 
 
 def float_encoder(settings: SemanticSettings) -> Encoder | None:
@@ -145,13 +187,18 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=1500)
     parser.add_argument("--sizes", default="30000,100000,200000")
     parser.add_argument("--model", default="")
+    parser.add_argument("--without-ranking", action="store_true")
     given = parser.parse_args()
+    load = [round(os.getloadavg()[0], 1)]
     settings = SemanticSettings(model=given.model)
     vectors.warm()
     encoder = open_encoder(settings)
     asked, pieces = questions(), encoder.pieces(texts(given.texts))
     real, speed = rate(encoder, pieces)
     figures: dict[str, object] = {"query": timed(encoder, asked), "embedding": speed}
+    figures["passages a second by the clock, all cores"] = side_by_side(settings, pieces[:200])
+    if not given.without_ranking:
+        figures["ranking"] = ranking(settings)
     if (floats := float_encoder(settings)) is not None:
         exact, slower = rate(floats, pieces[:300])
         cosines = (exact * real[:300]).sum(axis=1)
@@ -162,6 +209,7 @@ def main() -> None:
         }
     queries = np.array([encoder.query(words) for words in asked], np.float32)
     figures["nearest"] = [lists_at(real, queries, int(size)) for size in given.sizes.split(",")]
+    figures["load before and after"] = [*load, round(os.getloadavg()[0], 1)]
     print(json.dumps(figures, indent=1))
     print(save("meaning", figures))
 
