@@ -28,6 +28,8 @@ class Built(NamedTuple):
     """Of the index on disk, without stored text."""
     stored: int = 0
     """Bytes of stored text."""
+    cpu: float = 0.0
+    """Seconds of a processor, 0 where they are not known: on a busy machine, what is to be compared."""
 
 
 class Engine(ABC):

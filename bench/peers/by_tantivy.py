@@ -32,7 +32,7 @@ class Tantivy(Engine):
     def build(self, texts: Sequence[str], folder: Path) -> Built:
         folder.mkdir(parents=True)
         index = self._index(folder)
-        began = time.perf_counter()
+        began, before = time.perf_counter(), time.process_time()
         writer = index.writer(self._heap, 1)
         for number, text in enumerate(texts):
             document = tantivy.Document()
@@ -41,9 +41,9 @@ class Tantivy(Engine):
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - before
         whole, plain = folder_bytes(folder), folder_bytes(folder, (".store",))
-        return Built(seconds, plain, whole - plain)
+        return Built(seconds, plain, whole - plain, cpu)
 
     def open(self, folder: Path) -> None:
         index = self._index(folder)

@@ -36,10 +36,11 @@ def title_keys(
     marks = np.zeros(table.count, np.uint64)
     stops, used = np.zeros((2, table.count), np.bool_)
     used[title] = True
-    languages = table.languages()
-    for number in np.flatnonzero(used).tolist():  # Most words are in no title.
-        marks[number] = fingerprint(terms.word(int(term_of_word[number])))
-        stops[number] = is_stop_word(table.word(number).decode("utf-8", "replace"), LANGUAGES[languages[number]])
+    met = np.flatnonzero(used)  # Most words are in no title.
+    marks[met] = [fingerprint(term) for term in terms.some(term_of_word[met])]
+    codes = [LANGUAGES[number] for number in table.languages()[met].tolist()]
+    pairs = zip(table.some(met), codes, strict=True)
+    stops[met] = [is_stop_word(str(word, "utf-8", "replace"), code) for word, code in pairs]
     every, kept = np.zeros(len(counts), np.uint64), np.zeros(len(counts), np.uint64)
     np.add.at(every, owner, marks[title])
     meant = ~stops[title]

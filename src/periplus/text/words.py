@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -114,10 +114,11 @@ class WordTable:
         self.count = drafts.enter(blob, starts, hashes, languages, self._table, self.count, numbers)
         return numbers
 
-    def word(self, number: int) -> bytes:
-        """Give one word, as UTF-8."""
-        starts = self._table.starts
-        return self._table.blob[starts[number] : starts[number + 1]].tobytes()
+    def some(self, numbers: npt.NDArray[np.signedinteger[Any]]) -> list[memoryview]:
+        """Give some words, as UTF-8."""
+        blob, starts = self.laid()
+        raw, spans = blob.data, zip(starts[numbers].tolist(), starts[numbers + 1].tolist(), strict=True)
+        return [raw[a:b] for a, b in spans]
 
     def languages(self) -> npt.NDArray[np.uint8]:
         """Give the language number of each word."""
