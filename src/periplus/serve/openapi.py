@@ -174,7 +174,7 @@ OPERATIONS: Final = (
     Operation(
         "post",
         "/api/click",
-        "Count a result that was opened, where serve.clicks is on; nothing is kept about who opened it",
+        "Count a result that was opened, where serve.clicks is on; neither who nor from where is kept",
         body=_object(
             ("query", "url", "position"),
             query=_text(2000, minLength=1),
