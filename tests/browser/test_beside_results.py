@@ -30,7 +30,8 @@ PATHS = {
     "media": "search?q=salt&tab=media",
     "news": "search?q=salt&tab=news",
     "trending": "search?q=salt",
-    "weather": "search?q=weather",
+    "weather": "search?q=weather+in+Ushant",
+    "place": "weather?place=Ushant",
 }
 
 
@@ -114,6 +115,9 @@ class World:
 
     def fetch(self, url: str) -> bytes:
         self.asked.append(url)
+        if url.startswith("http://places.example/"):
+            found = b'[{"name": "Ouessant", "latitude": 48.4588, "longitude": -5.0966, "country": "France"}]'
+            return b'{"results": %s}' % (found if url.endswith("/Ushant") else b"[]")
         return b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
 
 
@@ -125,6 +129,7 @@ def world() -> World:
 @pytest.fixture(scope="module")
 def site(world: World) -> Iterator[str]:
     settings = ServeSettings(port=0, clicks=True, weather="http://w.example/{latitude}/{longitude}")
+    settings = msgspec.structs.replace(settings, places="http://places.example/{name}")
     with serving(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
         yield url
 
@@ -202,10 +207,30 @@ def test_the_weather_is_asked_for_with_permission(browser: Any, site: str, world
         page.wait_for_selector("#weather span:not(:empty)")
         assert page.locator("#weather span").inner_text() == "11 °C, rain, wind 23 km/h"
         assert world.asked == ["http://w.example/54.3/10.1"], "no nearer than some ten kilometres"
-        assert page.locator("#weather button").count() == 0
+        assert page.locator("#here").count() == 0
     with Tab(browser) as page:
         page.goto(site + "search?q=salt")
         assert page.locator("#weather").count() == 0
+
+
+def test_the_weather_of_a_place_that_is_named(browser: Any, site: str, world: World) -> None:
+    world.asked.clear()
+    with Tab(browser) as page:
+        page.goto(site + "search?q=weather+in+Xyzzy")
+        assert world.asked == [], "nothing is asked before somebody says so"
+        page.get_by_role("button", name="Show the weather").click()
+        page.wait_for_selector("#weather span:not(:empty)")
+        assert page.locator("#weather span").inner_text() == "No place of that name is known."
+        page.fill("#place", "Ushant")
+        page.press("#place", "Enter")
+        page.wait_for_selector("#weather span:has-text('Ouessant')")
+        assert page.locator("#weather span").inner_text() == "Ouessant, France: 11 °C, rain, wind 23 km/h"
+        assert page.url.endswith("search?q=weather+in+Xyzzy")
+    with Tab(browser, java_script_enabled=False) as page:
+        page.goto(site + "search?q=Wetter+in+Ushant&hl=de")
+        page.get_by_role("button", name="Wetter zeigen").click()
+        page.wait_for_url("**/weather?hl=de&place=Ushant")
+        assert "Ouessant, France: 11 °C, Regen" in page.locator("[role=status]").inner_text()
 
 
 def test_a_rater_grades_with_one_key(browser: Any, site: str, world: World) -> None:

@@ -53,6 +53,7 @@ class Look(NamedTuple):
 LOOKS = [Look(w, h, scheme) for w, h in ((1280, 900), (390, 844)) for scheme in ("light", "dark")]
 looks = pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look.width}-{look.scheme}")
 PATHS = ["", "search?q=salt+harbour", "search?q=salt&explain=2", "search?q=nothing+here", "about", "no-such-page"]
+OTHERS = ["settings", "add", "why-not?url=coast.example/x", "api", "admin"]
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,14 @@ class Tab:
         )
         self.page = self.context.new_page()
         self.complaints: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type != "log" else None)
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.add_init_script(
             """document.addEventListener("securitypolicyviolation", e => console.error("CSP " + e.violatedDirective));
-            window.shifted = 0;
-            new PerformanceObserver(list => { for (const e of list.getEntries()) window.shifted += e.value; })
-              .observe({type: "layout-shift", buffered: true});"""
+            window.moved = [];
+            new PerformanceObserver(list => { for (const e of list.getEntries()) for (const { node } of e.sources)
+              window.moved.push(node ? node.outerHTML?.slice(0, 80) ?? node.nodeValue : "something that is gone");
+            }).observe({type: "layout-shift", buffered: true});"""
         )
 
     def __enter__(self) -> Any:
@@ -163,13 +165,12 @@ def test_the_picture_has_the_palette(browser: Any, site: str, look: Look, tmp_pa
 @looks
 def test_pages_fit_and_do_not_move(browser: Any, site: str, look: Look) -> None:
     with Tab(browser, look) as page:
-        for path in PATHS:
+        for path in (*PATHS, *OTHERS):
             page.goto(site + path)
             wait_until(page, "document.documentElement.classList.contains('scripted')")
             page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
-            # Seen once on a busy machine, unexplained: 0.0003 on the landing page. A tenth is what browsers call good.
-            assert page.evaluate("window.shifted") < 0.01, f"{path} moves while it loads"
+            assert page.evaluate("window.moved") == [], f"{path} moves while it loads"
 
 
 LUMINANCE = """

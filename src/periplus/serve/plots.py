@@ -7,6 +7,8 @@ __all__ = ["Bar", "bars", "line"]
 
 _WIDTH: Final = 600
 _HEIGHT: Final = 80
+_ROOM: Final = 1.25
+"""The box is so much higher than the highest value: a line along the upper edge would look like a frame."""
 
 
 class Bar(NamedTuple):
@@ -22,7 +24,7 @@ def line(values: Sequence[float]) -> str:
     """Give the points of a polyline in a box of 600 by 80; '' when there are too few."""
     if len(values) < 2:
         return ""
-    top = max(max(values), 1e-9)
+    top = max(_ROOM * max(values), 1e-9)
     step = _WIDTH / (len(values) - 1)
     return " ".join(f"{n * step:.1f},{_HEIGHT - 2 - (_HEIGHT - 4) * v / top:.1f}" for n, v in enumerate(values))
 

@@ -2,6 +2,7 @@
 // Every page works without this file.
 "use strict";
 
+document.documentElement.classList.add("scripted");
 const field = document.getElementById("q");
 const titles = () => [...document.querySelectorAll(".result:not([hidden]) .title")];
 const current = () => document.activeElement.closest?.(".result") ?? null;
@@ -81,7 +82,6 @@ const kept = {
 
 const clear = document.querySelector(".field .clear");
 if (field && clear) {
-  document.documentElement.classList.add("scripted");
   const show = () => { clear.hidden = !field.value; };
   field.addEventListener("input", show);
   clear.addEventListener("click", () => { field.value = ""; show(); field.focus(); });
@@ -263,7 +263,6 @@ function readRules(text) {
 
 const settings = document.getElementById("kept");
 if (settings) {
-  settings.hidden = false;
   const safe = document.getElementById("safe");
   safe.value = String(kept.get("safe", 0));
   safe.addEventListener("change", () => kept.set("safe", Number(safe.value)));
@@ -278,10 +277,9 @@ if (settings) {
   });
 }
 
-for (const button of document.querySelectorAll(".copy")) {
+for (const button of document.querySelectorAll(".command .copy")) {
   const code = button.parentElement.querySelector("code");
-  if (!navigator.clipboard || !code) continue;
-  button.hidden = false;
+  if (!navigator.clipboard || !code) { button.style.visibility = "hidden"; continue; }
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = button.dataset.copied;
