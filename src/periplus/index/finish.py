@@ -42,8 +42,7 @@ def write_segment(
 ) -> None:
     """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
     with Draft(folder, settings) as draft:
-        if batch:
-            draft.take(read_batch(batch, static, PageRanker(settings.weights), draft.words))
+        draft.take(read_batch(batch, static, PageRanker(settings.weights), draft.words))
         write_draft(draft)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from periplus.kernels import invert, pack
 from periplus.settings import IndexSettings
 
 __all__ = ["cut_runs", "write_runs"]
+
+_SHARE: Final = 8
+"""What is written goes to a file first, beyond this part of the memory that a build may take."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -34,9 +38,9 @@ def write_runs(
 ) -> invert.Postings:
     """Write the postings of all terms, which come in runs; give what the lexicon says of each term."""
     with ExitStack() as stack:
-        spools = {
-            name: stack.enter_context(Spool(folder / f"{name}.part")) for name in ("stream", "positions", "groups")
-        }
+        most = settings.memory_mb * 1_000_000 // _SHARE
+        names = "stream", "positions", "groups"
+        spools = {name: stack.enter_context(Spool(folder / f"{name}.part", most)) for name in names}
         pieces: list[invert.Postings] = []
         for tokens in runs:
             postings = invert.make_room(tokens, len(scale))
