@@ -109,7 +109,7 @@ class World:
         self.judged.append(given)
         return True
 
-    def click(self, given: Clicked) -> bool:
+    def click(self, given: Clicked, source: str) -> bool:
         self.clicked.append(given)
         return True
 
