@@ -25,8 +25,8 @@ def shared_data() -> Path:
     return folder
 
 
-# Machines differ in speed and the first call may compile a kernel: no test here is about time. The same input each time:
-# what chance finds is not the fault of whoever happens to run the tests. It has a profile of its own (CONTRIBUTING.md).
+# Machines differ in speed and the first call may compile a kernel: no test here is about time. Input is the same each
+# time: what chance finds is not the fault of whoever runs the tests. It has a profile of its own (CONTRIBUTING.md).
 settings.register_profile("plain", deadline=None, derandomize=True)
 settings.register_profile("chance", deadline=None)
 settings.load_profile("plain")

@@ -210,7 +210,8 @@ class IndexSettings(_Room, frozen=True):
 
     memory_mb: Annotated[int, Meta(description="Memory a build may take, over all its workers, in MB", ge=64)] = 512
     workers: Annotated[
-        int, Meta(description="Threads that split pages into words during a build; 0 is one for each core", ge=0, le=256)
+        int,
+        Meta(description="Threads that split pages into words during a build; 0 is one for each core", ge=0, le=256),
     ] = 1
     publish_seconds: Annotated[
         float, Meta(description="A live index makes what it was given searchable this often", gt=0)

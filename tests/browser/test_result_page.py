@@ -80,7 +80,9 @@ class Tab:
         )
         self.page = self.context.new_page()
         self.complaints: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.add_init_script(
             """document.addEventListener("securitypolicyviolation", e => console.error("CSP " + e.violatedDirective));
