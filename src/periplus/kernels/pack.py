@@ -197,7 +197,7 @@ def put_blocks(
         last += step + 1
         length, stop = np.int64(gathered.block_size[block]), np.uint64(gathered.block_end[block])
         block += 1
-        out[lengths + (n >> 2)] |= np.uint8(np.int64(min(length - 1, LONG)) << 2 * (n & 3))
+        out[lengths + (n >> 2)] |= np.uint8((length - 1 if length <= LONG else np.int64(LONG)) << 2 * (n & 3))
         if length > LONG:
             out[at] = np.uint8(length - LONG - 1)
             at += 1
