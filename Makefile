@@ -77,9 +77,10 @@ bench-live: $(DEV_READY) ## how soon a page is found after it was given to a liv
 bench-million: $(DEV_READY) ## a million made documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
 	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS))
 
-bench-serve: $(DEV_READY) ## HTTP search under load: start, cold, warm, publish, a crowd (FOLDER= QUERIES= SECONDS=15 CROWD=120)
+bench-serve: $(DEV_READY) ## HTTP search under load: start, cold, warm, publish, a crowd (FOLDER= QUERIES= SECONDS=15 CROWD=120 NEW=0.1)
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \
-		$(if $(QUERIES),--queries $(QUERIES)) --seconds $(or $(SECONDS),15) --crowd-seconds $(or $(CROWD),120)
+		$(if $(QUERIES),--queries $(QUERIES)) --seconds $(or $(SECONDS),15) --crowd-seconds $(or $(CROWD),120) \
+		--new $(or $(NEW),0.1)
 
 bench-maincontent: $(DEV_READY) ## main content of hand-marked pages beside resiliparse and trafilatura (PAGES_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'

@@ -1,14 +1,16 @@
 """HTTP search under load: start, cold and warm requests a second, publish to found, a crowd (T10, T11, T12, R5).
 
     python bench/serve.py [--folder FOLDER] [--corpus JSONL] [--queries JSONL] [--seconds N] [--crowd-seconds N]
+                          [--new SHARE]
 
 Without a folder that is indexed already, one is made of the corpus, or of 150,000 generated passages. The server is
 `periplus serve` with as many processes as cores, as installed. Requests come from `wrk` where it is installed, else
 from a client of our own; both share the machine with the server, so that the figures are those of server and client
 together. Cold: answers are not kept, and queries follow one another as in the log. Warm: queries come by Zipf's law, as
 people ask them, once the caches of all processes have what is asked for. Crowd: 1,000 connections that ask again once
-they were answered. Beside each rate stands the time of processors that the server took for a request, which other work
-on the machine changes less.
+they were answered; a tenth of its queries (`--new`) nobody asked before, pairs of words of the log, and the time of
+these and of the others is told apart. Beside each rate stands the time of processors that the server took for a
+request, which other work on the machine changes less.
 """
 
 import argparse
@@ -29,12 +31,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from clients import Pairs, lua, ours, percentile, words_of, wrk
 from corpus import make_passages, make_queries, read_passages, tokenise
 from peers.ours import page_visits
 from periplus.index import build_index
@@ -44,25 +46,11 @@ from record import save
 
 CONNECTIONS = 64
 CROWD = 1_000
+PARTS = [(kind, name, part) for kind in ("new", "known") for name, part in (("p50", 0.5), ("p99", 0.99))]
 PROBES = 8
 ROUNDS = 12
 WARM = 0.995
 """The caches are warm when this part of the answers comes from them."""
-SCRIPT = """
-local asked = {}
-local at, begun = 0, 0
-function setup(thread) thread:set("begun", begun); begun = begun + 1 end
-function init()
-  for line in io.lines("PATHS") do asked[#asked + 1] = wrk.format("GET", line) end
-  at = begun * math.floor(#asked / 2)
-end
-function request() at = at % #asked + 1; return asked[at] end
-function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format("FIGURES %d %d %d %d %d %d\\n", summary.requests, summary.duration, latency:percentile(50),
-    latency:percentile(99), e.status, e.connect + e.read + e.write + e.timeout))
-end
-"""
 
 
 def main() -> None:
@@ -73,6 +61,7 @@ def main() -> None:
     parser.add_argument("--queries", type=Path)
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--crowd-seconds", type=int, default=120)
+    parser.add_argument("--new", type=float, default=0.1, help="share of the crowd's queries that nobody asked before")
     parser.add_argument("--try", action="store_true", dest="trying", help="print the figures, but keep none")
     parser.add_argument("--pages", type=int, default=20, help="how many are published")
     options = parser.parse_args()
@@ -94,7 +83,9 @@ def last_line(figures: dict[str, Any]) -> str:
         f"p50 {warm['p50_ms']:.1f} p99 {warm['p99_ms']:.1f} ms, {warm['cpu_ms']:.3f} ms of one core each, "
         f"errors {cold['errors'] + warm['errors']}; start {figures['start_seconds']:.1f} s; published page found after "
         f"{figures['published']['median_ms']:.0f} ms (worst {figures['published']['worst_ms']:.0f}); "
-        f"crowd of {CROWD:,}: accepted p99 {crowd['accepted_p99_ms']:.0f} ms, {crowd['accepted']:,} answered, "
+        f"crowd of {CROWD:,} for {crowd['seconds']} s, {crowd['new_share']:.0%} of it new: accepted p99 "
+        f"{crowd['accepted_p99_ms']:.0f} ms (new p50 {crowd['new_p50_ms']:.0f} p99 {crowd['new_p99_ms']:.0f}, "
+        f"known p50 {crowd['known_p50_ms']:.0f} p99 {crowd['known_p99_ms']:.0f}), {crowd['accepted']:,} answered, "
         f"{crowd['refused']:,} refused, {crowd['failed']:,} failed, {crowd['cpu_share']:.0%} of the cores, "
         f"memory {crowd['memory_mb'][0]:.0f} to {max(crowd['memory_mb']):.0f} MB"
     )
@@ -143,9 +134,9 @@ def measure(folder: Path, options: argparse.Namespace, work: Path) -> dict[str, 
         print("published", figures["published"], flush=True)
     with served(folder) as (url, _):
         load(url, cold, 3, work)
-        figures["crowd"] = asyncio.run(
-            crowd(url, cold.read_text("utf-8").split("\n"), options.crowd_seconds, lua(cold, work))
-        )
+        script = lua(cold, work, options.new, words_of(asked, work))
+        paths = cold.read_text("utf-8").split("\n")
+        figures["crowd"] = asyncio.run(crowd(url, paths, Pairs(asked, options.new), options.crowd_seconds, script))
     return figures
 
 
@@ -203,78 +194,7 @@ def load(url: str, paths: Path, seconds: int, work: Path) -> dict[str, Any]:
     }
 
 
-def lua(paths: Path, work: Path) -> Path:
-    """Write the script that tells wrk what to ask for."""
-    script = work / f"{paths.stem}.lua"
-    script.write_text(SCRIPT.replace("PATHS", str(paths)))
-    return script
-
-
-def wrk(url: str, script: Path, connections: int, seconds: int) -> dict[str, Any]:
-    """Let wrk ask; what is not answered 200 counts as refused."""
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script), url]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)", said)
-    assert found, said
-    requests, duration, p50, p99, statuses, errors = (int(part) for part in found.groups())
-    return {
-        "requests": requests,
-        "seconds": duration / 1e6,
-        "p50_ms": round(p50 / 1000, 2),
-        "p99_ms": round(p99 / 1000, 2),
-        "refused": statuses,
-        "failed": errors,
-    }
-
-
-async def ours(url: str, paths: list[str], connections: int, seconds: int) -> dict[str, Any]:
-    """Ask from a client of our own; give what came back, and how long it took."""
-    where = urllib.parse.urlsplit(url)
-    times: dict[int, list[float]] = {}
-    failed = Counter[str]()
-    ends = time.perf_counter() + seconds
-
-    async def one(number: int) -> None:
-        at = number
-        while time.perf_counter() < ends:
-            try:
-                reader, writer = await asyncio.open_connection(where.hostname, where.port)
-            except OSError as error:
-                failed[type(error).__name__] += 1
-                await asyncio.sleep(0.1)
-                continue
-            try:
-                while time.perf_counter() < ends:
-                    at = (at + connections) % len(paths)
-                    began = time.perf_counter()
-                    writer.write(f"GET {paths[at]} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-                    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
-                    size = re.search(rb"content-length: (\d+)", head)
-                    await asyncio.wait_for(reader.readexactly(int(size[1]) if size else 0), 30)
-                    status = int(head[9:12])
-                    times.setdefault(status, []).append(time.perf_counter() - began)
-                    if status in (429, 503):
-                        await asyncio.sleep(0.2)  # less patient than Retry-After asks for, as crowds are
-            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-                failed[type(error).__name__] += 1
-            finally:
-                writer.close()
-
-    await asyncio.gather(*(one(n) for n in range(connections)))
-    good = sorted(times.get(200, [0.0]))
-    refused = sum(len(times.get(status, ())) for status in (429, 503))
-    other = sum(len(found) for status, found in times.items() if status not in (200, 429, 503))
-    figures = {
-        "client": "own",
-        "rate": round(len(good) / seconds, 1),
-        "p50_ms": round(1000 * good[len(good) // 2], 2),
-        "p99_ms": round(1000 * good[int(0.99 * (len(good) - 1))], 2),
-        "errors": refused + other + sum(failed.values()),
-    }
-    return {"load": figures, "refused": refused, "failed": other + sum(failed.values()), "accepted": len(good)}
-
-
-async def crowd(url: str, paths: list[str], seconds: int, script: Path) -> dict[str, Any]:
+async def crowd(url: str, paths: list[str], pairs: Pairs, seconds: int, script: Path) -> dict[str, Any]:
     """Let a thousand clients ask at once; watch the memory of the server."""
     memory: list[float] = [server_memory(url)]
     begun = server_seconds(url)
@@ -286,11 +206,11 @@ async def crowd(url: str, paths: list[str], seconds: int, script: Path) -> dict[
 
     watching = asyncio.create_task(watch())
     if shutil.which("wrk") is None:
-        probe, rest = await ours(url, paths, CROWD, seconds), {"requests": 0, "refused": 0, "failed": 0}
+        probe, rest = await ours(url, paths, CROWD, seconds, pairs), {"requests": 0, "refused": 0, "failed": 0}
     else:
         # A thousand clients in one interpreter would measure their own waiting: a few of ours probe among wrk's.
         probe, rest = await asyncio.gather(
-            ours(url, paths, PROBES, seconds), asyncio.to_thread(wrk, url, script, CROWD - PROBES, seconds)
+            ours(url, paths, PROBES, seconds, pairs), asyncio.to_thread(wrk, url, script, CROWD - PROBES, seconds)
         )
     watching.cancel()
     return {
@@ -299,6 +219,8 @@ async def crowd(url: str, paths: list[str], seconds: int, script: Path) -> dict[
         "accepted": probe["accepted"] + rest["requests"] - rest["refused"],
         "accepted_p50_ms": probe["load"]["p50_ms"],
         "accepted_p99_ms": probe["load"]["p99_ms"],
+        "new_share": pairs.share,
+        **{f"{kind}_{name}_ms": percentile(probe["apart"][kind], part) for kind, name, part in PARTS},
         "refused": probe["refused"] + rest["refused"],
         "failed": probe["failed"] + rest["failed"],
         "cpu_share": round((server_seconds(url) - begun) / seconds / (os.cpu_count() or 1), 2),
