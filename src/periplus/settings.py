@@ -320,7 +320,7 @@ class SearchSettings(_Room, frozen=True):
     ] = 0.4
     popular_after: Annotated[
         int,
-        Meta(description="Raise a title among completions that so many ask for on one day, 3 or more; 0 is off", ge=0),
+        Meta(description="Raise a title among completions that so many, 3 or more, ask for on a day; 0 is off", ge=0),
     ] = 0
 
 
@@ -347,8 +347,7 @@ class ServeSettings(_Room, frozen=True):
         Meta(description="Weather service in Open-Meteo's form, {latitude} and {longitude} in its URL; '' is none"),
     ] = ""
     places: Annotated[
-        str,
-        Meta(description="Service for names of places, for the weather; {name} and {language} in its URL; '' is none"),
+        str, Meta(description="Service for names of places, {name} and {language} in its URL; '' is none")
     ] = ""
 
 
