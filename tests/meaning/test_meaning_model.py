@@ -169,5 +169,5 @@ def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
 def test_no_model_is_a_line_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NothingHere, match="periplus meaning fetch"):
         find_model(settings(tmp_path))
-    with pytest.raises(MissingPart, match=r"periplus meaning fetch|periplus\[semantic\]"):
+    with pytest.raises(MissingPart, match=r"periplus meaning fetch|periplus doctor"):
         open_encoder(settings(tmp_path))
