@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_web import ScriptedWeb
+from shards_together import together
 
-from crawl.scripted_web import ScriptedWeb
-from crawl.shards_together import together
 from naive.copies import copies, near_pairs
 from periplus.crawl.shards import Ring
 from periplus.graph import Graph, build_graph
