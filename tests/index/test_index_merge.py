@@ -94,7 +94,7 @@ def test_segments_of_one_size_are_merged_when_there_are_enough() -> None:
 
 def test_a_merge_stays_within_memory() -> None:
     assert choose_merge(sizes(*[300_000] * 9), SETTINGS) == []
-    assert len(choose_merge(sizes(*[100_000] * 40), SETTINGS)) == 20
+    assert len(choose_merge(sizes(*[100_000] * 40), SETTINGS)) == 10
 
 
 @pytest.mark.parametrize(("dead", "chosen"), [(10, []), (50, ["s"])])

@@ -103,8 +103,9 @@ def completion_arrays(named: Named) -> dict[str, npt.NDArray[Any]]:
     text, begins, places, owners = kernel.lay_texts(
         words, start, tokens.words[kept], tokens.lengths[chosen], _STARTS, _LONGEST
     )
-    shares = np.where(places == begins[owners], 1.0, _LATE_SHARE)
+    shares = np.where(places == begins[owners], np.float32(1), np.float32(_LATE_SHARE))
     entry_worth = _as_bytes(worth[chosen][owners] * shares)
+    del tokens, kept, shares  # Sorting takes as much memory again.
     order = sort_pieces(text, places.astype(np.int64), begins[owners + 1].astype(np.int64))
     entry_worth = entry_worth[order]
     return {

@@ -14,6 +14,7 @@ from periplus.index.completions import link_texts
 from periplus.index.draft import Columns, Draft, Sources, read_batch, read_media
 from periplus.index.extras import write_extras
 from periplus.index.fields import Document, Field
+from periplus.index.memory import give_back
 from periplus.index.merge import BYTES_PER_DOCUMENT
 from periplus.index.runs import cut_runs, write_runs
 from periplus.index.sorting import sort_pieces
@@ -53,13 +54,17 @@ def write_draft(draft: Draft, withdrawn: Iterable[int] = ()) -> int:
     """
     folder, sources = draft.folder, draft.sources()
     rows = _order(sources, _survivors(sources.columns["key"], withdrawn))
+    give_back()
     texts = _texts(sources, rows)
     counted = _write_postings(draft, texts)
     columns = {name: sources.columns[name][rows] for name in _IN_FILE if name in sources.columns}
     columns["title_key"] = title_keys(draft.words, draft.terms, draft.term_of_word(), texts)
     columns["length"] = texts.lengths.sum(axis=0, dtype=np.int64)
+    del texts
     _write_columns(folder, sources, columns, rows)
+    del columns
     _write_text(folder, sources, rows)
+    give_back()
     write_words(folder, counted, _link_texts(sources, rows))
     sizes = sources.columns["media_size"]
     write_extras(folder, read_media(sources.media, _begins(sizes)[rows], sizes[rows]), sources.columns["news"][rows])

@@ -32,8 +32,8 @@ _SMALLEST: Final = 32
 """Segments of fewer documents than this count as this large."""
 _MOST_DEAD: Final = 0.3
 """A segment with a larger share of dead documents is written anew."""
-BYTES_PER_DOCUMENT: Final = 256
-"""Memory that a merge takes for each document, its postings and text aside: URL, title, columns, places."""
+BYTES_PER_DOCUMENT: Final = 512
+"""Memory that a build or merge takes for each document, postings and text aside: words, URL, title, columns, places."""
 
 Numbers = npt.NDArray[np.int64]
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.index.memory import give_back
 from periplus.index.spool import Spool
 from periplus.index.writer import Columns, write_lists
 from periplus.kernels import invert, pack
@@ -46,6 +47,8 @@ def write_runs(
             postings = invert.make_room(tokens, len(scale))
             used = invert.build_postings(tokens, scale, settings.k1, postings)
             pieces.append(_shift(postings, spools, used))
+            del tokens, postings  # Before the next are sorted.
+            give_back()
         whole = _join(pieces)
         arrays: Columns = {name: spool.array() for name, spool in spools.items()}
         arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)

@@ -9,11 +9,15 @@ import sys
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+import numba
 from numba.core import codegen, dispatcher, environment
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
 __all__ = ["LazyCache", "Loaded", "revive_lightly"]
+
+_KNOWN: Final = (0, 68)
+"""The Numba whose insides this leans on. With any other, kernels load as Numba loads them: slower, and the same."""
 
 
 class LazyCache(FunctionCache):  # type: ignore[misc]
@@ -88,7 +92,9 @@ _rebuild_env.__module__, _rebuild_env.__qualname__ = _REBUILD_ENV.__module__, _R
 
 
 def revive_lightly() -> None:
-    """Have Numba load compiled code in this way."""
+    """Have Numba load compiled code in this way, if it is one that is known."""
+    if numba.version_info.short != _KNOWN:
+        return
     vars(dispatcher)["FunctionCache"] = LazyCache
     environment._rebuild_env = _rebuild_env
     codegen.JITCodeLibrary._unserialize = Loaded._unserialize
