@@ -184,6 +184,15 @@ def test_media_without_javascript_are_links(browser: Any, site: str) -> None:
         assert page.locator(".card-media .thing").first.get_attribute("href").endswith("pan.png")
 
 
+def test_the_button_for_pictures_moves_nothing_when_it_comes(browser: Any, site: str) -> None:
+    tops = []
+    for scripted in (False, True):
+        with Tab(browser, java_script_enabled=scripted) as page:
+            page.goto(site + "search?q=salt&tab=media")
+            tops.append(page.locator(".card-media").first.bounding_box()["y"])
+    assert tops[0] == tops[1]
+
+
 def test_what_is_visited_more_is_shown_once_a_site(browser: Any, site: str) -> None:
     with Tab(browser) as page:
         deadline = time.monotonic() + 60

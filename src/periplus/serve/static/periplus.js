@@ -289,7 +289,8 @@ for (const button of document.querySelectorAll(".command .copy")) {
 // Pictures of the media tab are asked for only when somebody wants them, and are not told where from.
 const pictures = document.getElementById("show-pictures");
 if (pictures && document.querySelector(".card-media.image")) {
-  pictures.hidden = false;
+  pictures.disabled = false;
+  pictures.classList.remove("waiting");
   pictures.addEventListener("click", () => {
     for (const thing of document.querySelectorAll(".card-media.image .thing")) {
       const image = new Image();
