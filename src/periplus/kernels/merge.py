@@ -1,7 +1,7 @@
 """Postings back to tokens: what merging segments needs, in two passes of counting sort and without comparisons.
 
 Tokens of several segments are put in the order of their new documents, then of their new terms, for as many terms at a
-time as memory allows. What comes out is what `invert.sort_tokens` gives for the same documents, so that a merged
+time as memory allows. What comes out is what `drafts.sort_tokens` gives for the same documents, so that a merged
 segment is the one a build would have made.
 """
 
