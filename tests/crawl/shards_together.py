@@ -1,8 +1,11 @@
 """Several shards in one process, turn by turn: the same exchange of files, and nothing left to chance."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 from periplus.crawl.parcels import mark_of_inbox
 from periplus.crawl.quotas import Quotas
@@ -12,6 +15,23 @@ from periplus.crawl.shards import desk
 from periplus.crawl.status import Status, read_status
 from periplus.settings import Settings
 from periplus.url import address
+
+
+def killed_in_move(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings, count: int, after: int) -> bool:
+    """Move a crawl to `count` shards, and die when it replaces one file more than `after`; say whether it died."""
+    real, left = os.replace, after
+
+    def dying(*paths: str) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise SystemExit("killed")
+        real(*paths)
+
+    with monkeypatch.context() as patched, contextlib.suppress(SystemExit):
+        patched.setattr(os, "replace", dying)
+        reshard(folder, settings, count, [])
+    return left < 0
 
 
 class Together:

@@ -1,18 +1,16 @@
 """Visits reported from outside: nothing acknowledged is lost, and the crawl acts on them."""
 
-import contextlib
 import multiprocessing
 import os
 import random
 import shutil
 
 import pytest
-from shards_together import together
+from shards_together import killed_in_move, together
 
 from periplus.crawl import Crawler, gather_visits, read_popularity, take_visits
 from periplus.crawl.passive import Passive
 from periplus.crawl.popularity import forget_read
-from periplus.crawl.resharding import reshard
 from periplus.crawl.sink import SinkPosition, read_sink, sink_files
 from periplus.errors import Overloaded
 from periplus.fingerprint import fingerprint_text
@@ -299,25 +297,15 @@ def test_no_report_is_lost_when_a_move_is_killed(scripted, tmp_path, monkeypatch
     """The process dies at the n-th file that the move replaces; files that were read go as early as they can."""
     monkeypatch.setattr(forget_read, "__defaults__", (0,))
     settings, data, hidden = lagging(scripted, tmp_path)
-    real = os.replace
     for after in range(0, 60, 3):
-        left, copy = [after], tmp_path / str(after)
+        copy = tmp_path / str(after)
         shutil.copytree(data, copy)
-
-        def dying(*paths, left=left):
-            left[0] -= 1
-            if left[0] < 0:
-                raise SystemExit("killed")
-            real(*paths)
-
-        with monkeypatch.context() as patched, contextlib.suppress(SystemExit):
-            patched.setattr(os, "replace", dying)
-            reshard(copy, settings, 1, [])
+        died = killed_in_move(monkeypatch, copy, settings, 1, after)
         scripted.requests.clear()
         with together(copy, settings, (), 1) as crawl:
             crawl.turns()
         assert sorted(url for url in scripted.requests if "hidden" in url) == hidden, after
-        if left[0] >= 0:
+        if not died:
             break
     assert 6 <= after < 57
 

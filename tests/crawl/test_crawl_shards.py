@@ -1,7 +1,5 @@
 """Shards of a crawl: whose a host is, links that are handed over, hosts that move, pages shared out."""
 
-import contextlib
-import os
 import random
 import shutil
 from collections import Counter
@@ -10,7 +8,7 @@ from functools import partialmethod
 import msgspec
 import pytest
 from scripted_web import ScriptedWeb
-from shards_together import Together, together
+from shards_together import Together, killed_in_move, together
 
 from periplus.crawl import Crawler, CrawlStatistics, count_shards
 from periplus.crawl import resharding as resharding_module
@@ -197,29 +195,18 @@ def test_a_move_that_is_killed_is_done_wholly_or_not_at_all(server, fast, fake_w
     settings = fast(pages=40)
     Crawler(tmp_path / "begin", settings, fake_web.seeds).run()
     before = waiting(tmp_path / "begin", settings)
-    real, died = os.replace, 0
     for after in range(100):
-        data, left = tmp_path / str(after), [after]
+        data = tmp_path / str(after)
         shutil.copytree(tmp_path / "begin", data)
-
-        def dying(*paths, left=left):
-            left[0] -= 1
-            if left[0] < 0:
-                raise SystemExit("killed")
-            real(*paths)
-
-        with monkeypatch.context() as patched, contextlib.suppress(SystemExit):
-            patched.setattr(os, "replace", dying)
-            reshard(data, settings, 3, [])
+        died = killed_in_move(monkeypatch, data, settings, 3, after)
         # Whoever comes next finishes it; all that waited still does, once, at the shard that has its host.
         reshard(data, settings, 3, [])
         found = waiting(data, settings)
         assert {name: urls for name, (_, urls) in found.items()} == {name: urls for name, (_, urls) in before.items()}
         assert {number for number, _ in found.values()} == {0, 1, 2}
-        if left[0] >= 0:
+        if not died:
             break
-        died += 1
-    assert died >= 6
+    assert 6 <= after < 99
 
 
 def test_a_damaged_snapshot_of_a_shard_is_made_again_from_all(server, fast, fake_web, tmp_path, read_stored, urls_of):

@@ -1,5 +1,6 @@
 """The weather: of a service that was chosen, here or at a place that is named; honest about what does not answer."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,54 +19,10 @@ from periplus.settings import FetchSettings, ServeSettings
 GOOD = b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
 
 
-@pytest.fixture
-def service() -> Iterator[tuple[str, list[str], list[bytes]]]:
-    """A weather service: its address, what it was asked, and what it answers."""
+@contextlib.contextmanager
+def answering(answers: list[tuple[int, bytes]]) -> Iterator[tuple[str, list[str]]]:
+    """Serve the first of `answers`, which may change; give the address and what it was asked."""
     asked: list[str] = []
-    answers = [GOOD]
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            self.wfile.write(answers[0])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/now?at={{latitude}},{{longitude}}", asked, answers
-    server.shutdown()
-    server.server_close()
-
-
-def test_the_weather_comes_from_the_service_that_was_chosen(service: tuple[str, list[str], list[bytes]]) -> None:
-    address, asked, answers = service
-    allowed = FetchSettings(allow=("127.0.0.0/8",))
-    actions = Actions(fetch=lambda url: get_once(url, allowed))
-    app = make_app(FakeSearcher(), ServeSettings(threads=1, weather=address), actions)
-    found = get(app, "/api/weather?latitude=54.3217&longitude=-10.06")
-    assert found.json == {"degrees": 11.4, "sky": "rain", "wind": 23.0, "text": "11 °C, rain, wind 23 km/h"}
-    assert get(app, "/api/weather?latitude=54.3&longitude=-10.1&hl=de").json["text"] == "11 °C, Regen, Wind 23 km/h"
-    assert asked == ["/now?at=54.3,-10.1"], "rounded, and asked once"
-    answers[0] = b'{"current": {}}'
-    assert get(app, "/api/weather?latitude=1&longitude=1").status == 502
-    answers[0] = b"x" * 200_000
-    assert get(app, "/api/weather?latitude=2&longitude=1").status == 502
-    for given in ("", "latitude=91&longitude=0", "latitude=x&longitude=0", "latitude=nan&longitude=0"):
-        assert get(app, f"/api/weather?{given}").status == 400
-    assert 'id="weather"' in get(app, "/search?q=Weather").text
-    assert 'id="weather"' not in get(app, "/search?q=weather+in+novels").text
-
-
-@pytest.fixture
-def atlas(service: tuple[str, list[str], list[bytes]]) -> Iterator[tuple[str, list[str], list[tuple[int, bytes]]]]:
-    """A service for names of places: its address, what it was asked, and what it answers."""
-    asked: list[str] = []
-    answers = [(200, FOUND)]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -80,9 +37,48 @@ def atlas(service: tuple[str, list[str], list[bytes]]) -> Iterator[tuple[str, li
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/find?name={{name}}&in={{language}}", asked, answers
+    yield f"http://127.0.0.1:{server.server_address[1]}", asked
     server.shutdown()
     server.server_close()
+
+
+Service = tuple[str, list[str], list[tuple[int, bytes]]]
+"""Its address, what it was asked, and what it answers."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A weather service."""
+    answers = [(200, GOOD)]
+    with answering(answers) as (url, asked):
+        yield f"{url}/now?at={{latitude}},{{longitude}}", asked, answers
+
+
+def test_the_weather_comes_from_the_service_that_was_chosen(service: Service) -> None:
+    address, asked, answers = service
+    allowed = FetchSettings(allow=("127.0.0.0/8",))
+    actions = Actions(fetch=lambda url: get_once(url, allowed))
+    app = make_app(FakeSearcher(), ServeSettings(threads=1, weather=address), actions)
+    found = get(app, "/api/weather?latitude=54.3217&longitude=-10.06")
+    assert found.json == {"degrees": 11.4, "sky": "rain", "wind": 23.0, "text": "11 °C, rain, wind 23 km/h"}
+    assert get(app, "/api/weather?latitude=54.3&longitude=-10.1&hl=de").json["text"] == "11 °C, Regen, Wind 23 km/h"
+    assert asked == ["/now?at=54.3,-10.1"], "rounded, and asked once"
+    answers[0] = (200, b'{"current": {}}')
+    assert get(app, "/api/weather?latitude=1&longitude=1").status == 502
+    answers[0] = (200, b"x" * 200_000)
+    assert get(app, "/api/weather?latitude=2&longitude=1").status == 502
+    for given in ("", "latitude=91&longitude=0", "latitude=x&longitude=0", "latitude=nan&longitude=0"):
+        assert get(app, f"/api/weather?{given}").status == 400
+    assert 'id="weather"' in get(app, "/search?q=Weather").text
+    assert 'id="weather"' not in get(app, "/search?q=weather+in+novels").text
+
+
+@pytest.fixture
+def atlas() -> Iterator[Service]:
+    """A service for names of places."""
+    answers = [(200, FOUND)]
+    with answering(answers) as (url, asked):
+        yield f"{url}/find?name={{name}}&in={{language}}", asked, answers
 
 
 FOUND = (
@@ -91,9 +87,7 @@ FOUND = (
 )
 
 
-def test_the_weather_of_a_place_that_is_named(
-    service: tuple[str, list[str], list[bytes]], atlas: tuple[str, list[str], list[tuple[int, bytes]]]
-) -> None:
+def test_the_weather_of_a_place_that_is_named(service: Service, atlas: Service) -> None:
     allowed = FetchSettings(allow=("127.0.0.0/8",))
     settings = ServeSettings(threads=1, weather=service[0], places=atlas[0])
     app = make_app(FakeSearcher(), settings, Actions(fetch=lambda url: get_once(url, allowed)))
