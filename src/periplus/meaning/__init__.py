@@ -5,7 +5,7 @@ In: an index, and words. Out: for each document how near it is in meaning to the
 `fetch_model` brings a small language model and converts it once; `embed_index` gives vectors to documents, in the
 background and resumably; `Meaning` answers for one generation of an index. All of it is optional: without the extra
 'semantic', without a model or without vectors `Meaning.vector` gives None, and says why in `problem`.
-Vectors are kept beside the segments, in `index/meaning`; `check_vectors` verifies them. See docs/meaning.md.
+Vectors are kept beside the segments, in `index/meaning`; `check_vectors` verifies them. See docs/embeddings.md.
 """
 
 from periplus.meaning.check import check_vectors, drop_damaged

@@ -7,7 +7,7 @@ Texts that go through together must be of one length: nothing is filled up, so n
 layer only those words go on whose places are in `kept`: they have heard by then what the others had to say.
 
 Matrices are cut to whole numbers by column (`quantise`), values on their way in at run time. Seven bits are used where
-a processor without VNNI would overflow on eight: see docs/decisions/013-meaning.md for what that costs.
+a processor without VNNI would overflow on eight: see docs/decisions/013-embeddings.md for what that costs.
 
 Normalisation takes the mean away, divides by the spread, multiplies and adds. Runtimes have a slow step for all of that
 and a fast one for dividing and multiplying alone, so the rest is put elsewhere: matrices whose columns have had their

@@ -3,7 +3,7 @@
 Over the best candidates, scores by words spread in one way and cosines in another. What meaning adds is measured in
 spreads: a document one standard deviation nearer than the others gains `weight` standard deviations of their scores. So
 it does not matter what scale a ranking has. Documents that are near and were not among the candidates join them, where
-nothing was asked but words. docs/decisions/013-meaning.md has the figures.
+nothing was asked but words. docs/decisions/013-embeddings.md has the figures.
 """
 
 from collections import OrderedDict
