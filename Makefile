@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs lock clean
+.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -111,6 +111,15 @@ bench-focus: $(DEV_READY) ## what a crawl that keeps to a topic harvests beside 
 
 docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
 	@$(BIN)/python scripts/write_docs.py
+
+site: $(DEV_READY) ## build the documentation as a site, and its search index, into build/ (PORT=8090)
+	@$(BIN)/python scripts/site.py --port $(or $(PORT),8090) $(ARGS)
+
+site-serve: $(DEV_READY) ## build the site and serve it with its search, done by Periplus (PORT=8090)
+	@$(BIN)/python scripts/site.py --port $(or $(PORT),8090) --serve $(ARGS)
+
+pictures: setup ## make docs/pictures anew, from the demo in chromium
+	@$(BIN)/python scripts/pictures.py $(ARGS)
 
 lock: ## write constraints.txt anew, from the newest versions pyproject.toml allows
 	@PYTHON=$(PYTHON) scripts/lock
