@@ -159,6 +159,13 @@ def test_the_readme_is_one_screen_and_has_the_two_commands() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"^ {4}(make \w+)", text, re.M))
 
 
+def test_the_readme_opens_with_small_pictures_and_the_way_through() -> None:
+    text = (ROOT / "README.md").read_text("utf-8").partition("\n## ")[0]
+    pictures = re.findall(r"^!\[[^\]]+\]\((docs/pictures/[\w.-]+)\)$", text, re.M)
+    assert [Path(name).name for name in pictures] == ["results.png", "crawl.png", "way-through.svg"]
+    assert {name: size for name in pictures if (size := (ROOT / name).stat().st_size) >= 150_000} == {}
+
+
 # --- the changelog and the version ---
 
 
