@@ -1,85 +1,63 @@
-"""Write tests/golden/index-v1: a tiny index in today's format, which every later version must open.
+"""Write the golden files of every format whose bytes have changed: the next edition of tests/golden/NAME-vN.
 
-Run it once for each version of the format, never again for one that has been released: that the old files still open
-is what the test is for.
+Run it after a format number was raised. Editions that exist are never written again: that the old files still open is
+what the tests are for. `tests/formats` has a function for each format that writes a fixed input.
 """
 
 import json
-import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-from periplus.fingerprint import fingerprint_text
-from periplus.index import Index, LiveIndex, build_index
-from periplus.index.manifest import FORMAT
-from periplus.records import Outcome, Page, Query, Visit
-from periplus.search import Searcher
-from periplus.settings import IndexSettings, Settings
-
 ROOT = Path(__file__).resolve().parents[1]
-QUERIES = (
-    "lighthouse",
-    '"old harbour"',
-    "harbour -fog",
-    "leuchtturm",
-    "site:coast.example",
-    "灯台",
-    "lighthouse keeper",
+sys.path.insert(0, str(ROOT / "tests"))
+
+from formats.golden_files import (  # noqa: E402
+    EXPECTED,
+    GOLDEN,
+    GoldenFormat,
+    editions,
+    files_of,
+    fixed_world,
+    layout,
+    put_away,
+    take_out,
 )
-PAGES = (
-    ("https://coast.example/", "The coast", "An old harbour, a lighthouse and much fog.", "en"),
-    ("https://coast.example/light", "The lighthouse", "The lighthouse keeper lights the lighthouse at dusk.", "en"),
-    ("https://coast.example/harbour", "Old harbour", "Ships lie in the old harbour. No wind today.", "en"),
-    ("https://coast.example/fog", "Fog", "Fog over the harbour; the bell of the buoy.", "en"),
-    ("https://nord.example/turm", "Der Leuchtturm", "Der Leuchtturm steht auf dem Deich am Meer.", "de"),
-    ("https://kita.example/todai", "灯台", "灯台は海のそばにあります。", "ja"),
-    ("https://coast.example/gone", "Gone", "This page of the harbour was deleted.", "en"),
-    ("https://coast.example/old", "Old version", "The old version of a page about the lighthouse.", "en"),
-)
+from formats.golden_formats import FORMATS  # noqa: E402
 
 
-def visit(url: str, title: str, text: str, language: str) -> Visit:
-    """Make a page as a crawl would."""
-    page = Page(url, title=title, text=text, language=language, headings=(title,), emphasis=("harbour",))
-    return Visit(url, fingerprint_text(url), Outcome.OK, 1_700_000_000.0, 200, page=page)
+def is_current(made: Path, scratch: Path, name: str) -> bool:
+    """Return whether the newest edition has what the code writes today."""
+    every = editions(name)
+    if not every:
+        return False
+    newest, today = files_of(take_out(every[-1], scratch / "newest")), files_of(made)
+    return newest.keys() == today.keys() and all(layout(today[file]) == layout(newest[file]) for file in today)
 
 
-def write(folder: Path) -> None:
-    """Write two segments, dead documents, and a change that waits in the journal."""
-    index = folder / "index"
-    build_index([visit(*page) for page in PAGES], index, IndexSettings())
-    live = LiveIndex(index, IndexSettings(), background=False)
-    live.add(visit("https://coast.example/old", "New version", "The new version of a page about the lighthouse.", "en"))
-    live.delete("https://coast.example/gone")
-    live.publish()
-    live.add(visit("https://coast.example/late", "Late", "A late page about the lighthouse.", "en"))
-    shutil.copytree(index, folder / "waiting")
-    live.close()
-    shutil.rmtree(index)
-    (folder / "waiting").rename(index)
-
-
-def expected(folder: Path) -> dict[str, object]:
-    """Say what must be found as long as nobody takes up the change in the journal."""
-    searcher = Searcher.open(folder, Settings())
-    found = {words: sorted(hit.url for hit in searcher.search(Query(words)).hits) for words in QUERIES}
-    return {"format": FORMAT, "documents": Index.open(folder / "index").documents, "found": found}
+def make(kind: GoldenFormat) -> None:
+    """Write the next edition of one format, unless the newest one is current."""
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place) / "made"
+        made.mkdir()
+        with fixed_world():
+            kind.write(made)
+        if is_current(made, Path(place), kind.name):
+            return
+        folder = GOLDEN / f"{kind.name}-v{len(editions(kind.name)) + 1}"
+        put_away(made, folder)
+        with fixed_world():
+            content = kind.read(take_out(folder, Path(place) / "copy"))
+    text = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True)
+    (folder / EXPECTED).write_text(text + "\n", "utf-8")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    sys.stdout.write(f"{folder.relative_to(ROOT)}: {size:,} bytes\n")
 
 
 def main() -> None:
-    """Write the golden index of the present format, unless there is one."""
-    folder = ROOT / "tests" / "golden" / f"index-v{FORMAT}"
-    if folder.exists():
-        sys.exit(f"{folder} is there already. Formats that were released must not be written again.")
-    folder.mkdir(parents=True)
-    write(folder)
-    (folder / "expected.json").write_text(
-        json.dumps(expected(folder), ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8"
-    )
-    for lock in folder.rglob(".*.lock"):
-        lock.unlink()
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    sys.stdout.write(f"{folder}: {size:,} bytes\n")
+    """Write what is missing; of the formats named on the command line, or of all."""
+    for name in sys.argv[1:] or FORMATS:
+        make(FORMATS[name])
 
 
 if __name__ == "__main__":

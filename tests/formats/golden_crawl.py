@@ -1,0 +1,223 @@
+"""The crawl folder and the reports of visits, as golden files."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from formats.golden_files import NOW, GoldenFormat, plain
+from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
+from periplus.crawl.control import CrawlControl
+from periplus.crawl.formfiller import HostForms
+from periplus.crawl.memory import Memory
+from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.passive import HEARD, read_heard
+from periplus.crawl.popularity import gather_visits, read_popularity
+from periplus.crawl.quotas import Quotas
+from periplus.crawl.shard import read_quotas
+from periplus.crawl.shards import Topology, desk, home, read_topology, write_topology
+from periplus.crawl.sink import SinkPosition, read_sink, take_visits
+from periplus.crawl.state import read_state
+from periplus.crawl.statistics import CrawlStatistics
+from periplus.crawl.status import Status, leave_status, read_status
+from periplus.errors import CorruptFile
+from periplus.frontier.records import unpack
+from periplus.records import Due, Fetched, Outcome, Sighting
+from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
+from periplus.store import PageStore
+from periplus.url import address
+
+SETTINGS = Settings(
+    frontier=FrontierSettings(delay=1.0, per_host=2, max_failures=2, retries=1, back_off=5.0, host_budget=2),
+    crawl=CrawlSettings(scope="web"),
+    focus=FocusSettings(topic="lighthouse tides harbour"),
+)
+STATISTICS = CrawlStatistics(
+    pages=5, fetched=9, rate=1.5, errors={"gone": 2}, bytes=4_096, waiting=3, busy=1, hosts=4, seen=12, seconds=8.0,
+    copies=1, given_up=1, recent=("http://harbour.test/",), slowest=(("light.test", 0.5),), notes=("A note.",),
+)  # fmt: skip
+
+
+def _due(url: str, rank: float = 0.0) -> Due:
+    return Due(address(url), 1, rank)
+
+
+def write_crawl(folder: Path) -> None:
+    """Write the snapshot of a crawl in two shards, hosts in every state, and all that lies beside it."""
+    write_topology(folder, Topology((0, 1), ("http://harbour.test/",), (1,)))
+    memory = Memory(folder / "crawl" / "frontier.bin", SETTINGS)
+    with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
+        memory._keep_to_topic(store)
+        memory.add_seeds([address("http://harbour.test/")])
+        _learn(memory)
+        _use_every_state(memory)
+        store.append(*fetched_page(0))
+        store.commit()
+        memory.passive.state.position = (1, 99)
+        memory.passive.state.digests = {address("http://light.test/").key: 17}
+        memory.save(1, NOW)
+        memory.frontier.close()
+    other = home(folder, 1)
+    other.mkdir(parents=True, exist_ok=True)
+    second = Memory(folder / "crawl" / "frontier.next", Settings())
+    second.add_seeds([address("http://chart.test/")])
+    second.save(0, NOW, other / "frontier.next")
+    _write_beside(folder)
+
+
+def _learn(memory: Memory) -> None:
+    """Take visits as a crawl does: links, a feed, forms, copies, totals."""
+    for number in range(len(WORDS)):
+        visit, _ = fetched_page(number)
+        memory.count(visit, address(visit.url).host)
+        memory.add(memory.harvester.harvest(visit))
+    memory.add(memory.harvester.harvest(feed_visit()))
+    memory.totals.answered = 3
+    robots = Fetched(_due("http://harbour.test/robots.txt"), Outcome.OK, DAY, 200, (), b"User-agent: *\nDisallow: /x")
+    memory.robots.learn("http://harbour.test:80", robots, NOW)
+    traps = memory.harvester.traps.state
+    traps.noise["harbour.test"] = ["sid"]
+    traps.votes["harbour.test sid"] = 3
+    traps.soft["light.test"] = 99
+    traps.twins["www.harbour.test"] = "harbour.test"
+    memory.harvester.forms.state.hosts["harbour.test"] = HostForms(["tides", "fog"], 1, 2, 1)
+    memory.harvester.forms.state.asked[5] = "harbour.test"
+    memory.harvester.forms.state.filled[6] = None
+
+
+def _use_every_state(memory: Memory) -> None:
+    """Leave hosts busy, ready, held, waiting to try again, given up, parked, deferred, and with URLs on disk."""
+    frontier = memory.frontier
+    frontier.best_first = None
+    names = ("busy", "ready", "held", "again", "given-up", "parked", "behind")
+    frontier.add([_due(f"http://{name}.test/{n}", 100.0 - n) for n in range(2) for name in names])
+    frontier.add([_due(f"http://disk.test/{n}", -n) for n in range(9)])
+    now = NOW
+    for _ in range(60):
+        now += 30.0
+        due = frontier.next(now)
+        if due is None:
+            break
+        _end(memory, due, now)
+    frontier.hold("held.test", now + 60.0)
+    frontier.add([_due("http://busy.test/late", 500.0), _due("http://ready.test/late", 1.0)])
+    busy = frontier.next(now + 90.0)
+    assert busy is not None
+
+
+def _end(memory: Memory, due: Due, now: float) -> None:
+    frontier, name = memory.frontier, due.address.host.partition(".")[0]
+    if name == "parked":
+        frontier.park(due, now)
+    elif name == "given-up":
+        frontier.done(due, Outcome.CONNECT, now, 0.1)
+    elif name == "again":
+        frontier.done(due, Outcome.SERVER_ERROR, now, 0.5, retry_after=900_000.0)
+    elif name in ("ready", "busy", "disk"):
+        frontier.defer(due, now, 0.25, delay=9_000.0)
+    else:
+        frontier.done(due, Outcome.OK, now, 0.25, delay=2.0, ip="192.0.2.7")
+
+
+def _write_beside(folder: Path) -> None:
+    inbox = desk(folder, 1) / "inbox"
+    inbox.mkdir(parents=True)
+    parcel = Parcel(
+        0,
+        [SentLink("http://chart.test/a", 2, 1.5, 1, False), SentLink("http://chart.test/map.xml", 1, 0.5, 0, True)],
+        ["http://chart.test/"],
+        [Question("http://harbour.test:80", "http://chart.test/robots.txt")],
+        [Answer("http://a.test:80", "http://b.test/r", Outcome.OK, 200, 0.5, "", "", b"User-agent: *")],
+    )
+    write_parcel(inbox / "00-00001700000000000000.parcel", parcel)
+    for shard, place in ((0, folder / "crawl"), (1, desk(folder, 1))):
+        own = {"number": shard, "had": 3, "quota": 8, "taken": 2, "held": 1, "mark": 5, "kept": 4, "answered": 6}
+        leave_status(place, Status(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
+    quotas = Quotas(folder, 40)
+    quotas.share_out({number: Status(1, "running", STATISTICS, number=number) for number in (0, 1)})
+    (folder / "crawl" / "control").write_bytes(b"pause")
+
+
+def read_crawl(folder: Path) -> Any:
+    """Return the snapshot as its fields are called on disk, what a crawl recovers from it, and what lies beside."""
+    topology = read_topology(folder)
+    state = read_state(folder / "crawl" / "frontier.bin")
+    next_state = read_state(home(folder, 1) / "frontier.next")
+    assert state is not None
+    assert next_state is not None
+    parcel = read_parcel(desk(folder, 1) / "inbox" / "00-00001700000000000000.parcel")
+    return {
+        "topology": plain(topology),
+        "state": _without_weights(plain(msgspec.to_builtins(state))),
+        "hosts": plain(unpack(state.frontier)),
+        "next": plain(next_state.seeds),
+        "recovered": _recovered(folder),
+        "parcel": plain(parcel),
+        "heard": plain(read_heard(folder / "crawl" / HEARD)),
+        "quotas": plain(read_quotas(folder)),
+        "status": [plain(read_status(place)) for place in (folder / "crawl", desk(folder, 1))],
+        "control": plain(CrawlControl(folder).status()),
+    }
+
+
+def _without_weights(state: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a processor may round otherwise, and the second frame, which is read by itself."""
+    learned = state["focus"]["classifier"]
+    for name in ("frequency", "idf", "weights", "steps"):
+        learned[name] = len(learned[name])
+    return {name: value for name, value in state.items() if name != "frontier"}
+
+
+def _recovered(folder: Path) -> Any:
+    """Take up the crawl, and return how its frontier is and what is fetched first."""
+    with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
+        kept = msgspec.structs.replace(SETTINGS, focus=FocusSettings())
+        memory = Memory.recover(folder / "crawl" / "frontier.bin", kept, store, [], NOW)
+        if memory.notes:  # the snapshot was made again from the visits
+            raise CorruptFile(memory.notes[0])
+        frontier, order = memory.frontier, []
+        now = NOW + 1e6
+        while (due := frontier.next(now)) is not None:
+            order.append([due.address.url, due.depth, due.attempt])
+            frontier.done(due, Outcome.OK, now, 0.1)
+            now += 100.0
+        statistics = plain(frontier.statistics())
+        frontier.close()
+    return {"order": order, "statistics": statistics, "totals": plain(memory.totals)}
+
+
+def write_passive(folder: Path) -> None:
+    """Report visits, twice, and count them."""
+    take_visits(folder, [Sighting(f"http://harbour.test/{n}", n + 1, f"d{n}", DAY + n, n + 1) for n in range(3)])
+    gather_visits(folder, 0.0)
+    take_visits(folder, [Sighting("http://harbour.test/0", 5, "other", DAY + 9, 7), Sighting("http://light.test/")])
+
+
+def read_passive(folder: Path) -> Any:
+    """Return the reports and the counts."""
+    reports, position = read_sink(folder, SinkPosition())
+    popularity = read_popularity(folder)
+    return {
+        "reports": plain(reports),
+        "position": plain(position),
+        "counts": plain(popularity._asdict()),
+        "reporters": plain(popularity.reporters()),
+    }
+
+
+FORMATS = (
+    GoldenFormat(
+        "crawl",
+        write_crawl,
+        read_crawl,
+        tolerant=("crawl/heard.json", "crawl/quotas.json", "*/status.json", "crawl/seeds.txt", "crawl/control"),
+        unread=("store/*", "crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "periplus.json"),
+    ),
+    GoldenFormat(
+        "passive",
+        write_passive,
+        read_passive,
+        tolerant=("passive/*",),
+        unread=("periplus.json",),
+    ),
+)

@@ -1,0 +1,120 @@
+"""What people leave in a data folder, as golden files: keys, deletions, pages handed in, judgements, clicks."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from formats.golden_files import NOW, GoldenFormat, plain
+from formats.golden_store import DAY, fetched_page
+from periplus.cli.serving import read_quality as kept_quality
+from periplus.evaluate import report
+from periplus.evaluate.comparing import Comparison, Moved
+from periplus.evaluate.judge import Judged, Result
+from periplus.evaluate.report import keep_quality
+from periplus.rank import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
+from periplus.search import Deleted, Inbox
+from periplus.search.popular import Popular
+from periplus.serve.keys import Keys
+
+
+def write_keys(folder: Path) -> None:
+    """Make two keys."""
+    keys = Keys(folder)
+    keys.add("editor", "publish")
+    keys.add("operator", "admin")
+
+
+def read_keys(folder: Path) -> Any:
+    """Return the keys and a signature."""
+    keys = Keys(folder)
+    return {"keys": plain(keys.all()), "signature": keys.sign("text")}
+
+
+def write_deleted(folder: Path) -> None:
+    """Delete three pages and take one back."""
+    deleted = Deleted(folder)
+    deleted.add(["http://harbour.test/old", "http://harbour.test/older", "http://light.test/"])
+    deleted.remove(["http://light.test/"])
+
+
+def read_deleted(folder: Path) -> Any:
+    """Return the list."""
+    return plain(dict(Deleted(folder).pages()))
+
+
+def write_inbox(folder: Path) -> None:
+    """Put in a page that is indexed, one that is not, and one that is gone."""
+    inbox = Inbox(folder)
+    inbox.put(fetched_page(0)[0])
+    for path, _ in list(inbox.pages()):
+        inbox.done(path)
+    inbox.put(fetched_page(1)[0])
+    inbox.forget("http://harbour.test/gone")
+
+
+def read_inbox(folder: Path) -> Any:
+    """Return what waits, and what is indexed."""
+    inbox = Inbox(folder)
+    indexed = inbox.find(fetched_page(0)[0].key)
+    return {"waits": [plain(visit) for _, visit in inbox.pages()], "indexed": plain(indexed)}
+
+
+def write_signals(folder: Path) -> None:
+    """Keep judgements and clicks."""
+    for grade in (1, 3):
+        write_judgement(folder, Judgement("tides", "http://harbour.test/tides", grade, DAY))
+    write_judgement(folder, Judgement("fog", "http://light.test/fog", 4, DAY))
+    write_click(folder, Click("tides", "http://harbour.test/tides", 1))
+    shown = ("http://light.test/fog", "http://harbour.test/")
+    write_click(folder, Click("fog", "http://light.test/fog", 2, shown, DAY, 9))
+
+
+def read_signals(folder: Path) -> Any:
+    """Return them."""
+    return {"judgements": plain(read_judgements(folder)), "clicks": plain(list(read_clicks(folder)))}
+
+
+def write_popular(folder: Path) -> None:
+    """Count a text that many ask for, and one that few do."""
+    popular = Popular(folder / "popular", 3)
+    for visitor in range(5):
+        popular.count(b"tide table", f"192.0.2.{visitor}", NOW)
+    popular.count(b"fog", "192.0.2.1", NOW)
+    popular.share(NOW)
+
+
+def read_popular(folder: Path) -> Any:
+    """Return what may be told, and count once more: visitors of the day are remembered."""
+    popular = Popular(folder / "popular", 3)
+    before = popular.beginning(b"ti", 5)
+    for visitor in range(3):
+        popular.count(b"fog", f"192.0.2.{visitor}", NOW)
+    popular.share(NOW)
+    return {"before": plain(before), "after": plain(popular.beginning(b"f", 5))}
+
+
+def write_quality(folder: Path) -> None:
+    """Keep the figures of two evaluations."""
+    moved = Moved("q1", "tides", 0.25, 0.5)
+    beside = Comparison("bm25", 0.1, 0.2, 0.05, 0.15, 0.01, 3, 1, 2, (moved,), (moved,))
+    results = (Result("bm25", "BM25", 0.5, 0.75, 0.625, 1.5), Result("all", "All", 0.6, 0.8, 0.7, 2.0, "", beside))
+    with mock.patch.object(report, "datetime") as clock:
+        clock.now.return_value = datetime.fromtimestamp(NOW, UTC)
+        for collection in ("coast", "harbour"):
+            keep_quality(folder, [Judged(collection, 100, 6, results, {"bm25": [0.5], "all": [0.6]})])
+
+
+def read_quality(folder: Path) -> Any:
+    """Return the figures, and the short form of all there were."""
+    return plain(kept_quality(folder))
+
+
+FORMATS = (
+    GoldenFormat("keys", write_keys, read_keys),
+    GoldenFormat("deleted", write_deleted, read_deleted),
+    GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
+    GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
+    GoldenFormat("popular", write_popular, read_popular, tolerant=("popular/*",)),
+    GoldenFormat("quality", write_quality, read_quality, tolerant=("quality/*",)),
+)

@@ -1,0 +1,199 @@
+"""Graph, index, embeddings, exports and learned models, as golden files."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.golden_files import GoldenFormat, plain
+from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
+from index.made_pages import visit as made_visit
+from meaning.made_model import NaiveEncoder
+from periplus.arrays import ArrayFile
+from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
+from periplus.index import Index, LiveIndex, build_index, check_index, export_index
+from periplus.index.manifest import read_dead
+from periplus.kernels.trees import Trees
+from periplus.meaning import embed_index
+from periplus.meaning.embeddedlog import NAME, EmbeddedLog, log_faults
+from periplus.meaning.vectorfile import FOLDER, Vectors, read_vectors
+from periplus.query import Synonyms
+from periplus.rank import FEATURES, keep_model, list_models
+from periplus.rank.learning import Learned
+from periplus.rank.model import Model, read_model
+from periplus.records import Link, Outcome, Page, Query, Visit
+from periplus.search import Searcher
+from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings
+from periplus.store import PageStore
+from periplus.url import address
+
+SEMANTIC = SemanticSettings(on=True, words=16, overlap=4)
+
+
+def _linked(number: int) -> Visit:
+    """Return a page of a site of its own that calls another by one of its two names."""
+    url = f"http://site{number}.test/"
+    name = ("sea charts", "nautical maps")[number % 2]
+    links = (Link("http://chart.test/", name), Link(WORDS[number % len(WORDS)][0], "more"))
+    page = Page(url, title=f"Site {number}", text="A page with links to the coast.", language="en", links=links)
+    return Visit(url, address(url).key, Outcome.OK, DAY + number, 200, content=900 + number, page=page)
+
+
+def write_graph(folder: Path) -> None:
+    """Build the graph of a few sites, with synonyms."""
+    with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
+        for number in range(len(WORDS)):
+            store.append(*fetched_page(number))
+        for number in range(12):
+            store.append(_linked(number))
+        store.commit()
+        build_graph(store, folder / "graph", GraphSettings())
+    learn_synonyms(Graph.open(folder / "graph"), folder / "graph")
+
+
+def read_graph(folder: Path) -> Any:
+    """Return ranks, anchor texts, links and synonyms of every page."""
+    graph = Graph.open(folder / "graph")
+    file = ArrayFile(folder / "graph" / "graph.arrays", "graph")
+    file.check()
+    backlinks = ArrayFile(folder / "graph" / "backlinks.arrays", "backlinks")
+    backlinks.check()
+    pairs = ArrayFile(folder / "graph" / "synonyms.arrays", "synonyms")
+    pairs.check()
+    keys = [address(url).key for url, _, _ in WORDS]
+    rows = [int(file["rows"][np.searchsorted(file["keys"], np.uint64(key))]) for key in keys]
+    Backlinks.open(folder / "graph")
+    Synonyms.open(folder / "graph", 0.5)
+    names = ("pagerank", "hostrank", "in_links", "in_hosts", "spam_mass", "trust", "static")
+    return {
+        "notes": plain(file.notes),
+        "texts": [graph.texts_of(row) for row in rows],
+        "columns": {name: plain(file[name][rows]) for name in names},
+        "marks": plain(backlinks["marks"]),
+        "synonyms": pairs["pairs"].tobytes().decode(),
+    }
+
+
+QUERIES = ("lighthouse", '"old harbour"', "tide -fog", "title:tides", "site:light.test", "kw3")
+
+
+def write_segments(folder: Path) -> None:
+    """Write an index with all its parts: words, extras, late news, bitmaps of the dead and a journal."""
+    index = folder / "index"
+    visits = [fetched_page(number)[0] for number in range(len(WORDS))]
+    many = [made_visit(f"http://many.test/{n}", f"kw{n % 7} page") for n in range(1_300)]
+    build_index([*visits, *many], index, IndexSettings())
+    live = LiveIndex(index, IndexSettings(), background=False)
+    live.add(feed_visit())
+    for n in range(1_100):
+        live.delete(f"http://many.test/{n}")
+    live.publish()
+    live.add(made_visit("http://harbour.test/late", "Late", "A late page about the lighthouse."))
+    shutil.copytree(index, folder / "waiting")
+    live.close()
+    shutil.rmtree(index)
+    (folder / "waiting").rename(index)
+
+
+def read_segments(folder: Path) -> Any:
+    """Return what is found, the dead, and what the check says."""
+    index = Index.open(folder / "index")
+    searcher = Searcher.open(folder, Settings())
+    return {
+        "faults": check_index(folder / "index"),
+        "documents": index.documents,
+        "dead": [len(numbers) for numbers in read_dead(folder / "index", index.manifest)],
+        "hits": {words: sorted(hit.url for hit in searcher.search(Query(words)).hits) for words in QUERIES},
+        "titles": [index.segments[0].string("title", n) for n in range(3)],
+        "text": index.segments[0].text(0).decode(),
+        "files": sorted(path.name for path in (folder / "index" / index.segments[0].name).iterdir()),
+        "waiting": _take_up_journal(folder / "index"),
+    }
+
+
+def _take_up_journal(index: Path) -> list[Any]:
+    """Publish what waits in the journal; return how many changes, and which page that is."""
+    with LiveIndex(index, IndexSettings(), background=False) as live:
+        waiting = live.waiting
+        live.publish()
+    return [waiting, Index.open(index).documents, check_index(index)]
+
+
+def write_export(folder: Path) -> None:
+    """Export an index in each of the forms."""
+    build_index([fetched_page(number)[0] for number in range(len(WORDS))], folder / ".index", IndexSettings())
+    index = Index.open(folder / ".index")
+    for name in ("terms.jsonl", "terms.jsonl.zst", "terms.arrays"):
+        export_index(index, folder / name)
+
+
+def read_export(folder: Path) -> Any:
+    """Return the array form, which a program of ours reads; the others are for programs of others."""
+    file = ArrayFile(folder / "terms.arrays", "bounds")
+    file.check()
+    return {"notes": plain(file.notes), "frequency": plain(file["frequency"]), "impact": plain(file["max_impact"])}
+
+
+def write_embeddings(folder: Path) -> None:
+    """Embed an index, and leave a log with the vectors of two more documents."""
+    index = folder / "index"
+    build_index([fetched_page(number)[0] for number in range(len(WORDS))], index, IndexSettings())
+    embed_index(index, SEMANTIC, encoder=NaiveEncoder())
+    vectors = Vectors(np.arange(12, dtype=np.int8).reshape(3, 4), np.array([0.5, 0.25, 1.0], np.float32))
+    with EmbeddedLog(index / FOLDER / NAME, "recipe", 4) as log:
+        log.append([11, 12], [vectors, Vectors(vectors.vectors[:1], vectors.scales[:1])])
+        log.append([13], [vectors])
+
+
+def read_embeddings(folder: Path) -> Any:
+    """Return the vectors of the segment and of the log."""
+    place = folder / "index" / FOLDER
+    index = Index.open(folder / "index")
+    file = read_vectors(place / f"{index.segments[0].name}.arrays")
+    faults = log_faults(place / NAME)
+    if faults:
+        return faults
+    with EmbeddedLog(place / NAME, "recipe", 4) as log:
+        logged = {mark: log.get(mark) for mark in (11, 12, 13)}
+    return {
+        "prints": plain(file.prints),
+        "shape": list(file.store.vectors.shape),
+        "start": plain(file.store.start),
+        "recipe": file.recipe,
+        "whole": file.whole,
+        "logged": {mark: plain(tuple(found)) if found else None for mark, found in logged.items()},
+    }
+
+
+def write_models(folder: Path) -> None:
+    """Keep a model of two trees that passed, and the card of one that did not."""
+    folder.mkdir(exist_ok=True)
+    trees = Trees(
+        np.array([0, ~2], np.int32),
+        np.array([0, 3], np.int32),
+        np.array([0.5, 0.25]),
+        np.array([[1, ~0], [~1, ~2]], np.int32),
+        np.array([0.1, 0.2]),
+        np.array([1.0, -0.5, 0.25]),
+    )
+    learned = Learned(Model(trees, 2.0), 40, 0.5, 0.625, 0.0625, 0.001, {"pairs": 0.75, "static": 0.25})
+    keep_model(folder, learned, ("judgements", "clicks"))
+    keep_model(folder, learned._replace(low=-0.25, p=0.75), ("clicks",))
+
+
+def read_models(folder: Path) -> Any:
+    """Return the cards, which model is used, and what its trees say."""
+    cards, used = list_models(folder)
+    model = read_model(folder / "models" / "20231114-221320.model")
+    row = np.linspace(0.0, 1.0, len(FEATURES)).reshape(1, -1)
+    return {"cards": plain(cards), "used": used, "scale": model.scale, "sum": plain(model.correct(row))}
+
+
+FORMATS = (
+    GoldenFormat("graph", write_graph, read_graph, unread=("store/*", "periplus.json")),
+    GoldenFormat("segments", write_segments, read_segments, tolerant=("index/journal-*", "index/feeds.log")),
+    GoldenFormat("export", write_export, read_export, unread=("terms.jsonl", "terms.jsonl.zst")),
+    GoldenFormat("embeddings", write_embeddings, read_embeddings, tolerant=("*/embedded.log",)),
+    GoldenFormat("models", write_models, read_models, tolerant=("models/used.json",), unread=("models/*.md",)),
+)
