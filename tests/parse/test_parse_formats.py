@@ -1,13 +1,14 @@
 """Formats made of text: feeds, Markdown, XML, and descriptions of services."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import fetched
 
-from periplus.parse import READERS, parse
+from periplus.parse import READERS, markdown, parse
 from periplus.records import LIST_KIND, Link, Media
 from periplus.settings import ParseSettings
 
@@ -82,11 +83,11 @@ def test_markdown(read) -> None:
     page = read(MARKDOWN, "text/markdown")
     assert (page.title, page.published, page.author) == ("The keeper's book", "2020-02-03", "Ada")
     assert page.headings == ("Setext heading", "Lights")
-    assert page.emphasis == ("bold words",)
+    assert page.emphasis == ("bold words", "one")
     assert page.links == (
         Link("http://h.example/d/a.md", "link"),
         Link("https://two.example/x", "by name"),
-        Link("https://bare.example/", ""),
+        Link("https://bare.example/", "https://bare.example/"),
     )
     assert page.media == (Media("http://h.example/lamp.png", "image", "image of a lamp"),)
     assert page.text.splitlines()[3:] == ["item one", "item two", "# not a heading [no](link)", "inline markup"]
@@ -96,6 +97,68 @@ def test_markdown_by_its_name() -> None:
     page = parse(fetched(b"# Title\n\nwords", "text/plain", "http://h.example/README.md"), ParseSettings())
     assert page is not None
     assert (page.kind, page.title) == ("text/markdown", "Title")
+
+
+def test_markdown_with_html_tables_and_bare_urls(read) -> None:
+    page = read(
+        "See https://one.example/a. Not `https://code.example/`.\n\n"
+        '<a href="/two"><img src="/i.png" alt="Lamp"></a>\n\n'
+        "| Port | Light |\n|---|---|\n| [Dover](/dover) | white |\n\n[By its name] and [over\ntwo lines](/four)\n\n"
+        "[by its name]: /three (why)\n",
+        "text/markdown",
+    )
+    assert [(link.url, link.text) for link in page.links] == [
+        ("https://one.example/a", "https://one.example/a"),
+        ("http://h.example/two", "Lamp"),
+        ("http://h.example/dover", "Dover"),
+        ("http://h.example/three", "By its name"),
+        ("http://h.example/four", "over two lines"),
+    ]
+    assert page.text.startswith("See https://one.example/a. Not https://code.example/.")
+    assert page.media == (Media("http://h.example/i.png", "image", "Lamp"),)
+
+
+COSTLY_MARKDOWN = {
+    "brackets": "[",
+    "images": "![",
+    "strong": "**a",
+    "emphasis": "_a__",
+    "one run": "*",
+    "references": "[a]: /u\n",
+    "definitions and uses": "[a]: /u\n\n[a][a][a][a]\n",
+    "cells": "|a",
+    "wide table": "|a" * 1_000 + "\n" + "|-" * 1_000 + "\n" + "|x\n" * 200,
+    "quotations": "> > > > > > > > > > a\n",
+    "lazy quotation": ">" * 100 + "a\n" * 10_000,
+    "list": "* a\n\n",
+    "nested lists": "- ",
+    "open links": "[a](b",
+    "lines": "a\n",
+    "empty lines": "\n",
+    "backquotes": "` `` ",
+    "tags": "<a ",
+}
+
+
+@pytest.mark.parametrize("name", COSTLY_MARKDOWN)
+def test_costly_markdown_is_bounded(read, name: str) -> None:
+    piece = COSTLY_MARKDOWN[name]
+    begin = time.process_time()
+    page = read(f"# Title\n\n{piece * (2_000_000 // len(piece))}", "text/markdown")
+    assert time.process_time() - begin < 10
+    assert page.title == "Title"
+
+
+def test_markdown_past_the_limit_is_plain_text(read, monkeypatch) -> None:
+    monkeypatch.setattr(markdown, "_MAX_BLOCK_STEPS", 100)
+    page = read("".join(f"[word{number}](/{number})\n\n" for number in range(100)), "text/markdown")
+    assert 0 < len(page.links) < 50
+    assert all(f"word{number}" in page.text for number in range(100))
+    assert page.text.endswith("[word99](/99)")
+    monkeypatch.setattr(markdown, "_MAX_INLINE_STEPS", 60)
+    page = read("*a* [first](/first) " + "*a* " * 100 + "[last](/last)", "text/markdown")
+    assert [link.text for link in page.links] == ["first"]
+    assert page.text.endswith("*a* [last](/last)")
 
 
 def test_xml(read) -> None:

@@ -1,151 +1,143 @@
-"""Markdown to a Page: headings, links, images and emphasis by their marks, the rest as text."""
+"""Markdown to a Page: markdown-it-py writes it as HTML, and the HTML reader reads that.
+
+So headings, links, images, tables and the HTML that is mixed into most READMEs are understood as on any other page.
+Work is counted in steps of the parser, and what remains when the allowed steps are spent is kept as plain text: a
+hostile file costs a bounded time, and the same file always gives the same page.
+"""
 
 import re
+from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
 from periplus.parse.charsets import decode
-from periplus.parse.head import Head
-from periplus.parse.links import Links, absolute
-from periplus.parse.tidy import iso_date, one_line, paragraphs
-from periplus.records import Fetched, Link, Media, Page
+from periplus.parse.html import read_markup
+from periplus.parse.tidy import iso_date, one_line
+from periplus.records import Fetched, Media, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_markdown"]
 
-_ATX: Final = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
-_UNDERLINE: Final = re.compile(r" {0,3}(?:={3,}|-{3,})\s*\Z")
-_FENCE: Final = re.compile(r" {0,3}(?:```|~~~)")
-_LINK: Final = re.compile(r"(!?)\[([^\[\]\n]{0,500})\]\(\s{0,8}<?([^\s()<>]{1,2000})>?(?:\s[^()\n]{0,300})?\)")
-_LINKED_IMAGE: Final = re.compile(r"\[(!\[[^\[\]\n]{0,500}\]\([^\s()]{1,2000}\))\]\(([^\s()]{1,2000})\)")
-_DEFINITION: Final = re.compile(r" {0,3}\[([^\[\]\n]{1,200})\]:\s{0,8}<?([^\s<>]{1,2000})>?")
-_REFERENCE: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,200})\]")
-_BARE: Final = re.compile(r"<?(https?://[^\s<>\"')\]]{1,1000})>?")
-_STRONG: Final = re.compile(r"(\*\*|__)(?=\S)([^*_\n]{1,100})(?<=\S)\1")
-_MARKS: Final = re.compile(r"^\s{0,12}(?:[-*+>]|\d{1,9}[.)])\s+|(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`+")
-_TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,500}>")
+_MAX_BLOCK_STEPS: Final = 100_000
+"""Lines tried as the start of a block, table cells and blocks: enough for two megabytes of documentation."""
+_MAX_INLINE_STEPS: Final = 100_000
+"""Inline constructs tried and delimiters: enough for a megabyte of documentation."""
+_MAX_NESTING: Final = 20
+_MAX_FRONT_MATTER_LINES: Final = 200
+_DELIMITERS: Final = re.compile(r"[*_~]+")
+_BARE_URL: Final = re.compile(r"https?://[^\s<>\"')\]]{1,1000}")
 _PROPERTY: Final = re.compile(r"(\w{2,20}):\s*[\"']?([^\n]{1,300}?)[\"']?\s*\Z")
-_MOST_MEDIA: Final = 100
-_MOST_HEADINGS: Final = 64
-_MOST_DEFINITIONS: Final = 5_000
-
-
-class _Notes:
-    """What is gathered on the way through the lines."""
-
-    def __init__(self, base: str, most: int, nofollow: bool) -> None:
-        self.base = base
-        self.links = Links(base, most)
-        self.nofollow = nofollow
-        self.images: dict[str, str] = {}
-        self.emphasis: dict[str, None] = {}
-        self.headings: list[str] = []
-        self.lines: list[str] = []
-        self.targets: dict[str, str] = {}
 
 
 def read_markdown(fetched: Fetched, settings: ParseSettings) -> Page:
-    """Read a Markdown file, with or without front matter."""
-    raw, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
-    head = Head(fetched, fetched.due.address.url)
-    lines = raw.replace("\r\n", "\n").split("\n")
-    about, first = _front_matter(lines)
-    notes = _Notes(fetched.due.address.url, settings.max_links, head.nofollow)
-    for line in lines[first:]:
-        if (found := _DEFINITION.match(line)) and len(notes.targets) < _MOST_DEFINITIONS:
-            notes.targets[found[1].lower()] = found[2]
-    _read_lines(lines[first:], notes)
-    text = paragraphs("\n".join(notes.lines), settings.max_text)
-    title = about.get("title") or (notes.headings[0] if notes.headings else text.partition("\n")[0])
-    return Page(
-        url=fetched.due.address.url,
-        title=one_line(title, 300),
-        headings=tuple(notes.headings),
-        emphasis=tuple(notes.emphasis),
-        text=text,
-        links=notes.links.taken(head.nofollow),
-        description=one_line(about.get("description", ""), 500),
-        language=head.language,
+    """Return the page of a Markdown file, with or without front matter."""
+    text, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
+    properties, body = _split_front_matter(text)
+    html = _parser().render(body, {"block_steps": 0, "inline_steps": 0}).encode("utf-8", "replace")
+    headers = (
+        ("content-type", "text/html; charset=utf-8"),
+        *(pair for pair in fetched.headers if pair[0] != "content-type"),
+    )
+    page, _ = read_markup(msgspec.structs.replace(fetched, body=html, headers=headers), settings)
+    return msgspec.structs.replace(
+        page,
+        title=one_line(properties.get("title") or page.title or page.text.partition("\n")[0], 300),
+        description=one_line(properties.get("description", ""), 500),
         charset=charset,
         kind="text/markdown",
-        noindex=head.noindex,
-        nofollow=head.nofollow,
-        published=iso_date(about.get("date", "")),
-        author=one_line(about.get("author", ""), 200),
-        images=tuple(Link(url, alt) for url, alt in notes.images.items()),
-        media=tuple(Media(url, "image", alt) for url, alt in notes.images.items()),
+        published=iso_date(properties.get("date", "")) or page.published,
+        author=one_line(properties.get("author", ""), 200),
+        media=tuple(Media(image.url, "image", image.text) for image in page.images),
     )
 
 
-def _front_matter(lines: list[str]) -> tuple[dict[str, str], int]:
-    """Read 'key: value' lines between two lines of dashes at the very top."""
-    if not lines or lines[0].rstrip() != "---":
-        return {}, 0
-    about: dict[str, str] = {}
-    for number, line in enumerate(lines[1:200], 1):
+def _split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Return the 'key: value' lines between two lines of dashes at the very top, and the text after them."""
+    if not text.startswith("---"):
+        return {}, text
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        return {}, text
+    properties: dict[str, str] = {}
+    for number, line in enumerate(lines[1:_MAX_FRONT_MATTER_LINES], 1):
         if line.rstrip() in {"---", "..."}:
-            return about, number + 1
-        if found := _PROPERTY.match(line):
-            about.setdefault(found[1].lower(), found[2])
-    return {}, 0
+            return properties, "\n".join(lines[number + 1 :])
+        if match := _PROPERTY.match(line):
+            properties.setdefault(match[1].lower(), match[2])
+    return {}, text
 
 
-def _read_lines(lines: list[str], notes: _Notes) -> None:
-    fenced = False
-    for line in lines:
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif fenced or line.startswith("    "):
-            notes.lines.append(line)
-        elif _UNDERLINE.match(line):
-            if notes.lines and notes.lines[-1].strip() and "=" in line:
-                _head(notes.lines[-1], notes)
-        elif not _DEFINITION.match(line):
-            _read_line(line, notes)
+@cache
+def _parser() -> MarkdownIt:
+    """Return a parser of CommonMark with GitHub's tables and strikethrough, and with limits to its work."""
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+    parser.block.ruler.before(
+        "table", "step_limit", _limit_blocks, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    parser.inline.ruler.before("text", "step_limit", _limit_inlines)
+    parser.core.ruler.push("bare_urls", _link_bare_urls)
+    return parser
 
 
-def _read_line(line: str, notes: _Notes) -> None:
-    found = _ATX.match(line)
-    for strong in _STRONG.finditer(line[:10_000]):
-        if len(notes.emphasis) < 200:
-            notes.emphasis[one_line(strong[2], 100)] = None
-    shown = _plain(line[found.end() :].rstrip(" \t#") if found else line, notes)
-    notes.lines.append(shown)
-    if found:
-        _head(shown, notes)
+def _limit_blocks(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Count a step, and one for each cell that the line may have; past the limit, keep the remaining lines as text."""
+    state.env["block_steps"] += 1 + state.src.count("|", state.bMarks[start], state.eMarks[start])
+    if state.env["block_steps"] + len(state.tokens) < _MAX_BLOCK_STEPS:
+        return False
+    if not silent:
+        state.push("code_block", "code", 0).content = state.getLines(start, end, 0, False)
+        state.line = end
+    return True
 
 
-def _head(text: str, notes: _Notes) -> None:
-    heading = one_line(text, 300)
-    if heading and len(notes.headings) < _MOST_HEADINGS:
-        notes.headings.append(heading)
+def _limit_inlines(state: StateInline, silent: bool) -> bool:
+    """Count a step, and one for each delimiter; past the limit, keep the remaining characters as text."""
+    run = _DELIMITERS.match(state.src, state.pos)
+    state.env["inline_steps"] += 1 + (len(run[0]) if run else 0)
+    if state.env["inline_steps"] < _MAX_INLINE_STEPS:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : state.posMax]
+    state.pos = state.posMax
+    return True
 
 
-def _plain(line: str, notes: _Notes) -> str:
-    """Take the links out of a line, and give what it shows."""
+def _link_bare_urls(state: StateCore) -> None:
+    """Make links of the URLs that stand in the text, as GitHub does."""
+    for token in state.tokens:
+        if token.type == "inline" and "://" in token.content and token.children:
+            token.children = _with_links(token.children)
 
-    def linked_image(found: re.Match[str]) -> str:
-        alt = _LINK.sub(link, found[1])
-        notes.links.add(found[2], alt)
-        return alt
 
-    def link(found: re.Match[str]) -> str:
-        if found[1]:
-            url = absolute(found[3], notes.base)
-            if url and len(notes.images) < _MOST_MEDIA:
-                notes.images.setdefault(url, one_line(found[2], 300))
-        else:
-            notes.links.add(found[3], found[2])
-        return found[2]
+def _with_links(tokens: Sequence[Token]) -> list[Token]:
+    linked: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += token.nesting * (token.type in {"link_open", "link_close"})
+        linked.append(token)
+        if depth == 0 and token.type == "text" and "://" in token.content:
+            linked[-1:] = _split_at_urls(token.content)
+    return linked
 
-    def reference(found: re.Match[str]) -> str:
-        notes.links.add(notes.targets.get((found[2] or found[1]).lower()), found[1])
-        return found[1]
 
-    if "[" in line:
-        line = _REFERENCE.sub(reference, _LINK.sub(link, _LINKED_IMAGE.sub(linked_image, line)))
-    if "http" in line:
-        for bare in _BARE.findall(line):
-            notes.links.add(bare.rstrip(".,;:"))
-    if "<" in line:
-        line = _TAG.sub(" ", line)
-    return _MARKS.sub("", line)
+def _split_at_urls(text: str) -> list[Token]:
+    """Return the tokens of a text in which every URL is a link."""
+    tokens: list[Token] = []
+    end = 0
+    for match in _BARE_URL.finditer(text):
+        url = match[0].rstrip(".,;:")
+        tokens += [
+            Token("text", "", 0, content=text[end : match.start()]),
+            Token("link_open", "a", 1, attrs={"href": url}),
+            Token("text", "", 0, content=url),
+            Token("link_close", "a", -1),
+        ]
+        end = match.start() + len(url)
+    return [*tokens, Token("text", "", 0, content=text[end:])]
