@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import fetched
 
-from periplus.parse import READERS, markdown, parse
+from periplus.parse import READERS, markdown, parse, services
 from periplus.records import LIST_KIND, Link, Media
 from periplus.settings import ParseSettings
 
@@ -200,8 +200,94 @@ def test_openapi(read, try_read) -> None:
 def test_swagger_in_yaml(read, try_read) -> None:
     body = 'swagger: "2.0"\ninfo:\n  title: Tide tables\npaths:\n  /tides:\n    get:\n      summary: Tides of a day\n'
     page = read(body, "application/yaml")
-    assert (page.service, page.title, page.text) == ("swagger", "Tide tables", "Tides of a day\n/tides")
+    assert (page.service, page.title) == ("swagger", "Tide tables")
+    assert page.text == "Tide tables\nGET /tides Tides of a day"
     assert try_read(b"a: b\n", "text/yaml") is None
+
+
+YAML = """%YAML 1.1
+--- # a comment
+servers: [{url: 'https://api.tides.example/v1'}]
+info: {title: "Tide \\u0074ables", description: "Tides \\
+    for any harbour."}
+x-day: &day
+  summary: >-
+    Tides
+    of a day
+  parameters: [&harbour {name: harbour, in: path}, *harbour, *nowhere]
+paths:
+  '/tides/{harbour}':
+    get: *day
+    post:
+      description: |
+        Yes: "no".
+
+        Second paragraph
+      ? [complex, key]
+      : x
+openapi: !!float 3.0
+--- # another document
+openapi: 1
+"""
+
+
+def test_all_of_yaml(read) -> None:
+    page = read(YAML, "application/yaml")
+    assert (page.service, page.title) == ("openapi", "Tide tables")
+    assert page.text.splitlines() == [
+        "Tide tables",
+        "Tides for any harbour.",
+        "GET /tides/{harbour} Tides of a day harbour harbour",
+        'POST /tides/{harbour} Yes: "no".',
+        "Second paragraph",
+    ]
+    assert [link.url for link in page.links] == ["https://api.tides.example/v1"]
+
+
+def test_yaml_is_the_same_as_json(read) -> None:
+    in_json = read(json.dumps(OPENAPI), "application/json")
+    in_yaml = read(json.dumps(OPENAPI, indent=1).replace('"openapi"', "openapi"), "application/yaml")
+    assert (in_yaml.text, in_yaml.links, in_yaml.title) == (in_json.text, in_json.links, in_json.title)
+
+
+def test_broken_yaml_keeps_what_was_read(read, try_read) -> None:
+    body = "openapi: 3.0.0\npaths:\n  /tides:\n    get: {summary: Tides of a day}\n  /more: [\nx: }\n"
+    assert read(body, "application/yaml").text == "GET /tides Tides of a day"
+    assert try_read(b"openapi: 3.0.0\nx: }\npaths: {}\n", "application/yaml") is None
+    assert try_read(b"x:\n  openapi: 3.0.0\npaths: {}\n", "application/yaml") is None
+
+
+BOMB = "openapi: 3.0.0\na0: &a0 {summary: x}\n" + "".join(
+    f"a{n}: &a{n} {{{', '.join(f'k{m}: *a{n - 1}' for m in range(9))}}}\n" for n in range(1, 30)
+)
+HOSTILE_YAML = {
+    "alias bomb": BOMB + "paths: {/a: *a29, /b: {get: *a0}}\n",
+    "its own member": "openapi: 3.0.0\npaths: &p\n  /a: {get: &g {parameters: [*p, *g], summary: x}}\n  /b: *p\n",
+    "tag directives": "".join(f"%TAG !a{n}! b\n" for n in range(200_000)) + "---\nopenapi: 3.0.0\npaths: {}\n",
+    "objects": "openapi: 3.0.0\npaths: !!python/object/apply:os.system ['exit 1']\n",
+    "deep flow": "openapi: 3.0.0\npaths: " + "[" * 1_000_000,
+    "deep mappings": "openapi: 3.0.0\npaths:\n" + "\n".join(" " * n + "a:" for n in range(1, 2_000)),
+    "deep sequences": "openapi: 3.0.0\npaths:\n" + "- " * 1_000_000,
+    "many keys": "openapi: 3.0.0\npaths:\n" + " /a: {get: {}}\n" * 250_000,
+    "many anchors": "openapi: 3.0.0\npaths:\n" + "".join(f" /{n}: &a{n} x\n" for n in range(200_000)),
+    "one scalar": "openapi: 3.0.0\npaths: " + "x\n  " * 900_000,
+    "not a document": "openapi: 3.0.0\npaths: \x00\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_YAML)
+def test_hostile_yaml_is_bounded(try_read, name: str) -> None:
+    begin = time.process_time()
+    page = try_read(HOSTILE_YAML[name].encode(), "application/yaml")
+    assert time.process_time() - begin < 10
+    assert page is None or len(page.text) <= ParseSettings().max_text
+
+
+def test_yaml_ends_at_its_limits(read, monkeypatch) -> None:
+    body = "openapi: 3.0.0\npaths:\n" + "".join(f"  /{n}: {{get: {{summary: s}}}}\n" for n in range(100))
+    assert len(read(body, "application/yaml").text.splitlines()) == 100
+    monkeypatch.setattr(services, "_MAX_YAML_EVENTS", 100)
+    assert 5 < len(read(body, "application/yaml").text.splitlines()) < 20
 
 
 def test_wsdl(read) -> None:

@@ -4,6 +4,17 @@ import re
 from typing import Any, Final
 
 import msgspec
+from yaml import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    CSafeLoader,
+    DocumentEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    SequenceStartEvent,
+    YAMLError,
+)
 
 from periplus.parse.charsets import decode
 from periplus.parse.head import Head
@@ -18,12 +29,9 @@ __all__ = ["read_json", "read_wsdl", "read_yaml", "service_of"]
 _MOST_BYTES: Final = 4 << 20
 _MOST_OPERATIONS: Final = 2_000
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
-_YAML_START: Final = re.compile(r"^(openapi|swagger)\s*:\s*['\"]?(\d+(?:\.\d+){0,2})", re.MULTILINE)
-_YAML_TITLE: Final = re.compile(r"^\s{1,8}title\s*:\s*['\"]?([^'\"\n]{1,300})", re.MULTILINE)
-_YAML_TEXT: Final = re.compile(
-    r"^\s{1,40}(?:summary|description)\s*:\s*['\"]?([^'\"\n|>][^'\"\n]{1,500})", re.MULTILINE
-)
-_YAML_PATH: Final = re.compile(r"^ {1,4}['\"]?(/[^\s:'\"]{0,300})['\"]?\s*:", re.MULTILINE)
+_YAML_START: Final = re.compile(r"^[ {\"']{0,8}(?:openapi|swagger)[\"']?\s{0,8}:", re.MULTILINE)
+_MAX_YAML_EVENTS: Final = 300_000
+_MAX_YAML_DEPTH: Final = 64
 _DESCRIPTION_LINK: Final = re.compile(
     r"(?:[/._-](?:openapi|swagger)(?:[._-]?v?\d)?\.(?:json|ya?ml)|/v[23]/api-docs|[?&]wsdl|\.wsdl|/swagger-ui(?:/|\b)|"
     r"/redoc/?|/api-docs/?)(?:[?#].*)?$",
@@ -59,19 +67,26 @@ def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
 
 
 def read_json(fetched: Fetched, settings: ParseSettings) -> Page | None:
-    """Read an OpenAPI or Swagger description; any other JSON is for programs, and None."""
+    """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
     if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
         return None
     try:
         document = msgspec.json.decode(fetched.body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None
+    return _description(document, fetched, settings, "application/json")
+
+
+def _description(document: Any, fetched: Fetched, settings: ParseSettings, kind: str) -> Page | None:
+    """Return the page of a decoded OpenAPI or Swagger description; None if the document is something else."""
     if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
         return None
-    service = "openapi" if "openapi" in document else "swagger"
+    service = next((name for name in ("openapi", "swagger") if name in document), "")
+    if not service:
+        return None
     about = document.get("info") if isinstance(document.get("info"), dict) else {}
     lines = [_said(about, "title"), _said(about, "description"), *_operations(document["paths"])]
-    return _page(fetched, settings, service, _said(about, "title"), lines, _servers(document), "application/json")
+    return _page(fetched, settings, service, _said(about, "title"), lines, _servers(document), kind)
 
 
 def _said(where: Any, key: str) -> str:
@@ -105,15 +120,69 @@ def _servers(document: dict[str, Any]) -> list[str]:
 
 
 def read_yaml(fetched: Fetched, settings: ParseSettings) -> Page | None:
-    """Read an OpenAPI or Swagger description in YAML by its lines; any other YAML is None."""
+    """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
     text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
-    # Some programs write the keys in order, and this one last.
-    found = _YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])
-    if not found or not re.search(r"^paths\s*:", text, re.MULTILINE):
+    # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
+    if not (_YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])) or "%TAG" in text:
         return None
-    title = _YAML_TITLE.search(text)
-    lines = [*_YAML_TEXT.findall(text)[:_MOST_OPERATIONS], *_YAML_PATH.findall(text)[:_MOST_OPERATIONS]]
-    return _page(fetched, settings, found[1], title[1] if title else "", lines, [], "application/yaml")
+    return _description(_read_yaml_tree(text), fetched, settings, "application/yaml")
+
+
+def _read_yaml_tree(text: str) -> Any:
+    """Return the first document as dicts, lists and strings; as much of it as comes before an error or a limit.
+
+    Built from libyaml's events rather than by a loader: no tag makes an object, no scalar is converted, and an alias is
+    the very object that its anchor names, so that nothing is ever expanded.
+    """
+    root: list[Any] = []
+    stack: list[dict[str, Any] | list[Any]] = [root]
+    keys: list[str | None] = [None]
+    anchors: dict[str, Any] = {}
+    loader = CSafeLoader(text)
+    try:
+        for _ in range(_MAX_YAML_EVENTS):
+            event = loader.get_event()
+            if isinstance(event, CollectionEndEvent):
+                stack.pop()
+                keys.pop()
+            elif isinstance(event, NodeEvent):
+                node = _yaml_node(event, anchors)
+                _add_node(stack[-1], keys, node)
+                if isinstance(event, CollectionStartEvent):
+                    stack.append(node)
+                    keys.append(None)
+            elif event is None or isinstance(event, DocumentEndEvent):
+                break
+            if len(stack) > _MAX_YAML_DEPTH:
+                break
+    except YAMLError:
+        pass  # what was read before is worth keeping: bodies are cut, and people write by hand
+    finally:
+        loader.dispose()
+    return root[0] if root else None
+
+
+def _yaml_node(event: NodeEvent, anchors: dict[str, Any]) -> Any:
+    """Return the value that an event stands for or begins."""
+    if isinstance(event, AliasEvent):
+        return anchors.get(event.anchor)
+    node: Any = (
+        {} if isinstance(event, MappingStartEvent) else [] if isinstance(event, SequenceStartEvent) else event.value
+    )
+    if event.anchor:
+        anchors[event.anchor] = node
+    return node
+
+
+def _add_node(parent: dict[str, Any] | list[Any], keys: list[str | None], node: Any) -> None:
+    """Put a node into its parent: in a mapping, every other node is a key."""
+    if isinstance(parent, list):
+        parent.append(node)
+    elif keys[-1] is None:
+        keys[-1] = node if isinstance(node, str) else ""
+    else:
+        parent[keys[-1]] = node
+        keys[-1] = None
 
 
 def read_wsdl(fetched: Fetched, settings: ParseSettings) -> Page | None:
