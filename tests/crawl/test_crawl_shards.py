@@ -7,6 +7,7 @@ from functools import partialmethod
 
 import msgspec
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from scripted_web import ScriptedWeb
 from shards_together import Together, killed_in_move, together
 
@@ -326,6 +327,19 @@ def test_figures_of_each_shard(tmp_path):
     assert 'periplus_crawl_pages_total{shard="7"} 4\n' in text
     assert 'periplus_crawl_failures_total{shard="0",outcome="gone"} 1\n' in text
     assert text.count("# TYPE periplus_crawl_pages_total") == 1
+
+
+def test_prometheus_reads_the_metrics_of_a_crawl():
+    many = CrawlStatistics(123_456_789, 234_567_891, 1.5, {"gone": 1, "dns": 7}, 10, 2, 1, 1, 9, 5.0)
+    for statistics, labels in (({3: many}, {"shard": "3"}), (many, {})):
+        families = {family.name: family for family in text_string_to_metric_families(as_metrics(statistics))}
+        assert families["periplus_crawl_pages"].type == "counter"
+        assert families["periplus_crawl_rate"].type == "gauge"
+        assert all(family.documentation for family in families.values())
+        [pages] = families["periplus_crawl_pages"].samples
+        assert (pages.name, pages.labels, pages.value) == ("periplus_crawl_pages_total", labels, 123_456_789)
+        failures = {sample.labels["outcome"]: sample.value for sample in families["periplus_crawl_failures"].samples}
+        assert failures == {"gone": 1, "dns": 7}
 
 
 def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web, tmp_path, read_stored):

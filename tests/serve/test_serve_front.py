@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -9,9 +10,11 @@ from urllib.parse import quote
 import pytest
 from asgi_caller import call, get
 from fake_searcher import FakeSearcher
+from prometheus_client.parser import text_string_to_metric_families
 
 from periplus.serve import make_app
 from periplus.serve.limits import RateLimit, of_client
+from periplus.serve.metrics import EDGES
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
@@ -196,6 +199,16 @@ def test_figures_are_for_prometheus() -> None:
     assert "evil" not in text
     for line in text.splitlines():
         assert re.fullmatch(r"#.*|\w+(\{[^}]*\})? [-+.0-9e]+", line)
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert all(family.documentation and family.samples for family in families.values())
+    assert {family.type for family in families.values()} == {"counter", "gauge", "histogram"}
+    requests = {(row.labels["route"], row.labels["status"]): row.value for row in families["periplus_requests"].samples}
+    assert requests == {("/search", "200"): 3, ("other", "404"): 1}
+    samples = families["periplus_request_seconds"].samples
+    buckets = [(float(row.labels["le"]), row.value) for row in samples if row.name.endswith("_bucket")]
+    assert [edge for edge, _ in buckets] == [*EDGES, math.inf]
+    assert [count for _, count in buckets] == sorted(count for _, count in buckets)
+    assert next(row.value for row in samples if row.name.endswith("_count")) == buckets[-1][1] == 4
 
 
 def test_readiness() -> None:

@@ -29,7 +29,7 @@ def as_metrics(found: CrawlStatistics | Mapping[int, CrawlStatistics]) -> str:
     for name, kind, meaning in _FIGURES:
         full = f"periplus_crawl_{name}" + ("_total" if kind == "counter" else "")
         lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}"]
-        lines += [f"{full}{_labels(shard)} {getattr(one, name):g}" for shard, one in each.items()]
+        lines += [f"{full}{_labels(shard)} {getattr(one, name):.15g}" for shard, one in each.items()]
     full = "periplus_crawl_failures_total"
     lines += [f"# HELP {full} Requests that brought no page, by outcome.", f"# TYPE {full} counter"]
     for shard, one in each.items():
