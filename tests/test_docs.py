@@ -210,6 +210,37 @@ def test_an_unknown_function_is_found() -> None:
     assert unknown_functions(row) == ["src/periplus/files.py: write_hastily"]
 
 
+# --- the glossary ---
+
+
+def unknown_modules(text: str) -> list[str]:
+    """Return the `periplus.x.y` names in a text that are neither modules nor defined in one."""
+    return [name for name in re.findall(r"`(periplus(?:\.\w+)+)`", text) if not _is_defined(name)]
+
+
+def _is_defined(name: str) -> bool:
+    path = ROOT / "src" / name.replace(".", "/")
+    if path.with_suffix(".py").exists() or (path / "__init__.py").exists():
+        return True
+    parent = path.parent.with_suffix(".py")
+    return parent.exists() and path.name in defined(parent)
+
+
+def test_the_glossary_names_modules_that_exist() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    assert unknown_modules(text) == []
+    rows = re.findall(r"^\| ([^|`]+) \| [^|]+ \| `periplus[.\w]*` \|$", text, re.M)
+    assert len(rows) >= 70
+    for section in text.split("\n## ")[1:]:
+        terms = re.findall(r"^\| ([^|`]+) \| [^|]+ \| `", section, re.M)
+        assert terms == sorted(terms, key=str.lower), section.splitlines()[0]
+
+
+def test_an_unknown_module_is_found() -> None:
+    text = "`periplus.nowhere`, `periplus.files`, `periplus.files.write_atomically`, `periplus.files.write_hastily`"
+    assert unknown_modules(text) == ["periplus.nowhere", "periplus.files.write_hastily"]
+
+
 # --- nothing of one machine ---
 
 FOREIGN = re.compile(r"(?<![\w.~])/(?:root|work|opt)/[\w.]|https?://[\w.-]*/simple\b|--(?:extra-)?index-url|find-links")
