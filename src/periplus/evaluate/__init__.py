@@ -16,7 +16,7 @@ from periplus.evaluate.collection import Collection, read_collection, read_visit
 from periplus.evaluate.comparing import Comparison, Moved
 from periplus.evaluate.explain import Explanation, Rival, explain
 from periplus.evaluate.judge import Judged, Result, judge
-from periplus.evaluate.metrics import mrr, ndcg_at, read_qrels, recall_at, write_run
+from periplus.evaluate.metrics import read_qrels, write_run
 from periplus.evaluate.quality import Quality, evaluate, run_writer
 from periplus.evaluate.report import Average, averages, figures, keep_quality, write_report
 from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
@@ -46,13 +46,10 @@ __all__ = [
     "figures",
     "judge",
     "keep_quality",
-    "mrr",
-    "ndcg_at",
     "paired_difference",
     "read_collection",
     "read_qrels",
     "read_visits",
-    "recall_at",
     "run_writer",
     "usual",
     "write_report",

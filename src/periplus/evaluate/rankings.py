@@ -1,7 +1,8 @@
 """What was found for all queries of a collection, as arrays, and how good each query's list is.
 
-A ranking is a row of document numbers, best first, -1 where there are no more. Counted as `metrics` counts (trec_eval):
-ties of the score go by the document's name, later names first; a negative grade is worth no less than nothing.
+A ranking is a row of document numbers, best first, -1 where there are no more. Counted as trec_eval counts, against
+which the tests check it: ties of the score go by the document's name, later names first; a negative grade is worth no
+less than nothing.
 """
 
 from collections.abc import Mapping, Sequence
