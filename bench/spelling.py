@@ -27,8 +27,8 @@ import misspellings
 import record
 from periplus.evaluate.collection import read_visits
 from periplus.index import Index, build_index
-from periplus.kernels import spelling as spelling_kernel
-from periplus.kernels import vocabulary
+from periplus.index.vocabulary.kernels import spelling_candidates as spelling_kernel
+from periplus.index.vocabulary.kernels import surface_forms
 from periplus.query import corrections, offers, parse
 from periplus.rank import Ranker
 from periplus.settings import Settings
@@ -266,13 +266,13 @@ def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[
     while len(many) < 1_000_000:
         one, two = chance.choice(words), chance.choice(words)
         spliced = one[: chance.randint(1, len(one))] + two[-chance.randint(1, len(two)) :]
-        if 2 < len(spliced) <= vocabulary.LONGEST:
+        if 2 < len(spliced) <= surface_forms.LONGEST:
             many.add(spliced)
     raw = [word.encode() for word in sorted(many)]
     start = np.zeros(len(raw) + 1, np.int64)
     np.cumsum([len(word) for word in raw], out=start[1:])
-    packed = vocabulary.pack(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
-    large = vocabulary.unpack(packed, len(raw))
+    packed = surface_forms.pack(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
+    large = surface_forms.unpack(packed, len(raw))
     index.words._book = book._replace(words=large, sounds=spelling_kernel.make_sounds(large))
     seconds = []
     for word in asked:

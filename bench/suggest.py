@@ -23,7 +23,7 @@ import numpy.typing as npt
 import misspellings
 import record
 from corpus import make_passages
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.records import Outcome, Page, Visit
 from periplus.search import Searcher

@@ -1,6 +1,8 @@
-"""Write docs/settings.md and docs/commands.md from the code, so that they cannot be wrong. Run by `make docs`."""
+"""Write docs/settings.md, docs/commands.md and the tree in ARCHITECTURE.md from the code. Run by `make docs`."""
 
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ import typer
 from periplus.cli import app
 from periplus.settings import Setting, Settings, table
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TREE = re.compile(r"(?<=<!-- tree: written by `make docs` -->\n)(.*?)(?=<!-- end of tree -->)", re.S)
 
 SETTINGS_HEAD = """\
 # Settings
@@ -59,6 +63,25 @@ def _default(value: Any) -> str:
     return f"`{value}`" if value != "" else "none"
 
 
+def with_tree(page: str) -> str:
+    """Return ARCHITECTURE.md with the tree of `src/periplus` as it is, two levels deep."""
+    source = ROOT / "src" / "periplus"
+    lines = [_tree_line("", source)]
+    lines += [_tree_line(f"{folder.name}/", folder) for folder in sorted(source.iterdir()) if _is_package(folder)]
+    return TREE.sub(lambda match: "\n" + "\n".join(lines) + "\n\n", page)
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").exists()
+
+
+def _tree_line(name: str, folder: Path) -> str:
+    inside = [f"{path.name}/" for path in sorted(folder.iterdir()) if name and _is_package(path)]
+    inside += [path.stem for path in sorted(folder.glob("*.py")) if not path.stem.startswith("__")]
+    head = f"    {name:<12}"
+    return textwrap.fill(" ".join(inside), 118, initial_indent=head, subsequent_indent=" " * len(head))
+
+
 def commands_page() -> str:
     """Write every command with its arguments and options."""
     return "\n".join([COMMANDS_HEAD, *_commands("periplus", typer.main.get_command(app))])
@@ -101,9 +124,11 @@ def _shown(parameter: Any) -> str:
 
 
 def main() -> int:
-    """Write both pages."""
+    """Write the pages and the tree."""
     for name, text in (("settings.md", settings_page()), ("commands.md", commands_page())):
         (DOCS / name).write_text(text, "utf-8")
+    architecture = ROOT / "ARCHITECTURE.md"
+    architecture.write_text(with_tree(architecture.read_text("utf-8")), "utf-8")
     return 0
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from periplus.serve.gate import Gate
+from periplus.serve.search_executor import Gate
 from periplus.settings import ServeSettings
 
 SECONDS = 60.0

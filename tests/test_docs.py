@@ -33,6 +33,11 @@ def test_settings_page_is_up_to_date() -> None:
     assert [row.name for row in table() if f"`{row.name}`" not in page] == []
 
 
+def test_the_tree_is_up_to_date() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    assert page == _writer().with_tree(page), "run `make docs`"
+
+
 def test_commands_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "commands.md").read_text("utf-8")
     assert page == _writer().commands_page(), "run `make docs`"
@@ -201,7 +206,7 @@ def test_the_journey_names_functions_that_exist() -> None:
     text = (ROOT / "docs" / "journey-of-a-page.md").read_text("utf-8")
     assert unknown_functions(text) == []
     rooms = set(re.findall(r"`src/periplus/(\w+)/", text))
-    expected = "url robots frontier fetch parse store crawl text index graph query rank search serve kernels"
+    expected = "url robots frontier fetch parse store crawl text index graph query rank search serve"
     assert set(expected.split()) <= rooms
 
 

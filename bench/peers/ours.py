@@ -15,10 +15,10 @@ import numpy as np
 from corpus import Asked, Passage
 from figures import folder_bytes
 from peers import Built, Engine
-from periplus.fingerprint import fingerprint
+from periplus.hashing import fingerprint
 from periplus.index import Index, build_index
-from periplus.kernels import match
 from periplus.query import All, Bag, Desks, Node, Phrase, Prepared, Scoring, Word, make_plan, prepare, run
+from periplus.query.kernels import match
 from periplus.records import Outcome, Page, Visit
 from periplus.settings import IndexSettings
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import disk_errors, sync_folder
-from periplus.fingerprint import fingerprint
+from periplus.hashing import fingerprint
 
 __all__ = ["ArrayFile", "write_arrays"]
 

@@ -11,7 +11,7 @@ from typing import Annotated, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from periplus.loading import Setting, read_settings
+from periplus.settings_loader import Setting, read_settings
 
 __all__ = [
     "CrawlSettings",

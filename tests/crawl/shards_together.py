@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from periplus.crawl.parcels import mark_of_inbox
-from periplus.crawl.quotas import Quotas
-from periplus.crawl.resharding import reshard
-from periplus.crawl.shard import ShardCrawler
-from periplus.crawl.shards import desk
-from periplus.crawl.status import Status, read_status
+from periplus.crawl.crawl_status import Status, read_status
+from periplus.crawl.sharding.mailbox import mark_of_inbox
+from periplus.crawl.sharding.quotas import Quotas
+from periplus.crawl.sharding.resharding import reshard
+from periplus.crawl.sharding.shard_crawler import ShardCrawler
+from periplus.crawl.sharding.topology import desk
 from periplus.settings import Settings
 from periplus.url import address
 

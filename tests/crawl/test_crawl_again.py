@@ -7,7 +7,7 @@ import pytest
 from fastwarc import ArchiveIterator, WarcRecordType
 
 from periplus.crawl import Crawler
-from periplus.crawl.history import History
+from periplus.crawl.revisits import History
 from periplus.records import Outcome, Page, Visit
 from periplus.url import address
 

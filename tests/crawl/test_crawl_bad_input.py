@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.harvest import Harvester
-from periplus.crawl.visits import Originals, page_visit
+from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.outlinks import Harvester
 from periplus.fetch import Fetcher
 from periplus.records import Due, Fetched, Outcome
 from periplus.robots import read_robots

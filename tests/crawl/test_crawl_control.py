@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from periplus.crawl import CrawlControl, Crawler, tell
-from periplus.crawl.urlfilter import UrlFilter
+from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.errors import BadInput, SettingsError
 from periplus.settings import CrawlSettings
 from periplus.url import address

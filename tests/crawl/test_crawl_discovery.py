@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
-from periplus.crawl.harvest import Harvester
-from periplus.crawl.visits import Originals, page_visit
+from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.outlinks import Harvester
 from periplus.records import Due, Fetched, Outcome
 from periplus.settings import CrawlSettings, ParseSettings
 from periplus.url import address

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.distill import Distiller
-from periplus.crawl.focus import Focus, open_focus
-from periplus.crawl.state import read_state
-from periplus.crawl.topic import Classifier
+from periplus.crawl.crawl_snapshot import read_state
+from periplus.crawl.focus.classifier import Classifier
+from periplus.crawl.focus.focus import Focus, open_focus
+from periplus.crawl.focus.hubs import Distiller
 from periplus.errors import BadInput, CorruptFile
 from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningApart, running_apart
 from periplus.records import LIST_KIND, Page

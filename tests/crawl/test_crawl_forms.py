@@ -2,10 +2,11 @@
 
 import pytest
 
-from periplus.crawl import Crawler, take_visits
-from periplus.crawl.formfiller import FormFiller
+from periplus.crawl import Crawler
+from periplus.crawl.policies.form_filler import FormFiller
 from periplus.parse import read_forms
 from periplus.records import Due, Fetched, Form, Outcome, Page, Sighting, Visit
+from periplus.signals import take_visits
 from periplus.url import address
 
 

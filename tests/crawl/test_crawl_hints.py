@@ -8,9 +8,9 @@ from email.utils import format_datetime
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.history import History
+from periplus.crawl.revisits import History
+from periplus.discovery import read_sitemap
 from periplus.records import LIST_KIND, Link, Outcome, Page, Visit
-from periplus.robots import read_sitemap
 from periplus.url import address
 
 DAY = 86_400.0

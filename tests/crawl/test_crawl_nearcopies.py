@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
-from periplus.crawl.nearcopies import NearCopies, page_hash
-from periplus.crawl.visits import Originals, page_visit
+from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
 from periplus.records import LIST_KIND, Due, Fetched, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import address

@@ -2,10 +2,10 @@
 
 import pytest
 
-from periplus.crawl.harvest import LIST_KIND, Harvester
-from periplus.crawl.robotsbook import RobotsBook
-from periplus.crawl.statistics import Meter
-from periplus.crawl.visits import Originals, page_visit, retry_after
+from periplus.crawl.crawl_statistics import Meter
+from periplus.crawl.fetch_records import Originals, page_visit, retry_after
+from periplus.crawl.outlinks import LIST_KIND, Harvester
+from periplus.crawl.robots_cache import RobotsBook
 from periplus.records import Due, Fetched, Link, Outcome, Page, Visit
 from periplus.settings import CrawlSettings, ParseSettings
 from periplus.url import address

@@ -8,13 +8,14 @@ import shutil
 import pytest
 from shards_together import killed_in_move, together
 
-from periplus.crawl import Crawler, gather_visits, read_popularity, take_visits
-from periplus.crawl.passive import Passive
-from periplus.crawl.popularity import forget_read
-from periplus.crawl.sink import SinkPosition, read_sink, sink_files
+from periplus.crawl import Crawler
+from periplus.crawl.reported_visits import Passive
 from periplus.errors import Overloaded
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.records import Sighting
+from periplus.signals import gather_visits, read_popularity, take_visits
+from periplus.signals.visit_counts import forget_read
+from periplus.signals.visit_reports import SinkPosition, read_sink, sink_files
 
 A, B = "http://a.test/x", "http://b.test/y"
 
@@ -94,7 +95,7 @@ def test_torn_and_damaged_lines_cost_only_themselves(tmp_path):
 
 
 def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 300)
+    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 300)
     for number in range(20):
         take_visits(tmp_path, [Sighting(A, 2), Sighting(f"http://c.test/{number}")])
     assert len(sink_files(tmp_path / "passive")) > 5
@@ -155,7 +156,7 @@ def test_counts_are_brought_up_to_date_once_in_a_while(tmp_path):
 
 @pytest.mark.parametrize("bite", [1, 100, 3_000, 1 << 20])
 def test_small_bites_come_to_the_same(tmp_path, monkeypatch, bite):
-    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 2_500)
+    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 2_500)
     for number in range(40):
         take_visits(tmp_path, [Sighting(f"http://a.test/{number}/{part}") for part in range(number % 9 + 1)])
     (whole, end), found, position = read_sink(tmp_path, SinkPosition(), 1 << 20), [], SinkPosition()
@@ -169,7 +170,7 @@ def test_small_bites_come_to_the_same(tmp_path, monkeypatch, bite):
 
 
 def test_a_queue_that_nobody_reads_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.sink.MOST_UNREAD", 1_000)
+    monkeypatch.setattr("periplus.signals.visit_reports.MOST_UNREAD", 1_000)
     while sum(os.path.getsize(path) for _, path in sink_files(tmp_path / "passive")) < 900:
         take_visits(tmp_path, [Sighting(A)])
     with pytest.raises(Overloaded):
@@ -234,7 +235,7 @@ def test_the_place_in_the_queue_is_kept_with_the_snapshot(scripted, tmp_path):
 
 
 def test_digests_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.passive._MOST_DIGESTS", 10)
+    monkeypatch.setattr("periplus.crawl.reported_visits._MOST_DIGESTS", 10)
     passive = Passive(tmp_path)
     for number in range(100):
         passive._is_changed(number, Sighting(A, 1, "x"))
@@ -311,7 +312,7 @@ def test_no_report_is_lost_when_a_move_is_killed(scripted, tmp_path, monkeypatch
 
 
 def test_the_first_shard_keeps_what_others_have_not_read(scripted, tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 100)
+    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 100)
     monkeypatch.setattr(forget_read, "__defaults__", (0,))
     settings, data, _ = lagging(scripted, tmp_path)
     for number in range(5):

@@ -6,11 +6,11 @@ import random
 import signal
 import time
 
-from periplus.crawl import read_popularity, take_visits
-from periplus.crawl.popularity import forget_read
-from periplus.crawl.sink import SinkPosition, read_sink
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.records import Sighting
+from periplus.signals import read_popularity, take_visits
+from periplus.signals.visit_counts import forget_read
+from periplus.signals.visit_reports import SinkPosition, read_sink
 
 
 def report(folder, pipe, name):
@@ -55,7 +55,7 @@ def forget(folder, end):
 
 
 def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.sink._ROTATE", 2_000)
+    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 2_000)
     context = multiprocessing.get_context("fork")
     chance = random.Random(9)
     url = "http://a.test/page"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.cli import main
-from periplus.crawl import import_proxy_logs
-from periplus.crawl.proxylogs import _read_line, read_proxy_log
-from periplus.crawl.sink import SinkPosition, read_sink
 from periplus.errors import BadFile
+from periplus.signals import import_proxy_logs
+from periplus.signals.proxy_logs import _read_line, read_proxy_log
+from periplus.signals.visit_reports import SinkPosition, read_sink
 
 COMMON = b"""\
 10.0.0.7 - anna [10/Oct/2025:13:55:36 +0200] "GET http://a.test/page?x=1 HTTP/1.1" 200 2326

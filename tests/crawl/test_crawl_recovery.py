@@ -107,7 +107,7 @@ def test_a_damaged_snapshot_is_made_again(server, fast, fake_web, tmp_path, read
 
 def test_retry_after_survives_a_kill(tmp_path, make_settings):
     """A host that asked to be left alone is left alone by the next run, snapshot or not."""
-    from periplus.crawl.memory import Memory
+    from periplus.crawl.crawl_state import Memory
     from periplus.records import Outcome, Visit
     from periplus.store import PageStore
     from periplus.url import address

@@ -2,7 +2,7 @@
 
 import pytest
 
-from periplus.crawl.robotsbook import RobotsBook
+from periplus.crawl.robots_cache import RobotsBook
 from periplus.fetch.outcomes import of_status
 from periplus.records import Due, Fetched, Outcome
 from periplus.url import address

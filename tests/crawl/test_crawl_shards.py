@@ -12,16 +12,16 @@ from scripted_web import ScriptedWeb
 from shards_together import Together, killed_in_move, together
 
 from periplus.crawl import Crawler, CrawlStatistics, count_shards
-from periplus.crawl import resharding as resharding_module
-from periplus.crawl.metrics import as_metrics
-from periplus.crawl.neighbours import Neighbours
-from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, mark_of_inbox, read_parcel, write_parcel
-from periplus.crawl.quotas import Quotas
-from periplus.crawl.resharding import reshard
-from periplus.crawl.shards import Ring, Topology, desk, read_topology
-from periplus.crawl.statistics import total
-from periplus.crawl.status import Status
-from periplus.crawl.supervisor import share_of
+from periplus.crawl.crawl_metrics import as_metrics
+from periplus.crawl.crawl_statistics import total
+from periplus.crawl.crawl_status import Status
+from periplus.crawl.sharding import resharding as resharding_module
+from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, mark_of_inbox, read_parcel, write_parcel
+from periplus.crawl.sharding.quotas import Quotas
+from periplus.crawl.sharding.resharding import reshard
+from periplus.crawl.sharding.shard_router import Neighbours
+from periplus.crawl.sharding.supervisor import share_of
+from periplus.crawl.sharding.topology import Ring, Topology, desk, read_topology
 from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import Due, Outcome
 from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
@@ -75,9 +75,9 @@ def links_for(ring: Ring, number: int, count: int) -> list[Due]:
 
 
 def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.neighbours._MOST_PARCELS", 3)
-    monkeypatch.setattr("periplus.crawl.neighbours._BATCH", 10)
-    monkeypatch.setattr("periplus.crawl.neighbours._MOST_KEPT", 25)
+    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_PARCELS", 3)
+    monkeypatch.setattr("periplus.crawl.sharding.shard_router._BATCH", 10)
+    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_KEPT", 25)
     ring = Ring((0, 1))
     sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
     dues = links_for(ring, 1, 100)
@@ -373,7 +373,7 @@ def test_no_link_is_lost_whoever_is_killed_when(tmp_path, monkeypatch, seed):
     chance = random.Random(seed)
     if seed:
         # Links stay with their sender for a while, and are there when it is killed.
-        monkeypatch.setattr("periplus.crawl.neighbours._AGE", 0.02)
+        monkeypatch.setattr("periplus.crawl.sharding.shard_router._AGE", 0.02)
         monkeypatch.setattr(Neighbours, "send", partialmethod(unhurried, Neighbours.send))
     web = ScriptedWeb()
     try:

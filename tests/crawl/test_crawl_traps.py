@@ -2,8 +2,8 @@
 
 import msgspec
 
-from periplus.crawl.harvest import Harvester
-from periplus.crawl.traps import Traps, TrapsState, signature
+from periplus.crawl.outlinks import Harvester
+from periplus.crawl.policies.traps import Traps, TrapsState, signature
 from periplus.records import Link, Outcome, Page, Visit
 from periplus.settings import CrawlSettings
 from periplus.url import address

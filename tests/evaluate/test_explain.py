@@ -10,7 +10,7 @@ from periplus.cli.building import build
 from periplus.crawl import Crawler
 from periplus.evaluate import Explanation, explain
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth, running
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.records import Flag, Outcome, Page, Visit
 from periplus.settings import Settings

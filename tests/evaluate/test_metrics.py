@@ -10,7 +10,7 @@ import pytest
 from ir_measures import RR, R, nDCG
 
 from periplus.errors import BadFile
-from periplus.evaluate.metrics import read_qrels, write_run
+from periplus.evaluate.ir_metrics import read_qrels, write_run
 from periplus.evaluate.rankings import PerQuery, from_run, make_judgements, score
 
 COLLECTIONS = Path(__file__).parents[3] / "shared" / "data" / "ir"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from fakeweb_reading import PLAN, decode, get, read
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan
-from periplus.fakeweb.response import Response, ResponseCache
+from periplus.fakeweb.server.fake_response import Response, ResponseCache
 
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from periplus.errors import MissingPart, PortInUse
 from periplus.fakeweb import FakeWeb, FakeWebPlan, running, running_apart, serve_forever
-from periplus.fakeweb.server import bind_addresses
+from periplus.fakeweb.server.listener import bind_addresses
 
 PLAN = FakeWebPlan(seed=4, hosts=5, pages=60, trouble=("broken", "lying"))
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 from file_servers import FtpServer, GopherServer
 
-from periplus.fetch.guard import permits_port
+from periplus.fetch.address_guard import permits_port
 from periplus.parse import parse, readable
 from periplus.records import Outcome
 from periplus.settings import ParseSettings

@@ -8,22 +8,22 @@ import msgspec
 from formats.golden_files import NOW, GoldenFormat, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from periplus.crawl.control import CrawlControl
-from periplus.crawl.formfiller import HostForms
-from periplus.crawl.memory import Memory
-from periplus.crawl.parcels import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
-from periplus.crawl.passive import HEARD, read_heard
-from periplus.crawl.popularity import gather_visits, read_popularity
-from periplus.crawl.quotas import Quotas
-from periplus.crawl.shard import read_quotas
-from periplus.crawl.shards import Topology, desk, home, read_topology, write_topology
-from periplus.crawl.sink import SinkPosition, read_sink, take_visits
-from periplus.crawl.state import read_state
-from periplus.crawl.statistics import CrawlStatistics
-from periplus.crawl.status import Status, leave_status, read_status
+from periplus.crawl.crawl_snapshot import read_state
+from periplus.crawl.crawl_state import Memory
+from periplus.crawl.crawl_statistics import CrawlStatistics
+from periplus.crawl.crawl_status import Status, leave_status, read_status
+from periplus.crawl.policies.form_filler import HostForms
+from periplus.crawl.reported_visits import HEARD, read_heard
+from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.sharding.quotas import Quotas
+from periplus.crawl.sharding.shard_crawler import read_quotas
+from periplus.crawl.sharding.topology import Topology, desk, home, read_topology, write_topology
 from periplus.errors import CorruptFile
-from periplus.frontier.records import unpack
+from periplus.frontier.host_state import unpack
 from periplus.records import Due, Fetched, Outcome, Sighting
 from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
+from periplus.signals.visit_counts import gather_visits, read_popularity
+from periplus.signals.visit_reports import SinkPosition, read_sink, take_visits
 from periplus.store import PageStore
 from periplus.url import address
 

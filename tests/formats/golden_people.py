@@ -9,13 +9,13 @@ from formats.golden_files import NOW, GoldenFormat, plain
 from formats.golden_store import DAY, fetched_page
 from periplus.cli.serving import read_quality as kept_quality
 from periplus.evaluate import report
-from periplus.evaluate.comparing import Comparison, Moved
-from periplus.evaluate.judge import Judged, Result
+from periplus.evaluate.comparison import Comparison, Moved
+from periplus.evaluate.experiment import Judged, Result
 from periplus.evaluate.report import keep_quality
-from periplus.rank import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
-from periplus.search import Deleted, Inbox
-from periplus.search.popular import Popular
-from periplus.serve.keys import Keys
+from periplus.publish import Deleted, Inbox
+from periplus.serve.api_keys import Keys
+from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
+from periplus.signals.popular_queries import Popular
 
 
 def write_keys(folder: Path) -> None:

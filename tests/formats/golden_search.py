@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from embeddings.made_model import NaiveEncoder
 from formats.golden_files import GoldenFormat, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from index.made_pages import visit as made_visit
-from meaning.made_model import NaiveEncoder
 from periplus.arrays import ArrayFile
+from periplus.embeddings import embed_index
+from periplus.embeddings.embedding_log import NAME, EmbeddedLog, log_faults
+from periplus.embeddings.vector_file import FOLDER, Vectors, read_vectors
 from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
-from periplus.index.manifest import read_dead
-from periplus.kernels.trees import Trees
-from periplus.meaning import embed_index
-from periplus.meaning.embeddedlog import NAME, EmbeddedLog, log_faults
-from periplus.meaning.vectorfile import FOLDER, Vectors, read_vectors
+from periplus.index.index_manifest import read_dead
 from periplus.query import Synonyms
 from periplus.rank import FEATURES, keep_model, list_models
-from periplus.rank.learning import Learned
-from periplus.rank.model import Model, read_model
+from periplus.rank.kernels.trees import Trees
+from periplus.rank.ranking_model import Model, read_model
+from periplus.rank.training import Learned
 from periplus.records import Link, Outcome, Page, Query, Visit
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings

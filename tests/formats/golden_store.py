@@ -11,7 +11,7 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.files import open_data_folder
 from periplus.records import LIST_KIND, Due, Fetched, Form, Link, Media, Outcome, Page, Visit
 from periplus.settings import StoreSettings
-from periplus.store import PageStore, keys, part_folder
+from periplus.store import PageStore, key_index, part_folder
 from periplus.url import address
 
 DAY = 1_699_000_000.0
@@ -125,7 +125,7 @@ def fill_store(folder: Path, settings: StoreSettings, numbers: range) -> None:
 def write_store(folder: Path) -> None:
     """Write a store of one shard, with WARC files that were let go."""
     fill_store(folder / "store", StoreSettings(rotate_bytes=900), range(5))
-    with PageStore.open(folder / "store", StoreSettings()) as store, mock.patch.object(keys, "_SAVE_AT", 1):
+    with PageStore.open(folder / "store", StoreSettings()) as store, mock.patch.object(key_index, "_SAVE_AT", 1):
         store.find(address(WORDS[0][0]).key)
 
 

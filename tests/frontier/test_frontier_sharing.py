@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from periplus.errors import CorruptFile
 from periplus.frontier import Frontier
 from periplus.frontier import queues as queues_module
-from periplus.frontier.sharing import penalty
+from periplus.frontier.budgets import penalty
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address

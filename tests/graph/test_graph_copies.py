@@ -10,9 +10,9 @@ from scripted_web import ScriptedWeb
 from shards_together import together
 
 from naive.copies import copies, near_pairs
-from periplus.crawl.shards import Ring
+from periplus.crawl.sharding.topology import Ring
 from periplus.graph import Graph, build_graph
-from periplus.graph.copies import find_copies, find_near
+from periplus.graph.duplicates import find_copies, find_near
 from periplus.graph.mirrors import Known
 from periplus.index import build_index
 from periplus.records import Outcome, Page, Query, Visit

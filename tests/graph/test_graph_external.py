@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from periplus.arrays import ArrayFile
 from periplus.errors import BadFile, NothingHere
-from periplus.graph import Graph, anchors, build_graph, plot_ranks, rank_edges, runs
-from periplus.graph.runs import Runs
+from periplus.graph import Graph, anchor_text, build_graph, external_sort, plot_ranks, rank_edges
+from periplus.graph.external_sort import Runs
 from periplus.records import Link, Outcome, Page, Visit
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
@@ -47,10 +47,10 @@ def test_memory_makes_no_difference(tmp_path_factory, seed, pages, room):
     visits = list(visits_of(np.random.default_rng(seed), pages, 7))
     wanted = build(tmp_path_factory.mktemp("much"), visits)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "_TIMES", 10**6)
-        patch.setattr(runs, "_FEWEST", room)
-        patch.setattr(anchors, "_TIMES", 10**6)
-        patch.setattr(anchors, "_FEWEST", 40 * room)
+        patch.setattr(external_sort, "_TIMES", 10**6)
+        patch.setattr(external_sort, "_FEWEST", room)
+        patch.setattr(anchor_text, "_TIMES", 10**6)
+        patch.setattr(anchor_text, "_FEWEST", 40 * room)
         found = build(tmp_path_factory.mktemp("little"), visits, memory_mb=1)
     assert found.sizes() == wanted.sizes()
     for name in wanted.sizes():
@@ -66,8 +66,8 @@ def test_memory_makes_no_difference(tmp_path_factory, seed, pages, room):
 )
 def test_runs_give_every_pair_once_in_order(tmp_path_factory, rows, room, counted):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "_TIMES", 10**6)
-        patch.setattr(runs, "_FEWEST", room)
+        patch.setattr(external_sort, "_TIMES", 10**6)
+        patch.setattr(external_sort, "_FEWEST", room)
         taken = Runs(tmp_path_factory.mktemp("runs"), "pairs", 1, counted)
         pairs = np.array([target << 32 | source for target, source, _ in rows], np.uint64)
         counts = np.array([count for _, _, count in rows], np.uint32)

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile
-from periplus.graph import ranking
 from periplus.graph.adjacency import Adjacency, pack_runs
-from periplus.graph.ranking import Ranker
-from periplus.graph.runs import Runs
-from periplus.kernels import adjacency, crossing, pagerank
-from periplus.kernels.adjacency import Placing
+from periplus.graph.external_sort import Runs
+from periplus.graph.kernels import adjacency, crossing, pagerank
+from periplus.graph.kernels.adjacency import Placing
+from periplus.graph.ranking import pagerank_solver
+from periplus.graph.ranking.pagerank_solver import Ranker
 
 CNR = Path(__file__).parents[3] / "shared" / "data" / "graphs" / "cnr-2000" / "edges.tsv.zst"
 
@@ -89,8 +89,8 @@ def test_ranks_agree_with_the_naive_twin(scratch, graph, damping, near, part):
     weighed = {(a, b): near if hosts[a] == hosts[b] else 1.0 for a, b in links}
     wanted = naive.pagerank([(a, b, w) for (a, b), w in weighed.items()], nodes, damping, 1e-14, 2000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "_PART_LINKS", part)
-        patch.setattr(ranking, "_STEP_LINKS", 10)
+        patch.setattr(pagerank_solver, "_PART_LINKS", part)
+        patch.setattr(pagerank_solver, "_STEP_LINKS", 10)
         made = packed(scratch, links, nodes, hosts=hosts)
         found = [
             rank(made, nodes, near, damping, memory=memory, workers=workers)
@@ -107,7 +107,7 @@ def test_links_between_parts_bring_what_the_twin_says(scratch, graph, near, part
     nodes, links, hosts = graph
     links = sorted(set(links))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "_PART_LINKS", part)
+        patch.setattr(pagerank_solver, "_PART_LINKS", part)
         ranker = Ranker(packed(scratch, links, nodes, hosts=hosts), near, 10**9, 1)
     spans = [(steps[0].first, steps[-1].last) for steps in ranker._parts]
     shares = np.random.default_rng(nodes).random(2 * nodes)

@@ -11,7 +11,7 @@ from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, NothingHere
 from periplus.files import lock_folder
 from periplus.index import Index, build_index, check_index
-from periplus.index.build import batch_bytes
+from periplus.index.builder.index_builder import batch_bytes
 from periplus.records import Outcome, Visit
 from periplus.settings import IndexSettings
 
@@ -138,7 +138,7 @@ def test_a_build_that_finds_the_disk_full_gives_back_what_it_took(
         assert len(list(folder.glob("seg-*"))) == 2
         raise DiskFailed("The disk is full.")
 
-    monkeypatch.setattr("periplus.index.build.write_late", full)
+    monkeypatch.setattr("periplus.index.builder.index_builder.write_late", full)
     with pytest.raises(DiskFailed):
         build_index([visit("https://b.test/", "sea")], tmp_path, IndexSettings())
     assert sorted(tmp_path.rglob("*")) == before

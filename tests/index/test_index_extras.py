@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from periplus.errors import CorruptFile
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.index import (
     EXTRAS,
     Index,
@@ -19,12 +19,12 @@ from periplus.index import (
     read_media,
     repair_index,
 )
-from periplus.index import live as live_module
-from periplus.index.extras import is_news, pick_media
-from periplus.index.feeds import Feeds
-from periplus.index.fields import read_document
-from periplus.index.gather import Silence
-from periplus.index.merge import merge_segments
+from periplus.index.builder.document_batches import Silence
+from periplus.index.builder.feed_dates import Feeds
+from periplus.index.document_fields import read_document
+from periplus.index.live import live_index as live_module
+from periplus.index.media_file import is_news, pick_media
+from periplus.index.merge.segment_merger import merge_segments
 from periplus.records import LIST_KIND, Link, Media, Outcome, Page, Query, Visit
 from periplus.search import Searcher
 from periplus.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 
 from index.made_pages import visit
 from periplus.index import Index, LiveIndex, build_index, check_index
-from periplus.index.manifest import FORMAT
+from periplus.index.index_manifest import FORMAT
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.settings import IndexSettings, Settings

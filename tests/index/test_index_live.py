@@ -11,7 +11,7 @@ import pytest
 from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
-from periplus.index.journal import Change, Journal, journal_path
+from periplus.index.live.live_journal import Change, Journal, journal_path
 from periplus.query import Scoring, parse, prepare, run
 from periplus.records import Outcome, Visit
 from periplus.settings import IndexSettings
@@ -221,7 +221,7 @@ def test_many_dead_are_drawn_not_listed(tmp_path: Path) -> None:
 
 
 def test_what_dies_during_a_merge_is_dead_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from periplus.index import live as module
+    from periplus.index.live import live_index as module
 
     with quiet(tmp_path) as live:
         for n in range(8):

@@ -8,8 +8,8 @@ import pytest
 
 from index.made_pages import random_visits, visit
 from periplus.index import Index, Segment, build_index
-from periplus.index.merge import merge_segments
-from periplus.index.spool import Spool
+from periplus.index.builder.spool import Spool
+from periplus.index.merge.segment_merger import merge_segments
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.settings import IndexSettings, Settings

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from periplus.index import memory
+from periplus.index.builder import memory_trim
 
 
 def resident() -> int:
@@ -13,18 +13,19 @@ def resident() -> int:
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/statm").exists() or memory._trimmer() is None, reason="needs Linux and a C library that trims"
+    not Path("/proc/self/statm").exists() or memory_trim._trimmer() is None,
+    reason="needs Linux and a C library that trims",
 )
 def test_what_was_freed_between_what_is_kept_is_given_back() -> None:
     pieces = [np.ones(40_000, np.uint8) for _ in range(4_000)]
     kept = pieces[::40]
     del pieces
     before = resident()
-    memory.give_back()
+    memory_trim.give_back()
     assert before - resident() > 60_000_000
     assert all(int(piece.sum()) == 40_000 for piece in kept)
 
 
 def test_a_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_trimmer", lambda: None)
-    memory.give_back()
+    monkeypatch.setattr(memory_trim, "_trimmer", lambda: None)
+    memory_trim.give_back()

@@ -8,9 +8,10 @@ import pytest
 
 from index.made_pages import Ranks, random_visits
 from naive.merge import naive_tokens
-from periplus.index import Segment, build_index, mergelists
-from periplus.index.merge import Size, choose_merge, merge_segments
-from periplus.kernels import merge
+from periplus.index import Segment, build_index
+from periplus.index.kernels import postings_merge
+from periplus.index.merge import postings_merger
+from periplus.index.merge.segment_merger import Size, choose_merge, merge_segments
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
@@ -22,7 +23,7 @@ def test_merged_is_as_if_built_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int, dying: float, tokens: int
 ) -> None:
     """However few tokens are in hand at a time."""
-    monkeypatch.setattr(mergelists, "_BYTES_PER_TOKEN", SETTINGS.memory_mb * 1_000_000 / tokens)
+    monkeypatch.setattr(postings_merger, "_BYTES_PER_TOKEN", SETTINGS.memory_mb * 1_000_000 / tokens)
     visits = random_visits(parts, 130)
     chance = random.Random(parts)
     # Ranks differ, for pages of equal rank may go into either of two tiers.
@@ -63,13 +64,13 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
     held = segment.terms()
     every = np.arange(len(held.frequency))
-    part, totals = merge.Part(held, 0, len(every), every, numbers), np.zeros(len(every), np.int64)
-    merge.survey(segment.lists, part, lengths, totals)
-    merge.count_tokens(segment.lists, part, counts)
+    part, totals = postings_merge.Part(held, 0, len(every), every, numbers), np.zeros(len(every), np.int64)
+    postings_merge.survey(segment.lists, part, lengths, totals)
+    postings_merge.count_tokens(segment.lists, part, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
     terms, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
-    merge.take_tokens(segment.lists, part, 0, starts[:-1].copy(), terms, positions)
-    found = merge.sort_by_term(starts, terms, positions, len(every))
+    postings_merge.take_tokens(segment.lists, part, 0, starts[:-1].copy(), terms, positions)
+    found = postings_merge.sort_by_term(starts, terms, positions, len(every))
     assert np.diff(found.starts).tolist() == totals.tolist()
     expected = naive_tokens(segment, numbers)
     owner = np.repeat(every, np.diff(found.starts))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numba import config, njit
 
-from periplus.kernels import bare, lists, match
-from periplus.kernels.plan import get_desk, get_plan
+from periplus.accel import pointers
+from periplus.index.kernels import postings_reader
+from periplus.query.kernels import match
+from periplus.query.kernels.plan import get_desk, get_plan
 
 
 def filled(made: Any) -> Any:
@@ -33,7 +35,7 @@ def tiny_plan() -> match.Plan:
 @pytest.mark.parametrize(
     ("made", "get"),
     [
-        (lists.make_tiny_lists(), lists.get_lists),
+        (postings_reader.make_tiny_lists(), postings_reader.get_lists),
         (tiny_plan(), get_plan),
         (match.make_desk(1, 1, 1, True, 1), get_desk),
     ],
@@ -45,7 +47,7 @@ def test_every_field_comes_back(made: NamedTuple, get: Any) -> None:
     def copies(addresses: Any) -> Any:
         return get(addresses)
 
-    handle = bare.hold(held)
+    handle = pointers.hold(held)
     found = copies(handle.addresses)
     assert type(found).__name__ == type(held).__name__
     for name, part, other in zip(held._fields, held, found, strict=True):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import blocks as naive
-from periplus.kernels import blocks as kernel
-from periplus.parse.maincontent import NAMES
+from periplus.parse.html.main_content import NAMES
+from periplus.parse.kernels import text_blocks as kernel
 
 PIECES = st.sampled_from(
     [

@@ -9,7 +9,7 @@ import numba
 import pytest
 
 from periplus import kernels
-from periplus.kernels import cache
+from periplus.accel import compile_cache
 
 PROBE = """
 import tempfile, pathlib
@@ -23,7 +23,7 @@ def signatures():
 for module in (words, invert, lists, match):
     module.warm()
 before = signatures()
-assert before["periplus.kernels.match.match_best"] == before["periplus.kernels.words.split"] == 1, before
+assert before["periplus.query.kernels.match.match_best"] == before["periplus.text.kernels.tokenizer.split"] == 1, before
 from periplus.index import build_index, Index
 from periplus.records import *
 from periplus.search import Searcher
@@ -58,8 +58,8 @@ def test_a_kernel_is_stale_when_anything_it_imports_has_changed() -> None:
         "other": b"from periplus.kernels import far as a, near as b\n",
         "alone": b"far = near = 1",
     }
-    before = {name: cache.stamp(name, sources) for name in sources}
-    after = {name: cache.stamp(name, sources | {"far": b"x = 2"}) for name in sources}
+    before = {name: compile_cache.stamp(name, sources) for name in sources}
+    after = {name: compile_cache.stamp(name, sources | {"far": b"x = 2"}) for name in sources}
     assert {name for name in sources if before[name] != after[name]} == {"far", "near", "top", "other"}
 
 
@@ -73,4 +73,4 @@ def test_every_import_of_a_kernel_is_seen() -> None:
                 meant |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("periplus.kernels."):
                 meant.add((node.module or "").split(".")[2])
-        assert cache.imported(path.read_bytes()) == meant, path.name
+        assert compile_cache.imported(path.read_bytes()) == meant, path.name

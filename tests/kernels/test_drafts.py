@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from naive import drafts as naive
-from periplus.kernels import drafts
+from periplus.index.kernels import forward_index
 from periplus.text import WordTable
 
 
-def made_texts(seed: int, documents: int, words: int) -> tuple[drafts.Texts, list[list[list[int]]]]:
+def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.Texts, list[list[list[int]]]]:
     chance = random.Random(seed)
     every = [
         [[chance.randrange(words) for _ in range(chance.choice([0, 0, 1, 9]))] for _ in range(6)]
@@ -23,18 +23,20 @@ def made_texts(seed: int, documents: int, words: int) -> tuple[drafts.Texts, lis
     tokens = np.array(list(itertools.chain.from_iterable(flat)), np.int32)
     tokens.flags.writeable = False
     lengths = np.array([[len(field) for field in document] for document in every], np.int32).reshape(-1, 6)
-    return drafts.Texts(tokens, begins[order].astype(np.int64), lengths[order]), [every[number] for number in order]
+    return forward_index.Texts(tokens, begins[order].astype(np.int64), lengths[order]), [
+        every[number] for number in order
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_words_are_counted_and_sorted_in_any_order_of_documents(seed: int) -> None:
     texts, documents = made_texts(seed, 40, 30)
-    uses = drafts.count_uses(texts, 30)
+    uses = forward_index.count_uses(texts, 30)
     assert uses.tolist() == naive.count_uses(documents, 30)
     terms = np.array([random.Random(seed).randrange(20) for _ in range(30)], np.int32)
     totals = np.bincount(terms, uses[:, 1], 20).astype(np.int64)
     for first, last in ((0, 20), (0, 7), (7, 20), (5, 6), (20, 20)):
-        found = drafts.sort_tokens(texts, terms, totals[first:last], first)
+        found = forward_index.sort_tokens(texts, terms, totals[first:last], first)
         owner = np.repeat(np.arange(first, last), np.diff(found.starts))
         assert list(zip(owner.tolist(), found.documents.tolist(), found.positions.tolist(), strict=True)) == (
             naive.sort_tokens(documents, terms.tolist(), first, last)
@@ -44,7 +46,7 @@ def test_words_are_counted_and_sorted_in_any_order_of_documents(seed: int) -> No
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_sample_has_all_short_fields_and_some_bodies(every: int) -> None:
     texts, documents = made_texts(9, 20, 10)
-    tokens, lengths = drafts.sample(texts, every)
+    tokens, lengths = forward_index.sample(texts, every)
     kept = [
         field if place < 5 or number % every == 0 else []
         for number, document in enumerate(documents)
@@ -57,7 +59,7 @@ def test_a_sample_has_all_short_fields_and_some_bodies(every: int) -> None:
 @pytest.mark.parametrize("sizes", [[], [0], [5], [20], [3, 9, 10, 0, 0, 11, 2], [10, 10, 0]])
 def test_texts_are_cut_into_blocks_and_gathered(sizes: list[int]) -> None:
     ends, first = np.zeros(len(sizes), np.uint32), np.zeros(len(sizes) + 1, np.uint32)
-    blocks = drafts.cut_blocks(np.array(sizes, np.int64), 10, ends, first)
+    blocks = forward_index.cut_blocks(np.array(sizes, np.int64), 10, ends, first)
     expected = naive.cut_blocks(sizes, 10)
     assert [list(range(a, b)) for a, b in itertools.pairwise(first[: blocks + 1].tolist())] == expected
     assert ends.tolist() == [end for block in expected for end in np.cumsum([sizes[text] for text in block]).tolist()]
@@ -65,13 +67,13 @@ def test_texts_are_cut_into_blocks_and_gathered(sizes: list[int]) -> None:
     begins = np.cumsum([0, *sizes])[:-1]
     order = list(range(len(sizes)))[::-1]
     raw = np.frombuffer(b"".join(texts), np.uint8)
-    laid = drafts.gather(raw, begins[order].astype(np.int64), np.array(sizes, np.int64)[order])
+    laid = forward_index.gather(raw, begins[order].astype(np.int64), np.array(sizes, np.int64)[order])
     assert laid.tobytes() == b"".join(texts[number] for number in order)
 
 
 def test_spaces_are_counted() -> None:
     raw = np.frombuffer(b"a b c  d", np.uint8)
-    found = drafts.count_spaces(raw, np.array([0, 3, 8], np.int64), np.array([3, 5, 0], np.int64))
+    found = forward_index.count_spaces(raw, np.array([0, 3, 8], np.int64), np.array([3, 5, 0], np.int64))
     assert found.tolist() == [1, 3, 0]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import simhash as naive
-from periplus.kernels import simhash
+from periplus.text.kernels import simhash
 
 WORDS = [f"word{n}" for n in range(400)]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from naive import words as naive
 from periplus.text import WordTable, split_text, token_spans
-from periplus.text.fold import folding
+from periplus.text.folding import folding
 
 ALPHABET = "abcXYZ 0129'’-_.,\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d\u00ad\x00"
 

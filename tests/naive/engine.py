@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from periplus.index.fields import Field, weights
+from periplus.index.document_fields import Field, weights
 from periplus.query import (
     All,
     Any,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-from periplus.kernels.features import PREVIEW, WINDOW
+from periplus.rank.kernels.features import PREVIEW, WINDOW
 
 FIELDS = ("title", "heading", "url", "anchor", "emphasis", "body")
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
-from periplus.kernels import html_tags
+from periplus.parse.kernels import html_tags
 
 BLOCKS = frozenset(html_tags._LISTS[html_tags.BLOCK].split())
 UNSEEN = frozenset(html_tags._LISTS[html_tags.HIDE].split())

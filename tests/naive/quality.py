@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from itertools import pairwise
 
-from periplus.kernels.quality import LATIN, LETTERS, OTHER
+from periplus.score.kernels.page_features import LATIN, LETTERS, OTHER
 from periplus.text import LANGUAGES, stop_words
 
 SCRIPTS = ("GREEK", "HEBREW", "ARABIC", "DEVANAGARI", "THAI", ("HIRAGANA", "KATAKANA"), "CJK", "HANGUL")

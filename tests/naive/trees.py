@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from periplus.kernels.trees import Trees
+from periplus.rank.kernels.trees import Trees
 
 
 def add_up(trees: Trees, row: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Naive twin of `kernels.words.split`: one character at a time, over Python strings."""
 
-from periplus.kernels import words
-from periplus.kernels.words import Fold
+from periplus.text.kernels import tokenizer
+from periplus.text.kernels.tokenizer import Fold
 
 
 def split(text: str, fold: Fold) -> list[str]:
@@ -21,20 +21,20 @@ def split(text: str, fold: Fold) -> list[str]:
 
     for at, character in enumerate(text):
         kind, folded = _look_up(character, fold)
-        if kind == words.MARK:
+        if kind == tokenizer.MARK:
             continue
         following = text[at + 1] if at + 1 < len(text) else ""
         letter = following.isascii() and following.isalpha()
-        if kind == words.APOSTROPHE and not (word and (letter or following >= "\u00c0")):
-            kind = words.SEPARATOR
-        if kind != words.UNSPACED:
+        if kind == tokenizer.APOSTROPHE and not (word and (letter or following >= "\u00c0")):
+            kind = tokenizer.SEPARATOR
+        if kind != tokenizer.UNSPACED:
             end_run()
-        if kind in (words.WORD, words.APOSTROPHE):
+        if kind in (tokenizer.WORD, tokenizer.APOSTROPHE):
             longer = word + folded
-            word = longer if len(longer.encode()) <= words.MAX_WORD else word
+            word = longer if len(longer.encode()) <= tokenizer.MAX_WORD else word
             continue
         end_word()
-        if kind == words.UNSPACED:
+        if kind == tokenizer.UNSPACED:
             if run:
                 found.append(run[-1] + folded)
             run.append(folded)
@@ -47,12 +47,12 @@ def _look_up(character: str, fold: Fold) -> tuple[int, str]:
     code = ord(character)
     if code < 128:
         if character == "'":
-            return words.APOSTROPHE, "'"
-        return (words.WORD, character.lower()) if character.isalnum() else (words.SEPARATOR, "")
-    if code >= words.TABLE_SIZE:
-        return words.SEPARATOR, ""
+            return tokenizer.APOSTROPHE, "'"
+        return (tokenizer.WORD, character.lower()) if character.isalnum() else (tokenizer.SEPARATOR, "")
+    if code >= tokenizer.TABLE_SIZE:
+        return tokenizer.SEPARATOR, ""
     kind = int(fold.kind[code])
-    if kind == words.APOSTROPHE:
+    if kind == tokenizer.APOSTROPHE:
         return kind, "'"
     start = int(fold.start[code])
     if start < 0:

@@ -11,7 +11,7 @@ import warnings
 from fuzz_html import fuzz
 from numba import config
 
-from periplus.kernels import blocks, html, html_gather
+from periplus.parse.kernels import html, html_columns, text_blocks
 
 
 class Checked:
@@ -37,7 +37,7 @@ class Checked:
 if __name__ == "__main__":
     assert config.DISABLE_JIT, "compiled code checks nothing"
     warnings.simplefilter("ignore", RuntimeWarning)  # hashes overflow, and are meant to
-    blocks.borrow = html.borrow = html_gather.borrow = Checked
+    text_blocks.borrow = html.borrow = html_columns.borrow = Checked
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     fuzz(number, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     print(f"{number:,} pages read within bounds")

@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from periplus.parse.flat import Kind, read_flat
-from periplus.parse.maincontent import html_blocks
+from periplus.parse.html.flat_page import Kind, read_flat
+from periplus.parse.html.main_content import html_blocks
 
 MARKUP = """
 <p> </p> <a href= <a> </a> ' " > < = / x <b> </b> <i> </i> <table> </table> <tr> <td> </td> <caption> <svg> </svg>

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.parse.charsets import charset_of_label, decode
+from periplus.parse.charset.decoding import charset_of_label, decode
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "encoding"
 

@@ -1,4 +1,4 @@
-"""Formats made of text: feeds, Markdown, XML, and descriptions of services."""
+"""Formats made of text: feeds, Markdown, XML, and descriptions of service_description."""
 
 import json
 import time
@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import fetched
 
-from periplus.parse import READERS, markdown, parse, services
+from periplus.parse import READERS, parse
+from periplus.parse.formats import markdown, service_description
 from periplus.records import LIST_KIND, Link, Media
 from periplus.settings import ParseSettings
 
@@ -286,7 +287,7 @@ def test_hostile_yaml_is_bounded(try_read, name: str) -> None:
 def test_yaml_ends_at_its_limits(read, monkeypatch) -> None:
     body = "openapi: 3.0.0\npaths:\n" + "".join(f"  /{n}: {{get: {{summary: s}}}}\n" for n in range(100))
     assert len(read(body, "application/yaml").text.splitlines()) == 100
-    monkeypatch.setattr(services, "_MAX_YAML_EVENTS", 100)
+    monkeypatch.setattr(service_description, "_MAX_YAML_EVENTS", 100)
     assert 5 < len(read(body, "application/yaml").text.splitlines()) < 20
 
 

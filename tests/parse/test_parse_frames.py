@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.parse import parse
-from periplus.parse.frames import read_frames
+from periplus.parse.html.frames import read_frames
 from periplus.records import Due, Fetched, Link, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import address

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import html as naive
-from periplus.parse.flat import Flat, Kind, read_flat
+from periplus.parse.html.flat_page import Flat, Kind, read_flat
 
 EVERYTHING = "iframe object noembed noframes textarea select datalist title svg math"
 """Hidden by default, and seen here: all but scripts, styles, templates and <noscript>."""

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from periplus.kernels import html_book, html_references, html_rows, html_scan, html_text, html_tree
-from periplus.kernels.html_tags import NUMBER
+from periplus.parse.kernels import html_entities, html_rows, html_tables, html_text, html_tokenizer, html_tree
+from periplus.parse.kernels.html_tags import NUMBER
 
 STATES = {"Data state": "", "PLAINTEXT state": "plaintext", "RCDATA state": "title"} | {
     "RAWTEXT state": "xmp",
     "Script data state": "script",
 }
-BOOK = html_book.make_book()
+BOOK = html_tables.make_book()
 KEPT = frozenset({"StartTag", "EndTag", "Character"})
 Token = list[Any]
 
@@ -80,9 +80,9 @@ class Tokens:
         if key < 0 or not last or state == "PLAINTEXT state":
             stop = end
         elif state == "Script data state":
-            stop = html_scan.end_of_script(self.data, at, end, self.book, key)
+            stop = html_tokenizer.end_of_script(self.data, at, end, self.book, key)
         else:
-            stop = html_scan.end_of_raw(self.data, at, end, self.book, key)
+            stop = html_tokenizer.end_of_raw(self.data, at, end, self.book, key)
         self._text(at, stop, state == "RCDATA state", "\ufffd")
         return int(stop)
 
@@ -96,12 +96,12 @@ class Tokens:
             return stop
         following = bytes(data[at + 1 : at + 4])
         if following == b"!--":
-            return int(html_scan.end_of_comment(data, at + 4, end)[1])
+            return int(html_tokenizer.end_of_comment(data, at + 4, end)[1])
         ending = following[:1] == b"/"
         if not following[ending : ending + 1].isalpha():
-            return int(html_scan.end_of_bogus(data, at + 2, end)) + 1
+            return int(html_tokenizer.end_of_bogus(data, at + 2, end)) + 1
         begin = at + 1 + ending
-        _, name = html_scan.read_name(data, begin, end)
+        _, name = html_tokenizer.read_name(data, begin, end)
         found, place = self._attributes(name)
         if place < 0:
             return end
@@ -112,9 +112,9 @@ class Tokens:
     def _attributes(self, at: int) -> tuple[dict[str, str], int]:
         found: dict[str, str] = {}
         while True:
-            what, at, _, *spans = map(int, html_scan.read_attribute(self.data, at, len(self.data)))
-            if what != html_scan.ATTRIBUTE:
-                return found, -1 if what == html_scan.PAGE_ENDS else at
+            what, at, _, *spans = map(int, html_tokenizer.read_attribute(self.data, at, len(self.data)))
+            if what != html_tokenizer.ATTRIBUTE:
+                return found, -1 if what == html_tokenizer.PAGE_ENDS else at
             first, last, begin, end = spans
             start = html_rows._copy(self.data, begin, end, np.int64(1), self.book, self.now, self.out)
             value = bytes(self.out[start : self.now[html_tree.VALUES]]).decode()
@@ -124,7 +124,7 @@ class Tokens:
         pieces = bytearray()
         while at < end:
             if decode and self.data[at] == 38:
-                at, size = html_references.read_reference(
+                at, size = html_entities.read_reference(
                     self.data, at, end, np.int64(0), self.book, self.out, np.int64(0)
                 )
                 pieces += bytes(self.out[:size])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from periplus.kernels import html_tags
+from periplus.parse.kernels import html_tags
 
 BLOCKS = frozenset(html_tags._LISTS[html_tags.BLOCK].split()) - {"html", "body"}
 UNSEEN = frozenset(["script", "style", "template", "noscript"])

@@ -6,8 +6,8 @@ import pytest
 
 from index.made_pages import random_visits
 from periplus.index import Index, build_index
-from periplus.kernels import match
 from periplus.query import Scoring, parse, prepare, run
+from periplus.query.kernels import match
 from periplus.settings import IndexSettings
 
 

@@ -9,13 +9,13 @@ import pytest
 from index.made_pages import random_visits
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
-from periplus.kernels.features import weigh
 from periplus.query import Scoring, parse, prepare, run
 from periplus.rank import features as measuring
-from periplus.rank.features import Features
-from periplus.rank.model import FEATURES
-from periplus.rank.outside import Outside
+from periplus.rank.external_signals import Outside
+from periplus.rank.feature_rows import Features
+from periplus.rank.ranking_model import FEATURES
 from periplus.records import Visit
+from periplus.score.kernels.weighting import weigh
 from periplus.settings import IndexSettings
 from periplus.text import split_text, terms_of
 

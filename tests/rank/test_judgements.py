@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from periplus.rank import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
+from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
 
 
 def test_what_is_written_is_read_and_the_last_judgement_counts(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from index.made_pages import WORDS, random_visits
 from periplus.cli import main
 from periplus.files import open_data_folder
 from periplus.index import build_index
-from periplus.rank import Judgement, list_models, write_judgement
+from periplus.rank import list_models
 from periplus.settings import IndexSettings
+from periplus.signals import Judgement, write_judgement
 
 pytest.importorskip("lightgbm")
 

@@ -8,25 +8,13 @@ import pytest
 
 from naive.trees import add_up as naive_add_up
 from periplus.errors import BadInput, CorruptFile
-from periplus.kernels.trees import Trees, add_up, attribute
-from periplus.rank import (
-    FEATURES,
-    Click,
-    Judgement,
-    Sample,
-    grades_of_folder,
-    keep_model,
-    learn,
-    list_models,
-    open_outside,
-    use_model,
-    write_click,
-    write_judgement,
-)
-from periplus.rank.clicks import estimate_liking
-from periplus.rank.learning import flatten
-from periplus.rank.model import Model, read_model, write_model
+from periplus.rank import FEATURES, Sample, grades_of_folder, keep_model, learn, list_models, open_outside, use_model
+from periplus.rank.kernels.trees import Trees, add_up, attribute
+from periplus.rank.ranking_model import Model, read_model, write_model
+from periplus.rank.training import flatten
 from periplus.settings import RankSettings
+from periplus.signals import Click, Judgement, write_click, write_judgement
+from periplus.signals.click_model import estimate_liking
 from periplus.url import address
 
 

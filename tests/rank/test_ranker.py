@@ -9,13 +9,14 @@ from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.arrays import write_arrays
 from periplus.errors import BadFile, BadInput, CorruptFile
 from periplus.index import Index, build_index
-from periplus.kernels.trees import Trees
 from periplus.query import parse
-from periplus.rank import FEATURES, Click, Outside, Ranker, dynamic_weights, open_outside, write_click
-from periplus.rank.model import Model, read_model
-from periplus.rank.outside import read_popularity
+from periplus.rank import FEATURES, Outside, Ranker, dynamic_weights, open_outside
+from periplus.rank.external_signals import read_popularity
+from periplus.rank.kernels.trees import Trees
+from periplus.rank.ranking_model import Model, read_model
 from periplus.records import Candidates, Flag
 from periplus.settings import IndexSettings, RankSettings
+from periplus.signals import Click, write_click
 
 
 @pytest.fixture(scope="module")

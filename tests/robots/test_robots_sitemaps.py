@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.robots import read_feed, read_sitemap
+from periplus.discovery import read_feed, read_sitemap
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "sitemaps"
 URLSET = b"""<?xml version="1.0" encoding="UTF-8"?>

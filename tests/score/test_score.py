@@ -8,7 +8,6 @@ import pytest
 
 from naive.quality import measure
 from periplus.errors import SettingsError
-from periplus.kernels import quality
 from periplus.records import Flag, Page
 from periplus.score import (
     CRAWL_FEATURES,
@@ -22,7 +21,8 @@ from periplus.score import (
     shipped_weights,
     sketch_page,
 )
-from periplus.score.tongues import tongues
+from periplus.score.kernels import page_features
+from periplus.score.letter_profiles import tongues
 from periplus.text import LANGUAGES
 from periplus.url import address
 
@@ -50,7 +50,7 @@ def test_kernel_and_naive_counts_agree() -> None:
         number = chance.randrange(1, len(LANGUAGES))
         raw = np.frombuffer(text.encode(), np.uint8)
         bounds = np.array([[0, len(raw)]], np.int64)
-        row = quality.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0]
+        row = page_features.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0]
         assert row.tolist() == pytest.approx(measure(text, number, known.letters[number].tolist())), text
 
 
@@ -58,7 +58,7 @@ def test_any_bytes_are_measured() -> None:
     chance = np.random.default_rng(3)
     for size in (0, 1, 2, 3, 50, 400):
         raw = chance.integers(0, 256, size).astype(np.uint8)
-        rows = quality.measure_texts(raw, np.array([[0, size]], np.int64), np.zeros(1, np.uint8), tongues())
+        rows = page_features.measure_texts(raw, np.array([[0, size]], np.int64), np.zeros(1, np.uint8), tongues())
         assert np.isfinite(rows).all()
 
 
@@ -68,7 +68,7 @@ def test_letters_of_an_unknown_language_are_compared_with_the_nearest() -> None:
         raw = np.frombuffer((text * 3).encode(), np.uint8)
         bounds = np.array([[0, len(raw)]], np.int64)
         unknown, own = (
-            quality.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0, 0]
+            page_features.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0, 0]
             for number in (0, LANGUAGES.index(code))
         )
         assert unknown <= own + 0.05, code
@@ -151,7 +151,7 @@ def test_every_feature_has_a_weight_and_words() -> None:
     from periplus.rank import FEATURES
 
     expected = {
-        "url": quality.URL_FEATURES,
+        "url": page_features.URL_FEATURES,
         "static": STATIC_FEATURES,
         "crawl": CRAWL_FEATURES,
         "dynamic": FEATURES,

@@ -14,7 +14,7 @@ from periplus.errors import BadInput
 from periplus.index import build_index
 from periplus.records import Flag, Query, Visit
 from periplus.search import Searcher
-from periplus.search.arrange import Look, Resemblance, arrange, hidden_flags
+from periplus.search.presentation.result_selection import Look, Resemblance, arrange, hidden_flags
 from periplus.settings import Settings
 
 LONG = "The pilots of this coast know every reef between the two capes and tell nobody. " * 12

@@ -9,7 +9,7 @@ from index.made_pages import visit
 from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
-from periplus.search.cards import is_named
+from periplus.search.presentation.cards import is_named
 from periplus.settings import Settings
 from periplus.store import PageStore
 

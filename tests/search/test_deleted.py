@@ -16,8 +16,9 @@ from periplus.cli import main
 from periplus.errors import BadInput, BadUrl, CorruptFile, NewerFormat
 from periplus.files import lock_folder
 from periplus.index import LiveIndex
+from periplus.publish import Deleted, Inbox, feed_inbox, page_to_publish, publishing
 from periplus.records import Outcome, Query
-from periplus.search import Deleted, Inbox, Searcher, feed_inbox, page_to_publish, publishing
+from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -109,7 +110,7 @@ def test_new_visits_and_publications_do_not_bring_it_back(data: Path) -> None:
 
 def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("periplus.cli.deleting._PATIENCE", 0.0)
-    monkeypatch.setattr("periplus.search.publisher._IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.2)
     with lock_folder(data, "index"):
         assert run(data, "delete", A) == 0
         assert found(data) == [A, B, C]

@@ -9,8 +9,9 @@ from index.made_pages import visit
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import lock_folder
 from periplus.index import LiveIndex, build_index
+from periplus.publish import Inbox, feed_inbox, page_to_publish, publishing
 from periplus.records import Outcome, Query
-from periplus.search import Inbox, Searcher, feed_inbox, page_to_publish, publishing
+from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -85,7 +86,7 @@ def test_damaged_files_are_put_aside_and_stop_nobody(tmp_path: Path) -> None:
 
 
 def test_an_inbox_that_nobody_empties_is_full_one_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("periplus.search.inbox._MOST", 2)
+    monkeypatch.setattr("periplus.publish.inbox._MOST", 2)
     inbox = Inbox(tmp_path)
     inbox.put(TIDES)
     inbox.put(TIDES)
@@ -102,7 +103,7 @@ def wait_for(folder: Path, words: str) -> list[str]:
 
 
 def test_a_server_publishes_by_itself_and_lets_go_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("periplus.search.publisher._IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.2)
     inbox = Inbox(tmp_path)
     with publishing(tmp_path, Settings()):
         inbox.put(TIDES)

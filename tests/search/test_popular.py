@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from index.made_pages import visit
 from periplus.index import build_index
-from periplus.search import Searcher, popular
+from periplus.search import Searcher
 from periplus.settings import Settings
+from periplus.signals import popular_queries
 
 DAY = 86_400.0
 NOW = 20_000 * DAY
 
 
-def popular_of(folder: Path, after: int = 3) -> popular.Popular:
-    return popular.Popular(folder, after)
+def popular_of(folder: Path, after: int = 3) -> popular_queries.Popular:
+    return popular_queries.Popular(folder, after)
 
 
 def everything(folder: Path) -> bytes:
@@ -97,8 +98,8 @@ def test_counts_fade_and_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     counts.share(NOW + 30 * DAY)
     [(_, later)] = counts.beginning(b"o", 5)
     assert 0.5 < later < worth
-    monkeypatch.setattr(popular, "_MOST", 5)
-    monkeypatch.setattr(popular, "_MOST_SEEN", 60)
+    monkeypatch.setattr(popular_queries, "_MOST", 5)
+    monkeypatch.setattr(popular_queries, "_MOST_SEEN", 60)
     for text in range(40):
         for number in range(3):
             counts.count(b"text %d" % text, str(number), NOW + 90 * DAY)

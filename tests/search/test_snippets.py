@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import snippets as naive
-from periplus.kernels import spans as kernel
 from periplus.search import make_snippet
+from periplus.search.kernels import token_spans as kernel
 from periplus.text import code_point_kinds, token_spans
 
 words = st.one_of(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from index.made_pages import Ranks, visit
 from periplus.index import build_index
 from periplus.search import Searcher
-from periplus.search.suggest import fold
+from periplus.search.suggester import fold
 from periplus.settings import Settings
 
 TITLES = ["Lighthouse keeping", "The lighthouse of Pharos", "Light winds", "Čapek and the sea", "Harbour 日本"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from periplus.errors import BadInput, BadUrl
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.records import Hit, Query, ResultPage
 
 PLACES = (

@@ -13,13 +13,12 @@ from asgi_caller import Answer, call, get, send
 from fake_searcher import Copy, FakeSearcher
 
 from periplus.cli.serving import actions_of, read_quality
-from periplus.crawl import read_rising, take_visits
-from periplus.fingerprint import fingerprint_text
-from periplus.rank import read_clicks, read_judgements
+from periplus.hashing import fingerprint_text
 from periplus.records import Hit, Media, Query, ResultPage, Sighting
 from periplus.serve import Keys, make_app
-from periplus.serve.trending import Trending
+from periplus.serve.pages.trending_pages import Trending
 from periplus.settings import ServeSettings, Settings
+from periplus.signals import read_clicks, read_judgements, read_rising, take_visits
 
 DAY = 86_400
 BAD = '"><script>alert(1)</script>'

@@ -13,7 +13,7 @@ from fake_searcher import FakeSearcher, hit
 from periplus.errors import CorruptFile
 from periplus.records import Query, ResultPage
 from periplus.serve import AnswerCache, make_app
-from periplus.serve.cache import Sketch
+from periplus.serve.response_cache import Sketch
 from periplus.settings import ServeSettings
 
 
@@ -98,7 +98,7 @@ class Changing(FakeSearcher):
 
 
 def test_a_commit_empties_the_cache_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("periplus.serve.gate._REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("periplus.serve.search_executor._REFRESH_SECONDS", 0.0)
     searcher = Changing()
     app = make_app(searcher, ServeSettings(threads=1))
 

@@ -18,7 +18,7 @@ from fake_searcher import FakeSearcher
 from index.made_pages import visit
 from periplus.index import build_index
 from periplus.serve import make_app
-from periplus.serve.queries import Queries
+from periplus.serve.api.query_counter import Queries
 from periplus.settings import ServeSettings, Settings
 
 PATIENCE = 60.0

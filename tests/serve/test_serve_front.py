@@ -13,8 +13,8 @@ from fake_searcher import FakeSearcher
 from prometheus_client.parser import text_string_to_metric_families
 
 from periplus.serve import make_app
-from periplus.serve.limits import RateLimit, of_client
-from periplus.serve.metrics import EDGES
+from periplus.serve.middleware.rate_limit import RateLimit, of_client
+from periplus.serve.server_metrics import EDGES
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
@@ -52,7 +52,7 @@ async def ask(app: object, client: str, target: str = "/api/search?q=salt", **he
 @pytest.fixture
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a rate of a hundredth, four requests at once, and for a long time no more: however slow the machine is."""
-    monkeypatch.setattr("periplus.serve.limits._BURST", 400.0)
+    monkeypatch.setattr("periplus.serve.middleware.rate_limit._BURST", 400.0)
 
 
 @pytest.mark.usefixtures("_few")

@@ -10,7 +10,7 @@ from fake_searcher import FakeSearcher
 from periplus.errors import CorruptFile, Overloaded
 from periplus.records import Query, ResultPage
 from periplus.serve import make_app
-from periplus.serve.gate import Gate
+from periplus.serve.search_executor import Gate
 from periplus.settings import ServeSettings
 
 
@@ -101,7 +101,7 @@ def test_closing_refuses_all_that_wait() -> None:
 
 def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("periplus.serve.gate.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("periplus.serve.search_executor.time.monotonic", lambda: clock[0])
     searcher = FakeSearcher()
     gate = Gate(searcher, ServeSettings(threads=1))
 
@@ -123,7 +123,7 @@ def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: py
         def refresh(self) -> bool:
             raise CorruptFile("torn")
 
-    monkeypatch.setattr("periplus.serve.gate._REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("periplus.serve.search_executor._REFRESH_SECONDS", 0.0)
     gate = Gate(Torn(), ServeSettings(threads=1))
     assert asyncio.run(gate.search(Query("x"))).hits
     gate.close()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.serve.instant import instant_answer
+from periplus.serve.instant.instant_answers import instant_answer
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import periplus.serve
 from periplus.serve import make_app
-from periplus.serve.media import _NAMES
-from periplus.serve.sites import _REASONS
-from periplus.serve.tongues import TONGUES, pick_tongue, tongue
-from periplus.serve.weather import _SKIES
+from periplus.serve.instant.weather import _SKIES
+from periplus.serve.pages.locales import TONGUES, pick_tongue, tongue
+from periplus.serve.pages.media_tab import _NAMES
+from periplus.serve.pages.site_pages import _REASONS
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))

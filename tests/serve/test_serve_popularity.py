@@ -10,12 +10,12 @@ from asgi_caller import send
 from index.made_pages import visit
 from periplus.cli.serving import actions_of
 from periplus.index import build_index
-from periplus.rank import read_clicks
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.serve import Keys, make_app
-from periplus.serve.reporters import Reporters
+from periplus.serve.middleware.reporters import Reporters
 from periplus.settings import ServeSettings, Settings
+from periplus.signals import read_clicks
 
 TWINS = ("https://a.test/bell", "https://b.test/bell")
 
@@ -55,8 +55,8 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr("periplus.rank.outside._AGAIN", -1.0)
-    monkeypatch.setattr("periplus.crawl.popularity.gather_visits.__defaults__", (-1.0,))
+    monkeypatch.setattr("periplus.rank.external_signals._AGAIN", -1.0)
+    monkeypatch.setattr("periplus.signals.visit_counts.gather_visits.__defaults__", (-1.0,))
     return World(tmp_path)
 
 

@@ -13,7 +13,7 @@ from index.made_pages import visit
 from periplus.cli.serving import open_all
 from periplus.files import open_data_folder
 from periplus.index import build_index
-from periplus.search import publishing
+from periplus.publish import publishing
 from periplus.serve import serving
 from periplus.settings import ServeSettings, Settings
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.records import Outcome, Page, Visit
 from periplus.search import Searcher
@@ -86,7 +86,7 @@ def test_heavy_words_are_answered(app: Starlette, words: str) -> None:
 def test_an_empty_folder_is_a_first_run_until_there_is_an_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("periplus.serve.gate._FACTS_SECONDS", 0.0)
+    monkeypatch.setattr("periplus.serve.search_executor._FACTS_SECONDS", 0.0)
     with serving(Searcher.open(tmp_path, Settings(), may_be_empty=True), ServeSettings(port=0)) as url:
         assert b"Nothing to search yet" in urllib.request.urlopen(url).read()
         build_index(visits(TEXTS), tmp_path / "index", IndexSettings())

@@ -13,7 +13,7 @@ from fake_searcher import FakeSearcher
 
 from periplus.cli.serving import get_once
 from periplus.serve import Actions, make_app
-from periplus.serve.weather import read_weather
+from periplus.serve.instant.weather import read_weather
 from periplus.settings import FetchSettings, ServeSettings
 
 GOOD = b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'

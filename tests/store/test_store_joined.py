@@ -120,6 +120,6 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     def refuse(path, *rest):
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    monkeypatch.setattr("periplus.store.order.os", SimpleNamespace(**{**vars(os), "open": refuse}))
+    monkeypatch.setattr("periplus.store.read_order.os", SimpleNamespace(**{**vars(os), "open": refuse}))
     assert len(list(PageStore.open(tmp_path, WANTED).visits())) == 2
     assert not (tmp_path / "order.bin").exists()

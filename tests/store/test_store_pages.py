@@ -14,7 +14,7 @@ from periplus.errors import CorruptFile, DataError, FolderInUse, NothingHere
 from periplus.records import Fetched, Outcome, Page, Visit
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
-from periplus.store.keys import KeyIndex
+from periplus.store.key_index import KeyIndex
 
 SMALL = StoreSettings(rotate_bytes=65_536)
 
@@ -115,7 +115,7 @@ def test_a_store_grows_over_many_openings_and_a_changed_compression(tmp_path):
 
 
 def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         for n in range(50):
             store.append(visit(n))
@@ -133,7 +133,7 @@ def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
 def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkeypatch):
     """Against a plain walk through the log, over several openings, by files and by what came since."""
     chance, known = random.Random(7), {}
-    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     for _ in range(4):
         with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
             for _ in range(40):
@@ -156,7 +156,7 @@ def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkey
 
 
 def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         for n in range(20):
             store.append(visit(n) if n % 2 else Visit(visit(n).url, n + 1, Outcome.GONE, 5.0))
@@ -173,7 +173,7 @@ def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkey
 
 
 def test_a_damaged_or_foreign_key_file_is_made_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.store.keys._SAVE_AT", 8)
+    monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     for name in ("a", "b"):
         with PageStore.open(tmp_path / name, StoreSettings(), write=True) as store:
             for n in range(50 if name == "a" else 20):
@@ -195,7 +195,7 @@ def test_a_visit_cannot_lead_out_of_the_folder(tmp_path):
 
 
 def test_an_absurdly_large_page_is_left_out_but_its_visit_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.store.writer._MAX_VISIT", 10_000)
+    monkeypatch.setattr("periplus.store.store_writer._MAX_VISIT", 10_000)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         assert store.append(visit(1, "x" * 20_000)).page is None
         assert [v.key for v in store.visits()] == [2]

@@ -64,7 +64,7 @@ def test_a_torn_tail_is_cut_at_every_byte(tmp_path):
 
 
 def _last_frame_length(store, log):
-    from periplus.store.log import walk_file
+    from periplus.store.fetch_log import walk_file
 
     frame = list(walk_file(log, 0))[-1]
     return frame.end - frame.offset

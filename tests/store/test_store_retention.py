@@ -152,8 +152,8 @@ def test_shards_share_the_limit(tmp_path):
 
 STEPS = {
     "kept file": "periplus.store.retention.sync_folder",
-    "table": "periplus.store.kept.write_arrays",
-    "manifest": "periplus.store.writer.Writer.forget_warcs",
+    "table": "periplus.store.carried_over.write_arrays",
+    "manifest": "periplus.store.store_writer.Writer.forget_warcs",
     "unlink": "pathlib.Path.unlink",
 }
 

@@ -98,7 +98,7 @@ def test_we_read_ours(tmp_path, compression):
 @settings(max_examples=60, deadline=None)
 @given(url=st.text(max_size=60), name=st.text(max_size=30), value=st.text(max_size=60), ip=st.text(max_size=10))
 def test_no_header_can_be_smuggled_in(tmp_path_factory, url, name, value, ip):
-    from periplus.store.warc_write import response_record
+    from periplus.store.warc.warc_writer import response_record
 
     place = address(1)
     hostile = Fetched(
@@ -239,7 +239,7 @@ def test_a_panic_of_the_reader_is_damage(tmp_path, monkeypatch):
     def panic(*arguments, **more):
         raise PanicException("unwrap")
 
-    monkeypatch.setattr("periplus.store.warc_read.ArchiveIterator", panic)
+    monkeypatch.setattr("periplus.store.warc.warc_reader.ArchiveIterator", panic)
     (tmp_path / "x.warc").write_bytes(b"WARC/1.1\r\n")
     with pytest.raises(BadFile, match="damaged"):
         list(read_warc(tmp_path / "x.warc"))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from periplus.errors import BadUrl
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.url import address, in_scope
 from periplus.url.canonical import canonical_address
 

@@ -18,10 +18,10 @@ __all__ = ["build", "say_built", "say_indexed"]
 
 def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatistics":
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
-    from periplus.crawl import gather_visits
     from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
-    from periplus.search import Deleted, Inbox
+    from periplus.publish import Deleted, Inbox
+    from periplus.signals import gather_visits
     from periplus.store import PageStore
 
     open_data_folder(folder, create=False)

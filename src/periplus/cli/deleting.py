@@ -31,7 +31,7 @@ def delete(
 
     What the page store has of them stays there.
     """
-    from periplus.search import Deleted
+    from periplus.publish import Deleted
 
     folder = open_data_folder(Path(settings.folder), create=False)
     if not (folder / "store").exists() and not (folder / "index").exists():
@@ -70,7 +70,7 @@ def _show(pages: dict[str, float], as_json: bool) -> None:
 def take_out(folder: Path, settings: Settings) -> bool:
     """Take what is deleted out of the index, unless somebody holds it for long; say whether it is done."""
     from periplus.index import LiveIndex
-    from periplus.search import Deleted
+    from periplus.publish import Deleted
 
     deleted = Deleted(folder)
     if not deleted.pages() or not (folder / "index" / "manifest.json").exists():

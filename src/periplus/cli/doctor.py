@@ -112,11 +112,11 @@ def _version(name: str) -> str | None:
 
 def _kernels() -> Finding:
     try:
-        from periplus.kernels import compiled
+        from periplus.accel import is_compiled
     except ImportError as error:
         return Finding("Kernels", "bad", f"cannot be compiled: {error}; {_install()}")
 
-    text = "compiled" if compiled() else "not compiled yet; the first command that needs them does it, once"
+    text = "compiled" if is_compiled() else "not compiled yet; the first command that needs them does it, once"
     return Finding("Kernels", "ok", text)
 
 
@@ -173,7 +173,7 @@ def _data(settings: Settings) -> Finding:
 
 def _meaning(settings: Settings) -> Finding:
     """Say what ranking by meaning has and lacks; nothing of it is needed unless it was asked for."""
-    from periplus.meaning import meaning_status
+    from periplus.embeddings import meaning_status
 
     found = meaning_status(Path(settings.folder) / "index", settings.semantic)
     missing = "bad" if settings.semantic.on else "optional"

@@ -56,7 +56,7 @@ def import_pages(
 
 
 def _read_logs(paths: list[Path], settings: Settings) -> None:
-    from periplus.crawl import import_proxy_logs
+    from periplus.signals import import_proxy_logs
 
     found = import_proxy_logs(Path(settings.folder), paths)
     queued, passed = count(found.taken, "report"), count(found.refused, "URL")

@@ -67,7 +67,7 @@ def check(settings: Settings) -> None:
     with progress() as report:
         faults = check_index(folder, report)
         if (folder / "meaning").is_dir():
-            from periplus.meaning import check_vectors
+            from periplus.embeddings import check_vectors
 
             faults += check_vectors(folder, report)
     for fault in faults:
@@ -86,8 +86,8 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
 
     Damaged vectors are removed, for `periplus index embed` to make again.
     """
+    from periplus.embeddings import drop_damaged
     from periplus.index import repair_index
-    from periplus.meaning import drop_damaged
 
     folder = _folder(settings)
     if not folder.is_dir():
@@ -117,7 +117,7 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
 def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[Any, Any]:
     """Give all visits and the link graph of a data folder, None for what is not there."""
     from periplus.graph import Graph
-    from periplus.search import Deleted
+    from periplus.publish import Deleted
     from periplus.store import PageStore
 
     visits = graph = None

@@ -7,11 +7,11 @@ __all__ = ["compile_kernels"]
 
 def compile_kernels(quiet: bool = False) -> None:
     """Make sure that every kernel is compiled; only the first start on a machine has to wait."""
-    from periplus.kernels import compiled, ready
+    from periplus.accel import is_compiled, warm_up
 
-    if compiled():
+    if is_compiled():
         return
     if not quiet:
         note("First start: compiling the kernels, once (a minute or two)")
     with progress(quiet) as report:
-        ready(report)
+        warm_up(report)

@@ -128,7 +128,7 @@ def _stage(report: _Report, name: str) -> Callable[[int, int], None]:
 def _samples_of(path: Path, settings: Settings, report: _Report) -> list["Sample"]:
     """Index a judged collection in a temporary folder and run its queries."""
     from periplus.evaluate import read_collection, read_visits
-    from periplus.fingerprint import fingerprint_text
+    from periplus.hashing import fingerprint_text
     from periplus.index import Index, build_index
     from periplus.rank import Ranker, take_samples
 

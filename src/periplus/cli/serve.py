@@ -30,7 +30,7 @@ def serve(settings: Settings) -> None:
     with contextlib.ExitStack() as beside:
 
         def ready(url: str) -> None:
-            from periplus.search import publishing
+            from periplus.publish import publishing
 
             beside.enter_context(publishing(folder, settings))
             say(f"Searching at {url} (Ctrl-C stops)")

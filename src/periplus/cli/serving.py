@@ -41,7 +41,7 @@ def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm:
 def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     """Give what a server of this data folder can do beside searching."""
     from periplus.errors import BadInput
-    from periplus.search import Inbox, page_to_publish
+    from periplus.publish import Inbox, page_to_publish
     from periplus.serve import Actions, Published
 
     inbox = Inbox(folder)
@@ -68,26 +68,26 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
         inbox.forget(known.url)
 
     def report(seen: "Sequence[Sighting]") -> tuple[int, int]:
-        from periplus.crawl import gather_visits, take_visits
+        from periplus.signals import gather_visits, take_visits
 
         taken = take_visits(folder, seen)
         gather_visits(folder)
         return taken
 
     def judge(given: "Judged") -> bool:
-        from periplus.rank import Judgement, write_judgement
+        from periplus.signals import Judgement, write_judgement
 
         return write_judgement(folder, Judgement(given.query, given.url, given.grade, time.time()))
 
     def click(given: "Clicked", source: int = 0) -> bool:
-        from periplus.rank import Click, write_click
+        from periplus.signals import Click, write_click
 
         return write_click(folder, Click(given.query, given.url, given.position, given.shown, time.time(), source))
 
     def rising() -> "Sequence[tuple[str, int]]":
         if not (folder / "passive").is_dir():
             return ()
-        from periplus.crawl import gather_visits, read_rising
+        from periplus.signals import gather_visits, read_rising
 
         gather_visits(folder)  # What was reported last, and nobody reported after it.
         return read_rising(folder)

@@ -152,7 +152,7 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
     """Feed pages from the store to the index for as long as nothing fails."""
     from periplus.graph import Graph
     from periplus.index import LiveIndex
-    from periplus.search import Inbox, feed_inbox
+    from periplus.publish import Inbox, feed_inbox
     from periplus.store import PageStore
 
     graph, inbox = None, Inbox(folder)
@@ -196,7 +196,7 @@ class _Ranking:
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
-        from periplus.search import Deleted, Inbox
+        from periplus.publish import Deleted, Inbox
         from periplus.store import PageStore
 
         deleted = Deleted(self._folder)

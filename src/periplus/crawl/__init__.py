@@ -22,36 +22,25 @@ process, for the crawl of that folder; `import_proxy_logs` queues those of proxi
 """
 
 from periplus.crawl.control import CrawlControl, tell
+from periplus.crawl.crawl_statistics import CrawlStatistics
+from periplus.crawl.crawl_status import Status
 from periplus.crawl.crawler import Crawler
-from periplus.crawl.importing import ImportCount, import_jsonl, import_warc
-from periplus.crawl.popularity import Popularity, gather_visits, read_popularity
-from periplus.crawl.proxylogs import import_proxy_logs
-from periplus.crawl.rising import read_rising
-from periplus.crawl.shards import count_shards
-from periplus.crawl.sink import Taken, take_visits
-from periplus.crawl.statistics import CrawlStatistics
-from periplus.crawl.status import Status
-from periplus.crawl.supervisor import Supervisor
-from periplus.crawl.whereabouts import Whereabouts, find_url
+from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
+from periplus.crawl.sharding.supervisor import Supervisor
+from periplus.crawl.sharding.topology import count_shards
+from periplus.crawl.url_status import Whereabouts, find_url
 
 __all__ = [
     "CrawlControl",
     "CrawlStatistics",
     "Crawler",
     "ImportCount",
-    "Popularity",
     "Status",
     "Supervisor",
-    "Taken",
     "Whereabouts",
     "count_shards",
     "find_url",
-    "gather_visits",
     "import_jsonl",
-    "import_proxy_logs",
     "import_warc",
-    "read_popularity",
-    "read_rising",
-    "take_visits",
     "tell",
 ]

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from periplus.crawl.shards import desk
-from periplus.crawl.status import Status, read_status
+from periplus.crawl.crawl_status import Status, read_status
+from periplus.crawl.sharding.topology import desk
 from periplus.errors import BadInput, FolderInUse
 from periplus.files import lock_folder, write_atomically
 from periplus.settings import Settings
@@ -53,7 +53,7 @@ class CrawlControl:
 
         Raise `BadInput` when one runs already, and with its own words when it does not start.
         """
-        from periplus.crawl.apart import start_apart
+        from periplus.crawl.detached import start_apart
 
         if self._settings is None:
             raise BadInput("Nobody said with which settings to crawl.")

@@ -10,14 +10,14 @@ from typing import Final, Self
 import msgspec
 
 from periplus.crawl.control import asked, clear
-from periplus.crawl.memory import Memory
-from periplus.crawl.metrics import as_metrics
-from periplus.crawl.neighbours import Alone
-from periplus.crawl.robotsbook import ruled_path
-from periplus.crawl.shards import home, read_topology
-from periplus.crawl.statistics import CrawlStatistics, Meter
-from periplus.crawl.status import leave_status, now_status
-from periplus.crawl.visits import page_visit, plain_visit
+from periplus.crawl.crawl_metrics import as_metrics
+from periplus.crawl.crawl_state import Memory
+from periplus.crawl.crawl_statistics import CrawlStatistics, Meter
+from periplus.crawl.crawl_status import leave_status, now_status
+from periplus.crawl.fetch_records import page_visit, plain_visit
+from periplus.crawl.robots_cache import ruled_path
+from periplus.crawl.sharding.shard_router import Alone
+from periplus.crawl.sharding.topology import home, read_topology
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder, write_atomically

@@ -10,14 +10,14 @@ same code as pages are, searched through the same pipeline, and compared with it
 `explain` says why one page ranks where it does for some words, or why it is not there.
 """
 
-from periplus.evaluate.asking import Asker
 from periplus.evaluate.bootstrap import Difference, average_gain, paired_difference
 from periplus.evaluate.collection import Collection, read_collection, read_visits
-from periplus.evaluate.comparing import Comparison, Moved
-from periplus.evaluate.explain import Explanation, Rival, explain
-from periplus.evaluate.judge import Judged, Result, judge
-from periplus.evaluate.metrics import read_qrels, write_run
+from periplus.evaluate.comparison import Comparison, Moved
+from periplus.evaluate.experiment import Judged, Result, judge
+from periplus.evaluate.ir_metrics import read_qrels, write_run
 from periplus.evaluate.quality import Quality, evaluate, run_writer
+from periplus.evaluate.query_runner import Asker
+from periplus.evaluate.rank_explanation import Explanation, Rival, explain
 from periplus.evaluate.report import Average, averages, figures, keep_quality, write_report
 from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from periplus.errors import BadFile
-from periplus.evaluate.metrics import read_qrels
-from periplus.fingerprint import fingerprint_text
+from periplus.evaluate.ir_metrics import read_qrels
+from periplus.hashing import fingerprint_text
 from periplus.records import Outcome, Page, Visit
 from periplus.store import open_text
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from periplus.evaluate.asking import Progress
-from periplus.evaluate.judge import Found, judge
-from periplus.evaluate.metrics import write_run
+from periplus.evaluate.experiment import Found, judge
+from periplus.evaluate.ir_metrics import write_run
+from periplus.evaluate.query_runner import Progress
 from periplus.evaluate.rankings import Judgements, Rankings, to_run
 from periplus.evaluate.variants import FULL, Variant
 from periplus.settings import Settings

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from periplus.evaluate.bootstrap import Difference, average_gain
-from periplus.evaluate.comparing import Comparison, Moved
-from periplus.evaluate.judge import Judged, Result
-from periplus.evaluate.plots import Bar, bars, waterfall
+from periplus.evaluate.comparison import Comparison, Moved
+from periplus.evaluate.experiment import Judged, Result
+from periplus.evaluate.report_plots import Bar, bars, waterfall
 from periplus.files import disk_errors, write_atomically
 
 __all__ = ["Average", "averages", "figures", "keep_quality", "write_report"]

@@ -13,14 +13,14 @@ servers: `serve_forever` in this thread, `running` in a thread beside, `running_
 The room stands alone: it knows nothing of the crawler that will visit it.
 """
 
-from periplus.fakeweb.locality import Locality
-from periplus.fakeweb.plan import TROUBLE, FakeWebPlan
-from periplus.fakeweb.record import Request, Requests
-from periplus.fakeweb.response import Response, Step
-from periplus.fakeweb.running import RunningApart, RunningWeb, running, running_apart
-from periplus.fakeweb.server import serve_forever
-from periplus.fakeweb.truth import GoodPage, Question, Truth
-from periplus.fakeweb.web import FakeWeb
+from periplus.fakeweb.fake_web import FakeWeb
+from periplus.fakeweb.fake_web_plan import TROUBLE, FakeWebPlan
+from periplus.fakeweb.model.locality import Locality
+from periplus.fakeweb.model.truth import GoodPage, Question, Truth
+from periplus.fakeweb.server.fake_response import Response, Step
+from periplus.fakeweb.server.listener import serve_forever
+from periplus.fakeweb.server.request_log import Request, Requests
+from periplus.fakeweb.server.runner import RunningApart, RunningWeb, running, running_apart
 
 __all__ = [
     "TROUBLE",

@@ -10,8 +10,8 @@ proxies are not used.
     for fetched in fetcher.poll(0.1): ...
 """
 
+from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.fetcher import Fetcher
-from periplus.fetch.guard import AddressGuard
-from periplus.fetch.hosts import HostsFile
+from periplus.fetch.hosts_file import HostsFile
 
 __all__ = ["AddressGuard", "Fetcher", "HostsFile"]

@@ -10,8 +10,8 @@ from typing import Final
 import pycurl
 
 from periplus.errors import SettingsError
-from periplus.fetch.guard import AddressGuard
-from periplus.fetch.hosts import HostsFile
+from periplus.fetch.address_guard import AddressGuard
+from periplus.fetch.hosts_file import HostsFile
 from periplus.fetch.transfer import Transfer
 from periplus.records import Due, Fetched
 from periplus.settings import FetchSettings

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pycurl
 
 from periplus.errors import BadUrl
-from periplus.fetch.files import changed_since, headers_of, is_web, kind_of, of_file_failure, without_end
-from periplus.fetch.guard import AddressGuard, permits_port
+from periplus.fetch.address_guard import AddressGuard, permits_port
+from periplus.fetch.ftp_gopher import changed_since, headers_of, is_web, kind_of, of_file_failure, without_end
 from periplus.fetch.outcomes import of_failure, of_status
 from periplus.records import Due, Fetched, Outcome
 from periplus.settings import FetchSettings

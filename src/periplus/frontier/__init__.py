@@ -17,10 +17,10 @@ say how often pages are worth another look.
     data = frontier.dump();  frontier = Frontier.load(data, settings)
 """
 
-from periplus.frontier.bestfirst import BestFirst
+from periplus.frontier.best_first import BestFirst
 from periplus.frontier.frontier import Frontier
-from periplus.frontier.records import FrontierStatistics
-from periplus.frontier.recrawl import best_frequencies, change_rates, freshness
-from periplus.frontier.seen import SeenSet
+from periplus.frontier.host_state import FrontierStatistics
+from periplus.frontier.revisit_schedule import best_frequencies, change_rates, freshness
+from periplus.frontier.seen_set import SeenSet
 
 __all__ = ["BestFirst", "Frontier", "FrontierStatistics", "SeenSet", "best_frequencies", "change_rates", "freshness"]

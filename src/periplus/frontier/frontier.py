@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.frontier.bestfirst import BestFirst, Ripe, lift_queue, pop_time, prune
-from periplus.frontier.groups import Groups
+from periplus.frontier.best_first import BestFirst, Ripe, lift_queue, pop_time, prune
+from periplus.frontier.budgets import count_request, faded, is_deferred, unknown_to_all
+from periplus.frontier.host_groups import Groups
+from periplus.frontier.host_queues import Queues
+from periplus.frontier.host_state import Entry, FrontierStatistics, Host, Place, Snapshot, pack, unpack
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
-from periplus.frontier.queues import Queues
-from periplus.frontier.records import Entry, FrontierStatistics, Host, Place, Snapshot, pack, unpack
-from periplus.frontier.replaying import Tries, mark_of, tried
-from periplus.frontier.seen import SeenSet
-from periplus.frontier.sharing import count_request, faded, is_deferred, unknown_to_all
+from periplus.frontier.retries import Tries, mark_of, tried
+from periplus.frontier.seen_set import SeenSet
 from periplus.records import Due, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address

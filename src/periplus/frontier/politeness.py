@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from periplus.frontier.records import Host
+from periplus.frontier.host_state import Host
 from periplus.records import Outcome
 from periplus.settings import FrontierSettings
 

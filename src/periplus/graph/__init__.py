@@ -20,12 +20,12 @@ marked nofollow count nothing; links within a host count less. Links and anchor 
 `graph.memory_mb` and some 150 bytes a page, whatever their number. Format: docs/formats/graph.md.
 """
 
+from periplus.graph.anchor_synonyms import learn_synonyms
 from periplus.graph.backlinks import Backlinks
-from periplus.graph.build import GraphStatistics, build_graph
-from periplus.graph.edges import RankedEdges, rank_edges
-from periplus.graph.lookup import Graph, HostRank, Signals
-from periplus.graph.plot import plot_ranks
-from periplus.graph.synonyms import learn_synonyms
+from periplus.graph.graph_builder import GraphStatistics, build_graph
+from periplus.graph.graph_reader import Graph, HostRank, Signals
+from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
+from periplus.graph.ranking.rank_plot import plot_ranks
 
 __all__ = [
     "Backlinks",

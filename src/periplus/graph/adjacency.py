@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors
-from periplus.graph.runs import Chunk, Runs
-from periplus.kernels import adjacency as kernel
+from periplus.graph.external_sort import Chunk, Runs
+from periplus.graph.kernels import adjacency as kernel
 
 __all__ = ["NOWHERE", "Adjacency", "pack_runs"]
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, NothingHere
 from periplus.files import disk_errors
-from periplus.fingerprint import fingerprint_text
 from periplus.graph.adjacency import Adjacency
-from periplus.kernels import adjacency as kernel
+from periplus.graph.kernels import adjacency as kernel
+from periplus.hashing import fingerprint_text
 
 __all__ = ["BacklinkRuns", "Backlinks", "host_marks"]
 

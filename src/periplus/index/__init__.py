@@ -14,21 +14,21 @@ What reads an index is imported with this room, what writes one when it is first
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from periplus.index.completions import LINK_TEXT, squeeze
-from periplus.index.extras import EXTRAS, documents_having, read_media
-from periplus.index.fields import FIELD_NAMES, Field
-from periplus.index.reader import Index, IndexStatistics
+from periplus.index.document_fields import FIELD_NAMES, Field
+from periplus.index.index_reader import Index, IndexStatistics
+from periplus.index.media_file import EXTRAS, documents_having, read_media
 from periplus.index.segment import Segment, Term
-from periplus.index.titles import title_key
-from periplus.index.wordbook import Meant, WordBook
+from periplus.index.vocabulary.completions import LINK_TEXT, squeeze
+from periplus.index.vocabulary.title_keys import title_key
+from periplus.index.vocabulary.word_dictionary import Meant, WordBook
 
 if TYPE_CHECKING:
-    from periplus.index.build import IndexCount, build_index
-    from periplus.index.check import check_index
-    from periplus.index.export import Collection, TermBound, export_index
-    from periplus.index.gather import Signals
-    from periplus.index.live import LiveIndex
-    from periplus.index.repair import Repair, repair_index
+    from periplus.index.builder.document_batches import Signals
+    from periplus.index.builder.index_builder import IndexCount, build_index
+    from periplus.index.live.live_index import LiveIndex
+    from periplus.index.maintenance.index_check import check_index
+    from periplus.index.maintenance.index_export import Collection, TermBound, export_index
+    from periplus.index.maintenance.index_repair import Repair, repair_index
 
 __all__ = [
     "EXTRAS",
@@ -58,12 +58,12 @@ __all__ = [
 ]
 
 _WRITING: Final = {
-    "build": ("IndexCount", "build_index"),
-    "check": ("check_index",),
-    "export": ("Collection", "TermBound", "export_index"),
-    "gather": ("Signals",),
-    "live": ("LiveIndex",),
-    "repair": ("Repair", "repair_index"),
+    "builder.index_builder": ("IndexCount", "build_index"),
+    "maintenance.index_check": ("check_index",),
+    "maintenance.index_export": ("Collection", "TermBound", "export_index"),
+    "builder.document_batches": ("Signals",),
+    "live.live_index": ("LiveIndex",),
+    "maintenance.index_repair": ("Repair", "repair_index"),
 }
 _LATER: Final = {name: module for module, names in _WRITING.items() for name in names}
 

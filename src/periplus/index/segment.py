@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.kernels import bare, find, invert, lexicon, lists, places
+from periplus.index.kernels import inversion, positions, postings_reader, term_dictionary, term_lookup
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "Term"]
@@ -54,9 +55,9 @@ class Segment:
                 file.check()
         self._lexicon, self._columns, self._text = (self.files[part] for part in ("lexicon", "documents", "text"))
         self.documents = len(self._columns["key"])
-        self.lexicon = lexicon.Lexicon(*(self._lexicon[name] for name in lexicon.Lexicon._fields))
+        self.lexicon = term_dictionary.Lexicon(*(self._lexicon[name] for name in term_dictionary.Lexicon._fields))
         self.term_count = int(self._lexicon["terms"][0])
-        if missing := [name for name in lists.Lists._fields[:4] if name not in self.files["postings"]]:
+        if missing := [name for name in postings_reader.Lists._fields[:4] if name not in self.files["postings"]]:
             raise CorruptFile(
                 f"{self.files['postings'].path} has no array '{missing[0]}'.",
                 "If an earlier version of Periplus wrote it, build the index again: periplus index build.",
@@ -78,20 +79,20 @@ class Segment:
 
     def bury(self, dead: npt.NDArray[np.int64] | None) -> None:
         """Set which documents are dead."""
-        blocks = -(-self.documents // invert.BLOCK)
-        alive = np.zeros(blocks * invert.BLOCK, np.uint8)
+        blocks = -(-self.documents // inversion.BLOCK)
+        alive = np.zeros(blocks * inversion.BLOCK, np.uint8)
         alive[: self.documents] = 1
         if dead is not None:
             alive[dead] = 0
         self.alive = alive[: self.documents].view(np.bool_)
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in lists.Lists._fields[:4]}
+        columns = {name: postings[name] for name in postings_reader.Lists._fields[:4]}
         static, highest = self._static_ranks
-        self.lists = lists.Lists(
+        self.lists = postings_reader.Lists(
             **columns, static=static, block_static=highest, live=self.live, wide_set=self._wide_sets
         )
-        self.handle = bare.hold(self.lists)
+        self.handle = pointers.hold(self.lists)
 
     @functools.cached_property
     def _static_ranks(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -100,9 +101,9 @@ class Segment:
         if len(static) == 1:
             alike = int(static[0] != 0)
             static = np.full(alike * self.documents, static[0], np.float32)
-            highest = np.full(alike * -(-self.documents // invert.BLOCK), static[:1], np.float32)
+            highest = np.full(alike * -(-self.documents // inversion.BLOCK), static[:1], np.float32)
         elif len(highest) == 1:
-            highest = np.full(-(-self.documents // invert.BLOCK), highest[0], np.float32)
+            highest = np.full(-(-self.documents // inversion.BLOCK), highest[0], np.float32)
         static.flags.writeable = highest.flags.writeable = False  # As the mapped ones are.
         return static, highest
 
@@ -110,30 +111,30 @@ class Segment:
     def _wide_sets(self) -> npt.NDArray[np.uint64]:
         """The documents of each wide term, by block."""
         postings = self.files["postings"]
-        blocks = -(-self.documents // invert.BLOCK)
-        sets: npt.NDArray[np.uint64] = lists.make_wide_sets(postings["stream"], postings["wide"], blocks)
+        blocks = -(-self.documents // inversion.BLOCK)
+        sets: npt.NDArray[np.uint64] = postings_reader.make_wide_sets(postings["stream"], postings["wide"], blocks)
         return sets
 
     def find(self, term: bytes) -> Term | None:
         """Look a term up in the lexicon."""
         if not term:
             return None
-        found = Term(*lexicon.find_term(self.lexicon, np.frombuffer(term, np.uint8)))
+        found = Term(*term_dictionary.find_term(self.lexicon, np.frombuffer(term, np.uint8)))
         return found if found.frequency else None
 
     def find_all(self, terms: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Look many terms up by one call: a row for each, the numbers of its `Term`; its frequency is 0 if absent."""
         starts = np.zeros(len(terms) + 1, np.int64)
         np.cumsum([len(term) for term in terms], out=starts[1:])
-        return find.find_terms(self.lexicon, np.frombuffer(b"".join(terms) or b"\0", np.uint8), starts)
+        return term_lookup.find_terms(self.lexicon, np.frombuffer(b"".join(terms) or b"\0", np.uint8), starts)
 
-    def terms(self) -> lexicon.Terms:
+    def terms(self) -> term_dictionary.Terms:
         """Unpack the whole lexicon."""
-        unpacked: lexicon.Terms = lexicon.unpack_terms(self.lexicon, self.term_count)
+        unpacked: term_dictionary.Terms = term_dictionary.unpack_terms(self.lexicon, self.term_count)
         return unpacked
 
     @functools.cached_property
-    def unpacked(self) -> lexicon.Terms:
+    def unpacked(self) -> term_dictionary.Terms:
         """The whole lexicon, kept: for prefixes, ranges and corrections."""
         return self.terms()
 
@@ -169,17 +170,19 @@ class Segment:
 
     def documents_of(self, number: int) -> npt.NDArray[np.int32]:
         """Give the documents that have the term with this number."""
-        place = lists.place_of(self.unpacked, number)
-        documents: npt.NDArray[np.int32] = lists.read_documents(self.lists, place)
+        place = postings_reader.place_of(self.unpacked, number)
+        documents: npt.NDArray[np.int32] = postings_reader.read_documents(self.lists, place)
         return documents
 
     def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
-        mask, impact, code, place = lists.look_up(self.lists, tuple(term), np.array([document], np.int32))[0].tolist()
+        mask, impact, code, place = postings_reader.look_up(self.lists, tuple(term), np.array([document], np.int32))[
+            0
+        ].tolist()
         if not mask:
             return np.zeros(0, np.int64), 0, 0
         out = np.empty(_MOST_POSITIONS, np.int64)
-        count = places.read_positions(self.lists.positions, place, code, mask, out)
+        count = positions.read_positions(self.lists.positions, place, code, mask, out)
         return out[:count].copy(), impact, mask
 
     def fields(self, terms: Sequence[Term | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
@@ -189,7 +192,7 @@ class Segment:
         ascending = documents[order]
         for number, term in enumerate(terms):
             if term:
-                masks[order, number] = lists.look_up(self.lists, tuple(term), ascending)[:, 0]
+                masks[order, number] = postings_reader.look_up(self.lists, tuple(term), ascending)[:, 0]
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:

@@ -13,8 +13,8 @@ takes it. Nothing raises, and nothing takes more than about a second, whatever t
 HTML is read in one pass by a kernel (`kernels.html`), in time linear in its length; `flat` slices what that found.
 """
 
-from periplus.parse.describe import main_text
-from periplus.parse.forms import read_forms
-from periplus.parse.readers import READERS, parse, readable
+from periplus.parse.dispatch import READERS, parse, readable
+from periplus.parse.html.form_extraction import read_forms
+from periplus.parse.page_description import main_text
 
 __all__ = ["READERS", "main_text", "parse", "read_forms", "readable"]

@@ -5,14 +5,10 @@ In: any string a person types; it is always a query, never an error. Out: `Candi
 `run` asks the match kernel of every segment and merges; `make_plan` and `Desks` are its two halves of preparation.
 """
 
-from periplus.query.lookup import Lookup, Places
-from periplus.query.offers import offers
-from periplus.query.parser import Parsed, parse
-from periplus.query.prepare import Prepared, QueryWord, Scoring, prepare
-from periplus.query.run import Desks, make_plan, run
-from periplus.query.spelling import corrections
-from periplus.query.synonyms import Synonyms
-from periplus.query.tree import (
+from periplus.query.matcher import Desks, make_plan, run
+from periplus.query.query_parser import Parsed, parse
+from periplus.query.query_planner import Prepared, QueryWord, Scoring, prepare
+from periplus.query.query_tree import (
     All,
     Any,
     Bag,
@@ -31,6 +27,10 @@ from periplus.query.tree import (
     Without,
     Word,
 )
+from periplus.query.spelling_correction import corrections
+from periplus.query.synonym_expansion import Synonyms
+from periplus.query.term_lookups import Lookup, Places
+from periplus.query.word_alternatives import offers
 
 __all__ = [
     "All",

@@ -10,27 +10,17 @@ What people thought of results is kept by `write_judgement` and `write_click`. `
 `take_samples` runs the judged queries, `learn` makes a model of them, and `keep_model` lets it rank if it is better.
 """
 
-from periplus.rank.dynamic import dynamic_weights
-from periplus.rank.judgements import (
-    Click,
-    Judgement,
-    read_clicks,
-    read_judgements,
-    write_click,
-    write_judgement,
-)
-from periplus.rank.learning import Learned, learn
-from periplus.rank.model import FEATURES
-from periplus.rank.models import ModelCard, keep_model, list_models, use_model
-from periplus.rank.outside import Outside, open_outside
+from periplus.rank.external_signals import Outside, open_outside
+from periplus.rank.feature_scorer import dynamic_weights
+from periplus.rank.model_store import ModelCard, keep_model, list_models, use_model
 from periplus.rank.ranker import Looked, Ranker
-from periplus.rank.samples import Grades, Sample, grades_of_folder, take_samples
+from periplus.rank.ranking_model import FEATURES
+from periplus.rank.training import Learned, learn
+from periplus.rank.training_samples import Grades, Sample, grades_of_folder, take_samples
 
 __all__ = [
     "FEATURES",
-    "Click",
     "Grades",
-    "Judgement",
     "Learned",
     "Looked",
     "ModelCard",
@@ -43,10 +33,6 @@ __all__ = [
     "learn",
     "list_models",
     "open_outside",
-    "read_clicks",
-    "read_judgements",
     "take_samples",
     "use_model",
-    "write_click",
-    "write_judgement",
 ]

@@ -7,17 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index
-from periplus.kernels import invert
+from periplus.index.kernels import inversion
 from periplus.query import Node, Prepared, Scoring, prepare, run
-from periplus.rank.dynamic import Dynamic, dynamic_weights
-from periplus.rank.features import Features
-from periplus.rank.model import Rows
-from periplus.rank.outside import Outside, open_outside
+from periplus.rank.external_signals import Outside, open_outside
+from periplus.rank.feature_rows import Features
+from periplus.rank.feature_scorer import Dynamic, dynamic_weights
+from periplus.rank.ranking_model import Rows
 from periplus.records import Candidates
 from periplus.settings import RankSettings, SemanticSettings
 
 if TYPE_CHECKING:
-    from periplus.rank.fuse import Fusion
+    from periplus.rank.fusion import Fusion
 
 __all__ = ["Looked", "Ranker"]
 
@@ -66,7 +66,7 @@ class Ranker:
         prepared = prepare(self._index, tree, self._scoring, notes)
         if not self._fusion:
             return prepared
-        from periplus.rank.fuse import is_plain, said
+        from periplus.rank.fusion import is_plain, said
 
         return prepared._replace(said=said(tree), plain=is_plain(tree))
 
@@ -127,7 +127,7 @@ class Ranker:
             impact = segment.positions(place, document)[1] if place else 0
             if impact and leaf.weight:
                 name = f"word: {words.get(leaf.term, leaf.term.decode('utf-8', 'replace'))}"
-                reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / invert.LEVELS
+                reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / inversion.LEVELS
             if impact:
                 present.add(leaf.group)
         static = float(segment.column("static")[document]) * prepared.scoring.static_weight
@@ -142,7 +142,7 @@ def _fusion(index: Index, semantic: SemanticSettings | None) -> "Fusion | None":
     """Give what ranks by meaning, if that is on; else none of it is even imported."""
     if semantic is None or not semantic.on:
         return None
-    from periplus.rank.fuse import Fusion
+    from periplus.rank.fusion import Fusion
 
     return Fusion(index, semantic)
 

@@ -11,9 +11,7 @@ Nothing here raises for bad bytes: what cannot be read is left out, and a Sitema
 Addresses are given as they are written; `periplus.url.address` makes them absolute and canonical.
 """
 
-from periplus.robots.feeds import read_feed
 from periplus.robots.robotstxt import read_robots
 from periplus.robots.rules import ALLOW_ALL, DISALLOW_ALL, Rules
-from periplus.robots.sitemaps import Sitemap, read_sitemap
 
-__all__ = ["ALLOW_ALL", "DISALLOW_ALL", "Rules", "Sitemap", "read_feed", "read_robots", "read_sitemap"]
+__all__ = ["ALLOW_ALL", "DISALLOW_ALL", "Rules", "read_robots"]

@@ -5,10 +5,7 @@ that of the URL, and of the page that the link is on). `read_weights` reads the 
 (url.toml, static.toml, crawl.toml, dynamic.toml) and what a file of one's own changes. docs/ranking.md lists all.
 """
 
-from periplus.score.links import CRAWL_FEATURES, LinkRanker
-from periplus.score.pages import STATIC_FEATURES, Laid, PageRanker, Sketch, sketch_page
-from periplus.score.urls import UrlRanker
-from periplus.score.weights import (
+from periplus.score.feature_weights import (
     RANKERS,
     SHAPES,
     Scorer,
@@ -18,6 +15,9 @@ from periplus.score.weights import (
     read_weights,
     shipped_weights,
 )
+from periplus.score.link_scorer import CRAWL_FEATURES, LinkRanker
+from periplus.score.page_scorer import STATIC_FEATURES, Laid, PageRanker, Sketch, sketch_page
+from periplus.score.url_scorer import UrlRanker
 
 __all__ = [
     "CRAWL_FEATURES",

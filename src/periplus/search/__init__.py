@@ -8,25 +8,17 @@ why a page is not found. `Inbox` keeps pages that are handed in until they are i
 `feed_inbox`, in the index. `Deleted` is the list of pages that stay out of it.
 """
 
-from periplus.search.deleted import Deleted
-from periplus.search.inbox import Inbox, page_to_publish
-from periplus.search.publisher import feed_inbox, publishing
+from periplus.search.presentation.snippets import make_snippet
+from periplus.search.ranking_weights import Weight
 from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
-from periplus.search.snippets import make_snippet
-from periplus.search.weights import Weight
-from periplus.search.whynot import FoundPage
+from periplus.search.why_not import FoundPage
 
 __all__ = [
     "CachedPage",
-    "Deleted",
     "FoundPage",
-    "Inbox",
     "IndexParts",
     "SearchStatistics",
     "Searcher",
     "Weight",
-    "feed_inbox",
     "make_snippet",
-    "page_to_publish",
-    "publishing",
 ]

@@ -13,22 +13,22 @@ import numpy as np
 
 from periplus.errors import NothingHere
 from periplus.index import Index
+from periplus.publish import Deleted
 from periplus.query import Prepared, Synonyms, corrections, offers, parse
 from periplus.rank import Ranker, open_outside
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
-from periplus.search.arrange import Arranged, arrange, hidden_flags
-from periplus.search.cards import Cards, is_named
-from periplus.search.deleted import Deleted
-from periplus.search.dress import Dresser, Known
-from periplus.search.homepages import explain_home, find_home, put_first
-from periplus.search.linking import look_up_links
-from periplus.search.narrow import names_site, narrow
-from periplus.search.popular import Popular
-from periplus.search.suggest import Suggester
-from periplus.search.tabs import freshen, known_extras, with_media
-from periplus.search.weights import Weight, list_weights, with_weights
-from periplus.search.whynot import INDEXED, FoundPage, why_not
+from periplus.search.link_queries import look_up_links
+from periplus.search.navigational import explain_home, find_home, put_first
+from periplus.search.presentation.cards import Cards, is_named
+from periplus.search.presentation.hits import Dresser, Known
+from periplus.search.presentation.result_selection import Arranged, arrange, hidden_flags
+from periplus.search.presentation.verticals import freshen, known_extras, with_media
+from periplus.search.ranking_weights import Weight, list_weights, with_weights
+from periplus.search.request_filters import names_site, narrow
+from periplus.search.suggester import Suggester
+from periplus.search.why_not import INDEXED, FoundPage, why_not
 from periplus.settings import Settings
+from periplus.signals import Popular
 from periplus.text import LANGUAGES
 from periplus.url import address
 

@@ -10,13 +10,13 @@ the browser.
 """
 
 from periplus.serve.actions import Actions, Clicked, CrawlLike, Judged, Publication, Published
-from periplus.serve.app import make_app
-from periplus.serve.cache import AnswerCache
-from periplus.serve.formats import as_json
-from periplus.serve.keys import ROLES, Keys
-from periplus.serve.processes import Opened, run_processes
-from periplus.serve.searching import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
+from periplus.serve.api.result_formats import as_json
+from periplus.serve.api_keys import ROLES, Keys
+from periplus.serve.application import make_app
+from periplus.serve.protocols import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
+from periplus.serve.response_cache import AnswerCache
 from periplus.serve.server import run, serving
+from periplus.serve.worker_processes import Opened, run_processes
 
 __all__ = [
     "ROLES",

@@ -19,9 +19,9 @@ from granian.server.embed import Server as Granian
 
 from periplus.errors import PortInUse
 from periplus.serve.actions import Actions
-from periplus.serve.app import Application, make_app
-from periplus.serve.keys import Keys
-from periplus.serve.searching import SearcherLike
+from periplus.serve.api_keys import Keys
+from periplus.serve.application import Application, make_app
+from periplus.serve.protocols import SearcherLike
 from periplus.settings import ServeSettings
 
 __all__ = ["Running", "free_address", "run", "serving"]

@@ -19,10 +19,10 @@ gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Form
 """
 
 from periplus.store.compression import compress, decompress, open_text
-from periplus.store.joined import part_folder, part_folders
-from periplus.store.pages import PageStore, StoreStatistics
+from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import Trimmed
-from periplus.store.warc_read import WarcPage, read_warc
+from periplus.store.sharded_store import part_folder, part_folders
+from periplus.store.warc.warc_reader import WarcPage, read_warc
 
 __all__ = [
     "PageStore",

@@ -16,13 +16,13 @@ import numpy as np
 
 from periplus.files import disk_errors, sync_folder
 from periplus.records import Outcome
+from periplus.store.carried_over import Column, KeptTable, Rows, kept_files, kept_name
 from periplus.store.compression import decompress
-from periplus.store.frames import MAX_PAYLOAD
-from periplus.store.kept import Column, KeptTable, Rows, kept_files, kept_name
-from periplus.store.log import Position, walk
-from periplus.store.manifest import Manifest, number_of
-from periplus.store.recovery import packed_record
-from periplus.store.warc_write import info_record, pack_record
+from periplus.store.fetch_log import Position, walk
+from periplus.store.log_frames import MAX_PAYLOAD
+from periplus.store.store_manifest import Manifest, number_of
+from periplus.store.store_recovery import packed_record
+from periplus.store.warc.warc_writer import info_record, pack_record
 
 __all__ = ["Plan", "Trimmed", "carry_over", "plan_trim"]
 

@@ -5,11 +5,11 @@ Words are split and folded by a kernel; each different word is stemmed once, by 
 A term is the UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
 """
 
-from periplus.text.fold import code_point_kinds
-from periplus.text.language import LANGUAGES, detect_language, language_number
-from periplus.text.stems import stem
+from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, token_spans
+from periplus.text.folding import code_point_kinds
+from periplus.text.language_id import LANGUAGES, detect_language, language_number
+from periplus.text.stemmer import stem
 from periplus.text.stopwords import is_stop_word, stop_words
-from periplus.text.words import Tokens, WordTable, split_text, terms_of, token_spans
 
 __all__ = [
     "LANGUAGES",

@@ -13,9 +13,9 @@ The canonical form is the WHATWG serialisation without fragment and credentials,
 decoded, escapes in upper case, and parameters that only track or name a session left out. It is idempotent.
 """
 
+from periplus.url.breadcrumbs import trail
 from periplus.url.canonical import address, in_scope
 from periplus.url.domains import registered_domain
-from periplus.url.trails import trail
 from periplus.url.whatwg import UrlParts, parse_url
 
 __all__ = ["UrlParts", "address", "in_scope", "parse_url", "registered_domain", "trail"]

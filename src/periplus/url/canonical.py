@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from periplus.errors import BadUrl
-from periplus.fingerprint import fingerprint_text
+from periplus.hashing import fingerprint_text
 from periplus.records import Address
 from periplus.url.domains import registered_domain
 from periplus.url.parameters import drop_noise, drop_path_session

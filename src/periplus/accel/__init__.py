@@ -1,0 +1,20 @@
+"""Numba support: the compile cache, warm-up, borrowed array pointers, SIMD primitives. No algorithm of its own.
+
+Every kernel module takes `njit` from here, so that the compile cache is in place before the first kernel is declared.
+
+    njit            Numba's decorator; kernels are `@njit(cache=True, nogil=True)`
+    warm_up         compile every kernel once; later starts read the cache
+    is_compiled     whether that has been done on this machine
+    cache_folder    where compiled kernels are stored
+    pointers        arrays passed to kernels as addresses, without reference counting
+    simd            scans over 32 bytes at a time
+"""
+
+from numba import njit
+
+from periplus.accel.compile_cache import install_cache
+from periplus.accel.warmup import cache_folder, is_compiled, warm_up
+
+__all__ = ["cache_folder", "is_compiled", "njit", "pointers", "simd", "warm_up"]
+
+install_cache()

@@ -1,0 +1,115 @@
+"""Where compiled kernels are stored, and when they are stale.
+
+Compiled code contains the code of its callees, from other files too. So each kernel is stamped with a fingerprint of
+its module and of every kernel module that one imports, however indirectly; Numba recompiles what has another stamp, and
+nothing else.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numba
+from numba.core.caching import UserProvidedCacheLocator
+
+from periplus.accel.lazy_loading import install_lazy_loading
+
+__all__ = ["FOLDER", "StampedLocator", "fingerprint", "fingerprint_all", "install_cache", "kernel_sources"]
+
+_ACCEL: Final = Path(__file__).parent
+_PACKAGE: Final = _ACCEL.parent
+_PATTERNS: Final = ("accel/*.py", "*/kernels.py", "*/kernels/*.py", "*/*/kernels.py", "*/*/kernels/*.py")
+"""Where kernel modules are, below the package."""
+_IMPORTS: Final = re.compile(rb"^[ \t]*from periplus\.([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+_NAME: Final = re.compile(r"(\w+)(?: as \w+)?")
+
+
+def _choose_folder() -> Path:
+    """Return a folder beside the sources if that can be written, else one in the temporary folder of this user."""
+    beside = _ACCEL / "__pycache__"
+    try:
+        beside.mkdir(exist_ok=True)
+        writable = os.access(beside, os.W_OK)
+    except OSError:
+        writable = False
+    base = beside if writable else Path(tempfile.gettempdir()) / f"periplus-kernels-{os.getuid()}"
+    return base / f"numba-{numba.__version__}"
+
+
+FOLDER: Final = _choose_folder()
+
+
+@cache
+def kernel_sources() -> dict[str, bytes]:
+    """Return the source of every kernel module by its dotted name below the package, 'index.kernels.positions'."""
+    return {_name_of(path): path.read_bytes() for pattern in _PATTERNS for path in _PACKAGE.glob(pattern)}
+
+
+def _name_of(path: Path) -> str:
+    return ".".join(path.relative_to(_PACKAGE).with_suffix("").parts)
+
+
+def imported(source: bytes) -> set[str]:
+    """Return the dotted names of all modules of the package that a source may import."""
+    names: set[str] = set()
+    for module, imports in _IMPORTS.findall(source):
+        base = module.decode()
+        names |= {base, *(f"{base}.{match[1]}" for match in _NAME.finditer(imports.decode()))}
+    return names
+
+
+def fingerprint(name: str, sources: Mapping[str, bytes]) -> str:
+    """Return the fingerprint of a module and of all that it imports, however indirectly."""
+    reached: set[str] = set()
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached and module in sources:
+            reached.add(module)
+            waiting += imported(sources[module])
+    digest = hashlib.blake2b(digest_size=16)
+    for module in sorted(reached):
+        digest.update(module.encode() + b"\0" + hashlib.blake2b(sources[module]).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _fingerprint(name: str) -> str:
+    return fingerprint(name, kernel_sources())
+
+
+def fingerprint_all() -> str:
+    """Return the fingerprint of every kernel source."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, source in sorted(kernel_sources().items()):
+        digest.update(name.encode() + b"\0" + source)
+    return digest.hexdigest()
+
+
+class StampedLocator(UserProvidedCacheLocator):  # type: ignore[misc]
+    """Tells Numba which sources the compiled code of a kernel was made from."""
+
+    def get_source_stamp(self) -> Any:
+        """Return the fingerprint of all sources that the kernel's code comes from."""
+        return _fingerprint(_name_of(Path(self._py_file)))
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator for a kernel of this package, None for any other function."""
+        path = Path(py_file)
+        known = path.is_relative_to(_PACKAGE) and _name_of(path) in kernel_sources()
+        return super().from_function(py_func, py_file) if known else None
+
+
+def install_cache() -> None:
+    """Have Numba store the kernels of this package in `FOLDER`, and load no more of them than running them takes."""
+    install_lazy_loading()
+    numba.config.CACHE_DIR = str(FOLDER)
+    numba.config.CACHE_LOCATOR_CLASSES = ",".join(
+        (f"{__name__}.{StampedLocator.__name__}", "InTreeCacheLocator", "UserWideCacheLocator")
+    )

@@ -1,0 +1,90 @@
+"""The crawl's snapshot on disk: all that recovery needs, and the number of visits it reflects.
+
+magic 8 bytes | version u32 | xxh3 fingerprint u64 | msgpack of CrawlState
+"""
+
+import struct
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.crawl.focus.focus import FocusState
+from periplus.crawl.policies.form_filler import FormsState
+from periplus.crawl.policies.traps import TrapsState
+from periplus.crawl.reported_visits import PassiveState
+from periplus.crawl.robots_cache import KnownRobots
+from periplus.errors import CorruptFile, NewerFormat
+from periplus.files import write_atomically
+from periplus.hashing import fingerprint
+
+__all__ = ["CrawlState", "Totals", "read_state", "write_state"]
+
+_PREFIX: Final = struct.Struct("<8sIQ")
+_MAGIC: Final = b"PERICRAW"
+_VERSION: Final = 1
+
+
+class Totals(msgspec.Struct):
+    """What a crawl has come to since it began, over all its runs."""
+
+    pages: int = 0
+    """Pages stored, copies not counted."""
+    fetched: int = 0
+    """Requests that ended, robots.txt not counted."""
+    copies: int = 0
+    answered: int = 0
+    """Requests that any server answered at all, robots.txt included."""
+    bytes: int = 0
+    outcomes: dict[str, int] = {}
+
+
+class CrawlState(msgspec.Struct, frozen=True):
+    """A crawl at one moment."""
+
+    visits: int
+    """Visits in the store that everything here reflects."""
+    frontier: bytes
+    seeds: tuple[str, ...]
+    robots: tuple[KnownRobots, ...]
+    originals: dict[int, str]
+    lists: tuple[int, ...]
+    lists_of_host: dict[str, int]
+    links_to_host: dict[str, int]
+    pages_of_host: dict[str, int]
+    totals: Totals
+    traps: TrapsState = msgspec.field(default_factory=TrapsState)
+    forms: FormsState = msgspec.field(default_factory=FormsState)
+    near: bytes = b""
+    """Simhashes of pages, and their contents."""
+    passive: PassiveState = msgspec.field(default_factory=PassiveState)
+    focus: FocusState | None = None
+    """What was learnt of the topic, when there is one."""
+
+
+def write_state(path: Path, state: CrawlState) -> None:
+    """Replace the snapshot, all or nothing."""
+    body = msgspec.msgpack.encode(state)
+    write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
+
+
+def read_state(path: Path) -> CrawlState | None:
+    """Read the snapshot; None when there is none. Raise `CorruptFile` when it is damaged."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
+    magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
+    if magic != _MAGIC or version < 1:
+        raise CorruptFile(f"{path} is no crawl snapshot.")
+    if version > _VERSION:
+        raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
+    body = memoryview(data)[_PREFIX.size :]
+    if fingerprint(body) != checksum:
+        raise CorruptFile(f"{path} is damaged.")
+    try:
+        return msgspec.msgpack.decode(body, type=CrawlState)
+    except msgspec.MsgspecError as error:
+        raise CorruptFile(f"{path} is unreadable: {error}.") from error

@@ -1,0 +1,270 @@
+"""What a crawl knows: frontier, robots, harvest, copies and totals; how it is saved, and how it is recovered."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from periplus.crawl.crawl_snapshot import CrawlState, Totals, read_state, write_state
+from periplus.crawl.fetch_records import Originals
+from periplus.crawl.focus.focus import FocusState, by_host, open_focus
+from periplus.crawl.outlinks import Harvester
+from periplus.crawl.policies.traps import Traps
+from periplus.crawl.reported_visits import HEARD, Passive, read_heard
+from periplus.crawl.revisits import History, seen_once
+from periplus.crawl.robots_cache import RobotsBook
+from periplus.crawl.sharding.mailbox import Parcel
+from periplus.crawl.sharding.shard_router import Alone
+from periplus.crawl.sharding.topology import home, read_topology
+from periplus.errors import BadUrl, CorruptFile
+from periplus.files import write_atomically
+from periplus.frontier import Frontier
+from periplus.records import LIST_KIND, Address, Due, Outcome, Visit
+from periplus.settings import Settings
+from periplus.signals import SinkPosition
+from periplus.store import PageStore
+from periplus.url import address
+
+__all__ = ["Memory"]
+
+
+class Memory:
+    """All state of a crawl but the pages themselves."""
+
+    def __init__(self, path: Path, settings: Settings, neighbours: Alone | None = None) -> None:
+        self._path = path
+        self.neighbours = neighbours or Alone()
+        self.first_seeds = 0
+        """Seeds that the snapshot knows, or that were given: those after them are news to other shards."""
+        self._seeds_file = path.with_name("seeds.txt")
+        self._noted = 0
+        self.settings = settings
+        self._spill = path.with_name("spill")
+        self.frontier = Frontier(settings.frontier, self._spill)
+        self.robots = RobotsBook(settings.fetch.user_agent)
+        self.harvester = Harvester(settings.crawl, ())
+        self._data = path.parents[1 if self.neighbours.number == 0 else 2]
+        self._introduce()
+        self.originals = Originals()
+        self.totals = Totals()
+        self.pages_of_host: dict[str, int] = {}
+        self.history = History()
+        """The past of pages that are looked at again in this run."""
+        self.notes: list[str] = []
+        self._learnt: FocusState | None = None
+        self.passive = Passive(self._data)
+
+    @classmethod
+    def recover(
+        cls,
+        path: Path,
+        settings: Settings,
+        store: PageStore,
+        seeds: Sequence[Address],
+        now: float = 0.0,
+        neighbours: Alone | None = None,
+    ) -> "Memory":
+        """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
+        memory = cls(path, settings, neighbours)
+        start: int | None = None
+        damaged = False
+        try:
+            state = read_state(path)
+            if state is not None:
+                start = memory._restore(state, store.commit())
+        except CorruptFile as error:
+            memory, start, damaged = cls(path, settings, neighbours), 0, True
+            memory.notes.append(f"{error} It was made again from the visits.")
+            memory.add_seeds(memory._noted_seeds())
+        memory._keep_to_topic(store)
+        memory.add_seeds(seeds)
+        memory.first_seeds = len(memory.harvester.seeds)
+        if start is not None:
+            for visit in memory.neighbours.read_all(store) if damaged else store.visits(start):
+                memory._replay(visit)
+        memory.frontier.forget_busy(now if start is not None else 0.0)
+        memory.frontier.revive()
+        if settings.crawl.recrawl:
+            memory.history = memory.neighbours.read_history(store)
+            memory._look_again(memory.history.due(now, settings.crawl.recrawl_per_day))
+        return memory
+
+    def _look_again(self, dues: list[Due]) -> None:
+        self.frontier.add_again(due for due in dues if self.neighbours.mine(due.address.host))
+
+    def _noted_seeds(self) -> list[Address]:
+        """Read the seeds from their own small file, which outlives a damaged snapshot."""
+        try:
+            return [address(line) for line in self._seeds_file.read_text("ascii").split()]
+        except (OSError, ValueError, BadUrl):
+            return []
+
+    def _restore(self, state: CrawlState, stored: int) -> int:
+        """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
+        if state.visits > stored:
+            raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
+        self.harvester = Harvester(self.settings.crawl, [address(seed) for seed in state.seeds])
+        if not state.totals.answered and state.totals.outcomes and type(self.neighbours) is Alone:
+            self.frontier.add(self._seed_dues(self.harvester.seeds))
+            return state.visits
+        self.frontier.close()
+        self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
+        self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
+        self.harvester.traps = Traps(state.traps)
+        self.harvester.forms.state = state.forms
+        self.harvester.lists.update(state.lists)
+        self.harvester.lists_of_host.update(state.lists_of_host)
+        self.harvester.links_to_host.update(state.links_to_host)
+        self.originals = Originals(state.originals, state.near)
+        self.totals = state.totals
+        self.passive.state = state.passive
+        self.pages_of_host = state.pages_of_host
+        self._learnt = state.focus
+        self._introduce()
+        return state.visits
+
+    def _keep_to_topic(self, store: PageStore) -> None:
+        """Take up the topic that was set or that earlier runs had; example pages are fetched first of all."""
+        focus = open_focus(self.settings.focus, self._data / "crawl", self._learnt)
+        self.harvester.focus = focus
+        self.frontier.best_first = focus.choice if focus is not None else None
+        if focus is not None:
+            focus.recall(store.find)
+            self.add_seeds(list(focus.urls.values()))
+
+    def _introduce(self) -> None:
+        """Let the frontier know of the fame of hosts, by which their budgets grow."""
+        known = self.harvester.links_to_host
+        self.frontier.reputation = lambda name: known.get(name, 0)
+
+    def _replay(self, visit: Visit) -> None:
+        """Do with a visit from the log what was done with it when it was live."""
+        try:
+            place = address(visit.url)
+        except BadUrl:
+            return
+        if not self.neighbours.mine(place.host):
+            # All shards are read when a snapshot has to be made again: our own URLs were found on their pages too.
+            self.frontier.add([due for due in self.harvester.harvest(visit) if self.neighbours.mine(due.address.host)])
+            return
+        due = Due(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
+        ended = visit.when + visit.elapsed
+        self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
+        self.totals.answered += visit.status > 0
+        self.count(visit, place.host)
+        self.add(self.harvester.harvest(visit))
+
+    def add(self, dues: list[Due]) -> None:
+        """Queue dues of our own hosts, and send the others to the shards that have them."""
+        ours = self.neighbours.ours(dues, self.harvester.lists)
+        focus = self.harvester.focus
+        known = [due for due in ours if self.frontier.seen(due.address.key)] if focus is not None else []
+        self.frontier.add(ours)
+        if focus is not None:
+            # What waits already may promise more by now, for where it was seen again or by the hubs that lead there.
+            self.frontier.lift(by_host(known))
+            self.frontier.lift(focus.raised())
+
+    def take(self, parcel: Parcel) -> None:
+        """Take the links and seeds that another shard has sent."""
+        for seed in parcel.seeds:
+            with contextlib.suppress(BadUrl):
+                self.harvester.add_seed(address(seed))
+        dues = []
+        for link in parcel.links:
+            try:
+                place = self.harvester.traps.rewrite(address(link.url))
+            except BadUrl:
+                continue
+            if link.is_list:
+                self.harvester.lists.add(place.key)
+            elif self.harvester.traps.refuses(place):
+                continue
+            self.harvester.links_to_host[place.host] = self.harvester.links_to_host.get(place.host, 0) + 1
+            dues.append(Due(place, link.depth, link.rank, 0, link.hops))
+        self.add(dues)
+
+    def add_seeds(self, seeds: Sequence[Address]) -> None:
+        """Widen the crawl by more seeds."""
+        for seed in seeds:
+            self.harvester.add_seed(seed)
+        self.frontier.add([due for due in self._seed_dues(seeds) if self.neighbours.mine(due.address.host)])
+
+    def _seed_dues(self, seeds: Sequence[Address]) -> list[Due]:
+        return [Due(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
+
+    def count(self, visit: Visit, host: str) -> bool:
+        """Add a visit to the totals; tell whether it is a new page."""
+        totals = self.totals
+        totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1
+        totals.fetched += visit.outcome is not Outcome.ROBOTS
+        totals.bytes += visit.bytes
+        totals.copies += bool(visit.copy_of)
+        known = self.history.pages.get(visit.key)
+        if known is not None:
+            # A list that says so later in this run is not news.
+            known.when = max(known.when, visit.when)
+        if visit.page is not None and visit.page.changed:
+            self._look_again(self.history.hear(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
+        if visit.page is None or visit.page.kind == LIST_KIND:
+            return False
+        self.originals.learn(visit)
+        if visit.again:
+            return False
+        totals.pages += 1
+        self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
+        return True
+
+    def hear(self, store: PageStore, until: SinkPosition | None = None) -> bool:
+        """Take the next visits that others reported; tell whether there were any."""
+        near = self.neighbours
+        reported = self.passive.read(
+            self.harvester, lambda key: near.find(store, key), lambda place: near.mine(place.host), until
+        )
+        self.frontier.add(reported.fresh)
+        for _, visit in reported.again:
+            self.history.pages.setdefault(visit.key, seen_once(visit))
+        self.frontier.add_again(due for due, _ in reported.again)
+        return reported.read
+
+    def had_its_share(self, host: str) -> bool:
+        """Tell whether a host has given as many pages as one host may."""
+        return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
+
+    def save(self, visits: int, now: float, path: Path | None = None) -> None:
+        """Write the snapshot, which reflects the first `visits` visits of the store."""
+        seeds = tuple(seed.url for seed in self.harvester.seeds)
+        if len(seeds) != self._noted:
+            write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
+            self._noted = len(seeds)
+        self.neighbours.send(everything=True)
+        state = CrawlState(
+            visits=visits,
+            frontier=self.frontier.dump(),
+            seeds=seeds,
+            robots=self.robots.known(now),
+            originals=self.originals.urls,
+            near=self.originals.near.dump(),
+            lists=tuple(self.harvester.lists),
+            lists_of_host=self.harvester.lists_of_host,
+            links_to_host=self.harvester.links_to_host,
+            pages_of_host=self.pages_of_host,
+            totals=self.totals,
+            traps=self.harvester.traps.state,
+            forms=self.harvester.forms.state,
+            passive=self.passive.state,
+            focus=self.harvester.focus.dump() if self.harvester.focus is not None else None,
+        )
+        write_state(path or self._path, state)
+        if path is None:
+            with contextlib.suppress(CorruptFile):  # without a list of shards nobody knows who has read what
+                self._heard()
+
+    def _heard(self) -> None:
+        """Say how far we have read what others reported; the first shard clears away what all have read."""
+        shards = read_topology(self._data).shards
+        if len(shards) > 1 and self.passive.position != SinkPosition():
+            write_atomically(self._path.with_name(HEARD), msgspec.json.encode(self.passive.position))
+        if self.neighbours.number == 0:
+            self.passive.saved(read_heard(home(self._data, number) / HEARD) for number in shards if number)

@@ -1,0 +1,162 @@
+"""What one fetch comes to: from `Fetched` to the `Visit` that the log keeps."""
+
+import email.utils
+import time
+from datetime import UTC
+from typing import Final
+
+import msgspec
+
+from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
+from periplus.discovery import read_sitemap
+from periplus.errors import BadUrl
+from periplus.hashing import fingerprint
+from periplus.parse import parse, read_forms
+from periplus.records import LIST_KIND, Due, Fetched, Link, Outcome, Page, Visit
+from periplus.settings import ParseSettings
+from periplus.url import address
+
+__all__ = ["Originals", "page_visit", "plain_visit", "read_list", "retry_after"]
+
+_MAX_LISTED: Final = 50_000
+
+
+class Originals:
+    """Which URL has a content first. A page that names another URL as canonical speaks for that one."""
+
+    def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
+        self.urls = urls or {}
+        self.near = NearCopies(near)
+
+    def copied_from(self, content: int, url: str) -> str:
+        """Give the URL that already has this content, or ''."""
+        original = self.urls.get(content, url)
+        return original if original != url else ""
+
+    def nearly(self, value: int, url: str) -> str:
+        """Give the URL of a page with nearly this simhash, or ''."""
+        content = self.near.find(value)
+        return self.copied_from(content, url) if content is not None else ""
+
+    def learn(self, visit: Visit) -> None:
+        """Remember the content of a page."""
+        if visit.page is None or visit.copy_of or not visit.content:
+            return
+        self.urls.setdefault(visit.content, _canonical(visit.page, visit.url))
+        if visit.simhash and not visit.near_copy_of and not (visit.again and self.near.find(visit.simhash)):
+            self.near.add(visit.simhash, visit.content)
+
+
+def _canonical(page: Page, url: str) -> str:
+    if page.canonical:
+        try:
+            return address(page.canonical, url).url
+        except BadUrl:
+            pass
+    return url
+
+
+def plain_visit(due: Due, outcome: Outcome, fetched: Fetched | None = None, when: float | None = None) -> Visit:
+    """Make the visit of a fetch that brought no page, or of none at all."""
+    if fetched is None:
+        began = time.time() if when is None else when
+        return Visit(due.address.url, due.address.key, outcome, began, depth=due.depth, hops=due.hops)
+    return Visit(
+        url=due.address.url,
+        key=due.address.key,
+        outcome=outcome,
+        when=fetched.when,
+        status=fetched.status,
+        depth=due.depth,
+        location=fetched.location,
+        elapsed=fetched.elapsed,
+        hops=due.hops,
+        retry_after=retry_after(fetched) or 0.0,
+    )
+
+
+def page_visit(
+    fetched: Fetched, settings: ParseSettings, originals: Originals, as_list: bool = False, forms: bool = False
+) -> Visit:
+    """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
+    due = fetched.due
+    content = fingerprint(fetched.body) if fetched.body else 0
+    copy_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
+    page, outcome = None, Outcome.OK
+    if as_list:
+        page = read_list(fetched)
+    elif not copy_of:
+        page, outcome = _parse(fetched, settings)
+        if forms and page is not None and page.kind == "text/html":
+            page = msgspec.structs.replace(page, forms=read_forms(fetched))
+    value = page_hash(page) if page is not None and content else 0
+    return Visit(
+        url=due.address.url,
+        key=due.address.key,
+        outcome=outcome,
+        when=fetched.when,
+        status=fetched.status,
+        depth=due.depth,
+        elapsed=fetched.elapsed,
+        content=content,
+        etag=fetched.header("etag")[:256],
+        modified=fetched.header("last-modified")[:64],
+        page=page,
+        copy_of=copy_of,
+        bytes=len(fetched.body),
+        hops=due.hops,
+        simhash=value,
+        near_copy_of=originals.nearly(value, due.address.url) if value else "",
+    )
+
+
+def _parse(fetched: Fetched, settings: ParseSettings) -> tuple[Page | None, Outcome]:
+    try:
+        page = parse(fetched, settings)
+        if page is not None and page.kind == LIST_KIND:
+            page = _with_dates(page, fetched)
+    except Exception:
+        # A reader never raises by its contract; should it, one page must not end a crawl of millions.
+        return None, Outcome.BAD_RESPONSE
+    return page, Outcome.OK if page is not None else Outcome.WRONG_TYPE
+
+
+def read_list(fetched: Fetched) -> Page:
+    """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
+    found = read_sitemap(fetched.body)
+    return Page(
+        url=fetched.due.address.url,
+        links=tuple(Link(url) for url in found.pages[:_MAX_LISTED]),
+        kind=LIST_KIND,
+        noindex=True,
+        feeds=found.sitemaps[:_MAX_LISTED],
+        changed=found.changed[:_MAX_LISTED],
+    )
+
+
+def _with_dates(page: Page, fetched: Fetched) -> Page:
+    """Add the dates of its entries to a feed that was found as an ordinary page."""
+    found = read_sitemap(fetched.body)
+    dates: dict[str, float] = {}
+    for url, when in zip(found.pages, found.changed, strict=False):
+        try:
+            dates[address(url, page.url).url] = when
+        except BadUrl:
+            continue
+    changed = tuple(dates.get(link.url, 0.0) for link in page.links)
+    return msgspec.structs.replace(page, changed=changed) if any(changed) else page
+
+
+def retry_after(fetched: Fetched) -> float | None:
+    """Give the seconds that a host asks to be left alone, as a number or as a date; None when it does not ask."""
+    text = fetched.header("retry-after").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    if not text:
+        return None
+    try:
+        moment = email.utils.parsedate_to_datetime(text)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, moment.timestamp() - fetched.when)
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,1 @@
+"""Focused crawling: the topic classifier, hub scores, and what each link promises."""

@@ -1,0 +1,1 @@
+"""What is worth fetching: URL filters, crawler traps, near-duplicates, forms."""

@@ -1,0 +1,123 @@
+"""What a crawl makes of visits that others report: new URLs to fetch, changed pages to look at again."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from periplus.crawl.outlinks import Harvester
+from periplus.hashing import fingerprint_text
+from periplus.records import Address, Due, Sighting, Visit
+from periplus.signals import SinkPosition, forget_read, gather_visits, read_sink
+
+__all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests"]
+
+_MOST_DIGESTS: Final = 1_000_000
+_BITE: Final = 256 << 10
+"""Bytes read at once: some thousand visits, so that a crawl is not held up."""
+HEARD: Final = "heard.json"
+"""Beside the snapshot of a shard: how far that has read the queue, for those who clear it away."""
+_DEPTH: Final = 1
+"""Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
+
+
+class PassiveState(msgspec.Struct):
+    """How far the queue was read, and the last digest of each URL that had one."""
+
+    position: tuple[int, int] = (0, 0)
+    digests: dict[int, int] = {}
+
+
+class Reported(NamedTuple):
+    """What one look at the queue leads to."""
+
+    fresh: list[Due]
+    """URLs to fetch, were they never seen."""
+    again: list[tuple[Due, Visit]]
+    """Pages whose content has changed since the visit that is stored."""
+    read: bool
+    """Whether there was anything to read, good or damaged."""
+
+
+class Passive:
+    """Reads the queue from where it was left; the snapshot keeps that place with the frontier that reflects it."""
+
+    def __init__(self, folder: Path, state: PassiveState | None = None) -> None:
+        self._folder = folder
+        self.state = state or PassiveState()
+
+    def read(
+        self,
+        harvester: Harvester,
+        find: Callable[[int], Visit | None],
+        is_mine: Callable[[Address], bool] = lambda place: True,
+        until: SinkPosition | None = None,
+    ) -> Reported:
+        """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
+        before = self.position
+        found, self.state.position = read_sink(self._folder, before, _BITE, until=until)
+        counts: dict[int, int] = {}
+        places: dict[int, Address] = {}
+        changed: dict[int, Visit] = {}
+        for sighting in found:
+            place = harvester.accept(sighting.url)
+            if place is None or not is_mine(place):
+                continue
+            places[place.key] = place
+            counts[place.key] = counts.get(place.key, 0) + sighting.count
+            visit = find(place.key) if self._is_changed(place.key, sighting) else None
+            # A look of our own after theirs has seen the change already.
+            if visit is not None and visit.when < sighting.when:
+                changed[place.key] = visit
+        fresh = {key: _due(harvester, place, counts[key]) for key, place in places.items()}
+        again = [(fresh[key], visit) for key, visit in changed.items()]
+        return Reported(list(fresh.values()), again, self.state.position != before)
+
+    def _is_changed(self, key: int, sighting: Sighting) -> bool:
+        """Tell whether a URL had another digest before; remember the one it has now."""
+        if not sighting.digest:
+            return False
+        digests, digest = self.state.digests, fingerprint_text(sighting.digest)
+        before = digests.pop(key, digest)
+        if len(digests) >= _MOST_DIGESTS:
+            digests.pop(next(iter(digests)))
+        digests[key] = digest
+        return before != digest
+
+    @property
+    def position(self) -> SinkPosition:
+        """How far the queue was read."""
+        return SinkPosition(*self.state.position)
+
+    def saved(self, others: Iterable[SinkPosition] = ()) -> None:
+        """Let go of what we and `others` have read, now that snapshots reflect it."""
+        gather_visits(self._folder)
+        forget_read(self._folder, min([self.position, *others]))
+
+
+def read_heard(path: Path) -> SinkPosition:
+    """Give how far a shard has read by its own word; nothing at all where it says none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SinkPosition)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return SinkPosition()
+
+
+def share_digests(states: Sequence[PassiveState]) -> None:
+    """Let each know the digests of all, which do not say whose URLs they are; the newest if they are too many.
+
+    One that is out of date costs a look at a page that has not changed; one that is missing, a change that is.
+    """
+    merged: dict[int, int] = {}
+    for state in states:
+        merged.update(state.digests)
+    kept = dict(list(merged.items())[-_MOST_DIGESTS:])
+    for state in states:
+        state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
+
+
+def _due(harvester: Harvester, place: Address, count: int) -> Due:
+    """Give a due that comes the sooner the more often it was visited."""
+    return Due(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))

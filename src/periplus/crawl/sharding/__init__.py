@@ -1,0 +1,1 @@
+"""A crawl in several processes: topology, mailboxes, the supervisor, resharding."""

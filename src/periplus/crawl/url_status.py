@@ -1,0 +1,120 @@
+"""Where a crawl is with one URL: never seen, waiting, fetched and how that ended, forbidden, or not wanted at all.
+
+Read from the last snapshot and the log of visits; a crawl that runs is not disturbed, and may be a few seconds ahead.
+"""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from periplus.crawl.crawl_snapshot import CrawlState, read_state
+from periplus.crawl.outlinks import Harvester
+from periplus.crawl.robots_cache import RobotsBook, ruled_path
+from periplus.crawl.sharding.topology import home, read_topology
+from periplus.errors import BadUrl, NothingHere, PeriplusError
+from periplus.frontier import Frontier
+from periplus.records import Address, Visit
+from periplus.settings import Settings
+from periplus.store import PageStore
+from periplus.url import address
+
+__all__ = ["Whereabouts", "find_url"]
+
+
+class Whereabouts(msgspec.Struct, frozen=True):
+    """What a crawl knows of one URL."""
+
+    state: str
+    """'fetched', 'waiting', 'under way', 'seen' (and not waiting), 'forbidden', 'unwanted', 'unseen' or 'no crawl'."""
+    visit: Visit | None = None
+    """The last one, whatever became of it."""
+    before: int = 0
+    """URLs of the same host that wait before it."""
+    waiting: int = 0
+    """URLs that wait at its host."""
+
+
+def find_url(folder: Path, settings: Settings, place: Address) -> Whereabouts:
+    """Say where the crawl of a data folder is with a URL."""
+    visit = last_visit(folder, settings, place)
+    states = _read_states(folder)
+    found = [one for name, state in states if (one := _in_frontier(name, state, settings, place)) is not None]
+    if found:
+        return msgspec.structs.replace(found[0], visit=visit)
+    if visit is not None:
+        return Whereabouts("fetched", visit)
+    if not states:
+        return Whereabouts("no crawl")
+    if any(_forbids(state, settings, place) for _, state in states):
+        return Whereabouts("forbidden")
+    if any(_frontier(name, state, settings).seen(place.key) for name, state in states):
+        return Whereabouts("seen")
+    wanted = any(_wants(state, settings, place) for _, state in states)
+    return Whereabouts("unseen" if wanted else "unwanted")
+
+
+def last_visit(folder: Path, settings: Settings, place: Address) -> Visit | None:
+    """Give the last visit of a URL, whatever became of it."""
+    try:
+        with PageStore.open(folder / "store", settings.store) as store:
+            return store.find_last(place.key)
+    except NothingHere:
+        return None
+
+
+def _read_states(folder: Path) -> list[tuple[Path, CrawlState]]:
+    """Read the snapshots of all shards that can be read."""
+    found = []
+    for number in read_topology(folder).shards:
+        where = home(folder, number)
+        try:
+            state = read_state(where / "frontier.bin")
+        except PeriplusError:
+            continue
+        if state is not None:
+            found.append((where, state))
+    return found
+
+
+def _frontier(where: Path, state: CrawlState, settings: Settings) -> Frontier:
+    return Frontier.load(state.frontier, settings.frontier, where / "spill" if (where / "spill").is_dir() else None)
+
+
+def _in_frontier(where: Path, state: CrawlState, settings: Settings, place: Address) -> Whereabouts | None:
+    """Look for a URL in the queues of one shard."""
+    try:
+        frontier = _frontier(where, state, settings)
+        hosts = frontier.give([place.host]) if place.host in frontier.hosts() else []
+    except PeriplusError:
+        return None  # a crawl that runs has moved on meanwhile
+    frontier.close()
+    if not hosts:
+        return Whereabouts("under way") if place.host in frontier.hosts() and _is_busy(frontier, place) else None
+    queue = sorted(hosts[0].queue)
+    for number, entry in enumerate(queue):
+        if entry.url == place.url:
+            return Whereabouts("waiting", None, number, len(queue))
+    return None
+
+
+def _is_busy(frontier: Frontier, place: Address) -> bool:
+    """Tell whether the one URL that is asked for at a busy host is this one."""
+    frontier.forget_busy()
+    hosts = frontier.give([place.host])
+    return bool(hosts) and any(entry.url == place.url for entry in hosts[0].queue)
+
+
+def _forbids(state: CrawlState, settings: Settings, place: Address) -> bool:
+    """Tell whether robots.txt, as far as it is known, forbids a URL."""
+    rules = RobotsBook(settings.fetch.user_agent, state.robots).rules(place.origin, time.time())
+    return rules is not None and not rules.allows(ruled_path(place))
+
+
+def _wants(state: CrawlState, settings: Settings, place: Address) -> bool:
+    """Tell whether a crawl with these seeds would follow a link to a URL."""
+    try:
+        seeds = [address(seed) for seed in state.seeds]
+    except BadUrl:
+        return False
+    return Harvester(settings.crawl, seeds).accept(place.url) is not None

@@ -1,0 +1,49 @@
+"""What ranking by meaning has, and what it lacks: for people."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from periplus.embeddings.model_files import find_model, missing_parts
+from periplus.embeddings.nearest import covered
+from periplus.errors import DataError, NothingHere
+from periplus.index import Index
+from periplus.settings import SemanticSettings
+
+__all__ = ["Status", "meaning_status"]
+
+
+class Status(NamedTuple):
+    """The state of things in a line, and what to do next."""
+
+    usable: bool
+    """Whether queries can be ranked by meaning."""
+    state: str
+    advice: str
+    documents: int = 0
+    covered: int = 0
+
+
+def meaning_status(folder: Path, settings: SemanticSettings) -> Status:
+    """Look at the extra, the model and the vectors of the index `folder`."""
+    if missing := missing_parts():
+        return Status(
+            False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; periplus doctor says how."
+        )
+    try:
+        find_model(settings)
+    except NothingHere:
+        return Status(False, "No model", "Bring it: periplus meaning fetch.")
+    except DataError as error:
+        return Status(False, error.message.rstrip("."), "Bring it again: periplus meaning fetch.")
+    try:
+        found = covered(Index.open(folder, verify=False))
+    except NothingHere:
+        return Status(False, "The model is here, but no index", "Make one: periplus index build.")
+    except DataError as error:
+        return Status(False, error.message.rstrip("."), error.hint)
+    state = f"{found.covered:,} of {found.documents:,} pages have vectors ({found.passages:,} passages)"
+    if not found.whole:
+        advice = "More: periplus index embed."
+    else:
+        advice = "" if settings.on else "Use them: --set semantic.on=true."
+    return Status(found.covered > 0, state, advice, found.documents, found.covered)

@@ -1,0 +1,90 @@
+"""The index of a collection: made in a temporary folder, or in one that is kept and used again while it fits."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from periplus.evaluate.collection import Collection, read_visits
+from periplus.evaluate.query_runner import Progress
+from periplus.files import disk_errors, write_atomically
+from periplus.hashing import fingerprint_text
+from periplus.index import build_index
+from periplus.settings import IndexSettings, Settings
+
+__all__ = ["Built", "built"]
+
+_NOTE: Final = "made-of.json"
+
+
+class _MadeOf(msgspec.Struct, frozen=True):
+    """What a kept index was made of."""
+
+    bytes: int
+    changed: int
+    """When the documents were changed last, in nanoseconds."""
+    settings: IndexSettings
+    ids: tuple[str, ...] = ()
+
+
+class Built(NamedTuple):
+    """A collection that can be searched."""
+
+    folder: Path
+    ids: list[str]
+    """The collection's names of documents, by number."""
+    keys: npt.NDArray[np.uint64]
+    """Keys of the index, ascending, and the number of each."""
+    numbers: npt.NDArray[np.int64]
+
+
+@contextlib.contextmanager
+def built(
+    folder: Path, collection: Collection, settings: Settings, keep: Path | None, progress: Progress
+) -> Iterator[Built]:
+    """Index a collection for as long as the block runs; with `keep`, in a folder of its name in there, for longer."""
+    if keep is not None:
+        yield _kept(collection, settings, keep / folder.resolve().name, progress)
+        return
+    with tempfile.TemporaryDirectory(prefix="periplus-evaluate-") as place:
+        yield _build(collection, settings, Path(place), progress)
+
+
+def _kept(collection: Collection, settings: Settings, place: Path, progress: Progress) -> Built:
+    with disk_errors(collection.documents):
+        found = collection.documents.stat()
+    wanted = _MadeOf(found.st_size, found.st_mtime_ns, settings.index)
+    ids = _ids_of(place / _NOTE, wanted)
+    if ids is not None:
+        return _with_keys(place / "index", ids)
+    with disk_errors(place):
+        (place / "index").mkdir(parents=True, exist_ok=True)
+    made = _build(collection, settings, place / "index", progress)
+    write_atomically(place / _NOTE, msgspec.json.encode(msgspec.structs.replace(wanted, ids=tuple(made.ids))))
+    return made
+
+
+def _ids_of(path: Path, wanted: _MadeOf) -> list[str] | None:
+    """Give the names of documents if what is kept was made of the very same."""
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=_MadeOf)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return list(known.ids) if msgspec.structs.replace(known, ids=()) == wanted else None
+
+
+def _build(collection: Collection, settings: Settings, place: Path, progress: Progress) -> Built:
+    ids: list[str] = []
+    build_index(read_visits(collection.documents, ids), place, settings.index, None, progress)
+    return _with_keys(place, ids)
+
+
+def _with_keys(place: Path, ids: list[str]) -> Built:
+    keys = np.array([fingerprint_text(str(number)) for number in range(len(ids))], np.uint64)
+    order = np.argsort(keys)
+    return Built(place, ids, keys[order], order)

@@ -1,0 +1,35 @@
+"""Vectors for the variant with meaning, where the extra is installed.
+
+Where a collection has more documents than its queries can ever look at, only candidates of queries are embedded, as
+they are met: meaning orders the best candidates by words; other vectors would be asked for only to find neighbours.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.embeddings import embed_index, open_encoder
+from periplus.errors import MissingPart, NothingHere
+from periplus.evaluate.query_runner import Progress
+from periplus.evaluate.variants import Variant
+
+__all__ = ["with_vectors"]
+
+_CANDIDATES: Final = 50
+"""Documents of a query that meaning looks at."""
+
+
+def with_vectors(folder: Path, variant: Variant, documents: int, queries: int, progress: Progress) -> Variant:
+    """Give documents their vectors, and the variant to ask with; raise `MissingPart` where that cannot be done."""
+    semantic = msgspec.structs.replace(variant.settings.semantic, threads=os.cpu_count() or 1)
+    try:
+        if documents <= queries * _CANDIDATES:
+            embed_index(folder, semantic, progress)
+            return variant
+        open_encoder(semantic)
+    except NothingHere as error:
+        raise MissingPart(str(error)) from error
+    on_demand = msgspec.structs.replace(semantic, lazy=True)
+    return msgspec.structs.replace(variant, settings=msgspec.structs.replace(variant.settings, semantic=on_demand))

@@ -1,0 +1,62 @@
+"""A link farm: many hosts that exist to lift one, whose pages say what people search for. None of it is a good page."""
+
+import random
+import zlib
+from collections.abc import Callable
+from html import escape
+from typing import Final
+
+from periplus.fakeweb.content.prose import Writer
+from periplus.fakeweb.content.subjects import subject
+from periplus.fakeweb.content.word_lists import english_topics, topics
+from periplus.fakeweb.server.fake_response import Response, html_response
+
+__all__ = ["BOOSTERS", "LIFTED", "booster", "lifted"]
+
+LIFTED: Final = "lucky-vouchers.test"
+"""The host that the farm is for."""
+BOOSTERS: Final = tuple(f"best-links-{number}.test" for number in range(1, 21))
+_PAGES: Final = 12
+_OFFERS: Final = 8
+
+
+def lifted(path: str) -> Response:
+    """Answer for the host that is lifted: a home page and pages stuffed with the words of other people's subjects."""
+    offers = [f"/offer/{number}.html" for number in range(_OFFERS)]
+    if path == "/":
+        return html_response(200, "Lucky vouchers", _words(path) + _links([(offer, "best offer") for offer in offers]))
+    if path not in offers:
+        return html_response(404, "Not found")
+    topic = topics()[english_topics()[offers.index(path) % len(english_topics())]]
+    stuffing = " ".join(f"{thing} {aspect}" for thing in topic.things[:3] for aspect in topic.aspects[:3])
+    body = "".join(f"<p>{escape(stuffing)} vouchers, {escape(stuffing)} cheap.</p>\n" for _ in range(6))
+    return html_response(200, f"Cheap {escape(topic.things[0])}", body + _links([("/", "Lucky vouchers")]))
+
+
+def booster(number: int) -> Callable[[str], Response]:
+    """Give the answers of one host that lifts: every page links to the lifted host and on through the farm."""
+
+    def answer(path: str) -> Response:
+        own = ["/", *(f"/list/{page}.html" for page in range(1, _PAGES))]
+        if path not in own:
+            return html_response(404, "Not found")
+        place = own.index(path)
+        offer = f"http://{LIFTED}/offer/{(number + place) % _OFFERS}.html"
+        others = [BOOSTERS[(number + step * step + place) % len(BOOSTERS)] for step in range(1, 5)]
+        links = [(f"http://{LIFTED}/", "Lucky vouchers"), (offer, "best offer")]
+        links += [(f"http://{other}/", "more links") for other in others]
+        links += [(page, f"list {count}") for count, page in enumerate(own)]
+        return html_response(200, f"Best links {number}, list {place}", _words(f"{number}{path}") + _links(links))
+
+    return answer
+
+
+def _words(seed: str) -> str:
+    rng = random.Random(zlib.crc32(seed.encode("utf-8", "surrogateescape")))
+    topic = topics()[rng.choice(english_topics())]
+    writer = Writer(topic, subject(topic, rng.randrange(200), 0), rng)
+    return "".join(f"<p>{escape(writer.paragraph(), quote=False)}</p>\n" for _ in range(2))
+
+
+def _links(links: list[tuple[str, str]]) -> str:
+    return "".join(f'<p><a href="{escape(url)}">{escape(text)}</a></p>\n' for url, text in links)

@@ -1,0 +1,79 @@
+"""Pieces of HTML that all pages share: the frame, links, lists and tables."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from periplus.fakeweb.model.fake_sites import Charset, Site
+from periplus.fakeweb.model.structure import Structure
+
+__all__ = ["Head", "anchor", "bullets", "frame", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the head of a page says about it."""
+
+    title: str
+    description: str = ""
+    canonical: str = ""
+    robots: str = ""
+
+
+def anchor(site: Site, host: str, path: str, text: str, *, absolute: bool, nofollow: bool = False) -> str:
+    """Write a link; within a site it is relative to the root, unless it has to be absolute."""
+    href = path if host == site.name and not absolute else f"http://{host}{path}"
+    rel = ' rel="nofollow"' if nofollow else ""
+    return f'<a href="{escape(href)}"{rel}>{escape(text, quote=False)}</a>'
+
+
+def bullets(items: Iterable[str]) -> str:
+    """Write a list of ready markup."""
+    return "<ul>\n" + "".join(f"<li>{item}</li>\n" for item in items) + "</ul>\n"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Write a table whose first row is its head."""
+    head = "".join(f"<th>{escape(cell, quote=False)}</th>" for cell in rows[0])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell, quote=False)}</td>" for cell in row) + "</tr>\n" for row in rows[1:]
+    )
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def frame(structure: Structure, site: Site, charset: Charset, head: Head, main: str, *, absolute: bool) -> str:
+    """Put the head, the navigation and the footer of a site around the main part of a page."""
+    language = site.topic.language
+    return (
+        f'<!DOCTYPE html>\n<html lang="{language.code}">\n<head>\n{_head(site, charset, head)}</head>\n<body>\n'
+        f'<header><p class="name">{escape(site.title)}</p>\n{_navigation(structure, site, absolute)}</header>\n'
+        f"<main>\n{main}</main>\n"
+        f"<footer><p>{escape(language.footer, quote=False)}</p><p>&copy; {escape(site.title)}</p></footer>\n"
+        "<script>document.documentElement.className = 'js';</script>\n</body>\n</html>\n"
+    )
+
+
+def _head(site: Site, charset: Charset, head: Head) -> str:
+    lines = [f'<meta charset="{charset.label}">'] if charset.where == "meta" else []
+    lines.append(f"<title>{escape(head.title, quote=False)}</title>")
+    lines.append('<meta name="viewport" content="width=device-width">')
+    if head.description:
+        lines.append(f'<meta name="description" content="{escape(head.description)}">')
+    if head.robots:
+        lines.append(f'<meta name="robots" content="{head.robots}">')
+    if head.canonical:
+        lines.append(f'<link rel="canonical" href="{escape(head.canonical)}">')
+    if site.feed != "none":
+        kind = "rss" if site.feed == "rss" else "atom"
+        lines.append(f'<link rel="alternate" type="application/{kind}+xml" href="http://{site.name}/feed.xml">')
+    lines.append("<style>body { font: 1em serif; max-width: 40em } nav li { display: inline }</style>")
+    return "\n".join(lines) + "\n"
+
+
+def _navigation(structure: Structure, site: Site, absolute: bool) -> str:
+    home = anchor(site, site.name, "/", site.topic.language.home, absolute=absolute)
+    lists = [
+        anchor(site, site.name, structure.list_path(site, section, 1), site.topic.sections[section], absolute=absolute)
+        for section in range(structure.sections(site))
+    ]
+    return f"<nav>\n{bullets([home, *lists])}</nav>\n"

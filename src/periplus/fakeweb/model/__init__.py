@@ -1,0 +1,1 @@
+"""The fake web as data: sites, link structure, extra pages, the truth about them."""

@@ -1,0 +1,175 @@
+"""What stands beside the good pages: moved, copied, forbidden, hidden and missing ones, each linked from an article."""
+
+import functools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from periplus.fakeweb.content.word_lists import topics
+from periplus.fakeweb.model.fake_sites import Site
+from periplus.fakeweb.model.structure import Article, Structure
+
+__all__ = ["Extra", "Extras", "make_extras", "print_path"]
+
+_REDIRECTS: Final = (301, 302, 307, 308)
+
+
+class Extra(NamedTuple):
+    """One address that is no good page of its own."""
+
+    host: str
+    path: str
+    kind: str
+    """moved, chain, loop, print, copy, near, index, mirror, blocked, noindex, nofollow, unlisted, links, dead, gone."""
+    site: int
+    """The site whose looks it has."""
+    source: int
+    """The article that links to it, or -1."""
+    article: int = -1
+    """The article it leads to, or copies, or is about."""
+    target: str = ""
+    """Where a redirect leads."""
+    status: int = 200
+
+    @property
+    def url(self) -> str:
+        """The address of it."""
+        return f"http://{self.host}{self.path}"
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """All extras, found by address and by the article that links to them."""
+
+    all: tuple[Extra, ...]
+
+    @functools.cached_property
+    def by_place(self) -> dict[tuple[str, str], Extra]:
+        """Extras by host and path."""
+        return {(extra.host, extra.path): extra for extra in self.all}
+
+    @functools.cached_property
+    def by_source(self) -> dict[int, list[Extra]]:
+        """Extras by the article that links to them."""
+        found: dict[int, list[Extra]] = {}
+        for extra in self.all:
+            found.setdefault(extra.source, []).append(extra)
+        return found
+
+    @functools.cached_property
+    def copied(self) -> frozenset[int]:
+        """Articles with an exact copy on another host; their links must be absolute for the bytes to be the same."""
+        return frozenset(extra.article for extra in self.all if extra.kind == "copy")
+
+
+def make_extras(structure: Structure) -> Extras:
+    """Give every site its share of extras."""
+    return Extras(tuple(extra for site in structure.sites for extra in _SiteExtras(structure, site).all()))
+
+
+def print_path(path: str) -> str:
+    """Give the path of the print version of an article."""
+    return f"{path}{'&' if '?' in path else '?'}print=1"
+
+
+class _SiteExtras:
+    """The extras of one site, from a generator of its own."""
+
+    def __init__(self, structure: Structure, site: Site) -> None:
+        self.structure = structure
+        self.site = site
+        self.rng = random.Random(structure.plan.seed * 104_729 + site.number)
+        self.size = structure.size(site)
+        self.first = int(structure.first[site.number])
+
+    def all(self) -> Iterator[Extra]:
+        yield from self.moved()
+        yield from self.copies()
+        yield from self.kept_out()
+        yield from self.aliases()
+
+    def extra(self, path: str, kind: str, **more: int | str) -> Extra:
+        return Extra(self.site.name, path, kind, self.site.number, self.source(), **more)  # type: ignore[arg-type]
+
+    def source(self) -> int:
+        """Choose an article of the site that has links; plain text has none, but its neighbour before does."""
+        position = self.rng.randrange(self.size)
+        return self.first + (position - 1 if position % 40 == 7 else position)
+
+    def is_known(self, number: int) -> bool:
+        """Tell whether an article is about the first thing and aspect of its topic; of those there are no copies."""
+        topic = topics()[int(self.structure.topic_of[number])]
+        return int(self.structure.subject_of[number]) % (len(topic.things) * len(topic.aspects)) == 0
+
+    def article(self) -> Article:
+        return self.structure.article(self.first + self.rng.randrange(self.size))
+
+    def moved(self) -> Iterator[Extra]:
+        for count in range(1 + self.size // 30):
+            to = self.article()
+            status = _REDIRECTS[(count + self.site.number) % 4]
+            target = to.path if count % 2 else to.url
+            yield self.extra(f"/old/{count}.html", "moved", article=to.number, target=target, status=status)
+        if self.site.number % 3 == 0:
+            to = self.article()
+            yield self.extra("/go/first", "chain", article=to.number, target="/go/second", status=302)
+            hidden = self.extra("/go/second", "chain", article=to.number, target=to.path, status=301)
+            yield hidden._replace(source=-1)
+        if self.site.number % 10 == 3:
+            yield self.extra("/loop/a", "loop", target="/loop/b", status=302)
+            yield self.extra("/loop/b", "loop", target="/loop/a", status=302)._replace(source=-1)
+
+    def copies(self) -> Iterator[Extra]:
+        if self.site.number % 2 == 0:
+            yield self.extra("/index.html", "index")
+        printed = {self.rng.randrange(self.size) for _ in range(1 + self.size // 25)}
+        for number in sorted(self.first + position for position in printed if position % 40 != 7):
+            if self.is_known(number):
+                continue
+            kind = "blocked" if self.site.robots == "print" else "print"
+            yield self.extra(print_path(self.structure.article(number).path), kind, article=number)
+        for count in range(self.size // 40 + (self.site.number % 4 == 2)):
+            yield from self.foreign_copy(f"/mirror/{count}.html", "copy")
+        for count in range(self.size // 40 + (self.site.number % 4 == 0)):
+            yield from self.foreign_copy(f"/reprint/{count}.html", "near")
+
+    def foreign_copy(self, path: str, kind: str) -> Iterator[Extra]:
+        """Copy an article of another site, unless the dice fall on one of our own, on plain text or a known one."""
+        number = self.rng.randrange(self.structure.plan.pages)
+        article = self.structure.article(number)
+        if article.site is not self.site and not article.is_text and not self.is_known(number):
+            yield self.extra(path, kind, article=number)
+
+    def kept_out(self) -> Iterator[Extra]:
+        number = self.site.number
+        if self.site.robots in ("full", "print", "delay"):
+            for count in range(1 + self.size // 60):
+                yield self.extra(f"/private/{count}.html", "blocked", article=self.article().number)
+        if number % 2 == 0:
+            yield self.extra("/tag/all.html", "noindex", article=self.article().number)
+        if number % 3 == 1:
+            yield self.extra("/partners.html", "nofollow")
+            for count in range(3):
+                hidden = self.extra(f"/unlisted/{count}.html", "unlisted", article=self.article().number)
+                yield hidden if count == 0 else hidden._replace(source=-1)
+        if number % 3 == 0:
+            yield self.extra("/links.html", "links")
+        yield self.extra("/missing/page.html", "dead", status=404)
+        if number % 5 == 0:
+            yield self.extra("/gone/page.html", "gone", status=410)
+
+    def aliases(self) -> Iterator[Extra]:
+        """Link to the name without www., which moves to the proper name or shows the same pages."""
+        if not self.site.bare:
+            return
+        home = f"http://{self.site.name}/"
+        if self.site.bare == "redirect":
+            moved = self.extra("/", "moved", target=home, status=301)
+            yield moved._replace(host=self.site.bare_name)
+            return
+        yield self.extra("/", "mirror")._replace(host=self.site.bare_name)
+        last = self.size - 1
+        copied = self.structure.article(self.first + (last - 1 if last % 40 == 7 else last))
+        if not self.is_known(copied.number):
+            yield self.extra(copied.path, "mirror", article=copied.number)._replace(host=self.site.bare_name)

@@ -1,0 +1,1 @@
+"""The fake web on loopback sockets."""

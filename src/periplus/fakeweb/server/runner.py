@@ -1,0 +1,168 @@
+"""A fake web beside the program that uses it: in a thread for tests, in a process of its own for crawls."""
+
+import asyncio
+import contextlib
+import multiprocessing
+import signal
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from periplus.errors import MissingPart, PeriplusError
+from periplus.fakeweb.fake_web import FakeWeb
+from periplus.fakeweb.fake_web_plan import FakeWebPlan
+from periplus.fakeweb.server.listener import bind_addresses, serve
+from periplus.fakeweb.server.request_log import RequestLog, Requests
+from periplus.files import write_atomically
+
+__all__ = ["RunningApart", "RunningWeb", "running", "running_apart"]
+
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 5.0
+
+
+class RunningWeb:
+    """A web that is being served by a thread of this process."""
+
+    def __init__(self, web: FakeWeb, port: int, log: RequestLog) -> None:
+        self.web = web
+        self.port = port
+        self._log = log
+
+    def hosts_file_text(self) -> str:
+        """Write the lines 'ADDRESS:PORT NAME' for the crawler."""
+        return self.web.hosts_file_text(self.port)
+
+    def write_hosts_file(self, path: Path) -> None:
+        """Write these lines to a file."""
+        write_atomically(path, self.hosts_file_text().encode())
+
+    def requests(self) -> Requests:
+        """Tell what has been asked for so far."""
+        return self._log.read()
+
+    def advance(self, ticks: int = 1) -> None:
+        """Let time pass in the web."""
+        self.web.advance(ticks)
+
+
+@contextlib.contextmanager
+def running(web: FakeWeb, port: int = 0, *, log: bool = False) -> Iterator[RunningWeb]:
+    """Serve `web` from a thread for as long as the block runs; with `log` every request is remembered."""
+    sockets, found = bind_addresses([address for _, address in web.hosts], port)
+    requests = RequestLog(keep=log)
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+    thread = threading.Thread(target=_run_loop, args=(loop, serve(web, sockets, requests, stop)), daemon=True)
+    thread.start()
+    try:
+        yield RunningWeb(web, found, requests)
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(_STOP_SECONDS)
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop, job: Any) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(job)
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    finally:
+        loop.close()
+
+
+class RunningApart:
+    """A web that is being served by another process."""
+
+    def __init__(self, port: int, hosts: str, seeds: tuple[str, ...], pipe: Connection) -> None:
+        self.port = port
+        self.seeds = seeds
+        self._hosts = hosts
+        self._pipe = pipe
+
+    def hosts_file_text(self) -> str:
+        """Write the lines 'ADDRESS:PORT NAME' for the crawler."""
+        return self._hosts
+
+    def requests(self) -> Requests:
+        """Tell what has been asked for so far."""
+        answer = self._ask(("requests", 0))
+        assert isinstance(answer, Requests)
+        return answer
+
+    def advance(self, ticks: int = 1) -> None:
+        """Let time pass in the web."""
+        self._ask(("advance", ticks))
+
+    def _ask(self, question: tuple[str, int]) -> object:
+        try:
+            self._pipe.send(question)
+            return self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise MissingPart("The process that serves the fake web has ended.", "Start it again.") from error
+
+
+@contextlib.contextmanager
+def running_apart(
+    plan: FakeWebPlan, hosts_file: Path | None = None, port: int = 0, *, log: bool = False
+) -> Iterator[RunningApart]:
+    """Serve the web of a plan from a process of its own for as long as the block runs.
+
+    When the block begins, the web takes requests and `hosts_file`, if one is named, has been written.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve_apart, args=(plan, port, log, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield _await_ready(ours, hosts_file)
+    finally:
+        ours.close()
+        process.join(_STOP_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        process.close()
+
+
+def _await_ready(pipe: Connection, hosts_file: Path | None) -> RunningApart:
+    """Wait for the other process to say where it listens, or why it cannot."""
+    try:
+        first = pipe.recv() if pipe.poll(_START_SECONDS) else None
+    except (EOFError, OSError):
+        first = None
+    if isinstance(first, PeriplusError):
+        raise first
+    if first is None:
+        raise MissingPart("The process that should serve the fake web did not start.", "Try again with fewer pages.")
+    port, hosts, seeds = first
+    if hosts_file is not None:
+        write_atomically(hosts_file, hosts.encode())
+    return RunningApart(port, hosts, seeds, pipe)
+
+
+def _serve_apart(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> None:
+    """Serve in this process until the pipe is closed; Ctrl-C is the parent's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        web = FakeWeb(plan)
+        with running(web, port, log=log) as server:
+            pipe.send((server.port, server.hosts_file_text(), web.seeds))
+            _answer_parent(server, pipe)
+    except PeriplusError as error:
+        pipe.send(error)
+
+
+def _answer_parent(server: RunningWeb, pipe: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            question, ticks = pipe.recv()
+            if question == "advance":
+                server.advance(ticks)
+            pipe.send(server.requests() if question == "requests" else None)

@@ -1,0 +1,136 @@
+"""URLs that wait on disk: chunks of one host's queue in files that are only appended to, dropped when used up.
+
+    file    chunk after chunk, as long as SPILL_BYTES or one snapshot
+    chunk   zlib of msgpack of a list of entries, worst ranks first to go; its place and checksum are in the snapshot
+
+A file is removed two snapshots after its last chunk was read back, so that every snapshot on disk finds its chunks.
+"""
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterable
+from heapq import heapify
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.errors import CorruptFile
+from periplus.files import disk_errors
+from periplus.frontier.host_state import Chunk, Entry, Host
+from periplus.hashing import fingerprint
+
+__all__ = ["SpillFolder"]
+
+_SPILL_BYTES: Final = 64 << 20
+_MAX_CHUNK: Final = 64 << 20
+_entries: Final = msgspec.msgpack.Decoder(list[Entry])
+
+
+class SpillFolder:
+    """Writes chunks of entries to files, reads them back, and removes files that nobody needs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._live: dict[int, int] = {}
+        """Chunks still needed, by file number."""
+        self._dying: list[list[int]] = [[], []]
+        self._descriptor = -1
+        self._size = 0
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._number = max((_number_of(path) for path in folder.glob("*.spill")), default=0)
+        # Whoever needs one of these says so by `check`.
+        self._dying[1] = [_number_of(path) for path in folder.glob("*.spill")]
+
+    def spill(self, host: Host, kept: int) -> int:
+        """Keep the best `kept` URLs of a host's queue, and write the others down; give how many these are."""
+        host.queue.sort()
+        gone = len(host.queue) - kept
+        host.spilled.append(self.put(host.queue[kept:]))
+        host.spilled.sort(key=lambda chunk: chunk.falling)
+        del host.queue[kept:]
+        return gone
+
+    def read_back(self, host: Host) -> int:
+        """Bring the best chunk of a host back to its queue; give the number of its URLs."""
+        entries = self.take(host.spilled.pop(0))
+        host.queue = [*host.queue, *entries]
+        heapify(host.queue)
+        return len(entries)
+
+    def put(self, entries: list[Entry]) -> Chunk:
+        """Write entries down; give where they are."""
+        data = zlib.compress(msgspec.msgpack.encode(entries), 1)
+        with disk_errors(self._folder):
+            if self._descriptor < 0 or self._size >= _SPILL_BYTES:
+                self._open_next()
+            offset = self._size
+            done = 0
+            while done < len(data):
+                done += os.pwrite(self._descriptor, data[done:], offset + done)
+        self._size = offset + len(data)
+        self._live[self._number] = self._live.get(self._number, 0) + 1
+        best = min(entry.falling for entry in entries)
+        return Chunk(self._number, offset, len(data), fingerprint(data), len(entries), best)
+
+    def take(self, chunk: Chunk) -> list[Entry]:
+        """Read entries back; raise `CorruptFile` when they are not what was written."""
+        data = self._read(chunk)
+        self._live[chunk.file] = self._live.get(chunk.file, 1) - 1
+        return _entries.decode(zlib.decompressobj().decompress(data, _MAX_CHUNK))
+
+    def check(self, hosts: Iterable[Host]) -> None:
+        """Take over the chunks that a snapshot names; raise `CorruptFile` when one is not what was written."""
+        for host in hosts:
+            for chunk in host.spilled:
+                self._read(chunk)
+                self._live[chunk.file] = self._live.get(chunk.file, 0) + 1
+        self._dying[1] = [number for number in self._dying[1] if number not in self._live]
+
+    def _read(self, chunk: Chunk) -> bytes:
+        path = self._path(chunk.file)
+        try:
+            with path.open("rb") as file:
+                file.seek(chunk.offset)
+                data = file.read(chunk.length)
+        except OSError as error:
+            raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
+        if len(data) != chunk.length or fingerprint(data) != chunk.checksum:
+            raise CorruptFile(f"{path} is damaged at byte {chunk.offset}.")
+        return data
+
+    def sync(self) -> None:
+        """Make all chunks durable, as a snapshot is about to name them; remove files of two snapshots ago."""
+        with disk_errors(self._folder):
+            if self._descriptor >= 0:
+                os.fdatasync(self._descriptor)
+        for number in self._dying.pop(0):
+            with contextlib.suppress(OSError):
+                self._path(number).unlink()
+        gone = [number for number, chunks in self._live.items() if chunks <= 0 and number != self._number]
+        for number in gone:
+            del self._live[number]
+        self._dying.append(gone)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open_next(self) -> None:
+        if self._descriptor >= 0:
+            os.fdatasync(self._descriptor)
+        self.close()
+        self._number += 1
+        self._size = 0
+        self._descriptor = os.open(self._path(self._number), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:08d}.spill"
+
+
+def _number_of(path: Path) -> int:
+    return int(path.stem) if path.stem.isdigit() else 0

@@ -1,0 +1,1 @@
+"""PageRank, trust and spam mass over the link graph."""

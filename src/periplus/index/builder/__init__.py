@@ -1,0 +1,1 @@
+"""From fetch records to segments, in bounded memory."""

@@ -1,0 +1,15 @@
+"""Kernels of the inverted index: inversion, postings, positions, the term dictionary, merging."""
+
+__all__ = [
+    "forward_index",
+    "inversion",
+    "positions",
+    "postings_check",
+    "postings_format",
+    "postings_merge",
+    "postings_reader",
+    "string_table",
+    "term_dictionary",
+    "term_lookup",
+    "topk_heap",
+]

@@ -1,0 +1,1 @@
+"""An index that takes documents while it is searched."""

@@ -1,0 +1,1 @@
+"""Checking, repairing and exporting an index."""

@@ -1,0 +1,1 @@
+"""Surface forms of words: spelling, completions, title keys."""

@@ -1,0 +1,236 @@
+"""Services for programs: OpenAPI, Swagger and WSDL documents, API reference pages, portals that link to them."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+from yaml import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    CSafeLoader,
+    DocumentEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    SequenceStartEvent,
+    YAMLError,
+)
+
+from periplus.discovery import walk
+from periplus.parse.charset.decoding import decode
+from periplus.parse.link_collector import Links
+from periplus.parse.page_head import Head
+from periplus.parse.text_cleanup import one_line, paragraphs
+from periplus.records import Fetched, Link, Page
+from periplus.settings import ParseSettings
+
+__all__ = ["read_json", "read_wsdl", "read_yaml", "service_of"]
+
+_MOST_BYTES: Final = 4 << 20
+_MOST_OPERATIONS: Final = 2_000
+_METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+_YAML_START: Final = re.compile(r"^[ {\"']{0,8}(?:openapi|swagger)[\"']?\s{0,8}:", re.MULTILINE)
+_MAX_YAML_EVENTS: Final = 300_000
+_MAX_YAML_DEPTH: Final = 64
+_DESCRIPTION_LINK: Final = re.compile(
+    r"(?:[/._-](?:openapi|swagger)(?:[._-]?v?\d)?\.(?:json|ya?ml)|/v[23]/api-docs|[?&]wsdl|\.wsdl|/swagger-ui(?:/|\b)|"
+    r"/redoc/?|/api-docs/?)(?:[?#].*)?$",
+    re.IGNORECASE,
+)
+_ENDPOINT: Final = re.compile(
+    r"(?:^|\s)(GET|POST|PUT|PATCH|DELETE)\s+(?:https?://[^\s/]+)?/[\w{}:./?=&-]*", re.MULTILINE
+)
+_REFERENCE_WORDS: Final = re.compile(
+    r"\b(?:api reference|rest api|api documentation|endpoints?|query parameters?|request body|status codes?|"
+    r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
+    re.IGNORECASE,
+)
+_CALLS: Final = ("GET", "POST")
+"""Methods of which every description has one."""
+_HINTS: Final = ("openapi", "swagger", "api-docs", "wsdl", "redoc")
+_LOOK: Final = 60_000
+
+
+def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
+    """Say what a web page is to somebody who looks for a service: 'api-reference', 'portal', or ''."""
+    start = text[:_LOOK]
+    if any(method in start for method in _CALLS):
+        endpoints = len(_ENDPOINT.findall(start))
+        words = len({found.lower() for found in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
+        titled = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
+        if (endpoints >= 3 and (words >= 2 or titled)) or (endpoints and words >= 4 and titled):
+            return "api-reference"
+    addresses = "\n".join([link.url for link in links]).lower()
+    if not any(word in addresses for word in _HINTS):
+        return ""
+    return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
+
+
+def read_json(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
+    if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
+        return None
+    try:
+        document = msgspec.json.decode(fetched.body.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+    return _description(document, fetched, settings, "application/json")
+
+
+def _description(document: Any, fetched: Fetched, settings: ParseSettings, kind: str) -> Page | None:
+    """Return the page of a decoded OpenAPI or Swagger description; None if the document is something else."""
+    if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
+        return None
+    service = next((name for name in ("openapi", "swagger") if name in document), "")
+    if not service:
+        return None
+    about = document.get("info") if isinstance(document.get("info"), dict) else {}
+    lines = [_said(about, "title"), _said(about, "description"), *_operations(document["paths"])]
+    return _page(fetched, settings, service, _said(about, "title"), lines, _servers(document), kind)
+
+
+def _said(where: Any, key: str) -> str:
+    value = where.get(key) if isinstance(where, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _operations(paths: dict[str, Any]) -> list[str]:
+    """Give a line for each operation: method, path, summary, description, parameters."""
+    lines: list[str] = []
+    for path, item in paths.items():
+        if not isinstance(item, dict):
+            continue
+        for method, operation in item.items():
+            if method not in _METHODS or not isinstance(operation, dict):
+                continue
+            named = operation.get("parameters")
+            names = [_said(one, "name") for one in named[:50]] if isinstance(named, list) else []
+            told = (_said(operation, key) for key in ("summary", "description", "operationId"))
+            lines.append(" ".join(filter(None, (method.upper(), str(path)[:300], *told, *names)))[:2_000])
+            if len(lines) >= _MOST_OPERATIONS:
+                return lines
+    return lines
+
+
+def _servers(document: dict[str, Any]) -> list[str]:
+    servers = document.get("servers")
+    found = [_said(server, "url") for server in servers[:20]] if isinstance(servers, list) else []
+    outside = document.get("externalDocs")
+    return [*found, _said(outside, "url")]
+
+
+def read_yaml(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
+    text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
+    # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
+    if not (_YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])) or "%TAG" in text:
+        return None
+    return _description(_read_yaml_tree(text), fetched, settings, "application/yaml")
+
+
+def _read_yaml_tree(text: str) -> Any:
+    """Return the first document as dicts, lists and strings; as much of it as comes before an error or a limit.
+
+    Built from libyaml's events rather than by a loader: no tag makes an object, no scalar is converted, and an alias is
+    the very object that its anchor names, so that nothing is ever expanded.
+    """
+    root: list[Any] = []
+    stack: list[dict[str, Any] | list[Any]] = [root]
+    keys: list[str | None] = [None]
+    anchors: dict[str, Any] = {}
+    loader = CSafeLoader(text)
+    try:
+        for _ in range(_MAX_YAML_EVENTS):
+            event = loader.get_event()
+            if isinstance(event, CollectionEndEvent):
+                stack.pop()
+                keys.pop()
+            elif isinstance(event, NodeEvent):
+                node = _yaml_node(event, anchors)
+                _add_node(stack[-1], keys, node)
+                if isinstance(event, CollectionStartEvent):
+                    stack.append(node)
+                    keys.append(None)
+            elif event is None or isinstance(event, DocumentEndEvent):
+                break
+            if len(stack) > _MAX_YAML_DEPTH:
+                break
+    except YAMLError:
+        pass  # what was read before is worth keeping: bodies are cut, and people write by hand
+    finally:
+        loader.dispose()
+    return root[0] if root else None
+
+
+def _yaml_node(event: NodeEvent, anchors: dict[str, Any]) -> Any:
+    """Return the value that an event stands for or begins."""
+    if isinstance(event, AliasEvent):
+        return anchors.get(event.anchor)
+    node: Any = (
+        {} if isinstance(event, MappingStartEvent) else [] if isinstance(event, SequenceStartEvent) else event.value
+    )
+    if event.anchor:
+        anchors[event.anchor] = node
+    return node
+
+
+def _add_node(parent: dict[str, Any] | list[Any], keys: list[str | None], node: Any) -> None:
+    """Put a node into its parent: in a mapping, every other node is a key."""
+    if isinstance(parent, list):
+        parent.append(node)
+    elif keys[-1] is None:
+        keys[-1] = node if isinstance(node, str) else ""
+    else:
+        parent[keys[-1]] = node
+        keys[-1] = None
+
+
+def read_wsdl(fetched: Fetched, settings: ParseSettings) -> Page | None:
+    """Read a WSDL description: services, ports, operations and what is documented; None when it is another file."""
+    lines: list[str] = []
+    places: list[str] = []
+    current: list[str] = []
+    seen = {"wsdl": False, "title": ""}
+
+    def start(name: str, attributes: dict[str, str]) -> bool:
+        current.clear()
+        if name == "definitions":
+            seen["wsdl"] = "wsdl" in " ".join(attributes.values())
+            seen["title"] = attributes.get("name", "")
+        elif name in {"service", "portType", "operation", "port"}:
+            lines.append(f"{name} {attributes.get('name', '')}")
+            seen["title"] = seen["title"] or attributes.get("name", "")
+        elif name == "address":
+            places.append(attributes.get("location", ""))
+        return bool(seen["wsdl"]) and len(lines) < _MOST_OPERATIONS
+
+    def end(name: str) -> None:
+        if name == "documentation":
+            lines.append("".join(current)[:2_000])
+        current.clear()
+
+    walk(fetched.body[:_MOST_BYTES], start, end, current.append)
+    if not seen["wsdl"]:
+        return None
+    return _page(
+        fetched, settings, "wsdl", str(seen["title"]), list(dict.fromkeys(lines)), places, "application/wsdl+xml"
+    )
+
+
+def _page(
+    fetched: Fetched, settings: ParseSettings, service: str, title: str, lines: list[str], places: list[str], kind: str
+) -> Page:
+    head = Head(fetched, fetched.due.address.url)
+    links = Links(fetched.due.address.url, settings.max_links)
+    for place in places:
+        links.add(place)
+    return Page(
+        url=fetched.due.address.url,
+        title=one_line(title, 300),
+        text=paragraphs("\n".join(lines), settings.max_text),
+        links=links.taken(head.nofollow),
+        kind=kind,
+        noindex=head.noindex,
+        nofollow=head.nofollow,
+        service=service,
+    )

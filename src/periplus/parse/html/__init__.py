@@ -1,0 +1,1 @@
+"""HTML to a `Page`: structure, links, media, structured data and main content."""

@@ -1,0 +1,18 @@
+"""Kernels that read HTML in one pass, and the text blocks that main content is chosen from."""
+
+__all__ = [
+    "html",
+    "html_columns",
+    "html_elements",
+    "html_end_tags",
+    "html_entities",
+    "html_extras",
+    "html_rows",
+    "html_start_tags",
+    "html_tables",
+    "html_tags",
+    "html_text",
+    "html_tokenizer",
+    "html_tree",
+    "text_blocks",
+]

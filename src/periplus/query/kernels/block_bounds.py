@@ -1,0 +1,350 @@
+"""The first half of matching: which blocks can hold a match, and what no score in each of them can exceed."""
+
+from typing import Any
+
+import numpy as np
+
+from periplus.accel import njit
+from periplus.accel.bit_ops import size
+from periplus.index.kernels.positions import skip_positions
+from periplus.index.kernels.postings_format import (
+    BLOCK,
+    BODY,
+    FAR,
+    FAT,
+    IS_SPARSE,
+    IS_WIDE,
+    LEVEL_COUNT,
+    LONG,
+    count_groups,
+    shift_of,
+)
+from periplus.index.kernels.postings_reader import Lists, entry_place, get_fat, set_at
+from periplus.index.kernels.term_dictionary import get_number
+from periplus.query.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
+
+__all__ = ["SLACK", "bound_of", "find_blocks"]
+
+SLACK = np.float32(1 + 1e-5)
+"""Bounds and scores are the same sums in another order: what rounding may make of that."""
+_LEAP = 12
+"""A middling term with this many block bytes for each block that is still in question is leapt through by groups."""
+_ONE = np.uint64(1)
+_OFFSET = np.uint64(BLOCK - 1)
+
+
+@njit(cache=True, nogil=True)
+def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+    """Unpack a sparse term's postings."""
+    stream, row = lists.stream, len(desk.entry) + leaf
+    at, position = plan.place[leaf, 1], plan.place[leaf, 3]
+    phrases = len(plan.phrases) > 0
+    document = np.int64(-1)
+    for n in range(plan.place[leaf, 0]):
+        step, at = get_number(stream, at)
+        document += step >> 2
+        code, mask = step & 3, np.int64(BODY)
+        if code == FAT:
+            mask, impact, at = get_fat(stream, at)
+        else:
+            impact = np.int64(lists.plain_impact[((document >> 6) * FAT + code) * BLOCK + (document & (BLOCK - 1))])
+        desk.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
+        if phrases:
+            desk.sparse[row, n] = position
+            position = skip_positions(lists.positions, position, code, mask)
+
+
+@njit(cache=True, nogil=True)
+def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
+    bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
+    last, highest, counts = np.int64(-1), np.int64(0), False
+    for n in range(plan.place[leaf, 0]):
+        posting = desk.sparse[leaf, n]
+        block, impact = posting >> 30, (posting >> 8) & 255
+        if block != last:
+            last, highest = block, impact
+            counts = have[block] & must == must
+            if counts:
+                bound[block] += weight * np.float32(impact)
+                have[block] |= bit
+                desk.entry[leaf, block] = n
+        elif impact > highest and counts:
+            bound[block] += weight * np.float32(impact - highest)
+            highest = impact
+
+
+@njit(cache=True, nogil=True)
+def _meet_sparse(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this sparse term too; list and count their blocks."""
+    n, number, count = np.int64(0), plan.place[leaf, 0], 0
+    while n < number:
+        block, first, documents = desk.sparse[leaf, n] >> 30, n, np.uint64(0)
+        while n < number and desk.sparse[leaf, n] >> 30 == block:
+            documents |= _ONE << np.uint64((desk.sparse[leaf, n] >> 24) & (BLOCK - 1))
+            n += 1
+        documents &= desk.common[side, block] if begun else lists.live[block]
+        desk.common[1 - side, block] = documents
+        if documents:
+            desk.entry[leaf, block] = first
+            desk.order[0, count] = block
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
+    """Give the most that a leaf can add to a score in a block that has it."""
+    if plan.place[leaf, 4] != IS_SPARSE:
+        return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
+    highest, n = np.int64(0), np.int64(desk.entry[leaf, block])
+    while n < plan.place[leaf, 0] and desk.sparse[leaf, n] >> 30 == block:
+        highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
+        n += 1
+    return plan.weight[leaf] * np.float32(highest)
+
+
+@njit(cache=True, nogil=True)
+def _set_levels(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+    """Work out what each level of a middling term stands for."""
+    low = np.float32(lists.stream[plan.place[leaf, 1]])
+    high = np.float32(lists.stream[plan.place[leaf, 1] + 1])
+    for level in range(LEVEL_COUNT):
+        desk.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (LEVEL_COUNT - 1)))
+
+
+@njit(cache=True, nogil=True)
+def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+    """Add the bounds of a middling term to its blocks, those that have all of `must`."""
+    bound, have = desk.bound, desk.have
+    bit = _ONE << np.uint64(leaf)
+    begin = plan.place[leaf, 1] + 2
+    heads = lists.stream[begin : begin + plan.place[leaf, 6]]
+    block = np.uint64(np.int64(-1))
+    for n in range(len(heads)):
+        head = heads[n]
+        step = np.uint64(head & np.uint8(15))
+        block += step
+        if step == FAR:
+            continue
+        block += _ONE
+        if must and have[block] & must != must:
+            continue
+        bound[block] += desk.level[leaf, head >> np.uint8(4)]
+        have[block] |= bit
+        desk.entry[leaf, block] = n
+
+
+@njit(cache=True, nogil=True)
+def _meet_middling(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this middling term too; list and count their blocks.
+
+    Goes through all its postings, but decides without branches: which blocks are kept cannot be foreseen.
+    """
+    stream, common, found = lists.stream, desk.common, desk.order[0]
+    number = plan.place[leaf, 6]
+    heads = np.uint64(plan.place[leaf, 1] + 2)
+    lengths = heads + np.uint64(number)
+    at = lengths + np.uint64((number + 3) // 4)
+    block, count = np.uint64(np.int64(-1)), np.uint64(0)
+    for i in range(number):
+        n = np.uint64(i)
+        step = np.uint64(stream[heads + n] & np.uint8(15))
+        block += step
+        if step == FAR:
+            at += _ONE
+            continue
+        block += _ONE
+        code = (np.uint64(stream[lengths + (n >> np.uint64(2))]) >> ((n & np.uint64(3)) << _ONE)) & np.uint64(3)
+        if code == LONG:
+            stop = at + np.uint64(LONG + 2) + np.uint64(stream[at])
+            documents = set_at(stream, np.int64(at) + 1, np.int64(stop))
+        else:
+            stop = at + code + _ONE
+            first = np.uint64(stream[at])
+            second, third = np.uint64(stream[at + _ONE]), np.uint64(stream[at + np.uint64(2)])
+            plain = np.uint64(first < FAT << 6)
+            two, three = np.uint64(code > np.uint64(0)), np.uint64(code > _ONE)
+            documents = _ONE << (first & _OFFSET)
+            documents |= (two & plain) << (second & _OFFSET)
+            # The third byte is a posting unless it is the impact of a fat second one.
+            documents |= (three & ~(plain & np.uint64(second >= FAT << 6)) & _ONE) << (third & _OFFSET)
+        at = stop
+        documents &= common[side, block] if begun else lists.live[block]
+        common[1 - side, block] = documents
+        desk.entry[leaf, block] = i
+        found[count] = block
+        count += np.uint64(documents != 0)
+    return np.int64(count)
+
+
+@njit(cache=True, nogil=True)
+def _leap(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
+) -> int:  # pragma: no cover - compiled
+    """Go through the blocks listed only, passing over groups of block bytes that have none of them.
+
+    Keeps the documents that have this term too; or, if they are `kept` already, only notes where it is in their blocks.
+    """
+    found, common = desk.order[0], desk.common
+    begin, first, number = plan.place[leaf, 1] + 2, plan.place[leaf, 5], plan.place[leaf, 6]
+    shift = shift_of(plan.place[leaf, 4])
+    groups = count_groups(number, plan.place[leaf, 4])
+    group, n, here, count, head = np.int64(0), np.int64(0), np.int64(-1), 0, np.int64(0)
+    for i in range(listed):
+        block = np.int64(found[i])
+        jump = group
+        while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, 0]) <= block:
+            jump += 1
+        if jump > group and here < block:
+            group, n, here, head = jump, jump << shift, np.int64(lists.groups[first + jump, 0]) - 1, np.int64(FAR)
+        while here < block and n < number:
+            head = np.int64(lists.stream[begin + n])
+            here += (head & 15) + (head & 15 != FAR)
+            n += 1
+        desk.entry[leaf, block] = n - 1
+        if kept:
+            continue
+        documents = np.uint64(0)
+        if here == block and head & 15 != FAR:
+            at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
+            documents = set_at(lists.stream, at, stop) & common[side, block]
+        common[side, block] = documents
+        if documents:
+            found[count] = block
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _meet_wide(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
+) -> int:  # pragma: no cover - compiled
+    """Keep the documents that have this wide term too, whose sets are at hand; list and count their blocks."""
+    common, found, row, count = desk.common, desk.order[0], plan.place[leaf, 7], np.uint64(0)
+    for i in range(listed if begun else len(lists.live)):
+        block = np.uint64(found[i]) if begun else np.uint64(i)
+        documents = lists.wide_set[row, block] & (common[side, block] if begun else lists.live[block])
+        common[side, block] = documents
+        found[count] = block
+        count += np.uint64(documents != 0)
+    return np.int64(count)
+
+
+@njit(cache=True, nogil=True)
+def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+    """Put the documents that have all required leaves into `desk.common`; list and count their blocks.
+
+    Wide leaves come last in this: to them it does not matter how few blocks are left, but to the others it does.
+    """
+    blocks, listed, side, begun = len(lists.live), np.int64(0), 0, False
+    for wide in range(2):
+        for i in range(len(plan.order)):
+            leaf = plan.order[i]
+            kind = plan.place[leaf, 4]
+            if not plan.required & (_ONE << np.uint64(leaf)) or (kind == IS_WIDE) != (wide == 1):
+                continue
+            if kind == IS_WIDE:
+                listed = _meet_wide(lists, plan, desk, leaf, listed, side, begun)
+            elif begun and kind != IS_SPARSE and listed * _LEAP < plan.place[leaf, 6]:
+                listed = _leap(lists, plan, desk, leaf, listed, side, False)
+            else:
+                desk.common[1 - side, :blocks] = 0
+                if kind == IS_SPARSE:
+                    _unpack(lists, plan, desk, leaf)
+                    listed = _meet_sparse(lists, plan, desk, leaf, side, begun)
+                else:
+                    listed = _meet_middling(lists, plan, desk, leaf, side, begun)
+                side = 1 - side
+            begun = True
+            if listed == 0:
+                return listed
+    if side == 1:
+        for i in range(listed):
+            desk.common[0, desk.order[0, i]] = desk.common[1, desk.order[0, i]]
+    return listed
+
+
+@njit(cache=True, nogil=True)
+def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+    """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
+    bound, have, found = desk.bound, desk.have, desk.order[0]
+    listed = _meet(lists, plan, desk)
+    if size(plan.required) < len(plan.order):
+        have[: len(lists.live)] = 0  # Optional leaves look at all their blocks, whether these are listed.
+    for i in range(listed):
+        bound[found[i]], have[found[i]] = 0, plan.required
+    if listed == 0:
+        return listed
+    for i in range(len(plan.order)):
+        leaf = plan.order[i]
+        kind = plan.place[leaf, 4]
+        if kind != IS_SPARSE:
+            _set_levels(lists, plan, desk, leaf)
+        if plan.required & (_ONE << np.uint64(leaf)):
+            if kind == IS_WIDE:
+                _leap(lists, plan, desk, leaf, listed, 0, True)
+            for n in range(listed):
+                bound[found[n]] += bound_of(lists, plan, desk, leaf, np.int64(found[n]))
+        elif kind == IS_SPARSE:
+            _unpack(lists, plan, desk, leaf)
+            _add_sparse(plan, desk, leaf, plan.required)
+        else:
+            _add_middling(lists, plan, desk, leaf, plan.required)
+    return listed
+
+
+@njit(cache=True, nogil=True)
+def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+    """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
+    have, found = desk.have, desk.order[0]
+    for i in range(len(plan.order)):
+        leaf = plan.order[i]
+        kind = plan.place[leaf, 4]
+        if kind == IS_SPARSE:
+            _unpack(lists, plan, desk, leaf)
+            _add_sparse(plan, desk, leaf, np.uint64(0))
+        else:
+            _set_levels(lists, plan, desk, leaf)
+            _add_middling(lists, plan, desk, leaf, np.uint64(0))
+    everything = False
+    for step in range(len(plan.program)):
+        everything |= plan.program[step, 0] in (ALL, GIVEN)
+    count = np.uint64(0)
+    for block in range(len(lists.live)):
+        found[count] = block
+        count += np.uint64(everything or have[block] != 0)
+    return np.int64(count)
+
+
+@njit(cache=True, nogil=True)
+def find_blocks(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+    """Put the blocks that can match into `desk.order[0]`, ascending, and what they can score into `desk.bound`."""
+    blocks = len(lists.live)
+    bound, have, found = desk.bound, desk.have, desk.order[0]
+    if plan.required:
+        count = _intersect(lists, plan, desk)
+    else:
+        bound[:blocks] = 0
+        have[:blocks] = 0
+        count = _unite(lists, plan, desk)
+    static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
+    if len(lists.block_static) and static > 0:
+        for i in range(count):
+            bound[found[i]] += static * lists.block_static[found[i]]
+    if plan.groups:
+        words = np.zeros(plan.groups, np.uint64)
+        for leaf in range(len(plan.leaves)):
+            if plan.leaves[leaf, 1] >= 0:
+                words[plan.leaves[leaf, 1]] |= _ONE << np.uint64(leaf)
+        for i in range(count):
+            every = True
+            for word in words:
+                every &= (have[found[i]] & word) != 0
+            if every:
+                bound[found[i]] += bonus
+    return count

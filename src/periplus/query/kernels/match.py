@@ -1,0 +1,348 @@
+"""The best documents of one segment for one query plan: exact, block by block.
+
+`bounds` says which blocks can match and what no score in them can exceed. Blocks are opened from the highest bound
+down, until no bound can reach the k-th best score. In an open block the set of documents of each term is one 64-bit
+word; the plan's program (and, or, without, phrase) runs on those words. Counts go on over the blocks that were not
+opened, exactly up to a limit, by sampling beyond it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.accel.bit_ops import lowest, size
+from periplus.accel.pointers import Handle, hold
+from periplus.index.kernels.postings_format import BLOCK, BODY, FAT, IS_SPARSE
+from periplus.index.kernels.postings_reader import Lists, entry_place, get_fat, get_lists, make_tiny_lists
+from periplus.index.kernels.topk_heap import push, sort_best_first
+from periplus.query.kernels.block_bounds import SLACK, bound_of, find_blocks
+from periplus.query.kernels.block_order import choose
+from periplus.query.kernels.boolean_program import may_match, run_program
+from periplus.query.kernels.plan import (
+    ALL,
+    AND,
+    EVERY,
+    GIVEN,
+    LEAF,
+    MAX_LEAVES,
+    MIXED,
+    OR,
+    PHRASE,
+    QUOTE,
+    SOME,
+    WITHOUT,
+    Desk,
+    Plan,
+    get_desk,
+    get_plan,
+    make_desk,
+    place_of_leaf,
+)
+
+__all__ = [
+    "ALL",
+    "AND",
+    "EVERY",
+    "GIVEN",
+    "LEAF",
+    "MAX_LEAVES",
+    "MIXED",
+    "OR",
+    "PHRASE",
+    "QUOTE",
+    "SOME",
+    "TURN",
+    "WITHOUT",
+    "Desk",
+    "Found",
+    "Plan",
+    "make_desk",
+    "match",
+    "match_best",
+]
+
+_ONE = np.uint64(1)
+TURN = 1_024
+"""Blocks that are opened before the time is looked at: a few milliseconds, and more than most queries open."""
+
+
+class Found(NamedTuple):
+    """What `match` gives: documents best first, with scores, and how many there are in all."""
+
+    best: npt.NDArray[np.int32]
+    """Documents; and in a second row the bits of their scores."""
+    total: float
+    exact: bool
+    whole: bool = True
+    """Whether all was looked at."""
+
+    @property
+    def documents(self) -> npt.NDArray[np.int32]:
+        """The best documents."""
+        return self.best[0]
+
+    @property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """Their scores."""
+        return self.best[1].view(np.float32)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> None:  # pragma: no cover - compiled
+    """Note where a leaf's postings in a block are: in the stream, or for a sparse one among those unpacked."""
+    entry = np.int64(desk.entry[leaf, block])
+    if plan.place[leaf, 4] == IS_SPARSE:
+        at = stop = entry
+        while stop < plan.place[leaf, 0] and desk.sparse[leaf, stop] >> 30 == block:
+            stop += 1
+    else:
+        at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry)
+    desk.spots[leaf, 0], desk.spots[leaf, 1] = at, stop
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _score(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
+) -> tuple[Any, Any]:  # pragma: no cover - compiled
+    """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
+    at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
+    scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
+    if plan.place[leaf, 4] == IS_SPARSE:
+        for n in range(at, stop):
+            posting = desk.sparse[leaf, n]
+            if fields & (posting >> 16) & 255:
+                offset = (posting >> 24) & (BLOCK - 1)
+                found |= _ONE << np.uint64(offset)
+                scores[offset] += weight * np.float32((posting >> 8) & 255)
+                highest = max(highest, scores[offset])
+        return found, highest
+    stream, plain_impact, base = lists.stream, lists.plain_impact, block * FAT * BLOCK
+    while at < stop:
+        byte = np.int64(stream[at])
+        if byte < FAT << 6:
+            mask, impact = np.int64(BODY), plain_impact[base + byte]
+            at += 1
+        else:
+            mask, wide_impact, at = get_fat(stream, at + 1)
+            impact = np.uint8(wide_impact)
+        if fields & mask:
+            offset = byte & (BLOCK - 1)
+            found |= _ONE << np.uint64(offset)
+            scores[offset] += weight * np.float32(impact)
+            highest = max(highest, scores[offset])
+    return found, highest
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compiled
+    """Give the highest score of some documents of the open block."""
+    highest = np.float32(0)
+    while documents:
+        highest = max(highest, scores[lowest(documents)])
+        documents &= documents - _ONE
+    return highest
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _open(
+    lists: Lists, plan: Plan, desk: Desk, block: int, possible: Any, least: Any
+) -> Any:  # pragma: no cover - compiled
+    """Read a block's postings: the set of documents of each leaf, and the scores. Give which of `possible` can match.
+
+    Stops, giving none, as soon as no score can reach `least`.
+    """
+    scores, sets, have, order = desk.scores, desk.sets, desk.have[block], plan.order
+    some = np.uint64(0)
+    for offset in range(BLOCK):
+        scores[offset] = 0
+    left, highest = desk.bound[block], np.float32(0)
+    for i in range(len(order)):
+        leaf = order[i]
+        bit = _ONE << np.uint64(leaf)
+        if not have & bit:
+            sets[0, leaf] = 0
+            continue
+        _find_postings(lists, plan, desk, leaf, block)
+        found, highest = _score(lists, plan, desk, leaf, block, highest)
+        sets[0, leaf] = found
+        some |= found
+        if plan.required & bit:
+            possible &= found
+        if least > 0 and (plan.required or plan.shape == SOME):
+            left -= bound_of(lists, plan, desk, leaf, block)
+            if plan.required:
+                highest = _highest_of(scores, possible)
+            if (highest + left) * SLACK < least:
+                return np.uint64(0)
+    return possible & some if plan.shape == SOME else possible
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
+    """Give the set of documents that have every word of the query."""
+    result = ~np.uint64(0)
+    for group in range(plan.groups):
+        either = np.uint64(0)
+        for leaf in range(len(plan.leaves)):
+            if plan.leaves[leaf, 1] == group:
+                either |= sets[0, leaf]
+        result &= either
+    return result
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
+    """Open a block; give the documents that match, but for some that score below `least`."""
+    if plan.shape == MIXED and not may_match(plan, block, desk.have[block], desk.sets[1]):
+        return np.uint64(0)
+    possible = desk.common[0, block] if plan.required else lists.live[block]
+    # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
+    early = plan.shape == QUOTE and least <= 0
+    for turn in range(2):
+        if possible and (turn == 0) == early:
+            possible = run_program(lists, plan, desk, block, possible, least) if plan.shape >= QUOTE else possible
+        elif possible:
+            possible = _open(lists, plan, desk, block, possible, least)
+    return possible
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _offer(
+    lists: Lists, plan: Plan, desk: Desk, block: int, matched: Any, kept: int, k: int
+) -> int:  # pragma: no cover - compiled
+    """Offer what matches in the open block to the heap of the best; give the heap's size."""
+    full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
+    static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
+    best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[0, :k]
+    while matched:
+        offset = lowest(matched)
+        matched &= matched - _ONE
+        document = block * BLOCK + offset
+        score = desk.scores[offset]
+        if len(lists.static):
+            score += static * lists.static[document]
+        if (full >> np.uint64(offset)) & _ONE:
+            score += bonus
+        kept = push(best_scores, best, kept, score, document)
+    return kept
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_in_order(desk: Desk, kept: int) -> None:  # pragma: no cover - compiled
+    """Sort the best, and write their scores down beside them."""
+    sort_best_first(desk.scores[BLOCK:], desk.best[0], kept)
+    desk.best[1].view(np.float32)[:kept] = desk.scores[BLOCK : BLOCK + kept]
+
+
+@njit(cache=True, nogil=True)
+def match_best(
+    lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int
+) -> tuple[int, float, bool, bool]:  # pragma: no cover - compiled
+    """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
+    and whether it was all: after opening `most` blocks it stops, and another call goes on; below 0 is a new query.
+
+    The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
+    there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `desk.progress`
+    has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
+    and kept, total, skipped, counted, step and blocks counted whole so far.
+    """
+    lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
+    progress = desk.progress
+    if most < 0:
+        most = -most
+        progress[:] = 0
+        progress[0], progress[2], progress[8] = 1, -1, 1
+        progress[3] = find_blocks(lists, plan, desk)
+    bound, chosen, count = desk.bound, desk.order[1], progress[3]
+    choosy, whole = count_blocks == 0, progress[9]
+    kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
+    opened, done = 0, True
+    for phase in range(progress[0] - 1, 2 if choosy else 3):
+        if progress[2] < 0:
+            progress[1], progress[2] = 0, choose(desk, count, phase, kept == k, desk.scores[BLOCK])
+            if phase == 2:
+                skipped = progress[2]
+                step = max(1, (skipped + count_blocks - 1) // count_blocks)
+        for i in range(progress[1], progress[2], step):
+            block = chosen[i]
+            least = desk.scores[BLOCK] if kept == k else np.float32(-1)
+            if phase < 2 and bound[block] * SLACK < least:
+                continue
+            if opened == most:
+                progress[0], progress[1], done = phase + 1, i, False
+                break
+            opened += 1
+            # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
+            prunes = phase < 2 and least > 0 and whole >= count_blocks
+            matched = _matching(lists, plan, desk, block, least if prunes else np.float32(-1))
+            bound[block] = 0 if prunes and not choosy else -1
+            if phase == 2:
+                counted += size(matched)
+                continue
+            whole += not prunes
+            if choosy or not prunes:
+                total += size(matched)
+            if matched:
+                kept = _offer(lists, plan, desk, block, matched, kept, k)
+        if not done:
+            break
+        progress[2] = -1
+    if done:
+        _put_in_order(desk, kept)
+    else:
+        progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
+        progress[9] = whole
+    if choosy:
+        return kept, float(total), kept < k, done
+    return kept, total + counted * (skipped / ((skipped + step - 1) // step)) if skipped else total, step == 1, done
+
+
+@njit(cache=True, nogil=True)
+def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
+    """Put the best so far in order."""
+    desk = get_desk(desk_at)
+    _put_in_order(desk, desk.progress[4])
+
+
+def match(
+    lists: Handle[Lists],
+    plan: Handle[Plan],
+    desk: Handle[Desk],
+    k: int,
+    count_blocks: int,
+    late: Callable[[], bool] = lambda: False,
+) -> Found:
+    """Give the `k` best documents; see `match_best`. Now and then `late` is asked whether to stop and give what is."""
+    kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, -TURN)
+    while not done:
+        if late():
+            _break_off(desk.addresses)
+            exact = False
+            break
+        kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, TURN)
+    return Found(desk.held.best[:, :kept].copy(), total, exact, done)
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    plan = Plan(
+        np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64),
+        np.ones(1, np.float32),
+        np.array([[255, 0]], np.int32),
+        np.array([[LEAF, 0], [PHRASE, 0], [AND, 0]], np.int32),
+        np.array([[0, 1, 0, 255]], np.int32),
+        np.zeros((1, 2), np.int32),
+        np.zeros(1, np.int32),
+        np.zeros((0, 1), np.uint64),
+        MIXED,
+        1,
+        np.uint64(1),
+        0.5,
+        0.5,
+    )
+    desk = hold(make_desk(1, 1, 3, True, 10))
+    match(hold(make_tiny_lists()), hold(plan), desk, 10, 10)
+    _break_off(desk.addresses)

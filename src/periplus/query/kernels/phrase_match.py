@@ -1,0 +1,108 @@
+"""Words at their places: whether a document of an open block has a phrase, or words near each other."""
+
+from typing import Any
+
+import numpy as np
+
+from periplus.accel import njit
+from periplus.index.kernels.inversion import FIELD_SHIFT
+from periplus.index.kernels.positions import read_positions, skip_positions
+from periplus.index.kernels.postings_format import BLOCK, BODY, FAT, IS_SPARSE
+from periplus.index.kernels.postings_reader import Lists, entry_begin, get_fat
+from periplus.query.kernels.plan import Desk, Plan, place_of_leaf
+
+__all__ = ["has_phrase"]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _read(
+    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any
+) -> int:  # pragma: no cover - compiled
+    """Read the positions of a leaf in one document of the open block; give how many.
+
+    Documents of a block are asked about in ascending order, so each time it goes on from the one before.
+    """
+    place = place_of_leaf(plan, leaf)
+    if place[4] == IS_SPARSE:
+        n = np.int64(desk.entry[leaf, block])
+        while desk.sparse[leaf, n] >> 24 < block * BLOCK + offset:
+            n += 1
+        posting = desk.sparse[leaf, n]
+        return read_positions(
+            lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out
+        )
+    at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
+    if position < 0:
+        at, position = entry_begin(lists, place, np.int64(desk.entry[leaf, block]))
+    stream = lists.stream
+    while True:
+        byte = np.int64(stream[at])
+        code = byte >> 6
+        mask, after = np.int64(BODY), at + 1
+        if code == FAT:
+            mask, _, after = get_fat(stream, at + 1)
+        if byte & (BLOCK - 1) == offset:
+            break
+        position = skip_positions(lists.positions, position, code, mask)
+        at = after
+    desk.spots[leaf, 2], desk.spots[leaf, 3] = at, position
+    return read_positions(lists.positions, position, code, mask, out)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def has_phrase(
+    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
+) -> bool:  # pragma: no cover - compiled
+    """Say whether a document of the open block has the phrase's words at their places."""
+    begin, end = plan.phrases[phrase, 0], plan.phrases[phrase, 1]
+    first, other = desk.places[0], desk.places[1]
+    reach, fields = plan.phrases[phrase, 2], np.int64(plan.phrases[phrase, 3])
+    count = 0
+    for word in range(begin, end):
+        size = _read(lists, plan, desk, plan.words[word, 0], block, offset, other)
+        if word == begin:
+            for i in range(size):
+                if (fields >> (other[i] >> FIELD_SHIFT)) & 1:
+                    first[count] = other[i]
+                    count += 1
+        elif reach == 0:
+            count = _follow(first, count, other, size, plan.words[word, 1] - plan.words[begin, 1])
+        else:
+            count = _near(first, count, other, size, reach)
+        if count == 0:
+            return False
+    return count > 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _follow(first: Any, count: int, other: Any, size: int, shift: int) -> int:  # pragma: no cover - compiled
+    """Keep the positions in `first` that have one in `other` exactly `shift` behind them; give how many."""
+    kept, j = 0, 0
+    for i in range(count):
+        wanted = first[i] + shift
+        while j < size and other[j] < wanted:
+            j += 1
+        if j < size and other[j] == wanted:
+            first[kept] = first[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _near(first: Any, count: int, other: Any, size: int, reach: int) -> int:  # pragma: no cover - compiled
+    """Put into `first` the positions of `other` that have one in `first` within `reach`; give how many."""
+    kept, j = 0, 0
+    for i in range(size):
+        while j < count and first[j] < other[i] - reach:
+            j += 1
+        at = j
+        while at < count and first[at] <= other[i] + reach:
+            if first[at] != other[i]:
+                break
+            at += 1
+        if at < count and first[at] <= other[i] + reach and first[at] != other[i]:
+            other[kept] = other[i]
+            kept += 1
+    for i in range(kept):
+        first[i] = other[i]
+    return kept

@@ -1,0 +1,184 @@
+"""What a query looks like to the match kernel, and the arrays it works on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.accel.pointers import flat, number, table
+from periplus.index.kernels.postings_format import BLOCK, LEVEL_COUNT, MIDDLING
+
+__all__ = [
+    "ALL",
+    "AND",
+    "EVERY",
+    "GIVEN",
+    "LEAF",
+    "MAX_LEAVES",
+    "MIXED",
+    "MOST_POSITIONS",
+    "OR",
+    "PHRASE",
+    "PROGRESS",
+    "QUOTE",
+    "SOME",
+    "WITHOUT",
+    "Desk",
+    "Plan",
+    "get_desk",
+    "get_plan",
+    "make_desk",
+    "place_of_leaf",
+]
+
+LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
+"""Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
+SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
+"""Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
+MAX_LEAVES = 64
+PROGRESS = 10
+"""Numbers that a query in several turns is taken up by."""
+MOST_POSITIONS = 1 << 16
+"""More positions of one term in one document than this are not read."""
+
+
+class Plan(NamedTuple):
+    """A query, ready to run on one segment. A leaf is one term."""
+
+    place: npt.NDArray[np.int64]
+    """By leaf, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads and
+    number among the wide."""
+    weight: npt.NDArray[np.float32]
+    """What one step of impact adds to the score, never below 0; 0 for leaves that only exclude."""
+    leaves: npt.NDArray[np.int32]
+    """By leaf: the fields in which a posting counts, as a mask; the word of the query it stands for, or -1: a document
+    with all words gets the bonus."""
+    program: npt.NDArray[np.int32]
+    """Operation and argument of each step, in postfix order."""
+    phrases: npt.NDArray[np.int32]
+    """By phrase: where its words begin and end in `words`; 0 for words one after the other, else how far each may be
+    from the next, in any order; the fields it may be in, as a mask."""
+    words: npt.NDArray[np.int32]
+    """Words of phrases: leaf, place in the phrase."""
+    order: npt.NDArray[np.int32]
+    """Leaves in the order in which they are looked at: required ones first, the rarest of them before others."""
+    given: npt.NDArray[np.uint64]
+    """Sets made beforehand (a site, a language), by set and block."""
+    shape: int
+    groups: int
+    """How many words of the query its leaves stand for."""
+    required: np.uint64
+    """Leaves without which nothing can match."""
+    static_weight: float
+    bonus: float
+
+
+class Desk(NamedTuple):
+    """What is worked on while one query runs; kept from one to the next, since making it takes longer than many."""
+
+    bound: npt.NDArray[np.float32]
+    """By block: what no score in it can exceed."""
+    have: npt.NDArray[np.uint64]
+    """By block: which leaves it has."""
+    common: npt.NDArray[np.uint64]
+    """By block, where leaves are required: the documents that have all of those looked at so far; and a second row."""
+    entry: npt.NDArray[np.int32]
+    """By leaf and block: the block byte of a middling term, the first posting of a sparse one; where `have` says so."""
+    order: npt.NDArray[np.int32]
+    """Blocks that can match, as found, and in the order in which they are opened."""
+    level: npt.NDArray[np.float32]
+    """By leaf and level of a middling term: the most that it adds."""
+    sparse: npt.NDArray[np.int64]
+    """By sparse leaf and posting: document << 24 | fields << 16 | impact << 8 | code; then, for phrases, as many
+    rows of where their positions begin."""
+    sets: npt.NDArray[np.uint64]
+    """First row, by leaf: its documents in the open block. Second row: the program's stack."""
+    scores: npt.NDArray[np.float32]
+    """By offset in the open block; behind them, the scores of the best so far."""
+    spots: npt.NDArray[np.int64]
+    """By leaf, in the open block: where its postings begin and end; the posting whose positions were read last, and
+    where they begin (-1: not known yet)."""
+    places: npt.NDArray[np.int64]
+    """Two rows of positions."""
+    best: npt.NDArray[np.int32]
+    """The best documents so far; in the end, in a second row, the bits of their scores."""
+    progress: npt.NDArray[np.int64]
+    """How far a query has got, for one that is run in several turns: see `match`."""
+
+
+def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Desk:
+    """Make room for queries on segments of up to so many blocks, leaves, program steps and results."""
+    return Desk(
+        np.zeros(blocks, np.float32),
+        np.zeros(blocks, np.uint64),
+        np.zeros((2, blocks), np.uint64),
+        np.zeros((leaves, blocks), np.int32),
+        np.zeros((2, blocks), np.int32),
+        np.zeros((leaves, LEVEL_COUNT), np.float32),
+        np.zeros((2 * leaves if phrases else leaves, MIDDLING), np.int64),
+        np.zeros((2, max(leaves, steps + 1)), np.uint64),
+        np.zeros(BLOCK + best, np.float32),
+        np.zeros((leaves, 4), np.int64),
+        np.zeros((2, MOST_POSITIONS if phrases else 1), np.int64),
+        np.zeros((2, best), np.int32),
+        np.zeros(PROGRESS, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
+    """Give the plan that a handle holds."""
+    return Plan(
+        table(addresses, 0, np.int64),
+        flat(addresses, 1, np.float32),
+        table(addresses, 2, np.int32),
+        table(addresses, 3, np.int32),
+        table(addresses, 4, np.int32),
+        table(addresses, 5, np.int32),
+        flat(addresses, 6, np.int32),
+        table(addresses, 7, np.uint64),
+        number(addresses, 8, np.int64),
+        number(addresses, 9, np.int64),
+        number(addresses, 10, np.uint64),
+        number(addresses, 11, np.float64),
+        number(addresses, 12, np.float64),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
+    """Give the desk that a handle holds."""
+    return Desk(
+        flat(addresses, 0, np.float32),
+        flat(addresses, 1, np.uint64),
+        table(addresses, 2, np.uint64),
+        table(addresses, 3, np.int32),
+        table(addresses, 4, np.int32),
+        table(addresses, 5, np.float32),
+        table(addresses, 6, np.int64),
+        table(addresses, 7, np.uint64),
+        flat(addresses, 8, np.float32),
+        table(addresses, 9, np.int64),
+        table(addresses, 10, np.int64),
+        table(addresses, 11, np.int32),
+        flat(addresses, 12, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def place_of_leaf(
+    plan: Plan, leaf: int
+) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+    """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
+    place = plan.place
+    return (
+        place[leaf, 0],
+        place[leaf, 1],
+        place[leaf, 2],
+        place[leaf, 3],
+        place[leaf, 4],
+        place[leaf, 5],
+        place[leaf, 6],
+        place[leaf, 7],
+    )

@@ -1,0 +1,152 @@
+"""A prepared query to candidates: plan for each segment, match, merge."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from periplus.accel import pointers
+from periplus.index import Index, Segment
+from periplus.index.kernels import inversion
+from periplus.query.filter_sets import given_sets
+from periplus.query.kernels import match
+from periplus.query.query_planner import PhrasePlan, Prepared
+from periplus.records import Candidates
+
+__all__ = ["Desks", "make_plan", "run"]
+
+_COUNT_BLOCKS = 512
+"""Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
+
+
+def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
+    """Give the `k` best documents of the index. What was not looked at within `budget` seconds is left out: partial."""
+    deadline = time.monotonic() + budget
+
+    def late() -> bool:
+        return time.monotonic() > deadline
+
+    found: list[match.Found] = []
+    for segment in index.segments:
+        if found and late():
+            break
+        plan = make_plan(segment, prepared)
+        desk = _DESKS.get(len(segment.live), plan, max(1, k))
+        found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS, late))
+    whole = len(found) == len(index.segments) and all(part.whole for part in found)
+    return _merge(found, k, partial=not whole)
+
+
+def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
+    """Put the results of all segments in one order: score, then segment, then document."""
+    if len(found) == 1:  # These are in order.
+        only = found[0]
+        segments, exact = np.zeros(len(only.documents), np.int32), only.exact and not partial
+        return Candidates(segments[:k], only.documents[:k], only.scores[:k], round(only.total), exact, partial)
+    segments = np.concatenate([np.full(len(f.documents), n, np.int32) for n, f in enumerate(found)] or [_NO_INTS])
+    documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
+    scores = np.concatenate([f.scores for f in found] or [np.zeros(0, np.float32)])
+    order = np.lexsort((documents, segments, -scores))[:k]
+    total = round(sum(f.total for f in found))
+    exact = all(f.exact for f in found) and not partial
+    return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
+
+
+_NO_INTS = np.zeros(0, np.int32)
+
+
+def make_plan(segment: Segment, prepared: Prepared) -> pointers.Handle[match.Plan]:
+    """Find the query's terms in one segment and lay the program out as arrays."""
+    required = _required(prepared)
+    places = prepared.leaf_places(segment)
+    often = places[:, 0].tolist()
+    phrases, words = _lay_phrases(prepared.phrases, often)
+    plan = match.Plan(
+        place=places,
+        weight=np.array([leaf.weight / inversion.LEVELS for leaf in prepared.leaves], np.float32),
+        leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
+        program=np.array(prepared.program, np.int32).reshape(-1, 2),
+        phrases=np.array(phrases, np.int32).reshape(-1, 4),
+        words=np.array(words, np.int32).reshape(-1, 2),
+        order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
+        given=given_sets(segment, prepared.filters),
+        shape=_shape(prepared),
+        groups=prepared.groups,
+        required=np.uint64(required),
+        static_weight=float(prepared.scoring.static_weight),
+        bonus=float(prepared.bonus),
+    )
+    return pointers.hold(plan)
+
+
+def _lay_phrases(
+    asked: Sequence[PhrasePlan], often: Sequence[int]
+) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
+    """Give the rows of all phrases, and those of their words."""
+    phrases: list[tuple[int, int, int, int]] = []
+    words: list[tuple[int, int]] = []
+    for phrase in asked:
+        phrases.append((len(words), len(words) + len(phrase.leaves), phrase.reach, phrase.fields))
+        words += _rare_first(phrase, often)
+    return phrases, words
+
+
+def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int]]:
+    """Give a phrase's leaves with their places in it; the rarest first, so that few positions are compared.
+
+    often: how many documents have each leaf.
+    """
+    pairs = [(leaf, place) for place, leaf in enumerate(phrase.leaves)]
+    return pairs if phrase.reach else sorted(pairs, key=lambda pair: often[pair[0]])
+
+
+def _shape(prepared: Prepared) -> int:
+    """Say whether the program is more than any or all of its leaves."""
+    if prepared.widened:  # Some leaves are no part of it: they score, and match nothing.
+        return match.MIXED
+    used = {operation for operation, _ in prepared.program}
+    if used <= {match.LEAF, match.AND}:
+        return match.EVERY
+    if used <= {match.LEAF, match.OR}:
+        return match.SOME
+    return match.QUOTE if used == {match.PHRASE} else match.MIXED
+
+
+def _required(prepared: Prepared) -> int:
+    """Give the leaves, as a mask, without which nothing can match: run the program on masks."""
+    stack: list[int] = []
+    for operation, argument in prepared.program:
+        if operation == match.LEAF:
+            stack.append(1 << argument)
+        elif operation == match.PHRASE:
+            stack.append(sum(1 << leaf for leaf in set(prepared.phrases[argument].leaves)))
+        elif operation in (match.ALL, match.GIVEN):
+            stack.append(0)
+        else:
+            right = stack.pop()
+            left = stack.pop()
+            stack.append(left | right if operation == match.AND else left & right if operation == match.OR else left)
+    return stack[0]
+
+
+class Desks(threading.local):
+    """A desk for each thread, as large as its queries have needed so far."""
+
+    def __init__(self) -> None:
+        self._room = (1, 1, 1, False, 1)
+        self._desk = pointers.hold(match.make_desk(*self._room))
+
+    def get(self, blocks: int, handle: pointers.Handle[match.Plan], best: int) -> pointers.Handle[match.Desk]:
+        """Give a desk that is large enough."""
+        plan = handle.held
+        need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
+        if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
+            *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
+            blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
+            self._room = (blocks, leaves, steps, bool(phrases), best)
+            self._desk = pointers.hold(match.make_desk(*self._room))
+        return self._desk
+
+
+_DESKS = Desks()

@@ -1,0 +1,339 @@
+"""A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from periplus.index import Index, Segment, title_key
+from periplus.query.fixed_phrases import FixedPair, fixed_pairs
+from periplus.query.kernels import match
+from periplus.query.query_tree import (
+    EVERYWHERE,
+    All,
+    Any,
+    Bag,
+    Everything,
+    Filter,
+    Near,
+    Node,
+    Phrase,
+    Prefix,
+    Without,
+    Word,
+)
+from periplus.query.term_lookups import Lookup, Places
+from periplus.text import is_stop_word, terms_of
+
+__all__ = ["Leaf", "PhrasePlan", "Prepared", "QueryWord", "Scoring", "prepare", "rarity"]
+
+_MAIN_SHARE: Final = 0.2
+"""Languages with at least this share of the index give their stems to every word."""
+_SHARE: Final = 0.02
+"""Languages with at least this share are asked about words that the main ones do not know."""
+_EXPANSIONS: Final = 8
+"""Words that a prefix is scored by."""
+_MOST_LOOKED_AT: Final = 5_000
+_DEEPEST: Final = 200
+_MOST_AT_ONCE: Final = 500
+"""Words of a query that are looked up together; of more than this, most are not used anyway."""
+
+
+class Scoring(NamedTuple):
+    """What goes into a first-stage score besides the words."""
+
+    static_weight: float = 0.0
+    """What the best static rank adds."""
+    all_words_bonus: float = 0.0
+    """What having all words adds, as a share of the query's best score."""
+    short_query: int = 0
+    """Only queries of up to this many words get the bonus."""
+
+
+class QueryWord(NamedTuple):
+    """A word of the query that documents are scored by."""
+
+    word: str
+    terms: tuple[bytes, ...]
+    """Its stems in the languages of the index."""
+    weight: float
+    """Inverse document frequency of the rarest of them, times how often the word was given."""
+    place: int = 0
+    """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
+
+
+class Leaf(NamedTuple):
+    """One term of the program."""
+
+    term: bytes
+    weight: float
+    group: int
+    fields: int = EVERYWHERE
+
+
+class PhrasePlan(NamedTuple):
+    """Leaves that must stand one after the other (reach 0) or near each other, in some fields."""
+
+    leaves: tuple[int, ...]
+    reach: int
+    fields: int
+
+
+class Prepared(NamedTuple):
+    """A query that can be run on any segment of the index it was prepared for."""
+
+    words: tuple[QueryWord, ...]
+    leaves: tuple[Leaf, ...]
+    groups: int
+    program: tuple[tuple[int, int], ...]
+    """Steps of `kernels.match`: operation and argument."""
+    phrases: tuple[PhrasePlan, ...]
+    filters: tuple[Filter, ...]
+    scoring: Scoring
+    bonus: float
+    title: int
+    """The title key of the words, 0 if there are none."""
+    notes: tuple[str, ...]
+    lookup: Lookup
+    """Where its terms are."""
+    said: str = ""
+    """The words as they were said, for ranking by meaning; '' where that takes no part."""
+    plain: bool = False
+    """Whether nothing was asked but words, any of which will do."""
+    widened: Mapping[bytes, str] = {}
+    """Terms of leaves that stand for words of the query, and how to say so."""
+
+    def pairs(self) -> tuple[FixedPair, ...]:
+        """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""
+        return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
+
+    def places(self, segment: Segment) -> Places:
+        """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""
+        return self.lookup.places(segment, [term for word in self.words for term in word.terms])
+
+    def leaf_places(self, segment: Segment) -> Places:
+        """Give where the terms of all `leaves` are in a segment."""
+        return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
+
+
+def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> Prepared:
+    """Look up and weigh the words of `tree`, and compile it."""
+    compiler = _Compiler(index, list(notes))
+    compiler.look_up(tree)
+    compiler.compile(tree)
+    best = sum(word.weight for word in compiler.words)
+    groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
+    leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
+    asked = [word.word for word in compiler.words]
+    main = compiler.languages[0] if compiler.languages else ""
+    return Prepared(
+        tuple(compiler.words),
+        leaves,
+        groups,
+        tuple(compiler.program),
+        tuple(compiler.phrases),
+        tuple(compiler.filters),
+        scoring,
+        scoring.all_words_bonus * best if groups else 0.0,
+        title_key(asked, terms_of(asked, main), main) if asked else 0,
+        tuple(compiler.notes),
+        compiler.lookup,
+    )
+
+
+def rarity(index: Index, frequency: int) -> float:
+    """Give the inverse document frequency of a term that so many documents have, 0 for none."""
+    documents = max(index.documents, frequency)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
+
+
+def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
+    """Give the words of a tree."""
+    if isinstance(node, Bag | Phrase | Near):
+        yield from node.words
+    elif isinstance(node, Word):
+        yield node.word
+    elif isinstance(node, All | Any | Without) and depth <= _DEEPEST:
+        for part in (node.part, node.barred) if isinstance(node, Without) else node.parts:
+            yield from _words_in(part, depth + 1)
+
+
+class _Compiler:
+    """Walks the tree once, gathering leaves and writing the program in postfix order."""
+
+    def __init__(self, index: Index, notes: list[str]) -> None:
+        self.index = index
+        self.lookup = Lookup(index)
+        self.notes = notes
+        self.words: list[QueryWord] = []
+        self.bag: list[str] = []
+        self.leaves: list[Leaf] = []
+        self.numbers: dict[tuple[bytes, bool, int, int], int] = {}
+        self.program: list[tuple[int, int]] = []
+        self.phrases: list[PhrasePlan] = []
+        self.filters: list[Filter] = []
+        self.stems: dict[str, dict[str, bytes]] = {}
+        self.variants: dict[str, list[bytes]] = {}
+        ranked = sorted(index.languages.items(), key=lambda item: -item[1])
+        self.known = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
+        self.languages = [c for c in self.known if index.languages.get(c, 0) >= _MAIN_SHARE * index.documents]
+        self.languages = self.languages or self.known[:1]
+
+    def look_up(self, tree: Node) -> None:
+        """Stem and look up all words of a query at once."""
+        words = list(dict.fromkeys(_words_in(tree)))[:_MOST_AT_ONCE]
+        for code in self.languages:
+            self.stems[code] = dict(zip(words, terms_of(words, code), strict=True))
+        self.lookup.add([stem for stems in self.stems.values() for stem in stems.values()])
+
+    def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
+        """Write the steps of one node; what is barred is not scored."""
+        if depth > _DEEPEST:
+            self._step(match.ALL, 0)
+        elif isinstance(node, Bag):
+            self._bag(node)
+        elif isinstance(node, Word):
+            self._word(node, scored)
+        elif isinstance(node, Phrase | Near):
+            self._phrase(node, scored)
+        elif isinstance(node, Filter):
+            self._filter(node, scored)
+        elif isinstance(node, Everything):
+            self._step(match.ALL, 0)
+        elif isinstance(node, Without):
+            self.compile(node.part, scored=scored, depth=depth + 1)
+            self.compile(node.barred, scored=False, depth=depth + 1)
+            self._step(match.WITHOUT, 0)
+        else:
+            self._join(node, scored, depth)
+
+    def _join(self, node: All | Any, scored: bool, depth: int) -> None:
+        for number, part in enumerate(node.parts):
+            self.compile(part, scored=scored, depth=depth + 1)
+            if number:
+                self._step(match.AND if isinstance(node, All) else match.OR, 0)
+
+    def _step(self, operation: int, argument: int) -> None:
+        self.program.append((operation, argument))
+
+    def _either(self, steps: list[tuple[int, int]]) -> None:
+        for number, (argument, operation) in enumerate(steps):
+            self._step(operation, argument)
+            if number:
+                self._step(match.OR, 0)
+
+    def _stem(self, word: str, code: str) -> bytes:
+        known = self.stems.setdefault(code, {})
+        if word not in known:
+            known[word] = terms_of([word], code)[0]
+        return known[word]
+
+    def _variants(self, word: str) -> list[bytes]:
+        """Give the stems of a word in the main languages of the index, or in all if those do not know it."""
+        found = self.variants.get(word)
+        if found is None:
+            stems = dict.fromkeys(self._stem(word, code) for code in self.languages)
+            if not any(self.lookup.frequency(stem) for stem in stems):
+                stems |= dict.fromkeys(self._stem(word, code) for code in self.known)
+            found = self.variants[word] = list(stems)[: len(self.languages) + 1]
+        return found
+
+    def _filter(self, node: Filter, scored: bool) -> None:
+        """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
+        self.filters.append(node)
+        self._step(match.GIVEN, len(self.filters) - 1)
+        if isinstance(node, Prefix) and scored:
+            frequencies: dict[bytes, int] = {}
+            for segment in self.index.segments:
+                for number in segment.terms_with_prefix(node.beginning.encode())[:_MOST_LOOKED_AT].tolist():
+                    term = segment.term(number)
+                    frequencies[term] = frequencies.get(term, 0) + int(segment.unpacked.frequency[number])
+            often = sorted(frequencies, key=lambda term: -frequencies[term])
+            for term in often[: min(_EXPANSIONS, self._room())]:
+                self._leaf(term, True)
+
+    def idf(self, term: bytes) -> float:
+        """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
+        return rarity(self.index, self.lookup.frequency(term))
+
+    def _room(self) -> int:
+        """Say how many more words, in all their variants, the program has room for; note when there is none."""
+        room = (match.MAX_LEAVES - len(self.leaves)) // (len(self.languages) + 1)
+        if room == 0:
+            self._note_length()
+        return room
+
+    def _note_length(self) -> None:
+        note = f"The query is long; only some of its words ({match.MAX_LEAVES} at most) were used."
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def _word(self, node: Word, scored: bool) -> None:
+        if not self._room():
+            self._step(match.ALL, 0)
+            return
+        terms = self._variants(node.word)
+        self._either([(self._leaf(term, scored, fields=node.fields), match.LEAF) for term in terms])
+        if scored:
+            self._score(node.word, 1, self._next_place())
+
+    def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1, fields: int = EVERYWHERE) -> int:
+        """Add a leaf, or to the weight of one that is there already; give its number."""
+        weight = self.idf(term) * times if scored else 0.0
+        key = (term, scored, group, fields)
+        if key in self.numbers:
+            number = self.numbers[key]
+            self.leaves[number] = self.leaves[number]._replace(weight=self.leaves[number].weight + weight)
+            return number
+        self.numbers[key] = len(self.leaves)
+        self.leaves.append(Leaf(term, weight, group, fields))
+        return len(self.leaves) - 1
+
+    def _next_place(self) -> int:
+        return self.words[-1].place + 1 if self.words else 0
+
+    def _score(self, word: str, times: int, place: int) -> None:
+        terms = tuple(self._variants(word))
+        self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms), place))
+
+    def _bag(self, bag: Bag) -> None:
+        """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
+        counts: dict[str, int] = {}
+        for word in bag.words:
+            counts[word] = counts.get(word, 0) + 1
+        meant = {w: n for w, n in counts.items() if not is_stop_word(w, self.languages[0])} or counts
+        room = self._room()
+        if not room:
+            self._step(match.ALL, 0)
+            return
+        if len(meant) > room:
+            rarest = sorted(meant, key=lambda w: -max(self.idf(t) for t in self._variants(w)))
+            kept = set(rarest[:room])
+            meant = {word: n for word, n in meant.items() if word in kept}
+            self.notes.append(f"The query is long; its {len(meant)} rarest words were used.")
+        steps, begin = [], self._next_place()
+        for group, (word, times) in enumerate(meant.items()):
+            steps += [(self._leaf(term, True, times, group), match.LEAF) for term in self._variants(word)]
+            self._score(word, times, begin + bag.words.index(word))
+        self.bag = list(meant)
+        self._either(steps)
+
+    def _phrase(self, phrase: Phrase | Near, scored: bool) -> None:
+        """Match the phrase in each language's stems."""
+        words = phrase.words[: self._room()]
+        if not words:
+            self._step(match.ALL, 0)
+            return
+        if len(words) < len(phrase.words):
+            self._note_length()
+        variants = dict.fromkeys(tuple(self._stem(word, code) for word in words) for code in self.languages)
+        steps = []
+        for terms in variants:
+            leaves = tuple(self._leaf(term, scored) for term in terms)
+            reach, fields = (phrase.distance, EVERYWHERE) if isinstance(phrase, Near) else (0, phrase.fields)
+            self.phrases.append(PhrasePlan(leaves, reach, fields))
+            steps.append((len(self.phrases) - 1, match.PHRASE))
+        self._either(steps)
+        if scored:
+            for place, word in enumerate(words, self._next_place()):
+                if not is_stop_word(word, self.languages[0]):
+                    self._score(word, 1, place)

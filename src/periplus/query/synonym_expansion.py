@@ -1,0 +1,114 @@
+"""Names that stand for those of a query, as links have taught: they add a little to the score, and match nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from periplus.arrays import ArrayFile
+from periplus.index import Index, WordBook
+from periplus.query.kernels import match
+from periplus.query.query_planner import Leaf, Prepared, rarity
+from periplus.query.query_tree import All, Bag, Node
+from periplus.text import is_stop_word, terms_of
+
+__all__ = ["Synonyms"]
+
+_FILE: Final = "synonyms.arrays"
+_KIND: Final = "synonyms"
+_MOST: Final = 2
+"""Names that one name is widened by."""
+_MOST_WORDS: Final = 6
+"""Words that a query is widened by."""
+_LONGEST: Final = 4
+
+_Name = tuple[str, ...]
+
+
+class _Found(NamedTuple):
+    """A name in a query that others stand for."""
+
+    words: _Name
+    others: tuple[_Name, ...]
+
+
+class Synonyms:
+    """Pairs of names that stand for each other, and what the other counts (0 to 1)."""
+
+    def __init__(self, pairs: dict[_Name, tuple[_Name, ...]], weight: float) -> None:
+        self._pairs = pairs
+        self._weight = weight
+
+    @classmethod
+    def open(cls, folder: Path, weight: float) -> "Synonyms":
+        """Read what `periplus.graph.learn_synonyms` wrote; nothing if it did not, or counts nothing."""
+        if not weight or not (folder / _FILE).exists():
+            return cls({}, 0.0)
+        file = ArrayFile(folder / _FILE, _KIND)
+        file.check()
+        pairs: dict[_Name, dict[_Name, int]] = {}
+        for line in file["pairs"].tobytes().decode("utf-8", "replace").splitlines():
+            parts = line.split("\t")
+            if len(parts) == 3 and parts[2].isdecimal():  # Earlier versions wrote lines of another form.
+                one, two = tuple(parts[0].split(" ")), tuple(parts[1].split(" "))
+                pairs.setdefault(one, {})[two] = pairs.setdefault(two, {})[one] = int(parts[2])
+        return cls({name: tuple(sorted(o, key=lambda w: (-o[w], w))) for name, o in pairs.items()}, weight)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Give the names that stand for a name, the surest first."""
+        return tuple(" ".join(other) for other in self._pairs.get(tuple(name.split(" ")), ()))
+
+    def widen(self, index: Index, prepared: Prepared, tree: Node) -> Prepared:
+        """Give a query that is scored by such names too, a little; what it matches stays as it was.
+
+        Only words that any page may have: what stands in quotes or after an operator is meant as it is. And only by
+        names that pages write more often than the one that was given: the other way round would only blur it.
+        """
+        bag = _bag(tree) if self._pairs else None
+        if bag is None:
+            return prepared
+        book = index.words
+        main = max(index.languages, key=lambda code: index.languages[code], default="")
+        known = {leaf.term for leaf in prepared.leaves}
+        room = min(_MOST_WORDS, match.MAX_LEAVES - len(prepared.leaves))
+        more: dict[bytes, Leaf] = {}
+        told: dict[bytes, str] = {}
+        for found in self._find(bag.words):
+            asked = _times(book, found.words)
+            for other in found.others:
+                if _times(book, other) <= asked:
+                    continue
+                written = [word for word in other if not is_stop_word(word, main)]
+                for word, term in zip(written, terms_of(written, main), strict=True):
+                    if term not in known and term not in more and len(more) < room:
+                        rare = rarity(index, prepared.lookup.frequency(term))
+                        more[term] = Leaf(term, self._weight * rare, -1)
+                        told[term] = f"{word}, for {' '.join(found.words)}"
+        if not more:
+            return prepared
+        return prepared._replace(leaves=(*prepared.leaves, *more.values()), widened=told)
+
+    def _find(self, words: tuple[str, ...]) -> Iterator[_Found]:
+        """Give the names in a row of words, the longest first at each place."""
+        at = 0
+        while at < len(words):
+            for size in range(min(_LONGEST, len(words) - at), 0, -1):
+                name = words[at : at + size]
+                if name in self._pairs:
+                    yield _Found(name, self._pairs[name][:_MOST])
+                    at += size - 1
+                    break
+            at += 1
+
+
+def _times(book: WordBook, name: _Name) -> float:
+    """Estimate how many documents write a name; 0 until the words of the index are loaded."""
+    if len(name) == 1:
+        return book.frequencies(name)[0]
+    return min(book.beside(name[:-1], name[1:])) * book.documents / max(1, book.sampled)
+
+
+def _bag(tree: Node) -> Bag | None:
+    """Give the plain words of a query, perhaps beside filters."""
+    if isinstance(tree, All):
+        return next((part for part in tree.parts if isinstance(part, Bag)), None)
+    return tree if isinstance(tree, Bag) else None

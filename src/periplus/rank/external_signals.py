@@ -1,0 +1,158 @@
+"""What is known of pages from outside them: what people visit and what they clicked, and a learned model."""
+
+import contextlib
+import functools
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from periplus.errors import BadFile, BadUrl
+from periplus.files import disk_errors
+from periplus.rank.ranking_model import FOLDER, USED, Model, open_model
+from periplus.settings import RankSettings
+from periplus.signals import CLICKS, NOBODY, VISITS, Visited, estimate_liking, read_clicks, read_visited
+from periplus.text import is_stop_word, split_text
+from periplus.url import address
+
+__all__ = ["Outside", "open_outside", "read_popularity"]
+
+_MOST_HOSTS: Final = 2_000_000
+_AGAIN: Final = 600.0
+"""Seconds after which new clicks and visits are looked at."""
+
+
+class Outside:
+    """Popularity of hosts and pages, and clicks of queries; by default nothing is known."""
+
+    def __init__(
+        self,
+        popular: Mapping[str, float] | None = None,
+        liked: Mapping[str, dict[int, float]] | None = None,
+        today: float | None = None,
+        model: Model | None = None,
+        visited: Visited = NOBODY,
+        watched: tuple[Path, ...] = (),
+    ) -> None:
+        self.popular = popular or {}
+        self.liked = liked or {}
+        """By query and page key, 0 to 1."""
+        self.today = time.time() / 86_400 if today is None else today
+        """Days since 1970."""
+        self.model = model
+        self.visited = visited
+        self._watched = watched
+        self._opened = time.monotonic()
+        self._state = _state(watched)
+
+    @property
+    def stale(self) -> bool:
+        """Whether there is something new to know, and it was a while ago that this was read."""
+        return time.monotonic() - self._opened > _AGAIN and _state(self._watched) != self._state
+
+    def popularity(self, host: str) -> float:
+        """Give the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
+        while host:
+            found = self.popular.get(host)
+            if found is not None:
+                return found
+            host = host.partition(".")[2]
+        return 0.0
+
+    def clicks(self, language: str) -> dict[frozenset[str], dict[int, float]]:
+        """Give by the words of a query, stop words left out as queries leave them out, what was liked for them."""
+        found: dict[frozenset[str], dict[int, float]] = {}
+        for query, pages in self.liked.items():
+            words = split_text(query)
+            meant = frozenset(word for word in words if not is_stop_word(word, language)) or frozenset(words)
+            known = found.setdefault(meant, {})
+            for key, liking in pages.items():
+                known[key] = max(liking, known.get(key, 0.0))
+        return found
+
+
+def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
+    """Read what the settings name and what a data folder, if one is given, knows."""
+    popular = _read_once(Path(settings.popularity)) if settings.popularity else None
+    if folder is None:
+        return Outside(popular)
+    lists = (Path(settings.popularity),) if settings.popularity else ()
+    watched = (folder / CLICKS, folder / VISITS, folder / FOLDER / USED, *lists)
+    model = open_model(folder) if settings.learned else None
+    return Outside(popular, _liked(folder), model=model, visited=read_visited(folder), watched=watched)
+
+
+def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
+    """Give what tells a changed file from an unchanged one."""
+    found = []
+    for path in paths:
+        try:
+            state = path.stat()
+            found.append((state.st_mtime_ns, state.st_size))
+        except OSError:
+            found.append((0, 0))
+    return tuple(found)
+
+
+class _Estimate(NamedTuple):
+    when: float
+    size: int
+    liked: dict[str, dict[int, float]]
+
+
+_ESTIMATES: Final[dict[Path, _Estimate]] = {}
+"""What was liked by data folder: an index that changes several times a second must not read all clicks each time."""
+
+
+def _liked(folder: Path) -> dict[str, dict[int, float]]:
+    """Give what people like, estimated anew when there are more clicks, but not more often than once in a while."""
+    path = folder / CLICKS
+    size = path.stat().st_size if path.exists() else 0
+    known = _ESTIMATES.get(folder)
+    now = time.monotonic()
+    if size and (known is None or (size != known.size and now - known.when > _AGAIN)):
+        liked = {query: _by_key(pages) for query, pages in estimate_liking(read_clicks(folder)).pages.items()}
+        known = _ESTIMATES[folder] = _Estimate(now, size, liked)
+    return known.liked if known and size else {}
+
+
+def _by_key(pages: Mapping[str, float]) -> dict[int, float]:
+    """Give what pages are liked by their keys; what is no URL is left out."""
+    found: dict[int, float] = {}
+    for url, liking in pages.items():
+        with contextlib.suppress(BadUrl):
+            found[address(url).key] = liking
+    return found
+
+
+def _read_once(path: Path) -> Mapping[str, float]:
+    """Read a list of popular hosts; the last one read is kept while its file stays as it is."""
+    with disk_errors(path):
+        state = path.stat()
+    return _read_list(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_list(path: Path, when: int, size: int) -> Mapping[str, float]:
+    return read_popularity(path)
+
+
+def read_popularity(path: Path) -> dict[str, float]:
+    """Read a list of hosts, the most popular first: a host a line, or 'rank,host' as top lists have it.
+
+    The first counts 1, the last nearly 0, on a logarithmic scale: from the first to the tenth is as far as from there
+    to the hundredth.
+    """
+    hosts: dict[str, int] = {}
+    with disk_errors(path), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            host = line[:300].decode("utf-8", "replace").strip().rpartition(",")[2].strip().lower()
+            if len(line) > 300 or any(c.isspace() or c == "/" for c in host):
+                raise BadFile(f"{path} line {number} is not a host.", "A line is a host, or rank,host.")
+            if host and len(hosts) < _MOST_HOSTS:
+                hosts.setdefault(host.removeprefix("www."), len(hosts) + 1)
+    ranks = np.fromiter(hosts.values(), np.float64, len(hosts))
+    scores = 1.0 - np.log(ranks) / np.log(len(hosts) + 1.0)
+    return dict(zip(hosts, scores.tolist(), strict=True))

@@ -1,0 +1,124 @@
+"""Features: what the second look knows of each candidate, one row of named numbers.
+
+The kernel measures where the query's words stand in a document and reads the columns of its segment; what the data
+folder knows of a page from outside (visits, clicks) is set beside it. docs/ranking.md says what each feature is.
+"""
+
+import weakref
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import pointers
+from periplus.arrays import ArrayFile
+from periplus.index import Index, Segment
+from periplus.query import Prepared
+from periplus.rank.external_signals import Outside
+from periplus.rank.kernels import features
+from periplus.rank.ranking_model import FEATURES, Rows
+from periplus.records import Candidates, Flag
+
+__all__ = ["FEATURES", "Features", "Rows"]
+
+_CLICKS: Final = FEATURES.index("clicks")
+_SPAM: Final = {Flag.STUFFED: 1, Flag.HIDDEN: 1, Flag.LINK_FARM: 1, Flag.UNTRUSTED: 3}
+"""What each flag adds to the spam feature: links give a farm away more surely than its words do."""
+_MOST_WORDS: Final = 64
+
+
+class Features:
+    """Measures the candidates of one index."""
+
+    def __init__(self, index: Index, outside: Outside) -> None:
+        self._index = index
+        self._outside = outside
+        main = max(index.languages, key=lambda code: index.languages[code], default="en")
+        self._clicks = outside.clicks(main)
+        self._sheets = [pointers.hold(_sheet_of(segment, outside)) for segment in index.segments]
+        self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
+        self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
+
+    def of(self, prepared: Prepared, found: Candidates, *, fixed: bool = True) -> Rows:
+        """Give the features of each candidate; without `fixed` phrases are not looked for, and that feature is 0."""
+        words = prepared.words[:_MOST_WORDS]
+        if not words or not len(found.documents):
+            rows = np.zeros((len(found.documents), len(FEATURES)))
+            rows[:, 0] = found.scores
+            return rows
+        asked = features.Question(
+            np.stack([prepared.places(segment) for segment in self._index.segments]),
+            np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
+            np.array([word.weight for word in words]),
+            np.array([word.place for word in words], np.int32),
+            _bonds(prepared, len(words), fixed),
+            found.segments,
+            found.documents,
+            found.scores,
+        )
+        title = np.uint64(prepared.title)
+        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, title, self._outside.today)
+        if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
+            measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(found)]
+        return measured
+
+    def _keys(self, found: Candidates) -> list[int]:
+        keys = [segment.column("key") for segment in self._index.segments]
+        return [int(keys[number][document]) for number, document in zip(found.segments, found.documents, strict=True)]
+
+
+def _bonds(prepared: Prepared, words: int, wanted: bool) -> npt.NDArray[np.float64]:
+    """Give how firmly each of the first words belongs to the next; 0 where that is not wanted."""
+    bonds = np.zeros(words)
+    for pair in prepared.pairs() if wanted and words > 1 else ():
+        if pair.first < words:
+            bonds[pair.first] = pair.bond
+    return bonds
+
+
+def _stack(addresses: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return np.stack(addresses) if addresses else np.zeros((0, 1), np.int64)
+
+
+_KNOWN: weakref.WeakKeyDictionary[ArrayFile, features.Sheet] = weakref.WeakKeyDictionary()
+"""Sheets without popularity by file: a generation of the index shares most segments with the one before."""
+
+
+def _sheet_of(segment: Segment, outside: Outside) -> features.Sheet:
+    """Lay out the columns of a segment."""
+    file = segment.files["documents"]
+    sheet = _KNOWN.get(file)
+    if sheet is None:
+        flags = file["flags"]
+        sheet = _KNOWN[file] = features.Sheet(
+            file["title_start"],
+            file["title_blob"],
+            file["url_start"],
+            file["url_blob"],
+            file["title_key"],
+            file["static"],
+            file["quality"] if "quality" in file else np.zeros(0, np.uint8),
+            file["day"].astype(np.int32),
+            _count_spam(flags),
+            np.zeros(0, np.float32),
+        )
+    known = bool(outside.popular) or len(outside.visited.keys) > 0
+    return sheet._replace(popularity=_popularity(segment, outside)) if known else sheet
+
+
+def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Give the spam feature of each document."""
+    count = np.zeros(len(flags), np.uint8)
+    for flag, weight in _SPAM.items():
+        count += np.uint8(weight) * ((flags.astype(np.uint16) & np.uint16(flag)) != 0)
+    return count
+
+
+def _popularity(segment: Segment, outside: Outside) -> npt.NDArray[np.float32]:
+    """Give the popularity of each document: that of its host, or its own where that is higher."""
+    pages = outside.visited.of(segment.column("key"))
+    if not outside.popular:
+        return pages
+    by_host = np.array([outside.popularity(host) for host in segment.strings("hosts")], np.float32)
+    higher: npt.NDArray[np.float32] = np.maximum(pages, by_host[segment.column("host")])
+    return higher

@@ -1,0 +1,3 @@
+"""Kernels of reranking: feature rows of candidates, and boosted trees over them."""
+
+__all__ = ["features", "trees"]

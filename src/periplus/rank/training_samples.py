@@ -1,0 +1,90 @@
+"""Samples to learn from: queries with candidates, their features, and how good each candidate is."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.errors import BadUrl
+from periplus.index import Index
+from periplus.query import parse
+from periplus.rank.ranker import Ranker
+from periplus.rank.ranking_model import Rows
+from periplus.signals import estimate_liking, read_clicks, read_judgements
+from periplus.url import address
+
+__all__ = ["Grades", "Sample", "grades_of_folder", "take_samples"]
+
+Grades = Mapping[str, Mapping[int, int]]
+"""By query and page key: 0 is bad, 4 is perfect."""
+_BEST: Final = 4
+_LEAST_LIKED: Final = 0.02
+
+
+class Sample(NamedTuple):
+    """One query."""
+
+    query: str
+    rows: Rows
+    base: npt.NDArray[np.float64]
+    """What the weights give each candidate, as a share of the query's best score."""
+    grades: npt.NDArray[np.int32]
+    ideal: npt.NDArray[np.int32]
+    """All grades of the query, the best first, found or not."""
+
+
+def grades_of_folder(folder: Path) -> Grades:
+    """Give what people judged and clicked in a data folder; a judgement counts for more than any clicks."""
+    grades: dict[str, dict[int, int]] = {}
+    for query, pages in estimate_liking(read_clicks(folder)).pages.items():
+        for url, liking in pages.items():
+            if liking >= _LEAST_LIKED:
+                _put(grades, query, url, max(1, round(_BEST * liking)))
+    for judgement in read_judgements(folder):
+        _put(grades, judgement.query, judgement.url, judgement.grade)
+    return grades
+
+
+def _put(grades: dict[str, dict[int, int]], query: str, url: str, grade: int) -> None:
+    try:
+        grades.setdefault(query, {})[address(url).key] = grade
+    except BadUrl:
+        return
+
+
+def take_samples(
+    index: Index, ranker: Ranker, grades: Grades, progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[Sample]:
+    """Run all judged queries; those with nothing to tell apart are left out."""
+    index.words.load()  # Fixed phrases are a feature.
+    keys = [segment.column("key") for segment in index.segments]
+    samples = []
+    for number, (query, judged) in enumerate(grades.items()):
+        progress(number, len(grades))
+        tree = parse(query).tree
+        if tree is None:
+            continue
+        looked = ranker.look(ranker.prepare(tree))
+        where = zip(looked.found.segments, looked.found.documents, strict=True)
+        found = np.array([_gain(judged.get(int(keys[segment][document]), 0)) for segment, document in where], np.int32)
+        if len(found) > 1 and found.min() != found.max():
+            ideal = np.sort(np.array([_gain(grade) for grade in judged.values()], np.int32))[::-1]
+            samples.append(Sample(query, looked.rows, looked.shares, found, ideal))
+    return samples
+
+
+def _gain(grade: int) -> int:
+    return max(0, min(_BEST, grade))
+
+
+def join(samples: Iterable[Sample]) -> tuple[Rows, npt.NDArray[np.float64], npt.NDArray[np.int32], list[int]]:
+    """Give rows, base scores, grades and the size of each query, one after the other."""
+    kept = list(samples)
+    return (
+        np.concatenate([sample.rows for sample in kept]),
+        np.concatenate([sample.base for sample in kept]),
+        np.concatenate([sample.grades for sample in kept]),
+        [len(sample.grades) for sample in kept],
+    )

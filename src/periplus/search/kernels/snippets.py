@@ -1,0 +1,285 @@
+"""Snippets: the piece of each text that says most about a query, cut out, cleaned, and its words marked.
+
+For every document of an answer that lies in one segment, by one call: where the query's words stand comes from the
+positions of the index; the best window of tokens is the one with the most different, weightiest words; it begins with
+its sentence if that begins nearby. Only as much of a text is split into tokens as the window needs.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
+from periplus.index.kernels.positions import read_positions
+from periplus.index.kernels.postings_reader import Lists, get_lists, look_up, make_tiny_lists
+from periplus.search.kernels.clean_text import put_clean
+from periplus.search.kernels.token_spans import find_spans
+from periplus.text.kernels.tokenizer import TABLE_SIZE
+
+__all__ = ["MOST_PLACES", "Asked", "Sheet", "cut_all", "cut_one", "make_sheet"]
+
+MOST_PLACES = 2_000
+"""Places of one word that are weighed; later ones are only marked."""
+_MOST_POSITIONS = 1 << 14
+_TOKEN_CHARS = 6
+_AGAIN = 0.1
+"""What a word counts, of its weight, that the window has already."""
+_BODY = np.int64(FIELDS - 1) << FIELD_SHIFT
+_MORE = np.frombuffer("… ".encode() + " …".encode(), np.uint8)
+"""What stands before and behind a piece from within a text: four bytes each."""
+
+
+class Asked(NamedTuple):
+    """A query's words, as far as snippets need them."""
+
+    places: npt.NDArray[np.int64]
+    """By term, as `lexicon.find_term` gives it."""
+    words: npt.NDArray[np.int64]
+    """The word that each term stands for; ascending."""
+    weights: npt.NDArray[np.float64]
+    """By word."""
+
+
+class Sheet(NamedTuple):
+    """Where snippets are written."""
+
+    text: npt.NDArray[np.uint8]
+    """UTF-8, piece after piece."""
+    pieces: npt.NDArray[np.int64]
+    """Of each piece: where it ends in `text`, and whether it is marked."""
+    ends: npt.NDArray[np.int64]
+    """By snippet: how many pieces there are up to its end."""
+    has: npt.NDArray[np.bool_]
+    """By snippet and word: whether the document has the word, in any field."""
+
+
+@njit(cache=True, nogil=True)
+def _window(found: Any, weights: Any, width: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Find the run of at most `width` tokens that is worth most; `found` is place << 16 | word, in order."""
+    counts = np.zeros(len(weights), np.int64)
+    best, first, last = 0.0, np.int64(0), np.int64(0)
+    worth, left = 0.0, 0
+    for i in range(len(found)):
+        place, word = found[i] >> 16, found[i] & 0xFFFF
+        worth += weights[word] * (1.0 if counts[word] == 0 else _AGAIN)
+        counts[word] += 1
+        while place - (found[left] >> 16) >= width:
+            gone = found[left] & 0xFFFF
+            counts[gone] -= 1
+            worth -= weights[gone] * (1.0 if counts[gone] == 0 else _AGAIN)
+            left += 1
+        if worth > best + 1e-9:
+            best, first, last = worth, found[left] >> 16, place
+    return first, last
+
+
+@njit(cache=True, nogil=True)
+def _begin(data: Any, spans: Any, first: int, last: int, chars: int) -> int:  # pragma: no cover - compiled
+    """Begin at the start of a sentence or line if one is near before the words, else a few words before them."""
+    reach = max(0, chars - int(spans[last, 1] - spans[first, 0])) * 2 // 3
+    begin = first
+    while begin > 0 and spans[first, 0] - spans[begin - 1, 0] < reach:
+        for at in range(spans[begin - 1, 1], spans[begin, 0]):
+            byte = data[at]
+            stops = byte == 46 or byte == 63 or byte == 33
+            if byte == 10 or (stops and at + 1 < spans[begin, 0] and data[at + 1] == 32):
+                return begin
+        begin -= 1
+    return begin if begin == 0 else min(first, begin + max(0, (first - begin) // 2))
+
+
+@njit(cache=True, nogil=True)
+def _end(data: Any, stop: int, spans: Any, used: int, begin: int, chars: int) -> int:  # pragma: no cover - compiled
+    """Give the token before which a piece of about `chars` characters ends; of `used` tokens, which suffice."""
+    start = int(spans[begin, 0])
+    plain = True
+    for at in range(start, min(stop, start + chars)):
+        plain &= data[at] < 128
+    token, shown, at = begin, 0, start
+    while token < used:
+        if plain:
+            shown = spans[token, 1] - start
+        elif token >= begin + chars:
+            break
+        else:
+            while at < spans[token, 1]:
+                shown += (data[at] & 0xC0) != 0x80
+                at += 1
+        token += 1
+        if shown >= chars:
+            break
+    return token
+
+
+@njit(cache=True, nogil=True)
+def _put_piece(sheet: Sheet, first: int, count: int, text: int, end: int, mark: int) -> int:  # pragma: no cover
+    """Add the piece that ends at `end` of the sheet's text, begun at `text`; join it to its like. Give the count."""
+    if text == end:
+        return count
+    pieces = sheet.pieces
+    if count > first and pieces[count - 1, 1] == mark:
+        pieces[count - 1, 0] = end
+        return count
+    if mark and count > first + 1 and pieces[count - 2, 1] == 1:
+        # Words marked one after the other, with one space between them, become one mark.
+        gap = pieces[count - 2, 0]
+        if pieces[count - 1, 0] == gap + 1 and sheet.text[gap] == 32:
+            pieces[count - 2, 0] = end
+            return count - 1
+    pieces[count, 0], pieces[count, 1] = end, mark
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def _write(
+    data: Any, stop: int, spans: Any, used: int, begin: int, end: int, marked: Any, sheet: Sheet, count: int, out: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Write tokens `begin` to `end`, those in `marked` apart; give the pieces and the bytes written so far."""
+    first, text = count, sheet.text
+    if begin > 0:
+        text[out : out + 4] = _MORE[:4]
+        count = _put_piece(sheet, first, count, out, out + 4, 0)
+        out += 4
+    at = np.int64(spans[begin, 0])
+    for token in marked:
+        start, after = max(at, np.int64(spans[token, 0])), np.int64(spans[token, 1])
+        done = put_clean(data, at, start, text, out, stop)
+        count = _put_piece(sheet, first, count, out, done, 0)
+        out = put_clean(data, start, after, text, done, stop)
+        count = _put_piece(sheet, first, count, done, out, 1)
+        at = max(at, after)
+    done = put_clean(data, at, np.int64(spans[end - 1, 1]), text, out, stop)
+    count = _put_piece(sheet, first, count, out, done, 0)
+    out = done
+    if end < used:
+        text[out : out + 4] = _MORE[4:]
+        done = out + 4
+    else:
+        done = put_clean(data, np.int64(spans[used - 1, 1]), stop, text, out, 3)
+        while done > out and text[done - 1] == 32:
+            done -= 1
+    return _put_piece(sheet, first, count, out, done, 0), done
+
+
+@njit(cache=True, nogil=True)
+def _in_order(flat: Any, ends: Any, tokens: int) -> Any:  # pragma: no cover - compiled
+    """Give the places of all words as place << 16 | word, in order; those of each word are parted by `ends`."""
+    found = np.empty(len(flat), np.int64)
+    count, begin = 0, 0
+    for word in range(len(ends)):
+        for i in range(begin, min(ends[word], begin + MOST_PLACES)):
+            if flat[i] < tokens:
+                found[count] = flat[i] << 16 | word
+                count += 1
+        begin = ends[word]
+    found = found[:count]
+    found.sort()
+    return found
+
+
+@njit(cache=True, nogil=True)
+def cut_one(
+    data: Any, start: int, stop: int, kinds: Any, flat: Any, ends: Any, weights: Any, chars: int, sheet: Sheet, at: Any
+) -> None:  # pragma: no cover - compiled
+    """Write the snippet of one text, from `start` to `stop` in `data`.
+
+    flat, ends: the token numbers at which the words stand, word after word. at: pieces and bytes written so far, which
+    this moves on. A text without tokens adds nothing.
+    """
+    spans = np.empty((((stop - start) >> 1) + 4, 2), np.int64)
+    known = flat.max() + 1 if len(flat) else 1
+    used, go_on = find_spans(data, start, stop, kinds, spans, 0, known)
+    if used == 0:
+        return
+    first, last = _window(_in_order(flat, ends, used), weights, max(4, chars // _TOKEN_CHARS))
+    begin = _begin(data, spans, first, last, chars)
+    # A token is a character at least; one more says whether the text goes on.
+    used, go_on = find_spans(data, go_on, stop, kinds, spans, used, begin + chars + 2)
+    end = _end(data, stop, spans, used, begin, chars)
+    marks = np.zeros(end - begin, np.bool_)
+    for place in flat:
+        if begin <= place < end:
+            marks[place - begin] = True
+    at[0], at[1] = _write(data, stop, spans, used, begin, end, np.flatnonzero(marks) + begin, sheet, at[0], at[1])
+
+
+@njit(cache=True, nogil=True)
+def _read_places(
+    lists: Lists, asked: Asked, rows: Any, number: int, room: Any, ends: Any, has: Any
+) -> Any:  # pragma: no cover - compiled
+    """Give where the words stand in the body of one document, from what was looked up of each term."""
+    used = 0
+    for term in range(len(asked.places)):
+        word, mask = asked.words[term], rows[term, number, 0]
+        if mask:
+            has[word] = True
+            out = room[used : used + _MOST_POSITIONS]
+            count = read_positions(lists.positions, rows[term, number, 3], rows[term, number, 2], mask, out)
+            for i in range(count):  # Positions are in order of fields, and the body is the last of them.
+                if out[i] >= _BODY:
+                    room[used] = out[i] - _BODY
+                    used += 1
+        if term + 1 == len(asked.words) or asked.words[term + 1] != word:
+            ends[word] = used
+    return room[:used]
+
+
+@njit(cache=True, nogil=True)
+def _cut_all(
+    lists_at: Any, asked: Asked, documents: Any, data: Any, bounds: Any, kinds: Any, chars: int, sheet: Sheet
+) -> None:  # pragma: no cover - compiled
+    lists = get_lists(lists_at)
+    rows = np.zeros((len(asked.places), len(documents), 4), np.int64)
+    for term in range(len(asked.places)):
+        if asked.places[term, 0]:
+            p = asked.places[term]
+            rows[term] = look_up(lists, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+    room = np.empty((len(asked.places) + 1) * _MOST_POSITIONS, np.int64)
+    ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
+    for number in range(len(documents)):
+        flat = _read_places(lists, asked, rows, number, room, ends, sheet.has[number])
+        cut_one(data, bounds[number], bounds[number + 1], kinds, flat, ends, asked.weights, chars, sheet, at)
+        sheet.ends[number] = at[0]
+
+
+def make_sheet(snippets: int, words: int, size: int, chars: int) -> Sheet:
+    """Make room for snippets of about `chars` characters of texts of `size` bytes in all."""
+    # A piece may run over its length by one token, and a token may be as long as a text; nothing is written twice.
+    return Sheet(
+        np.empty(size + 16 * snippets, np.uint8),
+        np.empty((snippets * (2 * chars + 8), 2), np.int64),
+        np.zeros(snippets, np.int64),
+        np.zeros((snippets, words), np.bool_),
+    )
+
+
+def cut_all(
+    lists_at: npt.NDArray[np.int64],
+    asked: Asked,
+    documents: npt.NDArray[np.int32],
+    data: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    kinds: npt.NDArray[np.uint8],
+    chars: int,
+) -> Sheet:
+    """Cut the snippets of some documents of one segment, given in ascending order, out of their texts.
+
+    data, bounds: the texts, UTF-8, and where each begins and ends; kinds: what each code point is (`words.Fold`).
+    """
+    sheet = make_sheet(len(documents), len(asked.weights), len(data), chars)
+    _cut_all(lists_at, asked, documents, data, bounds, kinds, chars, sheet)
+    return sheet
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    from periplus.accel.pointers import hold
+
+    asked = Asked(np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1))
+    data, kinds = np.frombuffer(b"a b", np.uint8), np.zeros(TABLE_SIZE, np.uint8)
+    bounds = np.array([0, 3], np.int64)
+    handle = hold(make_tiny_lists())
+    sheet = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, 40)
+    cut_one(data, 0, 3, kinds, bounds[:1], bounds[:1] + 1, asked.weights, 40, sheet, np.zeros(2, np.int64))

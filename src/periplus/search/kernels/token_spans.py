@@ -1,0 +1,104 @@
+"""Where the words of a text are: the spans of its tokens, found as `words.split` finds them, without their numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from periplus.accel import njit
+from periplus.text.kernels.tokenizer import APOSTROPHE, MARK, SEPARATOR, TABLE_SIZE, UNSPACED, WORD
+
+__all__ = ["find_spans"]
+
+
+def _letters() -> Any:
+    table = np.zeros(256, np.bool_)
+    table[48:58] = table[65:91] = table[97:123] = True
+    return table
+
+
+_LETTER = _letters()
+"""For each byte, whether it is an ASCII letter or digit."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _kind_at(data: Any, at: int, end: int, kinds: Any) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Say what the character at `at` is, one that is no ASCII letter, and how long; broken bytes part words."""
+    first = np.int64(data[at])
+    if first < 0x80:
+        return APOSTROPHE if first == 39 else SEPARATOR, 1
+    code, step = np.int64(0), 1
+    if first < 0xE0:
+        if first >= 0xC2 and at + 1 < end:
+            code, step = ((first & 0x1F) << 6) | (np.int64(data[at + 1]) & 0x3F), 2
+    elif first < 0xF0:
+        if at + 2 < end:
+            code = ((first & 0x0F) << 12) | ((np.int64(data[at + 1]) & 0x3F) << 6) | (np.int64(data[at + 2]) & 0x3F)
+            step = 3
+    elif first < 0xF5 and at + 3 < end:
+        code = ((first & 0x07) << 18) | ((np.int64(data[at + 1]) & 0x3F) << 12)
+        code |= ((np.int64(data[at + 2]) & 0x3F) << 6) | (np.int64(data[at + 3]) & 0x3F)
+        step = 4
+    return (np.int64(kinds[code]) if 0 < code < TABLE_SIZE else SEPARATOR), step
+
+
+@njit(cache=True, nogil=True)
+def find_spans(
+    data: Any, at: int, end: int, kinds: Any, spans: Any, used: int, wanted: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Note begin and end of tokens from byte `at`, which must lie between words, until `wanted` are known.
+
+    kinds: what each code point is, as in `words.Fold`. Gives how many are known and where to go on; or `end` + 1.
+    """
+    inside, run, opened, opened_pair = False, 0, at, at
+    while at <= end:
+        if not inside and run == 0 and used >= wanted:
+            return used, at
+        kind, step = SEPARATOR, 1
+        if at < end:
+            if _LETTER[data[np.uint64(at)]]:
+                if run == 0:
+                    if not inside:
+                        opened, inside = at, True
+                    letter = np.uint64(at)
+                    while letter < np.uint64(end) and _LETTER[data[letter]]:
+                        letter += np.uint64(1)
+                    at = np.int64(letter)
+                    if at < end and data[at] < 0x80 and data[at] != 39:  # Most words end so.
+                        spans[used, 0], spans[used, 1] = opened, at
+                        used += 1
+                        inside = False
+                        at += 1
+                    continue
+                kind = WORD
+            else:
+                kind, step = _kind_at(data, at, end, kinds)
+        if kind == MARK:
+            at += step
+            continue
+        if kind == APOSTROPHE:
+            after = np.int64(data[at + step]) if at + step < end else 0
+            lettered = (after | 32) >= 97 and (after | 32) <= 122
+            if not inside or not (lettered or after >= 0xC3):
+                kind = SEPARATOR
+        if kind != UNSPACED and run > 0:
+            if run == 1:
+                spans[used, 0], spans[used, 1] = opened_pair, at
+                used += 1
+            run = 0
+        if kind in (WORD, APOSTROPHE):
+            if not inside:
+                opened, inside = at, True
+            at += step
+            continue
+        if inside:
+            spans[used, 0], spans[used, 1] = opened, at
+            used += 1
+            inside = False
+        if kind == UNSPACED:
+            if run > 0:
+                spans[used, 0], spans[used, 1] = opened_pair, at + step
+                used += 1
+            opened_pair = at
+            run += 1
+        at += step
+    return used, end + 1

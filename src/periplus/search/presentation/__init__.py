@@ -1,0 +1,1 @@
+"""From candidates to hits: selection, stored fields, snippets, cards."""

@@ -1,0 +1,168 @@
+"""Completions of what somebody types: titles, link texts and hosts of the index, and what many have asked.
+
+Each segment brings a table with it, written when the segment was, so that nothing has to be made at the start: see
+docs/formats/segment.md. A beginning that leads nowhere is tried with one letter amiss. Nobody's queries are offered;
+but a text that is offered anyway may be raised by how often it is asked for: see `popular`.
+"""
+
+import threading
+import unicodedata
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.errors import DataError
+from periplus.index import LINK_TEXT, Index, Segment
+from periplus.index.vocabulary.kernels import completion_table
+from periplus.signals import Popular
+from periplus.text import split_text
+
+__all__ = ["Suggester", "fold"]
+
+_LONGEST: Final = 120
+_MOST: Final = 24
+"""Completions that are looked at for each segment, though fewer are asked for: pages may be dead, or texts the same."""
+_MENDED: Final = 0.3
+"""What a completion counts where a letter was amiss."""
+_SHORTEST_MENDED: Final = 4
+
+
+class _Offer(NamedTuple):
+    """The completions of one segment."""
+
+    segment: Segment
+    table: completion_table.Table
+    start: npt.NDArray[np.uint32]
+    source: npt.NDArray[np.int32]
+
+
+def fold(text: str) -> str:
+    """Give a text as names are compared: without case, accents and double spaces."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return " ".join(text.casefold().split())
+
+
+class Suggester:
+    """Completes beginnings from one generation of the index."""
+
+    def __init__(self, index: Index, before: "Suggester | None" = None, popular: Popular | None = None) -> None:
+        self._popular = popular
+        known = before._offers if before else {}
+        self._offers: dict[str, _Offer] = {}
+        for segment in index.segments:
+            if "words" in segment.files:
+                same = known.get(segment.name)
+                self._offers[segment.name] = same._replace(segment=segment) if same else _open(segment)
+        # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
+        self._reader = threading.Thread(target=_load, args=(index,), daemon=True)
+        if index.words.stale:
+            self._reader.start()
+
+    def ready(self) -> None:
+        """Wait until the words of the index are known to spelling too."""
+        if self._reader.is_alive():
+            self._reader.join()
+
+    def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
+        """Give up to `size` completions of `words`, the most fitting first."""
+        typed = _typed(words[:_LONGEST])
+        if len(typed) < 2 or size < 1:
+            return ()
+        found = self._best(typed, size, 1.0, amiss=False)
+        if not found and len(typed) >= _SHORTEST_MENDED:
+            found = self._best(typed, size, _MENDED, amiss=True)
+        if self._popular:
+            self._raise(found, typed, size)
+        ranked = sorted(found.values(), key=lambda item: (-item[1], item[0]))
+        return tuple(ranked[:size])
+
+    def count_asked(self, asked: Sequence[tuple[str, str]], now: float) -> None:
+        """Take note of what was asked for and by whom, as far as it is a text that is offered anyway."""
+        if self._popular is None:
+            return
+        for words, visitor in asked:
+            text = _typed(words[:_LONGEST].strip())
+            if text and self._find(text):
+                self._popular.count(text, visitor, now)
+        self._popular.share(now)
+
+    def _find(self, text: bytes) -> tuple[str, float] | None:
+        """Give the completion that is this very text."""
+        best, worth = np.empty(1, np.int32), np.empty(1, np.int32)
+        wanted = np.frombuffer(text + b"\n", np.uint8)
+        found: dict[bytes, tuple[str, float]] = {}
+        for offer in self._offers.values():
+            if completion_table.complete(offer.table, wanted, best, worth):
+                _add(found, offer, int(best[0]), int(worth[0]) / 255)
+        return found.get(text)
+
+    def _raise(self, found: dict[bytes, tuple[str, float]], typed: bytes, size: int) -> None:
+        """Raise completions that many have asked for, and add those that did not make it by rank."""
+        assert self._popular
+        for text, worth in self._popular.beginning(typed, size):
+            known = found.get(text) or self._find(text)
+            if known:
+                found[text] = (known[0], max(known[1], worth))
+
+    def _best(self, typed: bytes, size: int, share: float, *, amiss: bool) -> dict[bytes, tuple[str, float]]:
+        """Find the best completions of all segments, by their folded text."""
+        found: dict[bytes, tuple[str, float]] = {}
+        wanted = np.frombuffer(typed, np.uint8)
+        most = max(_MOST, 3 * min(size, 100))
+        best, worth = np.empty(most, np.int32), np.empty(most, np.int32)
+        for offer in self._offers.values():
+            if amiss:
+                count = completion_table.complete_amiss(offer.table, wanted, best, worth)
+            else:
+                count = completion_table.complete(offer.table, wanted, best, worth)
+            new = 0
+            for entry, value in zip(best[:count].tolist(), worth[:count].tolist(), strict=True):
+                new += _add(found, offer, entry, share * value / 255)
+                if new >= size:
+                    break
+        return found
+
+
+def _open(segment: Segment) -> _Offer:
+    words = segment.files["words"]
+    table = completion_table.Table(*(words[f"complete_{name}"] for name in ("text", "order", "rank", "peak")))
+    return _Offer(segment, table, words["complete_start"], words["complete_source"])
+
+
+def _load(index: Index) -> None:
+    try:
+        index.words.load()
+    except DataError:
+        return  # Whoever checks the index will be told; searching goes on without corrections.
+
+
+def _typed(words: str) -> bytes:
+    """Give what was typed as completions are kept: folded words, and a space after the last if it is whole."""
+    folded = " ".join(split_text(words))
+    return (folded + " " if folded and words[-1].isspace() else folded).encode("utf-8", "replace")
+
+
+def _add(found: dict[bytes, tuple[str, float]], offer: _Offer, entry: int, worth: float) -> bool:
+    """Add a completion unless its page is dead; say whether it is another one."""
+    number = int(offer.start.searchsorted(offer.table.order[entry], side="right")) - 1
+    source = int(offer.source[number])
+    if source >= 0 and not offer.segment.alive[source & ~LINK_TEXT]:
+        return False
+    key = offer.table.text[int(offer.start[number]) : int(offer.start[number + 1]) - 1].tobytes()
+    before = found.get(key)
+    if before is not None and before[1] >= worth:
+        return False
+    found[key] = (_shown(offer.segment, source, key), worth)
+    return before is None
+
+
+def _shown(segment: Segment, source: int, folded: bytes) -> str:
+    """Write a completion as its page does: titles and hosts as they are, link texts folded."""
+    if source < 0:
+        return segment.string("hosts", -2 - source).removeprefix("www.")
+    if source >= LINK_TEXT:
+        return str(folded, "utf-8", "replace")
+    return " ".join(segment.string("title", source).split())[:_LONGEST]

@@ -1,0 +1,1 @@
+"""Answers for programs: search formats, publishing, ratings, the OpenAPI document."""

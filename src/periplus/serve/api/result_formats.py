@@ -1,0 +1,155 @@
+"""One answer in several forms for programs: JSON in SearXNG's shape with our own fields, RSS, CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any, Final
+from xml.sax.saxutils import escape
+
+from periplus.records import Card, Hit, ResultPage
+from periplus.serve.pages import number_formats
+from periplus.serve.pages.page_links import shown_link
+from periplus.serve.search_request import Asked, address_of
+
+__all__ = ["as_csv", "as_json", "as_rss"]
+
+_ENGINE: Final = "periplus"
+_COLUMNS: Final = ("title", "url", "content", "host", "engine", "score", "type")
+_DAY: Final = 86_400
+
+
+def as_json(page: ResultPage, asked: Asked | None = None, answers: Sequence[str] = ()) -> dict[str, Any]:
+    """Give a result page in the shape that SearXNG's clients read, and what we know beyond it."""
+    query, asked = page.query, asked or Asked(page.query)
+    notes = [*page.notes, "The query was too long and was cut."] if asked.cut else list(page.notes)
+    return {
+        "query": query.words,
+        "number_of_results": page.total,
+        "results": [_result(hit, query.start + n, asked.tab) for n, hit in enumerate(page.hits, 1)],
+        "answers": list(answers),
+        "corrections": list(page.corrections),
+        "infoboxes": [_infobox(page.card)] if page.card else [],
+        "suggestions": [],
+        "unresponsive_engines": [],
+        "start": query.start,
+        "count": query.size,
+        "exact": page.exact,
+        "partial": page.partial,
+        "seconds": page.seconds,
+        "timings": dict(page.timings),
+        "documents": page.documents,
+        "generation": page.generation,
+        "hidden": page.hidden,
+        "notes": notes,
+    }
+
+
+def _infobox(card: Card) -> dict[str, Any]:
+    return {
+        "infobox": card.title,
+        "id": card.url,
+        "content": card.text,
+        "engine": _ENGINE,
+        "attributes": [{"label": name, "value": value} for name, value in card.facts],
+        "urls": [{"title": card.title, "url": card.url}],
+    }
+
+
+def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
+    return {
+        "url": hit.url,
+        "title": hit.title,
+        "content": _content(hit),
+        "engine": _ENGINE,
+        "engines": [_ENGINE],
+        "parsed_url": _parts(hit.url),
+        "template": "default.html",
+        "positions": [position],
+        "score": hit.score,
+        "category": "general" if tab == "web" else tab,
+        "publishedDate": number_formats.iso(_published(hit)) or None,
+        "thumbnail": "",
+        "img_src": next((one.url for one in hit.media if one.kind == "image"), ""),
+        "media": [{"url": one.url, "kind": one.kind, "text": one.text} for one in hit.media],
+        "priority": "",
+        "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
+        "trail": hit.trail,
+        "key": f"{hit.key:016x}",
+        "cached": f"/cached/{hit.key:016x}",
+        "language": hit.language,
+        "fetched": hit.fetched,
+        "kind": hit.kind,
+        "missing": hit.missing,
+        "similar": hit.similar,
+        "links": [{"title": title, "url": url} for title, url in hit.links],
+        "explain": [{"name": name, "value": value} for name, value in hit.reasons],
+    }
+
+
+def _published(hit: Hit) -> float:
+    """Give when a page says it was published; 0 when all that is known is the day on which it was fetched."""
+    return 0.0 if hit.day == int(hit.fetched // _DAY) else float(hit.day * _DAY)
+
+
+def _content(hit: Hit) -> str:
+    return "".join(text for text, _ in hit.snippet)
+
+
+def _parts(url: str) -> list[str]:
+    """Take a URL apart as SearXNG does: scheme, host, path, parameters, query, fragment."""
+    rest, _, fragment = url.partition("#")
+    rest, _, query = rest.partition("?")
+    scheme, mark, rest = rest.partition("://")
+    host, slash, path = rest.partition("/")
+    return [scheme, host, slash + path, "", query, fragment] if mark else ["", "", scheme, "", query, fragment]
+
+
+def as_csv(page: ResultPage) -> str:
+    """Give a result page as lines of values; what a spreadsheet would take for a formula is quoted."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(_COLUMNS)
+    for hit in page.hits:
+        host = hit.trail[0] if hit.trail else ""
+        row = (hit.title, hit.url, _content(hit), host, _ENGINE, f"{hit.score:.4f}", "result")
+        writer.writerow([_harmless(value) for value in row])
+    return out.getvalue()
+
+
+def _harmless(value: str) -> str:
+    flat = " ".join(value.split())
+    return "'" + flat if flat[:1] in ("=", "+", "-", "@") else flat
+
+
+def as_rss(page: ResultPage, asked: Asked, base: str) -> str:
+    """Give a result page as an RSS feed, for those who follow a query."""
+    words = _xml(page.query.words)
+    items = "".join(_item(hit, base) for hit in page.hits)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<rss version="2.0" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"><channel>\n'
+        f"<title>{words} · Periplus</title><link>{_xml(base + address_of(asked))}</link>"
+        f"<description>Results for {words}</description>\n"
+        f"<opensearch:totalResults>{page.total}</opensearch:totalResults>"
+        f"<opensearch:startIndex>{page.query.start + 1}</opensearch:startIndex>"
+        f"<opensearch:itemsPerPage>{page.query.size}</opensearch:itemsPerPage>\n"
+        f"{items}</channel></rss>\n"
+    )
+
+
+def _item(hit: Hit, base: str) -> str:
+    link = shown_link(hit)
+    link = base + link if link.startswith("/") else link
+    when = number_formats.mail_date(_published(hit))
+    date = f"<pubDate>{when}</pubDate>" if when else ""
+    return (
+        f"<item><title>{_xml(hit.title)}</title><link>{_xml(link)}</link>"
+        f"<description>{_xml(_content(hit))}</description>{date}"
+        f'<guid isPermaLink="false">{hit.key:016x}</guid></item>\n'
+    )
+
+
+def _xml(text: str) -> str:
+    """Escape a text for XML, and leave out what XML has no place for."""
+    kept = "".join(c if c >= " " and not 0xD800 <= ord(c) <= 0xDFFF and c not in "\ufffe\uffff" else " " for c in text)
+    return escape(kept, {'"': "&quot;"})

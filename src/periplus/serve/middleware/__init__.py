@@ -1,0 +1,1 @@
+"""What every request passes: host check, rate limit, authentication, errors, headers, access log."""

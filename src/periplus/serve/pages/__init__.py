@@ -1,0 +1,1 @@
+"""Pages for people: results, landing page, sites, locales, templates."""

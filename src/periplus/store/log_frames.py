@@ -1,0 +1,142 @@
+"""Frames of the visit log: a batch of visits, compressed, with a checksum over all of it.
+
+    file    magic 'PERIVLOG' | version u32 | 0 u32 | frame | frame | ...
+    frame   length u32 | visits u32 | pages u32 | WARC number u32 | WARC end u64 | fingerprint u64 | payload
+    payload zstd of a msgpack array of visits
+
+`WARC number` and `WARC end` say how far the WARC files reached when the frame was written. See docs/formats/store.md.
+"""
+
+import os
+import struct
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from periplus.errors import CorruptFile, NewerFormat
+from periplus.hashing import fingerprint
+from periplus.records import Visit
+from periplus.store.compression import compress, decompress
+
+__all__ = [
+    "FILE_HEADER",
+    "MAX_PAYLOAD",
+    "Frame",
+    "check_file_header",
+    "decode_visits",
+    "encode_visit",
+    "one_visit",
+    "pack_frame",
+    "read_frame",
+    "read_header",
+]
+
+_MAGIC: Final = b"PERIVLOG"
+_VERSION: Final = 1
+_FILE: Final = struct.Struct("<8sII")
+_HEAD: Final = struct.Struct("<IIIIQ")
+_SUM: Final = struct.Struct("<Q")
+_PREFIX: Final = _HEAD.size + _SUM.size
+
+FILE_HEADER: Final = _FILE.pack(_MAGIC, _VERSION, 0)
+MAX_PAYLOAD: Final = 128 << 20
+"""Longest payload, compressed or not. A frame that claims more is damaged."""
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_visits: Final = msgspec.msgpack.Decoder(list[Visit])
+_pieces: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_visit: Final = msgspec.msgpack.Decoder(Visit)
+
+
+class Frame(NamedTuple):
+    """One frame, as found at `offset`; `payload` is empty when only the header was read."""
+
+    offset: int
+    end: int
+    visits: int
+    pages: int
+    warc: int
+    warc_end: int
+    payload: bytes
+
+
+def encode_visit(visit: Visit) -> bytes:
+    """Encode one visit; lone surrogates, which UTF-8 cannot hold, become question marks."""
+    try:
+        return _encoder.encode(visit)
+    except UnicodeEncodeError:
+        return _encoder.encode(_scrub(msgspec.to_builtins(visit)))
+
+
+def _scrub(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {name: _scrub(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_scrub(inner) for inner in value]
+    return value
+
+
+def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level: int) -> bytes:
+    """Make one frame of encoded visits."""
+    plain = b"\xdd" + struct.pack(">I", len(encoded)) + b"".join(encoded)
+    payload = compress(plain, level)
+    head = _HEAD.pack(len(payload), len(encoded), pages, warc, warc_end)
+    return b"".join((head, _SUM.pack(fingerprint(head + payload)), payload))
+
+
+def check_file_header(descriptor: int, path: Path) -> bool:
+    """Say whether the file's header is whole; raise when it is another kind of file, or newer."""
+    raw = os.pread(descriptor, _FILE.size, 0)
+    if len(raw) < _FILE.size:
+        return False
+    magic, version, _ = _FILE.unpack(raw)
+    if magic != _MAGIC or version < 1:
+        raise CorruptFile(f"{path} is damaged at byte 0: it is no visit log.")
+    if version > _VERSION:
+        raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
+    return True
+
+
+def read_header(descriptor: int, offset: int, size: int) -> Frame | None:
+    """Read a frame's header, without its payload or its checksum; None when it cannot be one."""
+    raw = os.pread(descriptor, _HEAD.size, offset)
+    if len(raw) < _HEAD.size:
+        return None
+    length, visits, pages, warc, warc_end = _HEAD.unpack(raw)
+    end = offset + _PREFIX + length
+    if length > MAX_PAYLOAD or end > size or visits == 0 or pages > visits:
+        return None
+    return Frame(offset, end, visits, pages, warc, warc_end, b"")
+
+
+def read_frame(descriptor: int, offset: int, size: int) -> Frame | None:
+    """Read and verify the frame at `offset` of a file of `size` bytes; None when it is not whole."""
+    header = read_header(descriptor, offset, size)
+    if header is None:
+        return None
+    raw = os.pread(descriptor, header.end - offset, offset)
+    if len(raw) != header.end - offset:
+        return None
+    payload = raw[_PREFIX:]
+    if _SUM.unpack_from(raw, _HEAD.size)[0] != fingerprint(raw[: _HEAD.size] + payload):
+        return None
+    return header._replace(payload=payload)
+
+
+def decode_visits(frame: Frame) -> list[Visit]:
+    """Give the visits of a frame."""
+    try:
+        return _visits.decode(decompress(frame.payload, MAX_PAYLOAD))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"A frame of the visit log at byte {frame.offset} is unreadable: {error}.") from error
+
+
+def one_visit(frame: Frame, place: int) -> Visit:
+    """Give one visit of a frame, and decode no other."""
+    try:
+        return _visit.decode(_pieces.decode(decompress(frame.payload, MAX_PAYLOAD))[place])
+    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+        raise CorruptFile(f"A frame of the visit log at byte {frame.offset} is unreadable: {error}.") from error

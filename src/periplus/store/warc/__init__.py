@@ -1,0 +1,1 @@
+"""WARC records, read and written."""

@@ -1,0 +1,349 @@
+"""Bytes to word numbers: split, fold and look up in one pass over UTF-8.
+
+A word is a run of letters and digits; an apostrophe between letters belongs to it. Scripts that do not part words
+by spaces (Han, kana, Hangul, Thai and their like) give overlapping pairs of characters. Folding (case, accents,
+compatibility forms) comes from a table over code points. Words longer than MAX_WORD bytes are cut there.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+
+__all__ = [
+    "APOSTROPHE",
+    "MARK",
+    "MAX_WORD",
+    "SEPARATOR",
+    "TABLE_SIZE",
+    "UNSPACED",
+    "WORD",
+    "Fold",
+    "Words",
+    "rehash",
+    "split",
+]
+
+SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE = 0, 1, 2, 3, 4
+"""What a code point is."""
+MAX_WORD = 64
+"""Longest word, in bytes after folding."""
+TABLE_SIZE = 0x30000
+"""Code points from here on are separators."""
+
+_SEED = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x100000001B3)
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint64(1)
+
+
+class Fold(NamedTuple):
+    """The folding table: what each code point is, and what it becomes."""
+
+    kind: npt.NDArray[np.uint8]
+    """SEPARATOR, WORD, UNSPACED, MARK or APOSTROPHE, by code point."""
+    start: npt.NDArray[np.int32]
+    """Where in `blob` its folded form is (a length byte, then UTF-8), or -1 where it stays as it is."""
+    blob: npt.NDArray[np.uint8]
+
+
+class Words(NamedTuple):
+    """An open-addressing table of words, each with the number of its language."""
+
+    slots: npt.NDArray[np.uint64]
+    """Two for each place: the word's hash, and its number plus one (0 where the place is free)."""
+    hashes: npt.NDArray[np.uint64]
+    """By word."""
+    starts: npt.NDArray[np.int64]
+    """Where each word begins in `blob`; one more than there are words."""
+    languages: npt.NDArray[np.uint8]
+    blob: npt.NDArray[np.uint8]
+
+
+def _lower_table() -> npt.NDArray[np.uint8]:
+    table = np.zeros(256, np.uint8)
+    for byte in b"abcdefghijklmnopqrstuvwxyz0123456789":
+        table[byte] = byte
+    for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        table[byte] = byte + 32
+    return table
+
+
+_LOWER = _lower_table()
+"""For each byte, the letter or digit it stands for, in lower case; 0 for all others."""
+
+
+@njit(cache=True, nogil=True)
+def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Decode one code point of UTF-8 at `at`; give it and its length. Broken bytes are 0 (a separator)."""
+    first = int(data[at])
+    if first < 0xE0:
+        if first >= 0xC2 and at + 1 < end:
+            return ((first & 0x1F) << 6) | (int(data[at + 1]) & 0x3F), 2
+        return 0, 1
+    if first < 0xF0:
+        if at + 2 < end:
+            return ((first & 0x0F) << 12) | ((int(data[at + 1]) & 0x3F) << 6) | (int(data[at + 2]) & 0x3F), 3
+        return 0, 1
+    if first < 0xF5 and at + 3 < end:
+        high = ((first & 0x07) << 18) | ((int(data[at + 1]) & 0x3F) << 12)
+        return high | ((int(data[at + 2]) & 0x3F) << 6) | (int(data[at + 3]) & 0x3F), 4
+    return 0, 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _mix(hashed: Any, language: int) -> Any:  # pragma: no cover - compiled
+    """Let the same word of another language be another word."""
+    hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
+    return hashed ^ (hashed >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _seek(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
+    """Find the number of a word by its mixed hash, -1 if it is new; and its slot, or the one it may have."""
+    mask = np.uint64(len(slots) // 2 - 1)
+    slot = hashed & mask
+    while True:
+        number = np.int64(slots[slot + slot + _ONE])
+        if number == 0 or slots[slot + slot] == hashed:
+            return number - 1, slot
+        slot = (slot + _ONE) & mask
+
+
+@njit(cache=True, nogil=True)
+def _number(
+    hashed: Any, word: Any, length: int, language: int, words: Words, count: int
+) -> int:  # pragma: no cover - compiled
+    """Find the number of a word by its hash; `count` (the next free number) means that it is new and was entered.
+
+    Two words are taken for one if all 64 bits of their hashes agree.
+    """
+    hashed = _mix(hashed, language)
+    number, slot = _seek(words.slots, hashed)
+    if number >= 0:
+        return number
+    words.slots[2 * slot] = hashed
+    words.slots[2 * slot + _ONE] = np.uint64(count + 1)
+    words.hashes[count] = hashed
+    words.languages[count] = language
+    start = words.starts[count]
+    for i in range(length):
+        words.blob[start + i] = word[i]
+    words.starts[count + 1] = start + length
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _hash(word: Any, length: int) -> Any:  # pragma: no cover - compiled
+    hashed = _SEED
+    for i in range(length):
+        hashed = (hashed ^ np.uint64(word[i])) * _PRIME
+    return hashed
+
+
+@njit(cache=True, nogil=True)
+def rehash(words: Words, count: int) -> None:  # pragma: no cover - compiled
+    """Enter the first `count` words into empty slots again, after the table has grown."""
+    mask = np.uint64(len(words.slots) // 2 - 1)
+    for number in range(count):
+        slot = words.hashes[number] & mask
+        while words.slots[2 * slot + _ONE] != 0:
+            slot = (slot + _ONE) & mask
+        words.slots[2 * slot] = words.hashes[number]
+        words.slots[2 * slot + _ONE] = np.uint64(number + 1)
+
+
+@njit(cache=True, nogil=True)
+def split(
+    data: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    languages: npt.NDArray[np.uint8],
+    first: int,
+    fold: Fold,
+    words: Words,
+    count: int,
+    tokens: npt.NDArray[np.int32],
+    used: int,
+    lengths: npt.NDArray[np.int32],
+    spans: npt.NDArray[np.int32],
+) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Split texts `first`, `first`+1, ... of `data`; give (next text, words in the table, tokens written).
+
+    bounds: where each text begins and ends in `data`. lengths: tokens of each text, filled in. spans: byte begin and
+    end of each token within its text, filled in if it has rows. Stops early, before the text it returns, when `words`
+    or `tokens` may run out of room; the caller makes room and calls again.
+    """
+    word = np.empty(MAX_WORD, np.uint8)
+    pair = np.empty(MAX_WORD, np.uint8)
+    keep = len(spans) > 0
+    for text in range(first, len(bounds) - 1):
+        begin, end = bounds[text], bounds[text + 1]
+        most = (end - begin) // 2 + 2
+        if count + most >= len(words.hashes) or used + most > len(tokens):
+            return text, count, used
+        if words.starts[count] + 3 * (end - begin) + MAX_WORD > len(words.blob):
+            return text, count, used
+        language = languages[text]
+        before = used
+        size = 0
+        opened = begin
+        previous = 0  # bytes of the last unspaced character, kept in `pair`
+        opened_pair = begin
+        run = 0  # unspaced characters in a row
+        at = begin
+        hashed = _SEED
+        while at <= end:
+            kind = SEPARATOR
+            step = 1
+            code = 0
+            if at < end:
+                letter = _LOWER[data[at]]
+                if letter and run == 0 and size == 0:  # most words: ASCII letters and digits, then something else ASCII
+                    opened = at
+                    while letter:
+                        hashed = (hashed ^ np.uint64(letter)) * _PRIME
+                        at += 1
+                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
+                    if at - opened <= MAX_WORD and (at >= end or (data[at] < 0x80 and data[at] != 39)):
+                        number, _ = _seek(words.slots, _mix(hashed, language))
+                        if number < 0:
+                            for i in range(at - opened):
+                                word[i] = _LOWER[data[opened + i]]
+                            number = np.int64(_number(hashed, word, at - opened, language, words, count))
+                            count += 1
+                        tokens[used] = number
+                        if keep:
+                            spans[used, 0], spans[used, 1] = opened - begin, at - begin
+                        used += 1
+                        at += 1
+                        hashed = _SEED
+                        continue
+                    at = opened
+                    hashed = _SEED
+                    letter = _LOWER[data[at]]
+                if letter and run == 0:  # a run of them within a longer word
+                    if size == 0:
+                        opened = at
+                    while letter:
+                        if size < MAX_WORD:
+                            word[size] = letter
+                            size += 1
+                            hashed = (hashed ^ np.uint64(letter)) * _PRIME
+                        at += 1
+                        letter = _LOWER[data[at]] if at < end else np.uint8(0)
+                    continue
+                byte = int(data[at])
+                if letter:
+                    kind = WORD
+                    byte = int(letter)
+                elif byte == 39:
+                    kind = APOSTROPHE
+                elif byte >= 0x80:
+                    code, step = _code_point(data, at, end)
+                    if code < TABLE_SIZE:
+                        kind = fold.kind[code]
+            if kind == MARK:
+                at += step
+                continue
+            if kind == APOSTROPHE:
+                following = int(data[at + step]) if at + step < end else 0
+                lettered = (following | 32) >= 97 and (following | 32) <= 122
+                if size == 0 or not (lettered or following >= 0xC3):
+                    kind = SEPARATOR
+            if kind != UNSPACED and run > 0:
+                if run == 1:  # a character alone is a word of its own
+                    number = _number(_hash(pair, previous), pair, previous, language, words, count)
+                    count += number == count
+                    tokens[used] = number
+                    if keep:
+                        spans[used, 0], spans[used, 1] = opened_pair - begin, at - begin
+                    used += 1
+                run = 0
+                previous = 0
+            if kind in (WORD, APOSTROPHE):
+                if size == 0:
+                    opened = at
+                if step == 1:
+                    if size < MAX_WORD:
+                        word[size] = byte
+                        size += 1
+                        hashed = (hashed ^ np.uint64(byte)) * _PRIME
+                elif kind == APOSTROPHE:
+                    if size < MAX_WORD:
+                        word[size] = 39
+                        size += 1
+                        hashed = (hashed ^ np.uint64(39)) * _PRIME
+                else:
+                    place = fold.start[code]
+                    extra = step if place < 0 else int(fold.blob[place])
+                    if size + extra <= MAX_WORD:
+                        for i in range(extra):
+                            word[size + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
+                            hashed = (hashed ^ np.uint64(word[size + i])) * _PRIME
+                        size += extra
+                at += step
+                continue
+            if size > 0:
+                number, _ = _seek(words.slots, _mix(hashed, language))
+                if number < 0:
+                    number = np.int64(_number(hashed, word, size, language, words, count))
+                    count += 1
+                tokens[used] = number
+                if keep:
+                    spans[used, 0], spans[used, 1] = opened - begin, at - begin
+                used += 1
+                size = 0
+                hashed = _SEED
+            if kind == UNSPACED:
+                place = fold.start[code]
+                extra = step if place < 0 else int(fold.blob[place])
+                if previous + extra > MAX_WORD:
+                    extra = 0
+                for i in range(extra):
+                    pair[previous + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
+                if run > 0:
+                    number = _number(_hash(pair, previous + extra), pair, previous + extra, language, words, count)
+                    count += number == count
+                    tokens[used] = number
+                    if keep:
+                        spans[used, 0], spans[used, 1] = opened_pair - begin, at + step - begin
+                    used += 1
+                    for i in range(extra):
+                        pair[i] = pair[previous + i]
+                previous = extra
+                opened_pair = at
+                run += 1
+            at += step
+        lengths[text] = used - before
+    return len(bounds) - 1, count, used
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    fold = Fold(np.zeros(TABLE_SIZE, np.uint8), np.full(TABLE_SIZE, -1, np.int32), np.zeros(1, np.uint8))
+    words = Words(
+        np.zeros(128, np.uint64),
+        np.zeros(32, np.uint64),
+        np.zeros(33, np.int64),
+        np.zeros(32, np.uint8),
+        np.zeros(1024, np.uint8),
+    )
+    data = np.frombuffer(b"a word's worth", np.uint8)
+    bounds = np.array([0, len(data)], np.int64)
+    room = np.zeros(64, np.int32)
+    rehash(words, 0)
+    split(
+        data,
+        bounds,
+        np.zeros(1, np.uint8),
+        0,
+        fold,
+        words,
+        0,
+        room,
+        0,
+        np.zeros(1, np.int32),
+        np.zeros((64, 2), np.int32),
+    )

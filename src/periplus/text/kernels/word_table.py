@@ -1,0 +1,71 @@
+"""A table of distinct words: hash each word, and assign it a number the first time it is seen."""
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.text.kernels.tokenizer import Words
+
+__all__ = ["enter", "hash_words"]
+
+_SEED = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x100000001B3)
+
+
+@njit(cache=True, nogil=True)
+def hash_words(
+    blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
+    """Give a number for each word; never 0."""
+    hashes = np.empty(len(start) - 1, np.uint64)
+    for word in range(len(hashes)):
+        hashed = _SEED
+        for at in range(start[word], start[word + 1]):
+            hashed = (hashed ^ np.uint64(blob[at])) * _PRIME
+        hashes[word] = hashed | np.uint64(1)
+    return hashes
+
+
+@njit(cache=True, nogil=True)
+def enter(
+    blob: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    hashes: npt.NDArray[np.uint64],
+    languages: npt.NDArray[np.uint8],
+    words: Words,
+    count: int,
+    numbers: npt.NDArray[np.int32],
+) -> int:  # pragma: no cover - compiled
+    """Enter words, given with their hashes, into a table that has room; fill `numbers`, give the words it has then."""
+    mask, one = np.uint64(len(words.slots) // 2 - 1), np.uint64(1)
+    for word in range(len(starts) - 1):
+        slot = hashes[word] & mask
+        while words.slots[2 * slot + one] != 0 and words.slots[2 * slot] != hashes[word]:
+            slot = (slot + one) & mask
+        if words.slots[2 * slot + one] == 0:
+            words.slots[2 * slot], words.slots[2 * slot + one] = hashes[word], np.uint64(count + 1)
+            words.hashes[count], words.languages[count] = hashes[word], languages[word]
+            at = words.starts[count]
+            for i in range(starts[word], starts[word + 1]):
+                words.blob[at] = blob[i]
+                at += 1
+            count += 1
+            words.starts[count] = at
+        numbers[word] = np.int64(words.slots[2 * slot + one]) - 1
+    return count
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    blob, start = np.frombuffer(b"abcd", np.uint8), np.array([0, 2, 4])
+    for pieces in (blob, blob.copy()):
+        hash_words(pieces, start)
+    table = Words(
+        np.zeros(8, np.uint64),
+        np.zeros(4, np.uint64),
+        np.zeros(5, np.int64),
+        np.zeros(4, np.uint8),
+        np.zeros(8, np.uint8),
+    )
+    word = np.frombuffer(b"a", np.uint8)
+    enter(word, np.array([0, 1], np.int64), np.ones(1, np.uint64), table.languages[:1], table, 0, np.zeros(1, np.int32))

@@ -1,0 +1,33 @@
+"""A program that embeds an index, slowly, until somebody kills it.
+
+    python dying_embedder.py INDEX
+
+It prints a line for each block that is on the disk.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import made_model
+
+from periplus.embeddings import embed_index, embedder
+from periplus.settings import SemanticSettings
+
+
+class SlowEncoder(made_model.NaiveEncoder):
+    """Takes its time, so that it can be killed in the middle of anything."""
+
+    def encode(self, texts, longest):
+        """Give the vectors of texts."""
+        time.sleep(0.01)
+        return super().encode(texts, longest)
+
+
+if __name__ == "__main__":
+    embedder._CHUNK = 4
+    report = lambda stage, done, total: print(done, flush=True)  # noqa: E731
+    embed_index(Path(sys.argv[1]), SemanticSettings(words=16, overlap=4), report, SlowEncoder())
+    print("done", flush=True)
