@@ -47,7 +47,7 @@ def ours(web: BenchWeb, port: int, folder: Path) -> int:
 def bare(web: BenchWeb, port: int, folder: Path) -> int:
     """Fetch all pages and nothing else."""
     from periplus.fetch import Fetcher
-    from periplus.records import Due, Outcome
+    from periplus.records import FetchRequest, Outcome
     from periplus.settings import FetchSettings
     from periplus.url import address
 
@@ -55,7 +55,7 @@ def bare(web: BenchWeb, port: int, folder: Path) -> int:
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=hosts, connections=CONNECTIONS))
     urls = web.urls()
     # Hosts in turn, as a polite crawl would ask them.
-    waiting = [Due(address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]
+    waiting = [FetchRequest(address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]
     pages = 0
     while waiting or fetcher.busy():
         while waiting and fetcher.busy() < CONNECTIONS:
@@ -87,12 +87,12 @@ def prepare(what: str, web: BenchWeb) -> None:
         return
     from periplus.crawl import Crawler
     from periplus.parse import parse
-    from periplus.records import Due, Fetched, Outcome
+    from periplus.records import FetchRequest, FetchResult, Outcome
     from periplus.settings import ParseSettings
     from periplus.url import address
 
     html = (("content-type", "text/html"),)
-    sample = Fetched(Due(address(web.urls()[0])), Outcome.OK, 0.0, 200, html, web.render(0, 0))
+    sample = FetchResult(FetchRequest(address(web.urls()[0])), Outcome.OK, 0.0, 200, html, web.render(0, 0))
     assert Crawler
     assert parse(sample, ParseSettings()) is not None
 

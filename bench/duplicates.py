@@ -15,7 +15,7 @@ import numpy as np
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth
 from periplus.parse import parse
-from periplus.records import Due, Fetched, Outcome, Page
+from periplus.records import FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.text.kernels import simhash
 from periplus.url import address
@@ -31,7 +31,9 @@ def read(web: FakeWeb, urls: list[str]) -> dict[str, Page]:
         target = address(url)
         answer = web.response(target.host, target.path)
         headers = tuple((name.lower(), value) for name, value in answer.headers)
-        page = parse(Fetched(Due(target), Outcome.OK, 0.0, answer.status, headers, answer.body), ParseSettings())
+        page = parse(
+            FetchResult(FetchRequest(target), Outcome.OK, 0.0, answer.status, headers, answer.body), ParseSettings()
+        )
         if answer.status == 200 and page is not None:
             pages[url] = page
     return pages

@@ -27,7 +27,7 @@ from periplus.crawl import CrawlControl, Crawler, Supervisor
 from periplus.errors import BadInput
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Requests, running_apart
 from periplus.parse import parse
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
 from periplus.url import address
@@ -56,7 +56,10 @@ def crawl_apart(folder: Path, settings: Settings, seeds: tuple[str, ...], shards
 def warm(settings: Settings) -> None:
     """Read a page, so that all processes forked from this one have loaded what reading needs."""
     headers = (("content-type", "text/html"),)
-    parse(Fetched(Due(address("http://warm.invalid/")), Outcome.OK, 0.0, 200, headers, b"<p>x"), settings.parse)
+    parse(
+        FetchResult(FetchRequest(address("http://warm.invalid/")), Outcome.OK, 0.0, 200, headers, b"<p>x"),
+        settings.parse,
+    )
 
 
 def crawl(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from periplus.parse import main_text, parse
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import address
 from record import save
@@ -45,9 +45,9 @@ def score(found: str, true: str) -> tuple[float, float, float]:
 
 
 def ours(page: str) -> str:
-    due = Due(address("http://page.example/"))
+    due = FetchRequest(address("http://page.example/"))
     headers = (("content-type", "text/html; charset=utf-8"),)
-    read = parse(Fetched(due, Outcome.OK, 0.0, 200, headers, page.encode()), ParseSettings())
+    read = parse(FetchResult(due, Outcome.OK, 0.0, 200, headers, page.encode()), ParseSettings())
     return main_text(read) if read else ""
 
 

@@ -28,7 +28,7 @@ from periplus.parse import links, parse
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.html.flat_page import Kind, read_flat
 from periplus.parse.html.html_parser import read_markup
-from periplus.records import Due, Fetched, Outcome, Visit
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.store.log_frames import encode_visit, pack_frame
 from periplus.url import address, canonical
@@ -147,8 +147,8 @@ def _patiently(read: Callable[[bytes], Found], page: bytes, limit: float) -> flo
     return best * 1e9 / len(page)
 
 
-def fetched(url: str, page: bytes) -> Fetched:
-    return Fetched(Due(address(url)), Outcome.OK, 0.0, 200, (("content-type", "text/html"),), page)
+def fetched(url: str, page: bytes) -> FetchResult:
+    return FetchResult(FetchRequest(address(url)), Outcome.OK, 0.0, 200, (("content-type", "text/html"),), page)
 
 
 def digest(pages: dict[str, bytes]) -> dict[str, float]:
@@ -156,8 +156,8 @@ def digest(pages: dict[str, bytes]) -> dict[str, float]:
     kept = 0
     for url, page in pages.items():
         given = fetched(url, page)
-        read, place = parse(given, ParseSettings()), given.due.address
-        visit = encode_visit(Visit(place.url, place.key, Outcome.OK, 0.0, 200, page=read))
+        read, place = parse(given, ParseSettings()), given.request.address
+        visit = encode_visit(FetchRecord(place.url, place.key, Outcome.OK, 0.0, 200, page=read))
         kept += len(pack_frame([visit], 1, 0, 0, 3))
     raw = sum(map(len, pages.values()))
     return {"html": raw, "visits": kept, "ratio": kept / raw}
@@ -167,7 +167,7 @@ def whole(pages: dict[str, bytes], rounds: int) -> dict[str, float]:
     """Give megabytes a second of `parse`, and milliseconds a megabyte of its stages; links of no earlier round help."""
     given, settings = [fetched(url, page) for url, page in pages.items()], ParseSettings()
     raw = sum(map(len, pages.values())) / 1e6
-    stages: dict[str, Callable[[Fetched], Any]] = {
+    stages: dict[str, Callable[[FetchResult], Any]] = {
         "decode": lambda one: decode_to_utf8(one.body, one.header("content-type")),
         "read the markup": lambda one: read_flat(one.body),
         "page with links": lambda one: read_markup(one, settings),

@@ -25,7 +25,7 @@ import record
 from corpus import make_passages
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 from periplus.search import Searcher
 from periplus.settings import Settings
 
@@ -64,12 +64,12 @@ def make_titles(count: int) -> Iterator[str]:
                     return
 
 
-def make_pages(titles: list[str]) -> Iterator[Visit]:
+def make_pages(titles: list[str]) -> Iterator[FetchRecord]:
     """Make a page of each title."""
     for number, title in enumerate(titles):
         url = f"https://site{number % 20_000}.example/{number}"
         page = Page(url, title=title, text=title, language="en")
-        yield Visit(url, fingerprint_text(url), Outcome.OK, 0.0, 200, page=page)
+        yield FetchRecord(url, fingerprint_text(url), Outcome.OK, 0.0, 200, page=page)
 
 
 def measure(searcher: Searcher, beginnings: list[str]) -> dict[str, float]:

@@ -21,7 +21,7 @@ import numpy as np
 import record
 from periplus.graph import Graph, build_graph, learn_synonyms
 from periplus.index import build_index
-from periplus.records import Link, Outcome, Page, Query, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
@@ -39,7 +39,7 @@ _SYLLABLES = (
 class Web(NamedTuple):
     """Pages, and what is true of them."""
 
-    visits: list[Visit]
+    visits: list[FetchRecord]
     places: list[tuple[str, str, int]]
     """First and second name, and how many hosts say the second."""
     right: dict[tuple[int, str], set[str]]
@@ -47,11 +47,11 @@ class Web(NamedTuple):
     words: list[str]
 
 
-def page(url: str, title: str, text: str, links: tuple[Link, ...] = ()) -> Visit:
+def page(url: str, title: str, text: str, links: tuple[Link, ...] = ()) -> FetchRecord:
     """Make the visit of a page."""
     place = address(url)
     made = Page(place.url, title=title, text=text, links=links, language="en")
-    return Visit(place.url, place.key, Outcome.OK, 1.0, 200, page=made)
+    return FetchRecord(place.url, place.key, Outcome.OK, 1.0, 200, page=made)
 
 
 def make_web(seed: int) -> Web:
@@ -68,7 +68,7 @@ def make_web(seed: int) -> Web:
             text.insert(chance.randrange(len(text)), one)
         return " ".join(text)
 
-    places, visits, right = [], list[Visit](), dict[tuple[int, str], set[str]]()
+    places, visits, right = [], list[FetchRecord](), dict[tuple[int, str], set[str]]()
     said: dict[int, list[Link]] = {host: [] for host in range(_HOSTS)}
     for number in range(_PLACES):
         first = " ".join(names[3 * number : 3 * number + chance.randint(1, 2)])

@@ -19,7 +19,7 @@ from periplus.hashing import fingerprint
 from periplus.index import Index, build_index
 from periplus.query import All, Bag, Desks, Node, Phrase, Prepared, Scoring, Word, make_plan, prepare, run
 from periplus.query.kernels import match
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import IndexSettings
 
 PLAIN_BM25 = IndexSettings(
@@ -43,21 +43,21 @@ _URL = "https://tokenbench/-"
 _DESKS = Desks()
 
 
-def token_visits(texts: Iterable[str]) -> Iterator[Visit]:
+def token_visits(texts: Iterable[str]) -> Iterator[FetchRecord]:
     """Make pages whose key is their number and whose body is the text; all else is the least that a page can have."""
     for number, text in enumerate(texts):
         page = Page(_URL, text=text, language=_NO_LANGUAGE)
-        yield Visit(_URL, number + 1, Outcome.OK, 0.0, status=200, page=page)
+        yield FetchRecord(_URL, number + 1, Outcome.OK, 0.0, status=200, page=page)
 
 
-def page_visits(passages: Iterable[Passage]) -> Iterator[Visit]:
+def page_visits(passages: Iterable[Passage]) -> Iterator[FetchRecord]:
     """Make pages as a crawl would, with title, URL and language."""
     for url, title, text in passages:
         page = Page(url, title=title, text=text, language="en")
-        yield Visit(url, fingerprint(url.encode()), Outcome.OK, 1.0, status=200, page=page)
+        yield FetchRecord(url, fingerprint(url.encode()), Outcome.OK, 1.0, status=200, page=page)
 
 
-def build(visits: Iterable[Visit], folder: Path, settings: IndexSettings) -> Built:
+def build(visits: Iterable[FetchRecord], folder: Path, settings: IndexSettings) -> Built:
     """Build an index and say what it took."""
     began, before = time.perf_counter(), time.process_time()
     build_index(visits, folder, settings, workers=1)

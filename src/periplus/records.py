@@ -29,19 +29,19 @@ __all__ = [
     "Address",
     "Candidates",
     "Card",
-    "Due",
-    "Fetched",
-    "Flag",
+    "FetchRecord",
+    "FetchRequest",
+    "FetchResult",
     "Form",
     "Hit",
     "Link",
     "Media",
     "Outcome",
     "Page",
+    "PageFlag",
     "Query",
     "ResultPage",
-    "Sighting",
-    "Visit",
+    "VisitReport",
 ]
 
 
@@ -72,7 +72,7 @@ class Address(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
-class Due(msgspec.Struct, frozen=True):
+class FetchRequest(msgspec.Struct, frozen=True):
     """An address whose turn it is."""
 
     address: Address
@@ -114,10 +114,10 @@ class Outcome(enum.StrEnum):
     """robots.txt says no: never requested."""
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchResult(msgspec.Struct, frozen=True):
     """What one GET brought back."""
 
-    due: Due
+    request: FetchRequest
     outcome: Outcome
     when: float
     """Seconds since 1970 at which the request began."""
@@ -175,7 +175,7 @@ class Form(msgspec.Struct, frozen=True, array_like=True):
     """Fields with the values that may be chosen."""
 
 
-class Flag(enum.IntFlag):
+class PageFlag(enum.IntFlag):
     """What a careful reader would warn of. The numbers are written to disk: never change one, only add."""
 
     ADULT = 1
@@ -226,7 +226,7 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     service: str = ""
     """'openapi', 'swagger', 'wsdl', 'api-reference', 'portal' (links to one of them), or ''."""
     flags: int = 0
-    """Of `Flag`."""
+    """Of `PageFlag`."""
     reasons: tuple[str, ...] = ()
     """One line for each flag, for people."""
     changed: tuple[float, ...] = ()
@@ -235,7 +235,7 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """Forms to fill in, when that was asked for."""
 
 
-class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
+class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One fetch and all that came of it: what the crawl log keeps, what recovery replays, what the index reads."""
 
     url: str
@@ -270,7 +270,7 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """The URL of a page that said nearly the same before."""
 
 
-class Sighting(msgspec.Struct, frozen=True, array_like=True):
+class VisitReport(msgspec.Struct, frozen=True, array_like=True):
     """A visit that somebody else made: a browser, a proxy, a feed of an access network."""
 
     url: str
@@ -345,7 +345,7 @@ class Hit(msgspec.Struct, frozen=True):
     day: int = 0
     """Days since 1970 on which it was published, or fetched if it does not say; 0 when not known."""
     flags: int = 0
-    """Of `Flag`."""
+    """Of `PageFlag`."""
     similar: tuple[str, ...] = ()
     """URLs of results that say nearly the same, and were folded into this one."""
     links: tuple[tuple[str, str], ...] = ()

@@ -7,7 +7,7 @@ import pytest
 from scripted_web import ScriptedWeb
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningWeb, running
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
 
@@ -46,23 +46,23 @@ def settings_for(hosts: Path, /, **crawl) -> Settings:
     )
 
 
-def stored(folder: Path, settings: Settings) -> list[Visit]:
+def stored(folder: Path, settings: Settings) -> list[FetchRecord]:
     with PageStore.open(folder / "store", settings.store) as store:
         return list(store.visits())
 
 
-def page_urls(visits: list[Visit]) -> set[str]:
+def page_urls(visits: list[FetchRecord]) -> set[str]:
     """The URLs that have a page, or whose very content is kept under another URL."""
     return {visit.url for visit in visits if visit.copy_of or (visit.page and visit.page.kind.startswith("text/"))}
 
 
 @pytest.fixture
-def read_stored() -> Callable[[Path, Settings], list[Visit]]:
+def read_stored() -> Callable[[Path, Settings], list[FetchRecord]]:
     return stored
 
 
 @pytest.fixture
-def urls_of() -> Callable[[list[Visit]], set[str]]:
+def urls_of() -> Callable[[list[FetchRecord]], set[str]]:
     return page_urls
 
 

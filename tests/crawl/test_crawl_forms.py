@@ -5,14 +5,14 @@ import pytest
 from periplus.crawl import Crawler
 from periplus.crawl.policies.form_filler import FormFiller
 from periplus.parse import read_forms
-from periplus.records import Due, Fetched, Form, Outcome, Page, Sighting, Visit
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Form, Outcome, Page, VisitReport
 from periplus.signals import take_visits
 from periplus.url import address
 
 
 def forms(markup: str) -> tuple[Form, ...]:
-    place = Due(address("http://a.test/dir/page"))
-    return read_forms(Fetched(place, Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode()))
+    place = FetchRequest(address("http://a.test/dir/page"))
+    return read_forms(FetchResult(place, Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode()))
 
 
 def test_a_search_box_and_a_choice_are_read():
@@ -119,12 +119,14 @@ def test_forms_that_give_nothing_new_are_left_alone_soon(scripted, tmp_path):
 
 
 def test_words_that_people_ask_for_come_first(library, tmp_path):
-    take_visits(tmp_path / "data", [Sighting("http://a.test/find?q=storm+petrel&page=2", 5)])
+    take_visits(tmp_path / "data", [VisitReport("http://a.test/find?q=storm+petrel&page=2", 5)])
     Crawler(tmp_path / "data", library.settings(tmp_path, "a.test", forms=3), ["http://a.test/"]).run()
     assert "http://a.test/find?q=storm+petrel&page=2" in library.requests
     filler = FormFiller(10)
     filler.hear("http://a.test/find?q=storm+petrel&page=2", "a.test")
-    filler.learn(Visit("http://a.test/", 1, Outcome.OK, 1.0, page=Page("http://a.test/", title="Lighthouse")), "a.test")
+    filler.learn(
+        FetchRecord("http://a.test/", 1, Outcome.OK, 1.0, page=Page("http://a.test/", title="Lighthouse")), "a.test"
+    )
     page = Page("http://a.test/", forms=(Form("http://a.test/find", "q"),))
     assert list(filler.fill(page, "a.test")) == [
         f"http://a.test/find?q={word}" for word in ("petrel", "storm", "lighthouse")

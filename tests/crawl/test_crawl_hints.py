@@ -10,7 +10,7 @@ import pytest
 from periplus.crawl import Crawler
 from periplus.crawl.revisits import History
 from periplus.discovery import read_sitemap
-from periplus.records import LIST_KIND, Link, Outcome, Page, Visit
+from periplus.records import LIST_KIND, FetchRecord, Link, Outcome, Page
 from periplus.url import address
 
 DAY = 86_400.0
@@ -21,13 +21,13 @@ def iso(seconds: float) -> str:
 
 
 def look(history: History, url: str, when: float, content: int) -> None:
-    history.learn(Visit(url, address(url).key, Outcome.OK, when, content=content, page=Page(url)))
+    history.learn(FetchRecord(url, address(url).key, Outcome.OK, when, content=content, page=Page(url)))
 
 
 def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
     page = Page("http://a.test/map", kind=LIST_KIND, links=tuple(map(Link, dates)), changed=tuple(dates.values()))
     found = [due.address.url for due in history.hear(page, when)]
-    history.learn(Visit(page.url, address(page.url).key, Outcome.OK, when, page=page))
+    history.learn(FetchRecord(page.url, address(page.url).key, Outcome.OK, when, page=page))
     return found
 
 

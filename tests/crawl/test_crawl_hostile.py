@@ -9,7 +9,7 @@ from hostile_web import GOOD_HOSTS, HOSTILE, PAGES, HostileWeb
 
 from periplus.crawl import Crawler
 from periplus.fetch import Fetcher
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.url import address
 
@@ -87,7 +87,7 @@ def test_a_name_that_changes_its_address_reaches_nothing_private(hostile, inside
     hosts = tmp_path / "hosts"
     allow = ("127.0.0.1/32",)
     hosts.write_text(f"127.0.0.1:{hostile.port} good-one.test\n")
-    place = Due(address("http://good-one.test/"))
+    place = FetchRequest(address("http://good-one.test/"))
     first = Fetcher(FetchSettings(allow=allow, hosts=str(hosts)))
     first.start(place)
     assert _one(first).outcome is Outcome.OK

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
-from periplus.records import LIST_KIND, Due, Fetched, Outcome, Page
+from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import address
 
@@ -110,7 +110,9 @@ def test_long_texts_that_differ_within_are_told_apart():
 
 
 def visit_of(url: str, body: str, originals: Originals):
-    fetched = Fetched(Due(address(url)), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body.encode())
+    fetched = FetchResult(
+        FetchRequest(address(url)), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body.encode()
+    )
     visit = page_visit(fetched, ParseSettings(), originals)
     originals.learn(visit)
     return visit
@@ -165,7 +167,7 @@ def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
         answer = fake_web.response(place.host, place.path)
         if answer.status == 200:
             headers = tuple((name.lower(), value) for name, value in answer.headers)
-            fetched = Fetched(Due(place), Outcome.OK, 1.0, 200, headers, answer.body)
+            fetched = FetchResult(FetchRequest(place), Outcome.OK, 1.0, 200, headers, answer.body)
             visit = page_visit(fetched, ParseSettings(), originals)
             originals.learn(visit)
             if visit.near_copy_of:

@@ -6,26 +6,26 @@ from periplus.crawl.crawl_statistics import Meter
 from periplus.crawl.fetch_records import Originals, page_visit, retry_after
 from periplus.crawl.outlinks import LIST_KIND, Harvester
 from periplus.crawl.robots_cache import RobotsBook
-from periplus.records import Due, Fetched, Link, Outcome, Page, Visit
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import CrawlSettings, ParseSettings
 from periplus.url import address
 
 HOME = address("http://www.here.test/")
 
 
-def fetched(url: str, outcome: Outcome = Outcome.OK, body: bytes = b"", **more) -> Fetched:
-    return Fetched(Due(address(url)), outcome, 1000.0, body=body, **more)
+def fetched(url: str, outcome: Outcome = Outcome.OK, body: bytes = b"", **more) -> FetchResult:
+    return FetchResult(FetchRequest(address(url)), outcome, 1000.0, body=body, **more)
 
 
-def visit(page: Page | None = None, url: str = HOME.url, outcome: Outcome = Outcome.OK, **more) -> Visit:
-    return Visit(url, address(url).key, outcome, 1000.0, page=page, **more)
+def visit(page: Page | None = None, url: str = HOME.url, outcome: Outcome = Outcome.OK, **more) -> FetchRecord:
+    return FetchRecord(url, address(url).key, outcome, 1000.0, page=page, **more)
 
 
 def links(*urls: str, **more) -> Page:
     return Page(HOME.url, links=tuple(Link(url) for url in urls), **more)
 
 
-def found(harvester: Harvester, found_by: Visit) -> list[str]:
+def found(harvester: Harvester, found_by: FetchRecord) -> list[str]:
     return [due.address.url for due in harvester.harvest(found_by)]
 
 

@@ -7,7 +7,7 @@ import signal
 import time
 
 from periplus.hashing import fingerprint_text
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.signals import read_popularity, take_visits
 from periplus.signals.visit_counts import forget_read
 from periplus.signals.visit_reports import SinkPosition, read_sink
@@ -15,7 +15,7 @@ from periplus.signals.visit_reports import SinkPosition, read_sink
 
 def report(folder, pipe, name):
     for number in range(1_000_000):
-        take_visits(folder, [Sighting(f"http://{name}.test/{number}/{part}") for part in range(20)])
+        take_visits(folder, [VisitReport(f"http://{name}.test/{number}/{part}") for part in range(20)])
         pipe.send(number)
 
 
@@ -61,7 +61,9 @@ def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
     url = "http://a.test/page"
     for turn in range(10):
         for number in range(8):
-            take_visits(tmp_path, [Sighting(url), *(Sighting(f"http://a.test/{turn}/{number}/{k}") for k in range(9))])
+            take_visits(
+                tmp_path, [VisitReport(url), *(VisitReport(f"http://a.test/{turn}/{number}/{k}") for k in range(9))]
+            )
         end = read_sink(tmp_path, SinkPosition(), 1 << 30)[1]
         process = context.Process(target=forget, args=(tmp_path, end))
         process.start()

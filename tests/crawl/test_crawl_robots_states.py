@@ -4,7 +4,7 @@ import pytest
 
 from periplus.crawl.robots_cache import RobotsBook
 from periplus.fetch.outcomes import of_status
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.url import address
 
 HOME = address("http://www.here.test/page")
@@ -21,9 +21,9 @@ def state(book: RobotsBook, outcome: Outcome, now: float = 0.0) -> str:
     return ALLOWED if rules.allows("/secret") else BY_RULES
 
 
-def answer(outcome: Outcome, body: bytes = b"", location: str = "", url: str = "") -> Fetched:
+def answer(outcome: Outcome, body: bytes = b"", location: str = "", url: str = "") -> FetchResult:
     place = address(url or "http://www.here.test/robots.txt")
-    return Fetched(Due(place), outcome, 0.0, body=body, location=location)
+    return FetchResult(FetchRequest(place), outcome, 0.0, body=body, location=location)
 
 
 STATUSES = [

@@ -23,7 +23,7 @@ from periplus.crawl.sharding.shard_router import Neighbours
 from periplus.crawl.sharding.supervisor import share_of
 from periplus.crawl.sharding.topology import Ring, Topology, desk, read_topology
 from periplus.errors import BadInput, CorruptFile, NewerFormat
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -69,9 +69,9 @@ def test_parcels_come_back_whole_or_not_at_all(tmp_path):
         read_parcel(path)
 
 
-def links_for(ring: Ring, number: int, count: int) -> list[Due]:
+def links_for(ring: Ring, number: int, count: int) -> list[FetchRequest]:
     hosts = [f"h{n}.test" for n in range(1000) if ring.owner(f"h{n}.test") == number]
-    return [Due(address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
+    return [FetchRequest(address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
 
 
 def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monkeypatch):

@@ -4,14 +4,14 @@ import msgspec
 
 from periplus.crawl.outlinks import Harvester
 from periplus.crawl.policies.traps import Traps, TrapsState, signature
-from periplus.records import Link, Outcome, Page, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import CrawlSettings
 from periplus.url import address
 
 
-def visit(url: str, text: str = "words", **more) -> Visit:
+def visit(url: str, text: str = "words", **more) -> FetchRecord:
     page = None if more.get("copy_of") else Page(url, title="T", text=text)
-    return Visit(url, address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
+    return FetchRecord(url, address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
 
 
 def rewritten(traps: Traps, url: str) -> str:
@@ -122,7 +122,7 @@ def test_an_honest_404_to_a_probe_teaches_nothing():
     traps = Traps()
     probe = [traps.learn(visit(f"http://no.test/{number}")) for number in range(5)][-1]
     assert probe is not None
-    assert traps.learn(Visit(probe.address.url, probe.address.key, Outcome.GONE, 1.0, status=404)) is None
+    assert traps.learn(FetchRecord(probe.address.url, probe.address.key, Outcome.GONE, 1.0, status=404)) is None
     assert traps.state.soft == {}
     assert traps.state.probes == {}
 
@@ -133,6 +133,6 @@ def test_the_harvest_asks_by_what_was_learnt():
         harvester.harvest(visit(f"http://maze.test/room?visit={mark}"))
     links = tuple(Link(f"http://maze.test/hall?visit=aa{n}bb{n}cc{n}dd") for n in range(9))
     found = harvester.harvest(
-        Visit("http://maze.test/", 1, Outcome.OK, 1.0, page=Page("http://maze.test/", links=links))
+        FetchRecord("http://maze.test/", 1, Outcome.OK, 1.0, page=Page("http://maze.test/", links=links))
     )
     assert {due.address.path for due in found if "no-such-page" not in due.address.path} == {"/hall"}

@@ -11,7 +11,7 @@ from periplus.embeddings.model_languages import readable
 from periplus.index import Index, build_index
 from periplus.query import parse
 from periplus.rank import Ranker
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import IndexSettings, RankSettings, SemanticSettings
 
 SETTINGS = SemanticSettings(on=True, words=16, overlap=4)
@@ -28,7 +28,7 @@ GERMAN = [
 CHINESE = ["港口的灯塔守护人睡着了船在雾中进来", "这是岛上海岸的第一座灯塔", "引水员对船长说了什么"]
 
 
-def page(url: str, text: str) -> Visit:
+def page(url: str, text: str) -> FetchRecord:
     """Make a page that does not say what language it is in."""
     made = visit(url, text[:12], text)
     return msgspec.structs.replace(made, page=msgspec.structs.replace(made.page, language=""))

@@ -12,7 +12,7 @@ from periplus.evaluate import Explanation, explain
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth, running
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
-from periplus.records import Flag, Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page, PageFlag
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -128,9 +128,9 @@ def test_a_page_that_waits_is_found_in_the_frontier(tmp_path: Path) -> None:
     assert explain(tmp_path / "nowhere", settings, web.seeds[0], "tides").reason == "no crawl"
 
 
-def visit(url: str, text: str, **page: object) -> Visit:
+def visit(url: str, text: str, **page: object) -> FetchRecord:
     made = Page(url, title=text[:20], text=text, **page)  # type: ignore[arg-type]
-    return Visit(url, fingerprint_text(url), Outcome.OK, 1.0, 200, page=made)
+    return FetchRecord(url, fingerprint_text(url), Outcome.OK, 1.0, 200, page=made)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def made(tmp_path: Path) -> tuple[Path, Settings]:
     visits = [
         visit("https://a.example/tide", long),
         visit("https://b.example/tide", long),
-        visit("https://c.example/adult", "tide pictures for adults", flags=int(Flag.ADULT)),
+        visit("https://c.example/adult", "tide pictures for adults", flags=int(PageFlag.ADULT)),
         visit("https://d.example/flut", "tide Ebbe und Flut an der Nordsee", language="de"),
     ]
     (tmp_path / "index").mkdir()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from periplus.fetch import Fetcher
-from periplus.records import Due, Fetched
+from periplus.records import FetchRequest, FetchResult
 from periplus.settings import FetchSettings
 from periplus.url import address
 
@@ -84,14 +84,14 @@ class Getter:
     def __init__(self) -> None:
         self.fetchers: list[Fetcher] = []
 
-    def __call__(self, url: str, accepts=None, any_type=False, headers=(), **settings) -> Fetched:
+    def __call__(self, url: str, accepts=None, any_type=False, headers=(), **settings) -> FetchResult:
         settings.setdefault("allow", ("127.0.0.0/8",))
         more = {} if accepts is None else {"accepts": accepts}
         fetcher = Fetcher(FetchSettings(**settings), **more)
         self.fetchers.append(fetcher)
-        fetcher.start(Due(address(url)), headers, any_type=any_type)
+        fetcher.start(FetchRequest(address(url)), headers, any_type=any_type)
         assert fetcher.busy() == 1
-        ended: list[Fetched] = []
+        ended: list[FetchResult] = []
         while not ended:
             ended = fetcher.poll(5)
         assert fetcher.busy() == 0

@@ -12,7 +12,7 @@ import pytest
 from periplus.crawl import Crawler
 from periplus.fetch import Fetcher
 from periplus.fetch.transfer import Transfer
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.url import address
 
@@ -63,7 +63,7 @@ class Names:
         self.answers: list[str] = []
         begin = Transfer.begin
 
-        def with_answer(transfer: Transfer, due: Due, *rest) -> None:
+        def with_answer(transfer: Transfer, due: FetchRequest, *rest) -> None:
             begin(transfer, due, *rest)
             place = f"{due.address.host}:{due.address.port}"
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -87,7 +87,7 @@ def pair():
 
 
 def fetched_by(fetcher: Fetcher, port: int):
-    fetcher.start(Due(address(f"http://rebind.test:{port}/")))
+    fetcher.start(FetchRequest(address(f"http://rebind.test:{port}/")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)
@@ -161,7 +161,7 @@ def test_a_crawl_whose_host_turns_private_after_robots(names, pair, tmp_path):
 def test_a_name_of_this_machine_is_private_too(pair):
     outside, _ = pair
     fetcher = Fetcher(FetchSettings(timeout=60))
-    fetcher.start(Due(address(f"http://localhost:{outside.port}/")))
+    fetcher.start(FetchRequest(address(f"http://localhost:{outside.port}/")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)

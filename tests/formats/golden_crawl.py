@@ -20,7 +20,7 @@ from periplus.crawl.sharding.shard_crawler import read_quotas
 from periplus.crawl.sharding.topology import Topology, desk, home, read_topology, write_topology
 from periplus.errors import CorruptFile
 from periplus.frontier.host_state import unpack
-from periplus.records import Due, Fetched, Outcome, Sighting
+from periplus.records import FetchRequest, FetchResult, Outcome, VisitReport
 from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
 from periplus.signals.visit_counts import gather_visits, read_popularity
 from periplus.signals.visit_reports import SinkPosition, read_sink, take_visits
@@ -38,8 +38,8 @@ STATISTICS = CrawlStatistics(
 )  # fmt: skip
 
 
-def _due(url: str, rank: float = 0.0) -> Due:
-    return Due(address(url), 1, rank)
+def _due(url: str, rank: float = 0.0) -> FetchRequest:
+    return FetchRequest(address(url), 1, rank)
 
 
 def write_crawl(folder: Path) -> None:
@@ -73,7 +73,9 @@ def _learn(memory: Memory) -> None:
         memory.add(memory.harvester.harvest(visit))
     memory.add(memory.harvester.harvest(feed_visit()))
     memory.totals.answered = 3
-    robots = Fetched(_due("http://harbour.test/robots.txt"), Outcome.OK, DAY, 200, (), b"User-agent: *\nDisallow: /x")
+    robots = FetchResult(
+        _due("http://harbour.test/robots.txt"), Outcome.OK, DAY, 200, (), b"User-agent: *\nDisallow: /x"
+    )
     memory.robots.learn("http://harbour.test:80", robots, NOW)
     traps = memory.harvester.traps.state
     traps.noise["harbour.test"] = ["sid"]
@@ -105,7 +107,7 @@ def _use_every_state(memory: Memory) -> None:
     assert busy is not None
 
 
-def _end(memory: Memory, due: Due, now: float) -> None:
+def _end(memory: Memory, due: FetchRequest, now: float) -> None:
     frontier, name = memory.frontier, due.address.host.partition(".")[0]
     if name == "parked":
         frontier.park(due, now)
@@ -188,9 +190,11 @@ def _recovered(folder: Path) -> Any:
 
 def write_passive(folder: Path) -> None:
     """Report visits, twice, and count them."""
-    take_visits(folder, [Sighting(f"http://harbour.test/{n}", n + 1, f"d{n}", DAY + n, n + 1) for n in range(3)])
+    take_visits(folder, [VisitReport(f"http://harbour.test/{n}", n + 1, f"d{n}", DAY + n, n + 1) for n in range(3)])
     gather_visits(folder, 0.0)
-    take_visits(folder, [Sighting("http://harbour.test/0", 5, "other", DAY + 9, 7), Sighting("http://light.test/")])
+    take_visits(
+        folder, [VisitReport("http://harbour.test/0", 5, "other", DAY + 9, 7), VisitReport("http://light.test/")]
+    )
 
 
 def read_passive(folder: Path) -> Any:

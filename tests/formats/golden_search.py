@@ -22,7 +22,7 @@ from periplus.rank import FEATURES, keep_model, list_models
 from periplus.rank.kernels.trees import Trees
 from periplus.rank.ranking_model import Model, read_model
 from periplus.rank.training import Learned
-from periplus.records import Link, Outcome, Page, Query, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings
 from periplus.store import PageStore
@@ -31,13 +31,13 @@ from periplus.url import address
 SEMANTIC = SemanticSettings(on=True, words=16, overlap=4)
 
 
-def _linked(number: int) -> Visit:
+def _linked(number: int) -> FetchRecord:
     """Return a page of a site of its own that calls another by one of its two names."""
     url = f"http://site{number}.test/"
     name = ("sea charts", "nautical maps")[number % 2]
     links = (Link("http://chart.test/", name), Link(WORDS[number % len(WORDS)][0], "more"))
     page = Page(url, title=f"Site {number}", text="A page with links to the coast.", language="en", links=links)
-    return Visit(url, address(url).key, Outcome.OK, DAY + number, 200, content=900 + number, page=page)
+    return FetchRecord(url, address(url).key, Outcome.OK, DAY + number, 200, content=900 + number, page=page)
 
 
 def write_graph(folder: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from formats.golden_files import GoldenFormat, plain
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.files import open_data_folder
-from periplus.records import LIST_KIND, Due, Fetched, Form, Link, Media, Outcome, Page, Visit
+from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Form, Link, Media, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, key_index, part_folder
 from periplus.url import address
@@ -61,14 +61,14 @@ def page_of(number: int) -> Page:
     )
 
 
-def fetched_page(number: int, when: float = DAY) -> tuple[Visit, Fetched]:
+def fetched_page(number: int, when: float = DAY) -> tuple[FetchRecord, FetchResult]:
     """Return a visit as a crawl makes it, and its response."""
     page = page_of(number)
     place = address(page.url)
     body = f"<title>{page.title}</title><p>{page.text}".encode()
     headers = (("content-type", "text/html"), ("etag", f'"{number}"'), ("content-encoding", "gzip"))
-    fetched = Fetched(Due(place, 1), Outcome.OK, when, 200, headers, body, 0.25, "192.0.2.7")
-    visit = Visit(
+    fetched = FetchResult(FetchRequest(place, 1), Outcome.OK, when, 200, headers, body, 0.25, "192.0.2.7")
+    visit = FetchRecord(
         page.url,
         place.key,
         Outcome.OK,
@@ -86,7 +86,7 @@ def fetched_page(number: int, when: float = DAY) -> tuple[Visit, Fetched]:
     return visit, fetched
 
 
-def feed_visit() -> Visit:
+def feed_visit() -> FetchRecord:
     """Return a feed that names a page."""
     page = Page(
         "http://harbour.test/feed.xml",
@@ -94,17 +94,19 @@ def feed_visit() -> Visit:
         kind=LIST_KIND,
         changed=(DAY,),
     )
-    return Visit(page.url, address(page.url).key, Outcome.OK, DAY, 200, page=page)
+    return FetchRecord(page.url, address(page.url).key, Outcome.OK, DAY, 200, page=page)
 
 
-def other_visits() -> list[Visit]:
+def other_visits() -> list[FetchRecord]:
     """Return visits that brought no page: one of each outcome."""
     made = []
     for number, outcome in enumerate(Outcome):
         if outcome is not Outcome.OK:
             place = address(f"http://other.test/{outcome.value}")
             location = "http://harbour.test/" if outcome is Outcome.REDIRECT else ""
-            made.append(Visit(place.url, place.key, outcome, DAY + number, 300 + number, 2, location, 0.5, hops=1))
+            made.append(
+                FetchRecord(place.url, place.key, outcome, DAY + number, 300 + number, 2, location, 0.5, hops=1)
+            )
     return made
 
 
@@ -153,7 +155,7 @@ def read_store(folder: Path) -> Any:
         }
 
 
-def _without_offset(visit: Visit) -> dict[str, Any]:
+def _without_offset(visit: FetchRecord) -> dict[str, Any]:
     return {name: value for name, value in plain(visit).items() if name != "warc_offset"}
 
 

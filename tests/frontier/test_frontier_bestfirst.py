@@ -1,7 +1,7 @@
 """Best first: a crawl with a topic asks the most promising host, and waits a little for it."""
 
 from periplus.frontier import BestFirst, Frontier
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
@@ -14,8 +14,8 @@ def frontier(patience: float = 2.0) -> Frontier:
     return made
 
 
-def due(url: str, rank: float) -> Due:
-    return Due(address(url), 0, rank)
+def due(url: str, rank: float) -> FetchRequest:
+    return FetchRequest(address(url), 0, rank)
 
 
 def take(found: Frontier, now: float) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.frontier import Frontier
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
@@ -41,7 +41,7 @@ class Naive:
         self.seen: set[str] = set()
         self.finished: list[str] = []
 
-    def add(self, dues: list[Due]) -> int:
+    def add(self, dues: list[FetchRequest]) -> int:
         before = len(self.seen)
         for due in dues:
             host = self.hosts.setdefault(due.address.host, NaiveHost())
@@ -53,7 +53,7 @@ class Naive:
     def soonest(self) -> float:
         return min((host.soonest() for host in self.hosts.values()), default=math.inf)
 
-    def check_taken(self, due: Due, now: float) -> None:
+    def check_taken(self, due: FetchRequest, now: float) -> None:
         host = self.hosts[due.address.host]
         assert host.soonest() <= now
         ripe = {url: rank for url, (time, rank, _) in host.waiting.items() if time <= now}
@@ -62,7 +62,9 @@ class Naive:
         del host.waiting[due.address.url]
         host.busy = due.address.url
 
-    def done(self, due: Due, outcome: Outcome, now: float, elapsed: float, after: float | None, delay: float) -> None:
+    def done(
+        self, due: FetchRequest, outcome: Outcome, now: float, elapsed: float, after: float | None, delay: float
+    ) -> None:
         host = self.hosts[due.address.host]
         host.busy = ""
         if outcome is Outcome.ROBOTS:
@@ -94,7 +96,7 @@ class Run:
         self.frontier = Frontier(wanted)
         self.naive = Naive(wanted)
         self.now = 1000.0
-        self.under_way: list[Due] = []
+        self.under_way: list[FetchRequest] = []
 
     def act(self, action: tuple) -> None:
         getattr(self, action[0])(*action[1:])
@@ -106,7 +108,7 @@ class Run:
         assert found.seen == len(self.naive.seen)
 
     def add(self, places: list[tuple[int, int, int]]) -> None:
-        dues = [Due(address(f"http://h{host}.test/{page}"), rank=float(rank)) for host, page, rank in places]
+        dues = [FetchRequest(address(f"http://h{host}.test/{page}"), rank=float(rank)) for host, page, rank in places]
         assert self.frontier.add(dues) == self.naive.add(dues)
         assert all(self.frontier.seen(due.address.key) == (due.address.url in self.naive.seen) for due in dues)
 
@@ -183,12 +185,12 @@ def test_the_frontier_does_as_the_naive_one(wanted, todo):
     run.drain()
 
 
-def play(frontier: Frontier, todo: list[tuple], now: float, under_way: list[Due]) -> list[object]:
+def play(frontier: Frontier, todo: list[tuple], now: float, under_way: list[FetchRequest]) -> list[object]:
     """Do `todo` and write down all that can be seen from outside."""
     seen: list[object] = []
     for action in todo:
         if action[0] == "add":
-            dues = [Due(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
+            dues = [FetchRequest(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
             seen.append(frontier.add(dues))
         elif action[0] == "tick":
             now += action[1]
@@ -207,7 +209,7 @@ def play(frontier: Frontier, todo: list[tuple], now: float, under_way: list[Due]
 @given(limits, st.lists(actions, max_size=40), st.lists(actions, max_size=30))
 def test_a_reloaded_frontier_has_the_same_future(wanted, before, after):
     frontier = Frontier(wanted)
-    under_way: list[Due] = []
+    under_way: list[FetchRequest] = []
     play(frontier, before, 1000.0, under_way)
     twin = Frontier.load(frontier.dump(), wanted)
     later = 1000.0 + sum(action[1] for action in before if action[0] == "tick")
@@ -226,7 +228,7 @@ def test_replaying_the_log_gives_back_the_queues(wanted, todo, data):
         if number == cut:
             snapshot, log = live.dump(), []
         if action[0] == "add":
-            dues = [Due(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
+            dues = [FetchRequest(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
             live.add(dues)
             log.append(("add", dues))
         elif action[0] == "end" and under_way:

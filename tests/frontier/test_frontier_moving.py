@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from periplus.frontier import Frontier
-from periplus.frontier import queues as queues_module
-from periplus.records import Due, Outcome
+from periplus.frontier import host_queues as queues_module
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
 WANTED = FrontierSettings(delay=1.0, memory_mb=1)
 
 
-def due(url: str, rank: float = 0.0) -> Due:
-    return Due(address(url), rank=rank)
+def due(url: str, rank: float = 0.0) -> FetchRequest:
+    return FetchRequest(address(url), rank=rank)
 
 
 def drain(frontier: Frontier, now: float) -> list[tuple[str, float, int]]:

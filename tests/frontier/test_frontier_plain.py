@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.frontier import Frontier, SeenSet
-from periplus.frontier import seen as seen_module
-from periplus.records import Due, Outcome
+from periplus.frontier import seen_set as seen_module
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
 
-def due(url: str, rank: float = 0.0) -> Due:
-    return Due(address(url), rank=rank)
+def due(url: str, rank: float = 0.0) -> FetchRequest:
+    return FetchRequest(address(url), rank=rank)
 
 
 def order_of(frontier: Frontier, now: float, count: int) -> list[str]:

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile
 from periplus.frontier import Frontier
-from periplus.frontier import queues as queues_module
+from periplus.frontier import host_queues as queues_module
 from periplus.frontier.budgets import penalty
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
 
-def due(url: str, rank: float = 0.0) -> Due:
-    return Due(address(url), rank=rank)
+def due(url: str, rank: float = 0.0) -> FetchRequest:
+    return FetchRequest(address(url), rank=rank)
 
 
 def crawl(frontier: Frontier, now: float, most: int) -> list[str]:

@@ -3,7 +3,7 @@
 from collections import deque
 
 from periplus.parse import parse
-from periplus.records import Due, Fetched, Outcome, Visit
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import address
 
@@ -21,16 +21,16 @@ def crawl(web):
         if 300 <= answer.status < 400:
             location = address(answer.header("location"), url).url
             found = [location]
-            yield Visit(url, target.key, Outcome.REDIRECT, 1.0, answer.status, depth=depth, location=location)
+            yield FetchRecord(url, target.key, Outcome.REDIRECT, 1.0, answer.status, depth=depth, location=location)
         elif answer.status == 200:
-            fetched = Fetched(Due(target), Outcome.OK, 0.0, 200, headers, answer.body)
+            fetched = FetchResult(FetchRequest(target), Outcome.OK, 0.0, 200, headers, answer.body)
             read = parse(fetched, ParseSettings())
             copy_of = contents.setdefault(answer.body, url)
             if read is not None and copy_of != url:
-                yield Visit(url, target.key, Outcome.OK, 1.0, 200, depth=depth, copy_of=copy_of)
+                yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, copy_of=copy_of)
             elif read is not None:
                 found = [link.url for link in read.links if not link.nofollow and not read.nofollow]
-                yield Visit(url, target.key, Outcome.OK, 1.0, 200, depth=depth, page=read)
+                yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, page=read)
         for link in found:
             try:
                 clean = address(link)

@@ -12,7 +12,7 @@ from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Backlinks, Graph, build_graph
 from periplus.graph.backlinks import BacklinkRuns, host_marks
 from periplus.index import LiveIndex, build_index
-from periplus.records import Link, Outcome, Page, Query, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SearchSettings, Settings, StoreSettings
 from periplus.store import PageStore
@@ -88,7 +88,7 @@ def test_link_joins_with_words_and_other_operators(web):
 
 def page(url, *links, **more):
     read = Page(url, url[-1], text="tide " + url, links=tuple(links), **more)
-    return Visit(url, address(url).key, Outcome.OK, 1.0, 200, page=read)
+    return FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=read)
 
 
 def test_what_counts_as_a_link(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile, NothingHere
 from periplus.graph import Graph, build_graph
-from periplus.records import Link, Outcome, Page, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -22,15 +22,15 @@ def key(url):
 def page(url, *links, canonical="", nofollow=False, copy_of=""):
     made = tuple(link if isinstance(link, Link) else Link(link, "a good name") for link in links)
     read = Page(url, links=made, canonical=canonical, nofollow=nofollow)
-    return Visit(url, key(url), Outcome.OK, 1.0, 200, page=read, copy_of=copy_of)
+    return FetchRecord(url, key(url), Outcome.OK, 1.0, 200, page=read, copy_of=copy_of)
 
 
 def moved(url, location):
-    return Visit(url, key(url), Outcome.REDIRECT, 1.0, 301, location=location)
+    return FetchRecord(url, key(url), Outcome.REDIRECT, 1.0, 301, location=location)
 
 
 def ended(url, outcome):
-    return Visit(url, key(url), outcome, 1.0, 404)
+    return FetchRecord(url, key(url), outcome, 1.0, 404)
 
 
 def build(tmp_path, visits, **more):

@@ -15,7 +15,7 @@ from periplus.graph import Graph, build_graph
 from periplus.graph.duplicates import find_copies, find_near
 from periplus.graph.mirrors import Known
 from periplus.index import build_index
-from periplus.records import Outcome, Page, Query, Visit
+from periplus.records import FetchRecord, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, Settings, StoreSettings
 from periplus.store import PageStore
@@ -100,13 +100,13 @@ def test_mirrors_in_different_shards_are_one(mirrored, tmp_path):
 
 def visit(url, content, **more):
     page = Page(url, text="tide chart", **more)
-    return Visit(url, address(url).key, Outcome.OK, 1.0, 200, page=page, content=content)
+    return FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=page, content=content)
 
 
 def test_a_page_that_hides_or_is_gone_stands_for_nobody(tmp_path):
     a, b, c, d, e = (f"http://{name}.example/" for name in "abcde")
     visits = [visit(a, 5, noindex=True), visit(b, 5), visit(c, 5), visit(d, 7), visit(e, 7)]
-    visits.append(Visit(d, address(d).key, Outcome.GONE, 2.0, 404))
+    visits.append(FetchRecord(d, address(d).key, Outcome.GONE, 2.0, 404))
     with PageStore.open(tmp_path / "store", StoreSettings(), write=True) as store:
         for one in visits:
             store.append(one)

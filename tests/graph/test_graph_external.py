@@ -14,7 +14,7 @@ from periplus.arrays import ArrayFile
 from periplus.errors import BadFile, NothingHere
 from periplus.graph import Graph, anchor_text, build_graph, external_sort, plot_ranks, rank_edges
 from periplus.graph.external_sort import Runs
-from periplus.records import Link, Outcome, Page, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -30,7 +30,7 @@ def visits_of(rng, pages, hosts):
             Link(urls[rng.integers(pages)], WORDS[rng.integers(len(WORDS))] + " " * int(rng.integers(2)))
             for _ in range(rng.integers(0, 30))
         )
-        yield Visit(url, address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links))
+        yield FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links))
 
 
 def build(folder, visits, **more):
@@ -87,7 +87,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from periplus import arrays
-from periplus.graph import build, build_graph
+from periplus.graph import build_graph, graph_builder as build
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
 

@@ -6,7 +6,7 @@ from farm_web import crawl
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Graph, build_graph
 from periplus.index import build_index
-from periplus.records import Flag, Query
+from periplus.records import PageFlag, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, Settings, StoreSettings
 from periplus.store import PageStore
@@ -37,7 +37,7 @@ def test_spam_is_below_everything_and_right_pages_are_first(searched):
         hits = searcher.search(Query(question.words, size=30)).hits
         kinds = [of_farm(truth, hit) for hit in hits]
         assert kinds == sorted(kinds), (question.words, [hit.url for hit in hits])
-        assert all(hit.flags & Flag.UNTRUSTED for hit in hits if of_farm(truth, hit))
+        assert all(hit.flags & PageFlag.UNTRUSTED for hit in hits if of_farm(truth, hit))
         farmed += any(kinds)
         right += hits[0].url in question.urls
     assert farmed > len(truth.questions) // 4, "the farm says what people search for"

@@ -7,7 +7,7 @@ from farm_web import crawl
 from periplus.errors import BadFile
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Graph, build_graph
-from periplus.records import Link, Outcome, Page, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -23,7 +23,7 @@ def keys(*urls):
 
 def page(url, *links, depth=1, **more):
     made = tuple(Link(link, "a good name") for link in links)
-    return Visit(url, key(url), Outcome.OK, 1.0, 200, depth=depth, page=Page(url, links=made), **more)
+    return FetchRecord(url, key(url), Outcome.OK, 1.0, 200, depth=depth, page=Page(url, links=made), **more)
 
 
 def build(folder, visits, **more):

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from index.made_pages import Ranks, visit
 from periplus.index import Index, LiveIndex, build_index, check_index
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
@@ -103,7 +103,7 @@ def lives(folder: Path, done: Callable[[], None]) -> None:
         live.publish()
         live.add(PAGES[9])
         done()
-        store: list[Visit] = [CHANGED, *PAGES[2:10]]
+        store: list[FetchRecord] = [CHANGED, *PAGES[2:10]]
         live.rebuild(lambda start: store[start:], Ranks({PAGES[3].key: 0.5}))
 
 

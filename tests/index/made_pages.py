@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from periplus.hashing import fingerprint_text
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 
 WORDS = (
     *("sea", "chart", "the", "of", "ship", "ships", "harbour", "light", "fog", "bell", "tide", "wind"),
@@ -17,12 +17,12 @@ WORDS = (
 HOSTS = ("coast.test", "www.coast.test", "deep.coast.test", "mountain.test")
 
 
-def visit(url: str, title: str = "", text: str = "", **more: object) -> Visit:
+def visit(url: str, title: str = "", text: str = "", **more: object) -> FetchRecord:
     page = Page(url, title=title, text=text, language="en", **more)  # type: ignore[arg-type]
-    return Visit(url, fingerprint_text(url), Outcome.OK, 86_400.0 * (len(title) % 20), 200, page=page)
+    return FetchRecord(url, fingerprint_text(url), Outcome.OK, 86_400.0 * (len(title) % 20), 200, page=page)
 
 
-def random_visits(seed: int, count: int) -> list[Visit]:
+def random_visits(seed: int, count: int) -> list[FetchRecord]:
     """Make pages of a few common words, so that queries match some of them in every way."""
     chance = random.Random(seed)
 
@@ -61,7 +61,7 @@ class Ranks:
         return keys
 
 
-def random_ranks(seed: int, visits: Sequence[Visit]) -> dict[int, float]:
+def random_ranks(seed: int, visits: Sequence[FetchRecord]) -> dict[int, float]:
     chance = random.Random(seed)
     return {v.key: float(np.float32(chance.random() if chance.random() < 0.5 else 0.0)) for v in visits}
 

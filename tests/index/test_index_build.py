@@ -12,7 +12,7 @@ from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, N
 from periplus.files import lock_folder
 from periplus.index import Index, build_index, check_index
 from periplus.index.builder.index_builder import batch_bytes
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
@@ -43,8 +43,8 @@ def test_good_pages_are_numbered_first(tmp_path: Path) -> None:
 
 def test_what_must_not_be_found_is_left_out(tmp_path: Path) -> None:
     kept = visit("https://a.test/", "sea")
-    failed = Visit("https://b.test/", 2, Outcome.GONE, 0.0, 404)
-    copy = Visit("https://c.test/", 3, Outcome.OK, 0.0, 200, page=kept.page, copy_of=kept.url)
+    failed = FetchRecord("https://b.test/", 2, Outcome.GONE, 0.0, 404)
+    copy = FetchRecord("https://c.test/", 3, Outcome.OK, 0.0, 200, page=kept.page, copy_of=kept.url)
     hidden = visit("https://d.test/", "sea", noindex=True)
     build_index([kept, failed, copy, hidden], tmp_path, SETTINGS)
     index = Index.open(tmp_path)
@@ -68,7 +68,7 @@ def test_the_last_visit_of_a_page_wins_within_and_between_segments(tmp_path: Pat
 @pytest.mark.parametrize("workers", [1, 2])
 def test_batches_that_fit_into_memory_become_one_segment(tmp_path: Path, workers: int) -> None:
     visits = [visit(f"https://a.test/{n}", "", f"sea{n} " + "sea " * 30_000) for n in range(60)]
-    again, gone = visit("https://a.test/0", "new", "land"), Visit(visits[1].url, visits[1].key, Outcome.GONE, 0.0)
+    again, gone = visit("https://a.test/0", "new", "land"), FetchRecord(visits[1].url, visits[1].key, Outcome.GONE, 0.0)
     few = IndexSettings(memory_mb=64)
     assert sum(len(v.page.text) for v in visits if v.page) > 1.5 * batch_bytes(few)
     build_index([*visits, again, gone], tmp_path, few, workers=workers)

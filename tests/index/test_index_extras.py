@@ -25,7 +25,7 @@ from periplus.index.document_fields import read_document
 from periplus.index.live import live_index as live_module
 from periplus.index.media_file import is_news, pick_media
 from periplus.index.merge.segment_merger import merge_segments
-from periplus.records import LIST_KIND, Link, Media, Outcome, Page, Query, Visit
+from periplus.records import LIST_KIND, FetchRecord, Link, Media, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 
@@ -34,7 +34,7 @@ DAY = 86_400.0
 NOW = 20_000 * DAY
 
 
-def visit(number: int, media: tuple[Media, ...] = (), published: str = "", feeds: tuple[str, ...] = ()) -> Visit:
+def visit(number: int, media: tuple[Media, ...] = (), published: str = "", feeds: tuple[str, ...] = ()) -> FetchRecord:
     url = f"https://coast{number}.example/{number}"
     text = f"The lighthouse keeper number {number} writes about tide{number} and the sea."
     page = Page(
@@ -46,14 +46,14 @@ def visit(number: int, media: tuple[Media, ...] = (), published: str = "", feeds
         published=published,
         feeds=feeds,
     )
-    return Visit(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
+    return FetchRecord(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
 
 
 def picture(number: int, kind: str = "image") -> Media:
     return Media(f"https://coast.example/p{number}.jpg", kind, f"lamp {number}")
 
 
-def pages(count: int) -> list[Visit]:
+def pages(count: int) -> list[FetchRecord]:
     """Every third shows pictures, every fourth is news."""
     return [
         visit(
@@ -156,11 +156,11 @@ def test_the_tabs_find_them(tmp_path: Path) -> None:
     assert all(not hit.media for hit in searcher.search(Query("lighthouse")).hits)
 
 
-def feed(number: int, *urls: str, changed: float = NOW, title: str = "") -> Visit:
+def feed(number: int, *urls: str, changed: float = NOW, title: str = "") -> FetchRecord:
     url = f"https://coast{number}.example/feed.xml"
     links = tuple(Link(f"{one}?utm_source=feed") for one in urls)
     page = Page(url, title=title, links=links, kind=LIST_KIND, noindex=True, changed=(changed,) * len(urls))
-    return Visit(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
+    return FetchRecord(url, fingerprint_text(url), Outcome.OK, NOW, status=200, page=page)
 
 
 def test_what_a_feed_names_is_news_of_its_day(tmp_path: Path) -> None:

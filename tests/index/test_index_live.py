@@ -13,7 +13,7 @@ from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
 from periplus.index.live.live_journal import Change, Journal, journal_path
 from periplus.query import Scoring, parse, prepare, run
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings(publish_seconds=0.01)
@@ -73,10 +73,10 @@ def test_the_last_word_before_publishing_counts(tmp_path: Path) -> None:
 def test_pages_that_go_are_forgotten_and_failures_change_nothing(tmp_path: Path) -> None:
     pages = [visit(f"https://a.test/{n}", "sea") for n in range(4)]
     ends = [
-        Visit(pages[0].url, pages[0].key, Outcome.GONE, 2e6, 404),
-        Visit(pages[1].url, pages[1].key, Outcome.TIMEOUT, 2e6),
+        FetchRecord(pages[0].url, pages[0].key, Outcome.GONE, 2e6, 404),
+        FetchRecord(pages[1].url, pages[1].key, Outcome.TIMEOUT, 2e6),
         visit(pages[2].url, "sea", noindex=True),
-        Visit("https://never.test/", 77, Outcome.GONE, 2e6, 404),
+        FetchRecord("https://never.test/", 77, Outcome.GONE, 2e6, 404),
     ]
     with quiet(tmp_path) as live:
         for number, page in enumerate([*pages, *ends], 1):
@@ -165,7 +165,7 @@ def test_readers_keep_their_snapshot_and_share_what_stays(tmp_path: Path) -> Non
 def test_random_changes_end_as_a_dictionary_would(tmp_path: Path) -> None:
     chance = random.Random(5)
     pages = random_visits(5, 60)
-    expected: dict[str, Visit] = {}
+    expected: dict[str, FetchRecord] = {}
     with quiet(tmp_path) as live:
         for step in range(200):
             page = chance.choice(pages)
@@ -254,7 +254,7 @@ def test_a_rebuild_takes_new_ranks_and_loses_nothing(tmp_path: Path) -> None:
         late = [visit(f"https://late.test/{n}", "sea") for n in range(3)]
         reads = []
 
-        def visits(start: int) -> list[Visit]:
+        def visits(start: int) -> list[FetchRecord]:
             reads.append(start)
             found = store[start:]
             if not start:  # what comes in while the rebuild goes on

@@ -10,7 +10,7 @@ from index.made_pages import random_visits, visit
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import DataError
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index, repair_index
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 from periplus.store import open_text
 
@@ -31,7 +31,7 @@ def damage(path: Path) -> None:
     path.write_bytes(raw)
 
 
-def three_segments(folder: Path, visits: list[Visit]) -> list[Path]:
+def three_segments(folder: Path, visits: list[FetchRecord]) -> list[Path]:
     for start in range(0, 60, 20):
         build_index(visits[start : start + 20], folder, SETTINGS, extend=True)
     return sorted(folder.glob("seg-*"))
@@ -76,7 +76,7 @@ def test_repair_brings_nothing_back_that_was_deleted_or_replaced(tmp_path: Path)
     build_index(visits, tmp_path, SETTINGS)
     first = next(tmp_path.glob("seg-*"))
     newer = visit(visits[0].url, "newer")
-    gone = Visit(visits[1].url, visits[1].key, Outcome.GONE, 2e6, 404)
+    gone = FetchRecord(visits[1].url, visits[1].key, Outcome.GONE, 2e6, 404)
     with LiveIndex(tmp_path, SETTINGS, background=False) as live:
         live.add(newer)
         live.add(gone)

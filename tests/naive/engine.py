@@ -26,7 +26,7 @@ from periplus.query import (
     Without,
     Word,
 )
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 from periplus.text import is_stop_word, split_text, terms_of
 
@@ -43,7 +43,7 @@ class Doc(NamedTuple):
 
 
 class NaiveEngine:
-    def __init__(self, visits: Sequence[Visit], settings: IndexSettings, static: dict[int, float]) -> None:
+    def __init__(self, visits: Sequence[FetchRecord], settings: IndexSettings, static: dict[int, float]) -> None:
         texts = [_fields(visit) for visit in visits]
         split = [[terms_of(split_text(text), LANGUAGE) for text in fields] for fields in texts]
         count = max(1, len(split))
@@ -182,14 +182,16 @@ def _has_near(doc: Doc, terms: Sequence[bytes], distance: int) -> bool:
     return bool(held)
 
 
-def _fields(visit: Visit) -> list[str]:
+def _fields(visit: FetchRecord) -> list[str]:
     page = visit.page
     assert page is not None
     url = visit.url.partition("://")[2].removeprefix("www.")
     return [page.title, "\n".join(page.headings), url, "", "\n".join(page.emphasis), page.text]
 
 
-def _doc(visit: Visit, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float) -> Doc:
+def _doc(
+    visit: FetchRecord, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float
+) -> Doc:
     weight, b = weights(settings)
     places: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
     mass: dict[bytes, float] = defaultdict(float)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from parse_pages import fetched
 
 from periplus.parse import main_text, parse
-from periplus.records import Flag, Media
+from periplus.records import Media, PageFlag
 from periplus.settings import ParseSettings
 
 SENTENCE = "The keeper of the northern light writes down every ship that passes the rock, by day and by night. "
@@ -156,26 +156,26 @@ def test_services(read) -> None:
     assert read(ARTICLE).service == ""
 
 
-def flags(page) -> Flag:
+def flags(page) -> PageFlag:
     assert len(page.reasons) == page.flags.bit_count()
-    return Flag(page.flags)
+    return PageFlag(page.flags)
 
 
 HONEST = f"<p>{SENTENCE * 20}"
 FLAGGED = {
-    Flag.ADULT: ["<meta name=rating content=adult><p>words", "<title>Free porn</title><p>porn xxx hentai porn"],
-    Flag.STUFFED: [
+    PageFlag.ADULT: ["<meta name=rating content=adult><p>words", "<title>Free porn</title><p>porn xxx hentai porn"],
+    PageFlag.STUFFED: [
         "<p>" + "cheap flights to rome, book cheap flights now, " * 40,
         "<meta name=keywords content='" + "flights, " * 200 + "'><p>words",
     ],
-    Flag.HIDDEN: [f"<p>{SENTENCE}</p><div style='position:absolute;left:-9999px'>{SENTENCE * 20}</div>"],
-    Flag.LINK_FARM: ["".join(f"<a href='http://site{n}.example{n}.com/'>Best casino {n}</a> " for n in range(80))],
-    Flag.PAYWALL: [
+    PageFlag.HIDDEN: [f"<p>{SENTENCE}</p><div style='position:absolute;left:-9999px'>{SENTENCE * 20}</div>"],
+    PageFlag.LINK_FARM: ["".join(f"<a href='http://site{n}.example{n}.com/'>Best casino {n}</a> " for n in range(80))],
+    PageFlag.PAYWALL: [
         f"<p>{SENTENCE}<p>Subscribe to continue reading.",
         '<script type="application/ld+json">{"isAccessibleForFree": false}</script><p>words',
         f"<div class='article paywall'><p>{SENTENCE}</div>",
     ],
-    Flag.SCRIPT_ONLY: [
+    PageFlag.SCRIPT_ONLY: [
         "<div id='root'></div><script src=app.js></script>",
         "<noscript>You need to enable JavaScript to run this.</noscript><script src=a.js></script>",
     ],
@@ -183,7 +183,7 @@ FLAGGED = {
 
 
 @pytest.mark.parametrize(("flag", "body"), [(flag, body) for flag, bodies in FLAGGED.items() for body in bodies])
-def test_flags_are_raised_with_a_reason(read, flag: Flag, body: str) -> None:
+def test_flags_are_raised_with_a_reason(read, flag: PageFlag, body: str) -> None:
     assert flags(read(body)) & flag
 
 

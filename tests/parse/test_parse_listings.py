@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.parse import parse, read_forms
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import address
 
 
-def got(url: str, kind: str, body: bytes) -> Fetched:
-    return Fetched(Due(address(url)), Outcome.OK, 1.0, 200, (("content-type", kind),), body)
+def got(url: str, kind: str, body: bytes) -> FetchResult:
+    return FetchResult(FetchRequest(address(url)), Outcome.OK, 1.0, 200, (("content-type", kind),), body)
 
 
 LINES = st.lists(

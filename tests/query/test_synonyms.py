@@ -10,7 +10,7 @@ from periplus.arrays import write_arrays
 from periplus.graph import Graph, build_graph, learn_synonyms
 from periplus.index import build_index
 from periplus.query import Synonyms
-from periplus.records import Link, Outcome, Page, Query, ResultPage, Visit
+from periplus.records import FetchRecord, Link, Outcome, Page, Query, ResultPage
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
@@ -21,10 +21,10 @@ NAMES = ("Eiffel", "Vasco", "Pisa", "Galata", "Belem")
 TOWERS = tuple(f"http://{name.lower()}.example/" for name in NAMES)
 
 
-def linking(url: str, links: list[tuple[str, str]]) -> Visit:
+def linking(url: str, links: list[tuple[str, str]]) -> FetchRecord:
     place = address(url)
     page = Page(place.url, title="links", text="links", links=tuple(Link(to, text) for to, text in links))
-    return Visit(place.url, place.key, Outcome.OK, 1.0, 200, page=page)
+    return FetchRecord(place.url, place.key, Outcome.OK, 1.0, 200, page=page)
 
 
 def learnt(folder: Path, hosts: int = 4) -> int:

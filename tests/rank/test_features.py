@@ -10,11 +10,11 @@ from index.made_pages import random_visits
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
 from periplus.query import Scoring, parse, prepare, run
-from periplus.rank import features as measuring
+from periplus.rank import feature_rows as measuring
 from periplus.rank.external_signals import Outside
 from periplus.rank.feature_rows import Features
 from periplus.rank.ranking_model import FEATURES
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.score.kernels.weighting import weigh
 from periplus.settings import IndexSettings
 from periplus.text import split_text, terms_of
@@ -22,7 +22,7 @@ from periplus.text import split_text, terms_of
 WORDS = ("sea", "chart", "ship", "harbour", "light", "fog", "bell", "tide", "wind", "rope", "sail", "coast")
 
 
-def fields_of(visit: Visit) -> dict[str, list[str]]:
+def fields_of(visit: FetchRecord) -> dict[str, list[str]]:
     page = visit.page
     assert page is not None
     texts = (

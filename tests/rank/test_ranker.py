@@ -14,7 +14,7 @@ from periplus.rank import FEATURES, Outside, Ranker, dynamic_weights, open_outsi
 from periplus.rank.external_signals import read_popularity
 from periplus.rank.kernels.trees import Trees
 from periplus.rank.ranking_model import Model, read_model
-from periplus.records import Candidates, Flag
+from periplus.records import Candidates, PageFlag
 from periplus.settings import IndexSettings, RankSettings
 from periplus.signals import Click, write_click
 
@@ -137,7 +137,7 @@ def small(folder: Path) -> Index:
     """Index four pages that say the same."""
     same = {"title": "Tide tables", "text": "tide tables of the whole coast, hour by hour"}
     visits = [visit(f"https://{host}.example/tides", **same) for host in "abc"]
-    spam = visit("https://spam.example/tides", flags=int(Flag.STUFFED), **same)
+    spam = visit("https://spam.example/tides", flags=int(PageFlag.STUFFED), **same)
     build_index([spam, *visits], folder / "index", IndexSettings())
     return Index.open(folder / "index")
 

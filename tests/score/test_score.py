@@ -8,7 +8,7 @@ import pytest
 
 from naive.quality import measure
 from periplus.errors import SettingsError
-from periplus.records import Flag, Page
+from periplus.records import Page, PageFlag
 from periplus.score import (
     CRAWL_FEATURES,
     RANKERS,
@@ -90,7 +90,7 @@ def test_prose_ranks_above_keywords_and_spam_below_both() -> None:
     keywords = ranker.rank(page("cheap flights hotel booking cheap car rental discount travel " * 6))
     gibberish = ranker.rank(page("xq zzkv jjq wq vx " * 20))
     assert prose > keywords > gibberish
-    assert ranker.rank(page(TEXTS["en"] * 3, flags=int(Flag.STUFFED))) < keywords
+    assert ranker.rank(page(TEXTS["en"] * 3, flags=int(PageFlag.STUFFED))) < keywords
     assert 0 <= ranker.rank(Page("https://a.example/")) <= 1
 
 
@@ -103,7 +103,7 @@ def test_pages_one_by_one_and_many_at_once_rank_alike() -> None:
         headings = tuple("A heading" for _ in range(chance.randint(0, 20)))
         title = " ".join(["word"] * chance.randint(0, 40))
         url = f"https://{chance.choice('abc')}.example/{'x/' * chance.randint(0, 4)}{number}"
-        flags = chance.choice((0, 0, int(Flag.HIDDEN), int(Flag.ADULT)))
+        flags = chance.choice((0, 0, int(PageFlag.HIDDEN), int(PageFlag.ADULT)))
         pages.append(Page(url, title=title, headings=headings, text=text, language=code, flags=flags))
     ranker = PageRanker()
     many = ranker.rank_many([sketch_page(one) for one in pages])

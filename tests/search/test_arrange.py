@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from index.made_pages import visit
 from periplus.errors import BadInput
 from periplus.index import build_index
-from periplus.records import Flag, Query, Visit
+from periplus.records import FetchRecord, PageFlag, Query
 from periplus.search import Searcher
 from periplus.search.presentation.result_selection import Look, Resemblance, arrange, hidden_flags
 from periplus.settings import Settings
@@ -48,13 +48,13 @@ def test_a_crowded_host_waits_for_others_and_then_comes() -> None:
 
 @pytest.mark.parametrize(("safe", "kept"), [(0, [0, 1, 2, 3]), (1, [0, 2, 3]), (2, [0, 3])])
 def test_safe_search_leaves_out_what_it_says(safe: int, kept: list[int]) -> None:
-    flags = np.array([0, Flag.ADULT, Flag.STUFFED | Flag.PAYWALL, Flag.PAYWALL], np.int64)
+    flags = np.array([0, PageFlag.ADULT, PageFlag.STUFFED | PageFlag.PAYWALL, PageFlag.PAYWALL], np.int64)
     got = arrange(flags, looking(["h"] * 4, [1, 2, 3, 4]), 10, hidden_flags(safe), 0, 0)
     assert got.rows == kept
     assert (got.hidden, got.looked) == (4 - len(kept), 4)
 
 
-def flagged(made: Visit, flags: int) -> Visit:
+def flagged(made: FetchRecord, flags: int) -> FetchRecord:
     assert made.page is not None
     return msgspec.structs.replace(made, page=msgspec.structs.replace(made.page, flags=flags))
 
@@ -66,7 +66,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
         visit("https://coast.test/", "Coast", "reef pilots " + LONG),
         visit("https://mirror.test/coast", "Coast again", "reef pilots " + LONG + "Copied by us."),
         *(visit(f"https://coast.test/reef/{n}", f"Reef {n}", f"reef number {n} " + f"word{n} " * 40) for n in range(6)),
-        flagged(visit("https://adult.test/", "Reef after dark", "reef of another kind"), Flag.ADULT),
+        flagged(visit("https://adult.test/", "Reef after dark", "reef of another kind"), PageFlag.ADULT),
         visit("https://other.test/reef", "Another reef", "a reef far away, with nothing else to say of it"),
     ]
     build_index(pages, folder / "index", Settings().index)

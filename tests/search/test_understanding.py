@@ -14,7 +14,7 @@ from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Graph, build_graph
 from periplus.index import build_index
 from periplus.parse import parse
-from periplus.records import Due, Fetched, Outcome, Query, Visit
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
@@ -25,13 +25,15 @@ WEB = FakeWeb(FakeWebPlan(seed=11, hosts=24, pages=500))
 TRUTH = WEB.truth()
 
 
-def fetched(url: str) -> Visit | None:
+def fetched(url: str) -> FetchRecord | None:
     """Read one page as a crawl would, without sockets."""
     place = address(url)
     answer = WEB.response(place.host, place.path)
     headers = tuple((name.lower(), value) for name, value in answer.headers)
-    page = parse(Fetched(Due(place), Outcome.OK, 0.0, answer.status, headers, answer.body), Settings().parse)
-    return Visit(place.url, place.key, Outcome.OK, 1.0, 200, page=page) if answer.status == 200 and page else None
+    page = parse(
+        FetchResult(FetchRequest(place), Outcome.OK, 0.0, answer.status, headers, answer.body), Settings().parse
+    )
+    return FetchRecord(place.url, place.key, Outcome.OK, 1.0, 200, page=page) if answer.status == 200 and page else None
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ import pytest
 from index.made_pages import visit
 from periplus.errors import BadUrl
 from periplus.index import build_index
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
 
 
-def other(made: Visit, **more: object) -> Visit:
+def other(made: FetchRecord, **more: object) -> FetchRecord:
     assert made.page is not None
     return msgspec.structs.replace(made, page=msgspec.structs.replace(made.page, **more))
 

@@ -14,7 +14,7 @@ from fake_searcher import Copy, FakeSearcher
 
 from periplus.cli.serving import actions_of, read_quality
 from periplus.hashing import fingerprint_text
-from periplus.records import Hit, Media, Query, ResultPage, Sighting
+from periplus.records import Hit, Media, Query, ResultPage, VisitReport
 from periplus.serve import Keys, make_app
 from periplus.serve.pages.trending_pages import Trending
 from periplus.settings import ServeSettings, Settings
@@ -72,12 +72,12 @@ def test_news_says_when_it_was_published() -> None:
 def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
     now = time.time()
     seen = [
-        Sighting("https://a.example/old", 70, "", now - 3 * DAY),
-        Sighting("https://a.example/old", 12, "", now - 60),
-        Sighting("https://b.example/new", 9, "", now - 60),
-        Sighting("https://c.example/rare", 2, "", now - 60),
-        Sighting("https://d.example/once", 4, "", now - 60),
-        Sighting("https://d.example/past", 400, "", now - 30 * DAY),
+        VisitReport("https://a.example/old", 70, "", now - 3 * DAY),
+        VisitReport("https://a.example/old", 12, "", now - 60),
+        VisitReport("https://b.example/new", 9, "", now - 60),
+        VisitReport("https://c.example/rare", 2, "", now - 60),
+        VisitReport("https://d.example/once", 4, "", now - 60),
+        VisitReport("https://d.example/past", 400, "", now - 30 * DAY),
     ]
     take_visits(tmp_path, seen)
     assert read_rising(tmp_path) == [

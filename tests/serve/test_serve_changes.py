@@ -12,7 +12,7 @@ from asgi_caller import Answer, call, get, send
 from fake_searcher import FakeSearcher
 
 from periplus.errors import BadInput, DiskFailed
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.serve import Actions, Keys, Publication, Published, make_app
 from periplus.settings import ServeSettings
 from periplus.url import address
@@ -33,7 +33,7 @@ class World:
         self.done.append(given)
         return Published("00000000000000ab", given.url or "https://published.invalid/ab")
 
-    def report(self, seen: Sequence[Sighting]) -> tuple[int, int]:
+    def report(self, seen: Sequence[VisitReport]) -> tuple[int, int]:
         good = [one for one in seen if one.url.startswith("http") and "." in one.url]
         self.done += good
         return len(good), len(seen) - len(good)
@@ -117,7 +117,7 @@ def test_reports_say_what_was_taken() -> None:
     world = World()
     answer = send(world.app, "/api/visits", CHANGES[3][1], world.secret["report"])
     assert answer.json == {"taken": 1, "refused": 1}
-    assert world.done == [Sighting("https://a.example/", 2, source=world.done[0].source)]
+    assert world.done == [VisitReport("https://a.example/", 2, source=world.done[0].source)]
     assert 0 < world.done[0].source < 64
 
 
@@ -184,7 +184,7 @@ def test_sites_are_taken_from_anybody_only_where_that_is_set() -> None:
     assert token
     answer = form(opened, "/add", {"url": "b.example", "token": token[1]})
     assert "https://b.example" in answer.text
-    assert opened.done[-1] == Sighting("https://b.example")
+    assert opened.done[-1] == VisitReport("https://b.example")
     assert form(opened, "/add", {"url": "nonsense", "token": token[1]}).status == 400
     done = len(opened.done)
     for wrong in ("", "x", token[1][:-1] + "0", "1." + token[1].partition(".")[2]):

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 from periplus.search import Searcher
 from periplus.serve import SearcherLike, make_app, serving
 from periplus.settings import IndexSettings, ServeSettings, Settings
@@ -28,9 +28,9 @@ TEXTS = {
 }
 
 
-def visits(texts: dict[str, tuple[str, str]]) -> list[Visit]:
+def visits(texts: dict[str, tuple[str, str]]) -> list[FetchRecord]:
     return [
-        Visit(url, fingerprint_text(url), Outcome.OK, 1.7e9, 200, page=Page(url, title=title, text=text))
+        FetchRecord(url, fingerprint_text(url), Outcome.OK, 1.7e9, 200, page=Page(url, title=title, text=text))
         for url, (title, text) in texts.items()
     ]
 

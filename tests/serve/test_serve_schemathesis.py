@@ -9,7 +9,7 @@ from fake_searcher import FakeSearcher
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.serve import Actions, Keys, Published, serving
 from periplus.settings import ServeSettings
 from periplus.url import address
@@ -32,7 +32,7 @@ class Crawl:
             address(seed)
 
 
-def report(seen: Sequence[Sighting]) -> tuple[int, int]:
+def report(seen: Sequence[VisitReport]) -> tuple[int, int]:
     return len(seen), 0
 
 

@@ -1,6 +1,6 @@
 """Visits and responses for the tests of the store."""
 
-from periplus.records import Address, Due, Fetched, Link, Outcome, Page, Visit
+from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 
 
 def address(number: int, host: str = "example.org") -> Address:
@@ -8,17 +8,19 @@ def address(number: int, host: str = "example.org") -> Address:
     return Address(f"http://{host}{path}", "http", host, 80, path, host, number + 1)
 
 
-def visit(number: int, text: str = "some text") -> Visit:
+def visit(number: int, text: str = "some text") -> FetchRecord:
     place = address(number)
     page = Page(
         place.url, title=f"Page {number}", text=f"{text} {number}", links=(Link("http://example.org/", "home"),)
     )
-    return Visit(place.url, place.key, Outcome.OK, 1_700_000_000.0 + number, 200, page=page, content=2**64 - 1 - number)
+    return FetchRecord(
+        place.url, place.key, Outcome.OK, 1_700_000_000.0 + number, 200, page=page, content=2**64 - 1 - number
+    )
 
 
-def fetched(number: int, body: bytes = b"<p>Hello", headers: tuple[tuple[str, str], ...] = ()) -> Fetched:
-    return Fetched(
-        Due(address(number)),
+def fetched(number: int, body: bytes = b"<p>Hello", headers: tuple[tuple[str, str], ...] = ()) -> FetchResult:
+    return FetchResult(
+        FetchRequest(address(number)),
         Outcome.OK,
         1_700_000_000.25 + number,
         200,

@@ -11,7 +11,7 @@ from made_visits import address, fetched, visit
 
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, FolderInUse, NothingHere
-from periplus.records import Fetched, Outcome, Page, Visit
+from periplus.records import FetchRecord, FetchResult, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from periplus.store.key_index import KeyIndex
@@ -45,7 +45,7 @@ def test_what_is_appended_can_be_read_before_a_flush(tmp_path):
 
 
 def test_only_good_bodies_are_kept(tmp_path):
-    gone = Fetched(fetched(1).due, Outcome.GONE, 1.0, 404, body=b"not here")
+    gone = FetchResult(fetched(1).request, Outcome.GONE, 1.0, 404, body=b"not here")
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         assert store.append(visit(1), gone).warc == ""
         assert store.append(visit(2), fetched(2, b"")).warc == ""
@@ -122,7 +122,7 @@ def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
         store.commit()
         assert store.find(7) == visit(6)
         newer = store.append(msgspec.structs.replace(visit(6), etag="new"))
-        store.append(Visit(newer.url, newer.key, Outcome.NOT_MODIFIED, 5.0))
+        store.append(FetchRecord(newer.url, newer.key, Outcome.NOT_MODIFIED, 5.0))
         assert store.find(7) == newer
     assert (tmp_path / "visits.keys").exists()
     assert PageStore.open(tmp_path, StoreSettings()).find(7) == newer
@@ -138,7 +138,7 @@ def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkey
         with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
             for _ in range(40):
                 n, outcome = chance.randrange(25), chance.choice((Outcome.OK, Outcome.GONE, Outcome.TIMEOUT))
-                one = visit(n) if outcome is Outcome.OK else Visit(visit(n).url, n + 1, outcome, chance.random())
+                one = visit(n) if outcome is Outcome.OK else FetchRecord(visit(n).url, n + 1, outcome, chance.random())
                 store.append(one)
                 known[n + 1] = one
                 if chance.random() < 0.2:
@@ -159,7 +159,7 @@ def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkey
     monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         for n in range(20):
-            store.append(visit(n) if n % 2 else Visit(visit(n).url, n + 1, Outcome.GONE, 5.0))
+            store.append(visit(n) if n % 2 else FetchRecord(visit(n).url, n + 1, Outcome.GONE, 5.0))
         store.commit()
         store.find(1)
     path = tmp_path / "visits.keys"
@@ -213,7 +213,9 @@ def test_any_sequence_comes_back(tmp_path_factory, rows):
     written = []
     with PageStore.open(folder, StoreSettings(), write=True) as store:
         for n, (text, body, flush, key) in enumerate(rows):
-            one = Visit(address(n).url, key, Outcome.OK, 1.5, page=Page(address(n).url, title=text, text=text * 3))
+            one = FetchRecord(
+                address(n).url, key, Outcome.OK, 1.5, page=Page(address(n).url, title=text, text=text * 3)
+            )
             written.append(store.append(one, fetched(n, body)))
             if flush:
                 store.flush()

@@ -8,7 +8,7 @@ from made_visits import address, fetched, visit
 
 from periplus.cli import main
 from periplus.errors import DiskFailed, NothingHere
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
 
@@ -21,15 +21,15 @@ def body(number: int, version: int) -> bytes:
     return b"page %d version %d " % (number, version) + os.urandom(2_000)
 
 
-def put(store: PageStore, number: int, version: int, when: float = 0.0) -> tuple[Visit, bytes]:
+def put(store: PageStore, number: int, version: int, when: float = 0.0) -> tuple[FetchRecord, bytes]:
     raw = body(number, version)
     made = visit(number, f"version {version}")
     if when:
-        made = Visit(made.url, made.key, made.outcome, when, 200, page=made.page)
+        made = FetchRecord(made.url, made.key, made.outcome, when, 200, page=made.page)
     return store.append(made, fetched(number, raw)), raw
 
 
-def by_rounds(store: PageStore, pages: int = 60, versions: int = 4) -> list[dict[int, tuple[Visit, bytes]]]:
+def by_rounds(store: PageStore, pages: int = 60, versions: int = 4) -> list[dict[int, tuple[FetchRecord, bytes]]]:
     """Store all pages, then all of them again, as recrawls do."""
     return [{number: put(store, number, version) for number in range(pages)} for version in range(versions)]
 
@@ -89,9 +89,11 @@ def test_what_is_gone_or_became_a_copy_is_not_carried(tmp_path):
             put(store, number, 0)
         for number in range(10, 80):
             put(store, number, 1)
-        store.append(Visit(gone.url, gone.key, Outcome.GONE, time.time(), 404))
-        store.append(Visit(copied.url, copied.key, Outcome.OK, time.time(), 200, copy_of="http://example.org/page/3"))
-        store.append(Visit(unchanged.url, unchanged.key, Outcome.NOT_MODIFIED, time.time(), 304))
+        store.append(FetchRecord(gone.url, gone.key, Outcome.GONE, time.time(), 404))
+        store.append(
+            FetchRecord(copied.url, copied.key, Outcome.OK, time.time(), 200, copy_of="http://example.org/page/3")
+        )
+        store.append(FetchRecord(unchanged.url, unchanged.key, Outcome.NOT_MODIFIED, time.time(), 304))
         store.trim(keep_bytes=1)
         for made in (gone, copied):
             with pytest.raises(NothingHere):

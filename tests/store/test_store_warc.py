@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_visits import address, fetched, visit
 
 from periplus.errors import BadFile
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
 
@@ -101,8 +101,8 @@ def test_no_header_can_be_smuggled_in(tmp_path_factory, url, name, value, ip):
     from periplus.store.warc.warc_writer import response_record
 
     place = address(1)
-    hostile = Fetched(
-        Due(type(place)("http://h/" + url, "http", "h", 80, "/", "h", 1)),
+    hostile = FetchResult(
+        FetchRequest(type(place)("http://h/" + url, "http", "h", 80, "/", "h", 1)),
         Outcome.OK,
         float("1e18"),
         200,

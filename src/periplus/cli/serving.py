@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from periplus.crawl import CrawlControl
-    from periplus.records import Sighting
+    from periplus.records import VisitReport
     from periplus.serve import Actions, Clicked, Judged, Opened, Publication, Published
 
 __all__ = ["actions_of", "get_once", "open_all", "read_quality"]
@@ -67,7 +67,7 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
             raise BadInput("There is no such page.", "Give the id that publishing it gave.")
         inbox.forget(known.url)
 
-    def report(seen: "Sequence[Sighting]") -> tuple[int, int]:
+    def report(seen: "Sequence[VisitReport]") -> tuple[int, int]:
         from periplus.signals import gather_visits, take_visits
 
         taken = take_visits(folder, seen)
@@ -108,13 +108,13 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
 def get_once(url: str, settings: FetchSettings) -> bytes | None:
     """Give what a service answers to one GET, within three seconds and 64 kB; None if it does not answer well."""
     from periplus.fetch import Fetcher
-    from periplus.records import Due, Outcome
+    from periplus.records import FetchRequest, Outcome
     from periplus.url import address
 
     bounds = {"timeout": 3.0, "connect_timeout": 2.0, "max_bytes": 65_536, "connections": 1}
     fetcher = Fetcher(msgspec.structs.replace(settings, **bounds))
     try:
-        fetcher.start(Due(address(url)), any_type=True)
+        fetcher.start(FetchRequest(address(url)), any_type=True)
         until = time.monotonic() + 4.0
         while time.monotonic() < until:
             for fetched in fetcher.poll(0.2):

@@ -5,7 +5,7 @@ In: a data folder, settings and seeds. Out: visits in the page store, and statis
     with Crawler(folder, settings, seeds) as crawler:
         crawler.run(on_progress)            # or: while crawler.step(): ...
 
-Every outcome is a `Visit` in the store's log before the frontier learns of it. The frontier's snapshot names the
+Every outcome is a `FetchRecord` in the store's log before the frontier learns of it. The frontier's snapshot names the
 number of visits that it reflects; after a crash the visits after it are replayed, so that only what was under way
 is fetched again. `import_warc` and `import_jsonl` write the same visits from files. `CrawlControl(folder)` asks a crawl
 that runs in another process how it is (`status`), and lets it `pause`, `resume` or `stop`; its figures are in
@@ -14,7 +14,7 @@ that runs in another process how it is (`status`), and lets it `pause`, `resume`
 `Supervisor(folder, settings, seeds, shards).run()` does the same in several processes, each with hosts of its own
 (`shards.py`), which send each other the links that are not theirs (`parcels.py`, `neighbours.py`).
 
-`take_visits(folder, [Sighting(url, count, digest, when), ...])` queues visits that others made, durably and from any
+`take_visits(folder, [VisitReport(url, count, digest, when), ...])` queues visits that others made, durably and from any
 process, for the crawl of that folder; `import_proxy_logs` queues those of proxies, `read_popularity` counts them and
 `read_rising` gives the pages that are visited more than they were.
 `find_url` says where a crawl is with one URL. With `focus.topic` or `focus.pages` set, a crawl keeps to a topic

@@ -20,7 +20,7 @@ from periplus.crawl.sharding.topology import home, read_topology
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
 from periplus.frontier import Frontier
-from periplus.records import LIST_KIND, Address, Due, Outcome, Visit
+from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome
 from periplus.settings import Settings
 from periplus.signals import SinkPosition
 from periplus.store import PageStore
@@ -90,7 +90,7 @@ class Memory:
             memory._look_again(memory.history.due(now, settings.crawl.recrawl_per_day))
         return memory
 
-    def _look_again(self, dues: list[Due]) -> None:
+    def _look_again(self, dues: list[FetchRequest]) -> None:
         self.frontier.add_again(due for due in dues if self.neighbours.mine(due.address.host))
 
     def _noted_seeds(self) -> list[Address]:
@@ -138,7 +138,7 @@ class Memory:
         known = self.harvester.links_to_host
         self.frontier.reputation = lambda name: known.get(name, 0)
 
-    def _replay(self, visit: Visit) -> None:
+    def _replay(self, visit: FetchRecord) -> None:
         """Do with a visit from the log what was done with it when it was live."""
         try:
             place = address(visit.url)
@@ -148,14 +148,14 @@ class Memory:
             # All shards are read when a snapshot has to be made again: our own URLs were found on their pages too.
             self.frontier.add([due for due in self.harvester.harvest(visit) if self.neighbours.mine(due.address.host)])
             return
-        due = Due(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
+        due = FetchRequest(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
         ended = visit.when + visit.elapsed
         self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
         self.totals.answered += visit.status > 0
         self.count(visit, place.host)
         self.add(self.harvester.harvest(visit))
 
-    def add(self, dues: list[Due]) -> None:
+    def add(self, dues: list[FetchRequest]) -> None:
         """Queue dues of our own hosts, and send the others to the shards that have them."""
         ours = self.neighbours.ours(dues, self.harvester.lists)
         focus = self.harvester.focus
@@ -182,7 +182,7 @@ class Memory:
             elif self.harvester.traps.refuses(place):
                 continue
             self.harvester.links_to_host[place.host] = self.harvester.links_to_host.get(place.host, 0) + 1
-            dues.append(Due(place, link.depth, link.rank, 0, link.hops))
+            dues.append(FetchRequest(place, link.depth, link.rank, 0, link.hops))
         self.add(dues)
 
     def add_seeds(self, seeds: Sequence[Address]) -> None:
@@ -191,10 +191,10 @@ class Memory:
             self.harvester.add_seed(seed)
         self.frontier.add([due for due in self._seed_dues(seeds) if self.neighbours.mine(due.address.host)])
 
-    def _seed_dues(self, seeds: Sequence[Address]) -> list[Due]:
-        return [Due(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
+    def _seed_dues(self, seeds: Sequence[Address]) -> list[FetchRequest]:
+        return [FetchRequest(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
 
-    def count(self, visit: Visit, host: str) -> bool:
+    def count(self, visit: FetchRecord, host: str) -> bool:
         """Add a visit to the totals; tell whether it is a new page."""
         totals = self.totals
         totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1

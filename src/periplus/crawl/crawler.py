@@ -22,7 +22,7 @@ from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.parse import readable
-from periplus.records import Address, Due, Fetched, Outcome, Visit
+from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore, part_folder
 from periplus.url import address
@@ -65,7 +65,7 @@ class Crawler:
         self._reported = 0.0
         self._stops = 0
         self._stopped_at = 0.0
-        self._asking: dict[int, Due] = {}
+        self._asking: dict[int, FetchRequest] = {}
         self._asked = 0
         """Pages asked for in this run."""
         self._meter = Meter()
@@ -143,7 +143,7 @@ class Crawler:
         now = self._now()
         self._whole = False
         self._start(now)
-        found: list[Due] = []
+        found: list[FetchRequest] = []
         for fetched in self._fetcher.poll(self._patience(now)):
             found += self._receive(fetched)
         self._memory.add(found)
@@ -217,7 +217,7 @@ class Crawler:
                 return
             self._start_one(due, now)
 
-    def _start_one(self, due: Due, now: float) -> None:
+    def _start_one(self, due: FetchRequest, now: float) -> None:
         if self._memory.had_its_share(due.address.host):
             self._memory.frontier.park(due, now)
             return
@@ -231,7 +231,7 @@ class Crawler:
             headers = known.headers if known is not None else ()
             self._fetcher.start(due, headers, any_type=due.address.key in self._memory.harvester.lists)
 
-    def _ask_robots(self, due: Due, now: float) -> None:
+    def _ask_robots(self, due: FetchRequest, now: float) -> None:
         """Ask for robots.txt; where it has moved to another host, that host's pauses hold too."""
         target = self._memory.robots.target(due.address)
         if target.host != due.address.host:
@@ -239,7 +239,7 @@ class Crawler:
             if wait > 0:
                 self._memory.frontier.postpone(due, now, wait)
                 return
-        asking = Due(target)
+        asking = FetchRequest(target)
         self._asking[id(asking)] = due
         self._fetcher.start(asking, any_type=True)
 
@@ -261,28 +261,28 @@ class Crawler:
             time.sleep(patience)
         return 0.0
 
-    def _receive(self, fetched: Fetched) -> list[Due]:
+    def _receive(self, fetched: FetchResult) -> list[FetchRequest]:
         """Take what one request brought; give the dues that it leads to."""
-        waiting = self._asking.pop(id(fetched.due), None)
+        waiting = self._asking.pop(id(fetched.request), None)
         self._memory.totals.answered += fetched.status > 0
         if waiting is not None:
             return self._learn_robots(waiting, fetched)
         self._asked += 1
         memory = self._memory
-        as_list = fetched.due.address.key in memory.harvester.lists
+        as_list = fetched.request.address.key in memory.harvester.lists
         # Of a list that is too long the beginning is read.
         if fetched.outcome is not Outcome.OK and not (as_list and fetched.outcome is Outcome.TOO_LARGE):
             keep = fetched if fetched.outcome is Outcome.NOT_MODIFIED else None
-            return self._end(fetched.due, plain_visit(fetched.due, fetched.outcome, fetched), keep, fetched.ip)
+            return self._end(fetched.request, plain_visit(fetched.request, fetched.outcome, fetched), keep, fetched.ip)
         visit = page_visit(fetched, self._settings.parse, memory.originals, as_list, self._settings.crawl.forms > 0)
-        visit = memory.harvester.traps.judge(visit, fetched.due.address.host)
+        visit = memory.harvester.traps.judge(visit, fetched.request.address.host)
         keep = fetched if visit.page is not None and not as_list else None
-        return self._end(fetched.due, visit, keep, fetched.ip)
+        return self._end(fetched.request, visit, keep, fetched.ip)
 
-    def _learn_robots(self, due: Due, fetched: Fetched) -> list[Due]:
+    def _learn_robots(self, due: FetchRequest, fetched: FetchResult) -> list[FetchRequest]:
         """Take robots.txt; the page that asked for it waits another turn, or fails as its robots.txt did."""
         now, memory = self._now(), self._memory
-        asked = fetched.due.address.host
+        asked = fetched.request.address.host
         if asked != due.address.host and self._neighbours.mine(asked):
             memory.frontier.release(asked, fetched.outcome, now, fetched.elapsed)
         outcome = memory.robots.learn(due.address.origin, fetched, now)
@@ -294,7 +294,9 @@ class Crawler:
             return []
         return memory.harvester.listed(rules.sitemaps, due.address.url)
 
-    def _end(self, due: Due, visit: Visit, fetched: Fetched | None, ip: str = "") -> list[Due]:
+    def _end(
+        self, due: FetchRequest, visit: FetchRecord, fetched: FetchResult | None, ip: str = ""
+    ) -> list[FetchRequest]:
         """Write a visit down first, and only then let frontier and harvest know of it."""
         memory, now = self._memory, self._now()
         if due.address.key in memory.history.pages:

@@ -1,4 +1,4 @@
-"""What one fetch comes to: from `Fetched` to the `Visit` that the log keeps."""
+"""What one fetch comes to: from `FetchResult` to the `FetchRecord` that the log keeps."""
 
 import email.utils
 import time
@@ -12,7 +12,7 @@ from periplus.discovery import read_sitemap
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
 from periplus.parse import parse, read_forms
-from periplus.records import LIST_KIND, Due, Fetched, Link, Outcome, Page, Visit
+from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import address
 
@@ -38,7 +38,7 @@ class Originals:
         content = self.near.find(value)
         return self.copied_from(content, url) if content is not None else ""
 
-    def learn(self, visit: Visit) -> None:
+    def learn(self, visit: FetchRecord) -> None:
         """Remember the content of a page."""
         if visit.page is None or visit.copy_of or not visit.content:
             return
@@ -56,12 +56,14 @@ def _canonical(page: Page, url: str) -> str:
     return url
 
 
-def plain_visit(due: Due, outcome: Outcome, fetched: Fetched | None = None, when: float | None = None) -> Visit:
+def plain_visit(
+    due: FetchRequest, outcome: Outcome, fetched: FetchResult | None = None, when: float | None = None
+) -> FetchRecord:
     """Make the visit of a fetch that brought no page, or of none at all."""
     if fetched is None:
         began = time.time() if when is None else when
-        return Visit(due.address.url, due.address.key, outcome, began, depth=due.depth, hops=due.hops)
-    return Visit(
+        return FetchRecord(due.address.url, due.address.key, outcome, began, depth=due.depth, hops=due.hops)
+    return FetchRecord(
         url=due.address.url,
         key=due.address.key,
         outcome=outcome,
@@ -76,10 +78,10 @@ def plain_visit(due: Due, outcome: Outcome, fetched: Fetched | None = None, when
 
 
 def page_visit(
-    fetched: Fetched, settings: ParseSettings, originals: Originals, as_list: bool = False, forms: bool = False
-) -> Visit:
+    fetched: FetchResult, settings: ParseSettings, originals: Originals, as_list: bool = False, forms: bool = False
+) -> FetchRecord:
     """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
-    due = fetched.due
+    due = fetched.request
     content = fingerprint(fetched.body) if fetched.body else 0
     copy_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
     page, outcome = None, Outcome.OK
@@ -90,7 +92,7 @@ def page_visit(
         if forms and page is not None and page.kind == "text/html":
             page = msgspec.structs.replace(page, forms=read_forms(fetched))
     value = page_hash(page) if page is not None and content else 0
-    return Visit(
+    return FetchRecord(
         url=due.address.url,
         key=due.address.key,
         outcome=outcome,
@@ -110,7 +112,7 @@ def page_visit(
     )
 
 
-def _parse(fetched: Fetched, settings: ParseSettings) -> tuple[Page | None, Outcome]:
+def _parse(fetched: FetchResult, settings: ParseSettings) -> tuple[Page | None, Outcome]:
     try:
         page = parse(fetched, settings)
         if page is not None and page.kind == LIST_KIND:
@@ -121,11 +123,11 @@ def _parse(fetched: Fetched, settings: ParseSettings) -> tuple[Page | None, Outc
     return page, Outcome.OK if page is not None else Outcome.WRONG_TYPE
 
 
-def read_list(fetched: Fetched) -> Page:
+def read_list(fetched: FetchResult) -> Page:
     """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
     found = read_sitemap(fetched.body)
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         links=tuple(Link(url) for url in found.pages[:_MAX_LISTED]),
         kind=LIST_KIND,
         noindex=True,
@@ -134,7 +136,7 @@ def read_list(fetched: Fetched) -> Page:
     )
 
 
-def _with_dates(page: Page, fetched: Fetched) -> Page:
+def _with_dates(page: Page, fetched: FetchResult) -> Page:
     """Add the dates of its entries to a feed that was found as an ordinary page."""
     found = read_sitemap(fetched.body)
     dates: dict[str, float] = {}
@@ -147,7 +149,7 @@ def _with_dates(page: Page, fetched: Fetched) -> Page:
     return msgspec.structs.replace(page, changed=changed) if any(changed) else page
 
 
-def retry_after(fetched: Fetched) -> float | None:
+def retry_after(fetched: FetchResult) -> float | None:
     """Give the seconds that a host asks to be left alone, as a number or as a date; None when it does not ask."""
     text = fetched.header("retry-after").strip()
     if text.isascii() and text.isdigit():

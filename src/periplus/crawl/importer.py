@@ -10,7 +10,7 @@ import msgspec
 
 from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.errors import BadFile, BadUrl
-from periplus.records import Address, Due, Fetched, Outcome, Page, Visit
+from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
 from periplus.store import PageStore, open_text, read_warc
 from periplus.url import address
@@ -50,7 +50,7 @@ def import_warc(
     """Read the responses of WARC files as if they had just been fetched."""
     originals = Originals()
 
-    def visits() -> Iterator[tuple[Visit | None, Fetched | None]]:
+    def visits() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
         for path in paths:
             yield from _read_responses(path, settings, originals)
 
@@ -62,7 +62,7 @@ def import_jsonl(
 ) -> ImportCount:
     """Read lines of {id, url, title, text}; a line that cannot be read ends it, and what came before stays."""
 
-    def visits() -> Iterator[tuple[Visit | None, Fetched | None]]:
+    def visits() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
         for path in paths:
             for document in _read_lines(path):
                 yield document, None
@@ -70,7 +70,9 @@ def import_jsonl(
     return _take(store, visits(), progress)
 
 
-def _take(store: PageStore, found: Iterator[tuple[Visit | None, Fetched | None]], progress: Progress) -> ImportCount:
+def _take(
+    store: PageStore, found: Iterator[tuple[FetchRecord | None, FetchResult | None]], progress: Progress
+) -> ImportCount:
     """Append visits, committing now and then; commit also what came before a fault."""
     pages = skipped = 0
     try:
@@ -104,10 +106,10 @@ def _kept(pages: int) -> str:
 
 def _read_responses(
     path: Path, settings: Settings, originals: Originals
-) -> Iterator[tuple[Visit | None, Fetched | None]]:
+) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
     for record in read_warc(path):
         try:
-            due = Due(address(record.url))
+            due = FetchRequest(address(record.url))
         except BadUrl:
             yield None, None
             continue
@@ -115,13 +117,13 @@ def _read_responses(
             yield None, None
             continue
         body = record.body[: settings.fetch.max_bytes]
-        fetched = Fetched(due, Outcome.OK, record.when, record.status, tuple(record.headers), body)
+        fetched = FetchResult(due, Outcome.OK, record.when, record.status, tuple(record.headers), body)
         visit = page_visit(fetched, settings.parse, originals)
         originals.learn(visit)
         yield visit, fetched if visit.page is not None else None
 
 
-def _read_lines(path: Path) -> Iterator[Visit | None]:
+def _read_lines(path: Path) -> Iterator[FetchRecord | None]:
     decoder = msgspec.json.Decoder(_Document)
     now = time.time()
     for number, line in enumerate(open_text(path), 1):
@@ -137,7 +139,7 @@ def _read_lines(path: Path) -> Iterator[Visit | None]:
         if place is None:
             raise BadFile(f"{path}, line {number}: neither an id nor a usable url.", "Give each line an id or a url.")
         page = Page(url=place.url, title=document.title, text=document.text, kind="text/plain")
-        yield Visit(place.url, place.key, Outcome.OK, now, 200, page=page, bytes=len(line))
+        yield FetchRecord(place.url, place.key, Outcome.OK, now, 200, page=page, bytes=len(line))
 
 
 def _place(document: _Document) -> Address | None:

@@ -9,7 +9,7 @@ from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.errors import BadUrl
 from periplus.parse import readable
-from periplus.records import LIST_KIND, Address, Due, Outcome, Page, Visit
+from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
 from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
 from periplus.url import address, in_scope
@@ -72,7 +72,7 @@ class Harvester:
             self._scope.clear()
             self._known.clear()
 
-    def harvest(self, visit: Visit) -> list[Due]:
+    def harvest(self, visit: FetchRecord) -> list[FetchRequest]:
         """Give the dues that a visit leads to; many may be known already."""
         if visit.outcome is Outcome.REDIRECT:
             return self._redirect(visit)
@@ -91,7 +91,7 @@ class Harvester:
             *(self._filled_forms(visit, visit.page) if visit.page.forms else ()),
         ]
 
-    def listed(self, urls: Iterable[str], base: str) -> list[Due]:
+    def listed(self, urls: Iterable[str], base: str) -> list[FetchRequest]:
         """Give dues for sitemaps or feeds, and remember that these are lists."""
         found = []
         for place in self._addresses(urls, base):
@@ -99,7 +99,7 @@ class Harvester:
             if place.key not in self.lists and count < _MAX_LISTS and self._in_scope(place):
                 self.lists_of_host[place.host] = count + 1
                 self.lists.add(place.key)
-                found.append(Due(place, 0, self.rank(place, 0) + 5.0))
+                found.append(FetchRequest(place, 0, self.rank(place, 0) + 5.0))
         return found
 
     def accept(self, url: str) -> Address | None:
@@ -123,7 +123,7 @@ class Harvester:
         promise = 1.0 if place.key in self._seed_keys else self.focus.promise(place) if asked is None else asked
         return rank_of(promise, plain)
 
-    def _redirect(self, visit: Visit) -> list[Due]:
+    def _redirect(self, visit: FetchRecord) -> list[FetchRequest]:
         if visit.hops >= _MAX_HOPS or not visit.location:
             return []
         for place in self._addresses([visit.location], visit.url):
@@ -133,10 +133,10 @@ class Harvester:
             elif visit.depth == 0:
                 self.add_seed(place)
             if self._wanted(place, is_list):
-                return [Due(place, visit.depth, self.rank(place, visit.depth), 0, visit.hops + 1)]
+                return [FetchRequest(place, visit.depth, self.rank(place, visit.depth), 0, visit.hops + 1)]
         return []
 
-    def _links(self, visit: Visit, page: Page, relevance: float) -> list[Due]:
+    def _links(self, visit: FetchRecord, page: Page, relevance: float) -> list[FetchRequest]:
         depth = visit.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
@@ -158,26 +158,28 @@ class Harvester:
         if self.focus is None:
             ranks = (self.rank(place, depth, source=source) for place, _ in found)
             return [
-                Due(place, depth, rank - _WEAK_PENALTY if place.key in weak else rank)
+                FetchRequest(place, depth, rank - _WEAK_PENALTY if place.key in weak else rank)
                 for (place, _), rank in zip(found, ranks, strict=True)
             ]
         promises = self.focus.promises(visit, relevance, found)
         return [
-            Due(place, depth, self.rank(place, depth, promise, source))
+            FetchRequest(place, depth, self.rank(place, depth, promise, source))
             for (place, _), promise in zip(found, promises, strict=True)
         ]
 
-    def _canonical(self, visit: Visit, page: Page) -> list[Due]:
+    def _canonical(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
         if not page.canonical:
             return []
         places = self._addresses([page.canonical], visit.url)
-        return [Due(place, visit.depth, self.rank(place, visit.depth)) for place in places if self._wanted(place)]
+        return [
+            FetchRequest(place, visit.depth, self.rank(place, visit.depth)) for place in places if self._wanted(place)
+        ]
 
-    def _lists(self, visit: Visit, page: Page) -> list[Due]:
+    def _lists(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
         return self.listed(page.feeds, visit.url) if wanted else []
 
-    def _filled_forms(self, visit: Visit, page: Page) -> list[Due]:
+    def _filled_forms(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
         """Give what the page's forms lead to when they are filled in."""
         depth = visit.depth + 1
         if page.nofollow or depth > self._settings.depth:
@@ -187,7 +189,7 @@ class Harvester:
             for place in self._addresses([url], visit.url):
                 if self._wanted(place) and place.key not in self.forms.state.asked:
                     self.forms.sent(place.key, host)
-                    found.append(Due(place, depth, self.rank(place, depth) - _FORM_PENALTY))
+                    found.append(FetchRequest(place, depth, self.rank(place, depth) - _FORM_PENALTY))
         return found
 
     def _fresh(self, url: str, nofollow: bool, again: bool = False) -> bool:

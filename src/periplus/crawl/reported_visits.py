@@ -9,7 +9,7 @@ import msgspec
 
 from periplus.crawl.outlinks import Harvester
 from periplus.hashing import fingerprint_text
-from periplus.records import Address, Due, Sighting, Visit
+from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import SinkPosition, forget_read, gather_visits, read_sink
 
 __all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests"]
@@ -33,9 +33,9 @@ class PassiveState(msgspec.Struct):
 class Reported(NamedTuple):
     """What one look at the queue leads to."""
 
-    fresh: list[Due]
+    fresh: list[FetchRequest]
     """URLs to fetch, were they never seen."""
-    again: list[tuple[Due, Visit]]
+    again: list[tuple[FetchRequest, FetchRecord]]
     """Pages whose content has changed since the visit that is stored."""
     read: bool
     """Whether there was anything to read, good or damaged."""
@@ -51,7 +51,7 @@ class Passive:
     def read(
         self,
         harvester: Harvester,
-        find: Callable[[int], Visit | None],
+        find: Callable[[int], FetchRecord | None],
         is_mine: Callable[[Address], bool] = lambda place: True,
         until: SinkPosition | None = None,
     ) -> Reported:
@@ -60,7 +60,7 @@ class Passive:
         found, self.state.position = read_sink(self._folder, before, _BITE, until=until)
         counts: dict[int, int] = {}
         places: dict[int, Address] = {}
-        changed: dict[int, Visit] = {}
+        changed: dict[int, FetchRecord] = {}
         for sighting in found:
             place = harvester.accept(sighting.url)
             if place is None or not is_mine(place):
@@ -75,7 +75,7 @@ class Passive:
         again = [(fresh[key], visit) for key, visit in changed.items()]
         return Reported(list(fresh.values()), again, self.state.position != before)
 
-    def _is_changed(self, key: int, sighting: Sighting) -> bool:
+    def _is_changed(self, key: int, sighting: VisitReport) -> bool:
         """Tell whether a URL had another digest before; remember the one it has now."""
         if not sighting.digest:
             return False
@@ -118,6 +118,6 @@ def share_digests(states: Sequence[PassiveState]) -> None:
         state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
 
 
-def _due(harvester: Harvester, place: Address, count: int) -> Due:
+def _due(harvester: Harvester, place: Address, count: int) -> FetchRequest:
     """Give a due that comes the sooner the more often it was visited."""
-    return Due(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))
+    return FetchRequest(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))

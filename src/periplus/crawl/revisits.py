@@ -12,7 +12,7 @@ import numpy as np
 
 from periplus.errors import BadUrl
 from periplus.frontier import best_frequencies, change_rates
-from periplus.records import LIST_KIND, Due, Outcome, Page, Visit
+from periplus.records import LIST_KIND, FetchRecord, FetchRequest, Outcome, Page
 from periplus.url import address
 
 __all__ = ["History", "Seen", "read_history", "seen_once"]
@@ -69,7 +69,7 @@ class History:
     def __init__(self) -> None:
         self.pages: dict[int, Seen] = {}
 
-    def learn(self, visit: Visit) -> None:
+    def learn(self, visit: FetchRecord) -> None:
         """Take note of a visit; a page that is gone is forgotten."""
         known = self.pages.get(visit.key)
         if visit.outcome is Outcome.GONE:
@@ -85,7 +85,7 @@ class History:
             known.is_list = visit.page.kind == LIST_KIND
             self.hear(visit.page, visit.when)
 
-    def hear(self, page: Page, now: float) -> list[Due]:
+    def hear(self, page: Page, now: float) -> list[FetchRequest]:
         """Take note of the dates that a list gave at `now`; give the pages that were changed since we looked."""
         dates = [when for when in page.changed if when] if page.kind == LIST_KIND else []
         most = max(Counter(dates).values(), default=0)
@@ -115,7 +115,7 @@ class History:
         known.seconds += max(0.0, when - known.when)
         known.when = max(known.when, when)
 
-    def due(self, now: float, per_day: int) -> list[Due]:
+    def due(self, now: float, per_day: int) -> list[FetchRequest]:
         """Give what to look at again, when `per_day` looks are to be shared out: lists, then pages, the latest first.
 
         Pages whose site says that they have changed go before those that only may have.
@@ -149,24 +149,24 @@ def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float
     return [(place, float(ranks[place])) for place in best.tolist()]
 
 
-def _due(known: Seen, rank: float) -> Due | None:
+def _due(known: Seen, rank: float) -> FetchRequest | None:
     try:
-        return Due(address(known.url), known.depth, rank)
+        return FetchRequest(address(known.url), known.depth, rank)
     except BadUrl:
         return None
 
 
-def _hinted_due(known: Seen) -> Due | None:
+def _hinted_due(known: Seen) -> FetchRequest | None:
     """Give a page that was changed since we looked, by its site's own word."""
     return _due(known, _HINTED) if known.hinted > known.when else None
 
 
-def seen_once(visit: Visit) -> Seen:
+def seen_once(visit: FetchRecord) -> Seen:
     """Give a page as one visit knows it."""
     return Seen(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
 
 
-def read_history(visits: Iterable[Visit]) -> History:
+def read_history(visits: Iterable[FetchRecord]) -> History:
     """Read the past of all pages out of their visits."""
     history = History()
     for visit in visits:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from periplus.errors import BadUrl
-from periplus.records import Address, Fetched, Outcome
+from periplus.records import Address, FetchResult, Outcome
 from periplus.robots import Rules, read_robots
 from periplus.url import address
 
@@ -66,7 +66,7 @@ class RobotsBook:
         moved = self._moved.get(page.origin)
         return moved[0] if moved else address(_ROBOTS.get(page.scheme, "/robots.txt"), page.url)
 
-    def learn(self, origin: str, fetched: Fetched, now: float) -> Outcome:
+    def learn(self, origin: str, fetched: FetchResult, now: float) -> Outcome:
         """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
         outcome = fetched.outcome
         if outcome is Outcome.REDIRECT and self._follow(origin, fetched.location, now):
@@ -74,7 +74,7 @@ class RobotsBook:
         self._moved.pop(origin, None)
         if outcome in (Outcome.OK, Outcome.TOO_LARGE):
             self._note(origin, fetched.body[:_MAX_BODY], now)
-            place = fetched.due.address
+            place = fetched.request.address
             if place.path == "/robots.txt":
                 self._note(place.origin, fetched.body[:_MAX_BODY], now)
         elif outcome in _NO_RULES or outcome is Outcome.REDIRECT:

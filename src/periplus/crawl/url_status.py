@@ -14,7 +14,7 @@ from periplus.crawl.robots_cache import RobotsBook, ruled_path
 from periplus.crawl.sharding.topology import home, read_topology
 from periplus.errors import BadUrl, NothingHere, PeriplusError
 from periplus.frontier import Frontier
-from periplus.records import Address, Visit
+from periplus.records import Address, FetchRecord
 from periplus.settings import Settings
 from periplus.store import PageStore
 from periplus.url import address
@@ -27,7 +27,7 @@ class Whereabouts(msgspec.Struct, frozen=True):
 
     state: str
     """'fetched', 'waiting', 'under way', 'seen' (and not waiting), 'forbidden', 'unwanted', 'unseen' or 'no crawl'."""
-    visit: Visit | None = None
+    visit: FetchRecord | None = None
     """The last one, whatever became of it."""
     before: int = 0
     """URLs of the same host that wait before it."""
@@ -54,7 +54,7 @@ def find_url(folder: Path, settings: Settings, place: Address) -> Whereabouts:
     return Whereabouts("unseen" if wanted else "unwanted")
 
 
-def last_visit(folder: Path, settings: Settings, place: Address) -> Visit | None:
+def last_visit(folder: Path, settings: Settings, place: Address) -> FetchRecord | None:
     """Give the last visit of a URL, whatever became of it."""
     try:
         with PageStore.open(folder / "store", settings.store) as store:

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Final
 from xml.parsers import expat
 
-__all__ = ["Visit", "bounded_body", "walk"]
+__all__ = ["FetchRecord", "bounded_body", "walk"]
 
 MOST_BYTES: Final = 50 * 1024 * 1024
 _DEEPEST: Final = 64
 _LONGEST_TEXT: Final = 4_096
 _CHUNK: Final = 1 << 16
 
-Visit = Callable[[list[str], dict[str, str], str], bool]
+FetchRecord = Callable[[list[str], dict[str, str], str], bool]
 """Called at the end of each element with the local names from the root down to it, its attributes, and the text since
 its last child, without blanks around it. False ends the walk."""
 
@@ -37,7 +37,7 @@ def bounded_body(body: bytes) -> tuple[bytes, str]:
     return body, problem
 
 
-def walk(body: bytes, visit: Visit) -> str:
+def walk(body: bytes, visit: FetchRecord) -> str:
     """Walk through the elements of `body`. Give what ended the walk early, or ''."""
     parser = expat.ParserCreate()
     walker = _Walker(visit)
@@ -62,7 +62,7 @@ def walk(body: bytes, visit: Visit) -> str:
 
 
 class _Walker:
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: FetchRecord) -> None:
         self._visit = visit
         self._names: list[str] = []
         self._attributes: list[dict[str, str]] = []

@@ -9,7 +9,7 @@ import msgspec
 from periplus.errors import BadFile
 from periplus.evaluate.ir_metrics import read_qrels
 from periplus.hashing import fingerprint_text
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 from periplus.store import open_text
 
 __all__ = ["Collection", "read_collection", "read_visits"]
@@ -45,7 +45,7 @@ def read_collection(folder: Path) -> Collection:
     return Collection(documents, {str(q.id): q.text for q in questions}, read_qrels(folder / "qrels.tsv"))
 
 
-def read_visits(documents: Path, ids: list[str]) -> Iterator[Visit]:
+def read_visits(documents: Path, ids: list[str]) -> Iterator[FetchRecord]:
     """Read the documents as if they had been crawled; `ids` gets the collection's name of each, by key order."""
     for number, line in _lines(documents):
         document = _decode(line, _Document, documents, number)
@@ -53,7 +53,7 @@ def read_visits(documents: Path, ids: list[str]) -> Iterator[Visit]:
         url = document.url or f"https://collection.invalid/{len(ids)}"
         page = Page(url=url, title=document.title, text=document.text, kind="text/plain")
         ids.append(str(document.id))
-        yield Visit(url, fingerprint_text(f"{len(ids) - 1}"), Outcome.OK, 0.0, 200, page=page)
+        yield FetchRecord(url, fingerprint_text(f"{len(ids) - 1}"), Outcome.OK, 0.0, 200, page=page)
 
 
 def _find(folder: Path, stem: str) -> Path:

@@ -15,7 +15,7 @@ from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.query import parse
 from periplus.rank import Ranker
-from periplus.records import Hit, Outcome, Query, Visit
+from periplus.records import FetchRecord, Hit, Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.url import address
@@ -211,7 +211,7 @@ def _elsewhere(url: str, words: str, buried: bool, where: Whereabouts) -> Explan
     return msgspec.structs.replace(told, reason=reason, told=_sentence(sentence), other=other)
 
 
-def _of_visit(url: str, visit: Visit) -> tuple[str, str, str]:
+def _of_visit(url: str, visit: FetchRecord) -> tuple[str, str, str]:
     """Say what became of the last visit of a page."""
     page = visit.page
     if visit.outcome is Outcome.REDIRECT:

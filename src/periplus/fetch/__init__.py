@@ -1,9 +1,9 @@
 """One bounded GET, safely: libcurl's multi interface behind three calls.
 
-In: a `Due` (and extra request headers). Out: a `Fetched`, whatever the peer does; a bad peer is an `Outcome`, never
-an exception. Every connection is checked against the operator's allowed ranges at the moment it opens, so neither a
-redirect nor a name that changes its address gets past. Redirects are reported, not followed; cookies are not kept;
-proxies are not used.
+In: a `FetchRequest` (and extra request headers). Out: a `FetchResult`, whatever the peer does; a bad peer is an
+`Outcome`, never an exception. Every connection is checked against the operator's allowed ranges at the moment it opens,
+so neither a redirect nor a name that changes its address gets past. Redirects are reported, not followed; cookies are
+not kept; proxies are not used.
 
     fetcher = Fetcher(settings, accepts=readable)
     fetcher.start(due)

@@ -13,7 +13,7 @@ from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
 from periplus.fetch.hosts_file import HostsFile
 from periplus.fetch.transfer import Transfer
-from periplus.records import Due, Fetched
+from periplus.records import FetchRequest, FetchResult
 from periplus.settings import FetchSettings
 
 __all__ = ["Fetcher"]
@@ -49,7 +49,7 @@ class Fetcher:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
-    def start(self, due: Due, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False) -> None:
+    def start(self, due: FetchRequest, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False) -> None:
         """Begin one GET. `any_type` takes a body of every content type, for robots.txt, sitemaps and feeds."""
         transfer = self._idle.pop() if self._idle else Transfer(self._settings, self._guard, self._accepts)
         transfer.begin(due, headers, self._hosts.route(due.address), any_type)
@@ -60,7 +60,7 @@ class Fetcher:
         """Give the number of requests under way."""
         return len(self._under_way)
 
-    def poll(self, timeout: float) -> list[Fetched]:
+    def poll(self, timeout: float) -> list[FetchResult]:
         """Work for up to `timeout` seconds, or until at least one request has ended; give those that have."""
         end = time.monotonic() + timeout
         while True:
@@ -97,8 +97,8 @@ class Fetcher:
             self._deadline = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
-    def _collect(self) -> list[Fetched]:
-        ended: list[Fetched] = []
+    def _collect(self) -> list[FetchResult]:
+        ended: list[FetchResult] = []
         more = 1
         while more:
             more, good, bad = self._multi.info_read()
@@ -106,7 +106,7 @@ class Fetcher:
             ended.extend(self._end(curl, code, message) for curl, code, message in bad)
         return ended
 
-    def _end(self, curl: pycurl.Curl, code: int, message: str) -> Fetched:
+    def _end(self, curl: pycurl.Curl, code: int, message: str) -> FetchResult:
         transfer = self._under_way.pop(curl)
         self._multi.remove_handle(curl)
         fetched = transfer.finish(code, message)

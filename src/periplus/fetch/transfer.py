@@ -12,7 +12,7 @@ from periplus.errors import BadUrl
 from periplus.fetch.address_guard import AddressGuard, permits_port
 from periplus.fetch.ftp_gopher import changed_since, headers_of, is_web, kind_of, of_file_failure, without_end
 from periplus.fetch.outcomes import of_failure, of_status
-from periplus.records import Due, Fetched, Outcome
+from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import address
 
@@ -39,7 +39,7 @@ class Transfer:
         self._accepts = accepts
         self.interrupted = False
         """Whether Ctrl-C came while libcurl was calling us; libcurl itself would swallow it."""
-        self._due: Due | None = None
+        self._due: FetchRequest | None = None
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
         self._unannounced: bool | None = None
@@ -84,7 +84,7 @@ class Transfer:
         self._refused = ""
         self._why: tuple[Outcome, str] | None = None
 
-    def begin(self, due: Due, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool) -> None:
+    def begin(self, due: FetchRequest, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool) -> None:
         """Get ready to carry `due`. `route` is a CONNECT_TO rule; `any_type` takes every content type and length."""
         self._clear()
         self._due = due
@@ -188,7 +188,7 @@ class Transfer:
     def _header(self, name: str) -> str:
         return next((value for key, value in self._headers if key == name), "")
 
-    def finish(self, code: int = 0, message: str = "") -> Fetched:
+    def finish(self, code: int = 0, message: str = "") -> FetchResult:
         """Say what came of it; `code` is libcurl's, 0 when all went well."""
         assert self._due is not None
         outcome, error = self._outcome(code, message)
@@ -198,8 +198,8 @@ class Transfer:
             self._status = 200
             self._headers = [*headers_of(self._due.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
             self._body = bytearray(without_end(self._due.address, bytes(self._body)))
-        fetched = Fetched(
-            due=self._due,
+        fetched = FetchResult(
+            request=self._due,
             outcome=outcome,
             when=self._when,
             status=self._status,

@@ -1,6 +1,6 @@
 """What next, and when: pure state. Time is an argument, and there is no input or output but its own spill files.
 
-In: `Due`s to fetch some day, and how each fetch ended. Out: the one `Due` that may be fetched now, or how long to wait.
+In: `FetchRequest`s, and how each fetch ended. Out: the one `FetchRequest` that may be fetched now, or how long to wait.
 
 Every host has its own queue in crawl-rank order, one request under way at most, and a time before which it is left
 alone (the operator's delay, the site's Crawl-delay, a share of its response time, Retry-After, back-off after

@@ -17,7 +17,7 @@ from periplus.frontier.host_state import Entry, FrontierStatistics, Host, Place,
 from periplus.frontier.politeness import FAILURES, RETRYABLE, back_off, gap
 from periplus.frontier.retries import Tries, mark_of, tried
 from periplus.frontier.seen_set import SeenSet
-from periplus.records import Due, Outcome
+from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
 from periplus.url import address
 
@@ -51,7 +51,7 @@ class Frontier:
         self._dropped = 0
         self._tries = Tries()
 
-    def add(self, dues: Iterable[Due]) -> int:
+    def add(self, dues: Iterable[FetchRequest]) -> int:
         """Queue the dues whose URL was never added before; give their number."""
         batch = list(dues)
         touched: dict[str, Host] = {}
@@ -72,9 +72,9 @@ class Frontier:
         self._queues.fit(self._hosts.values())
         return len(keys)
 
-    def add_again(self, dues: Iterable[Due]) -> None:
+    def add_again(self, dues: Iterable[FetchRequest]) -> None:
         """Queue URLs for another look, also when they were fetched before; those that wait already stay as they are."""
-        of_host: dict[str, list[Due]] = {}
+        of_host: dict[str, list[FetchRequest]] = {}
         for due in dues:
             of_host.setdefault(due.address.host, []).append(due)
         for name, batch in of_host.items():
@@ -97,7 +97,7 @@ class Frontier:
             if host is not None and lift_queue(host, wanted):
                 self._schedule(host)
 
-    def next(self, now: float) -> Due | None:
+    def next(self, now: float) -> FetchRequest | None:
         """Give the next URL that may be fetched now, and mark its host busy; None when there is none yet."""
         self._now = max(self._now, now)
         # Those who wait behind others have every so many turns to themselves, and never starve.
@@ -136,7 +136,7 @@ class Frontier:
 
     def done(
         self,
-        due: Due,
+        due: FetchRequest,
         outcome: Outcome,
         now: float,
         elapsed: float,
@@ -159,21 +159,21 @@ class Frontier:
                 self._queues.give_up(host)
         self._schedule(host)
 
-    def defer(self, due: Due, now: float, elapsed: float, delay: float | None = None) -> None:
+    def defer(self, due: FetchRequest, now: float, elapsed: float, delay: float | None = None) -> None:
         """Give `due` back unfetched after another request to its host (for robots.txt) that took `elapsed`."""
         host, entry = self._return(due, now)
         self._account(host, Outcome.OK, now, elapsed, None, delay)
         self._queues.push(host, entry)
         self._schedule(host)
 
-    def park(self, due: Due, now: float) -> None:
+    def park(self, due: FetchRequest, now: float) -> None:
         """Give `due` back and leave its host alone for the rest of this run: it has had its share."""
         host, entry = self._return(due, now)
         self._queues.push(host, entry)
         self._queues.give_up(host)
         self._schedule(host)
 
-    def postpone(self, due: Due, now: float, seconds: float) -> None:
+    def postpone(self, due: FetchRequest, now: float, seconds: float) -> None:
         """Give `due` back unfetched, and leave its host alone for so long."""
         host, entry = self._return(due, now)
         host.next_time = max(host.next_time, now + seconds)
@@ -201,7 +201,9 @@ class Frontier:
         self._account(host, outcome, now, elapsed, None, None)
         self._schedule(host)
 
-    def replay(self, due: Due, outcome: Outcome, now: float, elapsed: float, retry_after: float | None = None) -> None:
+    def replay(
+        self, due: FetchRequest, outcome: Outcome, now: float, elapsed: float, retry_after: float | None = None
+    ) -> None:
         """Take note of a fetch that ended after the snapshot was written; `forget_busy` then settles the queues."""
         host = self._host(due.address.host)
         self._now = max(self._now, now)
@@ -260,9 +262,8 @@ class Frontier:
         """Write everything down, politeness and what is under way included."""
         self._queues.sync()
         seen = self._seen.keys().astype("<u8").tobytes()
-        hosts = list(self._hosts.values())
-        counts = (self._now, self._order, self._retries, self._dropped)
-        return pack(Snapshot(*counts, hosts, seen, self._requests, self._foreign))
+        counters = (self._now, self._order, self._retries, self._dropped)
+        return pack(Snapshot(*counters, list(self._hosts.values()), seen, self._requests, self._foreign))
 
     @classmethod
     def load(cls, data: bytes, settings: FrontierSettings, spill: Path | None = None) -> "Frontier":
@@ -341,13 +342,13 @@ class Frontier:
         self._order += 1
         return self._order
 
-    def _take(self, host: Host, now: float) -> Due:
+    def _take(self, host: Host, now: float) -> FetchRequest:
         entry = self._queues.pop(host, now)
         host.busy = entry
         self._busy += 1
-        return Due(address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
+        return FetchRequest(address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
 
-    def _free(self, due: Due, now: float) -> Host:
+    def _free(self, due: FetchRequest, now: float) -> Host:
         self._now = max(self._now, now)
         host = self._hosts.get(due.address.host)
         if host is None or host.busy is None or host.busy.url != due.address.url:
@@ -357,8 +358,8 @@ class Frontier:
             self._schedule(self._hosts[name])
         return host
 
-    def _return(self, due: Due, now: float) -> tuple[Host, Entry]:
-        """Free the host of `due`; give both."""
+    def _return(self, due: FetchRequest, now: float) -> tuple[Host, Entry]:
+        """Free the host of `due`; return both."""
         host = self._free(due, now)
         entry, host.busy = host.busy, None
         assert entry is not None

@@ -23,7 +23,7 @@ from periplus.graph.link_counts import Counting
 from periplus.graph.link_reader import read_links
 from periplus.graph.node_table import Nodes, find_nodes
 from periplus.graph.ranking.page_scores import Progress, Scores, score
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import GraphSettings
 from periplus.store import PageStore
 
@@ -69,7 +69,7 @@ def build_graph(
         return _write(folder, parts, scores)
 
 
-def _told(store: PageStore, progress: Progress, total: int) -> Iterator[Visit]:
+def _told(store: PageStore, progress: Progress, total: int) -> Iterator[FetchRecord]:
     for number, visit in enumerate(store.visits()):
         if number % 1000 == 0:
             progress("reading pages", number, total)

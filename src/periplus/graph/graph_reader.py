@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
-from periplus.records import Flag
+from periplus.records import PageFlag
 
 __all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals", "Voices"]
 
@@ -136,8 +136,8 @@ class Graph:
         return Signals(*(self._rows_of(name, rows) for name in Signals._fields))
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        """Give what links warn of: `Flag.UNTRUSTED` for pages that nobody trusted lifts."""
-        return np.where(self._farmed(keys), np.uint16(Flag.UNTRUSTED), np.uint16(0)).astype(np.uint16)
+        """Give what links warn of: `PageFlag.UNTRUSTED` for pages that nobody trusted lifts."""
+        return np.where(self._farmed(keys), np.uint16(PageFlag.UNTRUSTED), np.uint16(0)).astype(np.uint16)
 
     def _farmed(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Say of which keys hardly any rank comes from trusted pages, though several hosts link to theirs."""

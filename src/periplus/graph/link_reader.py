@@ -12,7 +12,7 @@ from periplus.graph.anchor_text import AnchorRuns, clean
 from periplus.graph.backlinks import BacklinkRuns, host_marks
 from periplus.graph.external_sort import Runs
 from periplus.graph.node_table import Keys, Nodes
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.url import address
 
 __all__ = ["read_links"]
@@ -25,7 +25,7 @@ _LONGEST: Final = 1_000
 
 
 def read_links(
-    visits: Iterable[Visit],
+    visits: Iterable[FetchRecord],
     nodes: Nodes,
     pairs: Runs,
     anchors: AnchorRuns,
@@ -70,7 +70,7 @@ class _Reader:
         self._place = lru_cache(maxsize=_BATCH)(_place)
         self._clean = lru_cache(maxsize=_BATCH)(clean)
 
-    def add(self, visit: Visit) -> None:
+    def add(self, visit: FetchRecord) -> None:
         """Take the links of one page; those to itself say nothing."""
         assert visit.page is not None
         marks = set[int]()

@@ -11,7 +11,7 @@ from periplus.errors import BadUrl
 from periplus.graph.duplicates import find_copies, find_near
 from periplus.graph.mirrors import Known, Mirrors, find_mirrors
 from periplus.hashing import fingerprint_text
-from periplus.records import LIST_KIND, Outcome, Visit
+from periplus.records import LIST_KIND, FetchRecord, Outcome
 from periplus.url import address, registered_domain
 
 __all__ = ["Keys", "Nodes", "find_nodes", "key_of"]
@@ -73,7 +73,7 @@ def key_of(url: str) -> int | None:
         return None
 
 
-def find_nodes(visits: Iterable[Visit]) -> Nodes:
+def find_nodes(visits: Iterable[FetchRecord]) -> Nodes:
     """Read all visits once; settle which keys are pages, and which lead to others."""
     table = _Table()
     for visit in visits:
@@ -91,7 +91,7 @@ class _Table:
         self.kinds, self.seeds = bytearray(), bytearray()
         self.domains: dict[int, int] = {}
 
-    def add(self, visit: Visit) -> None:
+    def add(self, visit: FetchRecord) -> None:
         """Note one visit; 255 marks those that say nothing."""
         kind = _TELLING.get(visit.outcome, 255)
         lead, canonical = None, None

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from periplus.index.media_file import is_news, pick_media
-from periplus.records import Media, Visit
+from periplus.records import FetchRecord, Media
 from periplus.settings import IndexSettings
 
 __all__ = ["FIELD_NAMES", "Document", "Field", "read_document", "weights"]
@@ -40,7 +40,7 @@ class Document(NamedTuple):
     fields: tuple[bytes, ...]
     """UTF-8 text, by `Field`."""
     flags: int = 0
-    """Of `records.Flag`."""
+    """Of `records.PageFlag`."""
     day: int = 0
     """Days since 1970 on which it was published, or fetched if it does not say."""
     simhash: int = 0
@@ -50,7 +50,7 @@ class Document(NamedTuple):
     news: bool = False
 
 
-def read_document(visit: Visit, language: str, anchors: str) -> Document:
+def read_document(visit: FetchRecord, language: str, anchors: str) -> Document:
     """Take from a visit what its document is made of."""
     page, url = visit.page, visit.url
     assert page is not None

@@ -1,6 +1,6 @@
 """What is in the bytes: a fetched body to a `Page`, a file per format.
 
-In: a `Fetched` with any bytes and any headers, true or not.
+In: a `FetchResult` with any bytes and any headers, true or not.
 Out: a `Page` (title, headings, emphasis, text, links, what the page says about itself), or None when no reader
 takes it. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
 

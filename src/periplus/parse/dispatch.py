@@ -18,12 +18,12 @@ from periplus.parse.formats.xml_page import read_xml
 from periplus.parse.html.html_parser import read_html
 from periplus.parse.mime_sniffing import UNTYPED, declared, kind_of
 from periplus.parse.page_description import describe
-from periplus.records import Fetched, Page
+from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["READERS", "parse", "readable"]
 
-Reader = Callable[[Fetched, ParseSettings], Page | None]
+Reader = Callable[[FetchResult, ParseSettings], Page | None]
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _OPEN: Final = "application/vnd.oasis.opendocument."
@@ -68,15 +68,15 @@ def readable(content_type: str) -> bool:
     return kind in READERS or kind in UNTYPED
 
 
-def parse(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def parse(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read what was fetched into a Page; None when there is nothing in it that a reader takes. Never raises."""
     if not fetched.body:
         return None
-    kind = kind_of(fetched.body, fetched.header("content-type"), fetched.due.address.path)
+    kind = kind_of(fetched.body, fetched.header("content-type"), fetched.request.address.path)
     reader = READERS.get(kind)
     page = reader(fetched, settings) if reader else None
     if page is None or reader is read_html:
         return page
     if page.kind == "text/html":
         page = msgspec.structs.replace(page, kind=kind)
-    return describe(page, fetched.due.address.domain)
+    return describe(page, fetched.request.address.domain)

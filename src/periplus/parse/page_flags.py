@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Final
 
 from periplus.parse.html.flat_page import Flat, Kind
-from periplus.records import Flag, Link
+from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
 __all__ = ["Evidence", "Warnings", "find_flags"]
@@ -75,7 +75,7 @@ class Warnings:
         self.flags = 0
         self.reasons: list[str] = []
 
-    def warn(self, flag: Flag, reason: str) -> None:
+    def warn(self, flag: PageFlag, reason: str) -> None:
         """Raise a flag, the first time with its reason."""
         if not self.flags & flag:
             self.flags |= flag
@@ -120,19 +120,19 @@ def _words(text: str) -> list[bytes]:
 
 def _look_for_adult(title: str, words: list[bytes], rating: str, warnings: Warnings) -> None:
     if rating.startswith(_RATED):
-        warnings.warn(Flag.ADULT, "adult: rated so by the page itself")
+        warnings.warn(PageFlag.ADULT, "adult: rated so by the page itself")
         return
     if _ADULT_WORDS.isdisjoint(words):
         return
     found = [word for word in words if word in _ADULT_WORDS]
     titled = not _ADULT_WORDS.isdisjoint(_words(title.lower()))
     if len(found) >= 3 and (titled or (len(set(found)) >= 3 and len(found) > 0.01 * len(words))):
-        warnings.warn(Flag.ADULT, f"adult: {len(found)} explicit words")
+        warnings.warn(PageFlag.ADULT, f"adult: {len(found)} explicit words")
 
 
 def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) -> None:
     if keywords.count(",") > _MOST_KEYWORDS:
-        warnings.warn(Flag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
+        warnings.warn(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
     if len(words) < _MANY_WORDS:
         return
@@ -143,11 +143,11 @@ def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) ->
         return
     word, count = max(counts.items(), key=lambda pair: pair[1])
     if count > _WORD_SHARE * len(words):
-        warnings.warn(Flag.STUFFED, f"stuffed: '{word.decode()}' is {count / len(words):.0%} of all words")
+        warnings.warn(PageFlag.STUFFED, f"stuffed: '{word.decode()}' is {count / len(words):.0%} of all words")
         return
     phrase, times = Counter(zip(words, words[1:], words[2:], strict=False)).most_common(1)[0]
     if times >= 10 and times > _PHRASE_SHARE * len(words):
-        warnings.warn(Flag.STUFFED, f"stuffed: '{b' '.join(phrase).decode()}' {times} times")
+        warnings.warn(PageFlag.STUFFED, f"stuffed: '{b' '.join(phrase).decode()}' {times} times")
 
 
 def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings: Warnings) -> None:
@@ -159,7 +159,7 @@ def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings
     domains = {registered_domain(host) for host in hosts} - {own_domain}
     linked = sum(len(link.text) for link in links)
     if len(domains) >= _FARM_DOMAINS and linked > _FARM_SHARE * len(text):
-        warnings.warn(Flag.LINK_FARM, f"link farm: links to {len(domains)} domains, and hardly any other text")
+        warnings.warn(PageFlag.LINK_FARM, f"link farm: links to {len(domains)} domains, and hardly any other text")
 
 
 def _look_for_hidden(text: str, flat: Flat, warnings: Warnings) -> None:
@@ -175,21 +175,21 @@ def _look_for_hidden(text: str, flat: Flat, warnings: Warnings) -> None:
         if hidden > len(text):
             break
     if hidden >= 300 and hidden > 0.3 * len(text):
-        warnings.warn(Flag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
+        warnings.warn(PageFlag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 
 
 def _look_for_wall(text: str, markup: bytes, free: bool, warnings: Warnings) -> None:
     if not free:
-        warnings.warn(Flag.PAYWALL, "paywall: the page says it is not free")
+        warnings.warn(PageFlag.PAYWALL, "paywall: the page says it is not free")
         return
     is_short = len(text) < _SHORT_TEXT
     walled = b"wall" in markup and any(word in markup for word in _WALLS) and _WALL.search(markup) is not None
     lowered = text.lower() if is_short or walled else ""
     phrase = next((phrase for phrase in _LOCKED if phrase in lowered), "") if lowered else ""
     if phrase:
-        warnings.warn(Flag.PAYWALL, f"paywall: '{phrase}'")
+        warnings.warn(PageFlag.PAYWALL, f"paywall: '{phrase}'")
     elif is_short and walled:
-        warnings.warn(Flag.PAYWALL, "paywall: an element is called so")
+        warnings.warn(PageFlag.PAYWALL, "paywall: an element is called so")
 
 
 def _look_for_scripts(text: str, markup: bytes, warnings: Warnings) -> None:
@@ -198,4 +198,4 @@ def _look_for_scripts(text: str, markup: bytes, warnings: Warnings) -> None:
     lowered = markup[:_MOST_MARKUP].decode("utf-8", "ignore").lower()
     scripts = lowered.count("<script")
     if scripts and (_SCRIPTED.search(lowered) or _NEEDS.search(lowered) or (len(text) < 40 and scripts >= 2)):
-        warnings.warn(Flag.SCRIPT_ONLY, f"script-only: {len(text)} characters without running scripts")
+        warnings.warn(PageFlag.SCRIPT_ONLY, f"script-only: {len(text)} characters without running scripts")

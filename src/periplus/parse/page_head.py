@@ -5,7 +5,7 @@ from typing import Final
 
 from periplus.parse.link_collector import absolute
 from periplus.parse.text_cleanup import iso_date, one_line, two_letters
-from periplus.records import Fetched
+from periplus.records import FetchResult
 
 __all__ = ["Head"]
 
@@ -34,7 +34,7 @@ _FOLLOWED: Final = frozenset({"alternate", "next", "prev"})
 class Head:
     """Gathers what <meta> and <link> say. References are absolute once they are kept."""
 
-    def __init__(self, fetched: Fetched, base: str) -> None:
+    def __init__(self, fetched: FetchResult, base: str) -> None:
         self.base = base
         self.description = ""
         self.canonical = ""

@@ -18,7 +18,7 @@ import msgspec
 from periplus.errors import BadInput, CorruptFile, FolderInUse, NewerFormat
 from periplus.files import disk_errors, lock_folder, write_atomically
 from periplus.hashing import fingerprint_text
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.url import address
 
 if TYPE_CHECKING:
@@ -128,17 +128,17 @@ class Deleted:
         finally:
             lock.__exit__(None, None, None)
 
-    def screen(self, visits: Iterable[Visit]) -> Iterator[Visit]:
+    def screen(self, visits: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
         """Give the same visits, those of deleted pages as if they were gone."""
         self._refresh()
         for visit in visits:
             yield self.judge(visit) if self._keys else visit
 
-    def judge(self, visit: Visit) -> Visit:
+    def judge(self, visit: FetchRecord) -> FetchRecord:
         """Give a visit as it is to be indexed."""
         if visit.key not in self._keys:
             return visit
-        return Visit(visit.url, visit.key, Outcome.GONE, visit.when, 410, depth=visit.depth)
+        return FetchRecord(visit.url, visit.key, Outcome.GONE, visit.when, 410, depth=visit.depth)
 
     def changed(self) -> bool:
         """Say whether there is something that `follow` has not done yet."""

@@ -19,7 +19,7 @@ from periplus.errors import BadInput, FolderInUse, Overloaded
 from periplus.files import disk_errors, write_atomically
 from periplus.hashing import fingerprint
 from periplus.publish.deletions import Deleted
-from periplus.records import Outcome, Page, Visit
+from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from periplus.url import address
@@ -42,7 +42,7 @@ def page_to_publish(
     date: str = "",
     tags: tuple[str, ...] = (),
     language: str = "",
-) -> Visit:
+) -> FetchRecord:
     """Make a visit of a page that was handed in; raise `BadUrl` for an address that is none.
 
     Without an address it gets one in a name space that nobody can own, made of its content.
@@ -60,7 +60,7 @@ def page_to_publish(
         published=date[:40],
         author=author[:200],
     )
-    return Visit(
+    return FetchRecord(
         place.url, place.key, Outcome.OK, time.time(), 200, content=fingerprint(content), page=page, bytes=len(content)
     )
 
@@ -74,7 +74,7 @@ class Inbox:
         self.deleted = Deleted(folder)
         """Pages that are not to be found, whoever hands them in."""
 
-    def put(self, visit: Visit) -> None:
+    def put(self, visit: FetchRecord) -> None:
         """Take a page, or one that is gone; once this returns it survives a power cut. Raise `Overloaded` when full."""
         if visit.outcome is Outcome.OK and self.deleted.has(visit.key):
             raise BadInput(f"{visit.url} was deleted here.", "Take that back first: periplus index delete --undo URL.")
@@ -89,9 +89,9 @@ class Inbox:
     def forget(self, url: str) -> None:
         """Take a page back, by its URL in canonical form."""
         place = address(url)
-        self.put(Visit(place.url, place.key, Outcome.GONE, time.time(), 410))
+        self.put(FetchRecord(place.url, place.key, Outcome.GONE, time.time(), 410))
 
-    def find(self, key: int) -> Visit | None:
+    def find(self, key: int) -> FetchRecord | None:
         """Give the last that was handed in under a key, if it still waits."""
         found = [path for path in self._paths(".new", ".indexed") if path.stem.endswith(f"{key:016x}")]
         return _read(found[-1]) if found else None
@@ -107,7 +107,7 @@ class Inbox:
         """Say whether there is something that cannot be found yet."""
         return bool(self._paths(".new"))
 
-    def pages(self) -> Iterator[tuple[Path, Visit]]:
+    def pages(self) -> Iterator[tuple[Path, FetchRecord]]:
         """Give what cannot be found yet, the oldest first; each is `done` once it is in the index."""
         for path in self._paths(".new"):
             visit = _read(path)
@@ -144,12 +144,12 @@ class Inbox:
         return True
 
 
-def _read(path: Path) -> Visit | None:
+def _read(path: Path) -> FetchRecord | None:
     """Read a page; None for a file that is damaged or gone."""
     try:
         raw = path.read_bytes()
         if int(raw[:_MARK], 16) != fingerprint(raw[_MARK:]):
             return None
-        return msgspec.msgpack.decode(raw[_MARK:], type=Visit)
+        return msgspec.msgpack.decode(raw[_MARK:], type=FetchRecord)
     except (OSError, ValueError, msgspec.MsgspecError):
         return None

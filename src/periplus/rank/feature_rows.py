@@ -17,12 +17,12 @@ from periplus.query import Prepared
 from periplus.rank.external_signals import Outside
 from periplus.rank.kernels import features
 from periplus.rank.ranking_model import FEATURES, Rows
-from periplus.records import Candidates, Flag
+from periplus.records import Candidates, PageFlag
 
 __all__ = ["FEATURES", "Features", "Rows"]
 
 _CLICKS: Final = FEATURES.index("clicks")
-_SPAM: Final = {Flag.STUFFED: 1, Flag.HIDDEN: 1, Flag.LINK_FARM: 1, Flag.UNTRUSTED: 3}
+_SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
 """What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadUrl
-from periplus.records import Flag, Page
+from periplus.records import Page, PageFlag
 from periplus.score.feature_weights import Scorer, as_arrays, read_weights
 from periplus.score.kernels import page_features, weighting
 from periplus.score.letter_profiles import tongues
@@ -27,7 +27,7 @@ _LONG_TITLE: Final = 30
 _MOST_TITLE: Final = 12
 _MOST_WORDS: Final = 1_000
 _STOPS: Final = 0.3
-_SPAM: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM)
+_SPAM: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM)
 
 
 class Sketch(NamedTuple):

@@ -14,13 +14,13 @@ import numpy as np
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, squeeze
 from periplus.query import Bag, Node
-from periplus.records import Candidates, Flag, Hit, Query
+from periplus.records import Candidates, Hit, PageFlag, Query
 
 __all__ = ["Home", "explain_home", "find_home", "put_first"]
 
 _MOST_WORDS: Final = 6
 _BEFORE: Final = frozenset(("http", "https", "www"))
-_DECEIVES: Final = int(Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM | Flag.UNTRUSTED)
+_DECEIVES: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
 _SHARE: Final = 0.5
 _STEP: Final = 1.0
 """What a home page scores above the best other result."""

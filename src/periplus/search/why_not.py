@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from periplus.records import Address, Visit
+from periplus.records import Address, FetchRecord
 
 __all__ = ["INDEXED", "FoundPage", "why_not"]
 
@@ -31,7 +31,7 @@ class FoundPage(msgspec.Struct, frozen=True):
         return self.reason == INDEXED
 
 
-def why_not(place: Address, visit: Visit | None) -> FoundPage:
+def why_not(place: Address, visit: FetchRecord | None) -> FoundPage:
     """Say why a page is not in the index, by its last good visit."""
     if visit is None:
         return FoundPage(place.url, place.key, "unknown")
@@ -39,7 +39,7 @@ def why_not(place: Address, visit: Visit | None) -> FoundPage:
     return FoundPage(place.url, place.key, reason, other, visit.when)
 
 
-def _reason(visit: Visit) -> tuple[str, str]:
+def _reason(visit: FetchRecord) -> tuple[str, str]:
     page = visit.page
     if visit.copy_of:
         return "copy", visit.copy_of

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
-from periplus.records import Sighting
+from periplus.records import VisitReport
 
 __all__ = ["Actions", "Clicked", "CrawlLike", "Judged", "Publication", "Published"]
 
@@ -82,7 +82,7 @@ class Actions(NamedTuple):
     publish: Callable[[Publication], Published] | None = None
     forget: Callable[[str], None] | None = None
     """Take a published page back, by its id."""
-    report: Callable[[Sequence[Sighting]], tuple[int, int]] | None = None
+    report: Callable[[Sequence[VisitReport]], tuple[int, int]] | None = None
     """Take note of visits that others made; give how many were taken and how many refused. Submitting is one visit."""
     crawl: CrawlLike | None = None
     judge: Callable[[Judged], bool] | None = None

@@ -8,7 +8,7 @@ from typing import Final
 
 from periplus.errors import BadFile
 from periplus.hashing import fingerprint
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.signals.visit_reports import SOURCES, Taken, take_visits
 from periplus.store import open_text
 
@@ -30,14 +30,14 @@ _LOOKED_AT: Final = 1_000
 def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> Taken:
     """Queue the visits that proxies have written down; each batch is one report."""
     taken = refused = 0
-    waiting: dict[tuple[str, int], Sighting] = {}
+    waiting: dict[tuple[str, int], VisitReport] = {}
     for path in paths:
         for sighting in read_proxy_log(path):
             place = sighting.url, sighting.source
             known = waiting.get(place)
             if known is not None:
                 when = max(known.when, sighting.when)
-                sighting = Sighting(sighting.url, known.count + 1, when=when, source=sighting.source)
+                sighting = VisitReport(sighting.url, known.count + 1, when=when, source=sighting.source)
             waiting[place] = sighting
             if len(waiting) >= _BATCH:
                 done = take_visits(folder, waiting.values())
@@ -46,7 +46,7 @@ def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> Taken:
     return Taken(taken + done.taken, refused + done.refused)
 
 
-def read_proxy_log(path: Path) -> Iterator[Sighting]:
+def read_proxy_log(path: Path) -> Iterator[VisitReport]:
     """Give the pages that a log says were got, one for each line; raise `BadFile` when it is no such log."""
     understood = 0
     for number, line in enumerate(open_text(path), 1):
@@ -62,7 +62,7 @@ def read_proxy_log(path: Path) -> Iterator[Sighting]:
     raise BadFile(f"{path} is no proxy log.", "Common, combined and Squid's native format are read.")
 
 
-def _read_line(line: bytes) -> tuple[bool, Sighting | None]:
+def _read_line(line: bytes) -> tuple[bool, VisitReport | None]:
     """Tell whether a line is one of a log, and give the visit in it, if it is one to a page."""
     squid = _SQUID.match(line)
     if squid is not None:
@@ -75,14 +75,14 @@ def _read_line(line: bytes) -> tuple[bool, Sighting | None]:
     return False, None
 
 
-def _sighting(client: bytes, url: bytes, method: bytes, status: bytes, when: float, kind: str) -> Sighting | None:
+def _sighting(client: bytes, url: bytes, method: bytes, status: bytes, when: float, kind: str) -> VisitReport | None:
     if method != b"GET" or status not in _SEEN or not url.lower().startswith((b"http://", b"https://")):
         return None
     if kind not in ("", "-") and not kind.lower().startswith(_PAGES):
         return None
     # Of who it was no more is kept than whether two visits of this URL may be by the same.
     source = fingerprint(client + b" " + url) % (SOURCES - 1) + 1 if client != b"-" else 0
-    return Sighting(url.decode("utf-8", "replace"), 1, "", when, source)
+    return VisitReport(url.decode("utf-8", "replace"), 1, "", when, source)
 
 
 def _time(text: str) -> float:

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.signals.visit_reports import FOLDER, SinkPosition, read_sink, sink_files
 
 __all__ = ["read_rising"]
@@ -34,7 +34,7 @@ def read_rising(folder: Path, now: float | None = None, most: int = 50) -> list[
     return [(url, late[url]) for url in best]
 
 
-def _newest(folder: Path) -> list[Sighting]:
+def _newest(folder: Path) -> list[VisitReport]:
     """Give the newest reports, within bounds."""
     files, size, first = sink_files(folder / FOLDER), 0, 0
     for number, path in reversed(files):

@@ -2,7 +2,7 @@
 
     keys      u64   of URLs, ascending
     counts    u64   visits that were ever reported
-    heard     u64   a bit for each number that stands for a reporter (`Sighting.source`) heard in the current period
+    heard     u64   a bit for each number that stands for a reporter (`VisitReport.source`) heard in the current period
     earlier   f32   reporters of earlier periods; what a period brought counts half in the next
 
 A reporter sets one bit of a page however often it reports it, so that one flood is one reporter. `Popularity.reporters`
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import DataError
 from periplus.hashing import fingerprint_text
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.signals.visit_reports import FOLDER, SOURCES, SinkPosition, read_sink, sink_files, sink_lock
 
 __all__ = ["PERIOD", "Popularity", "forget_read", "gather_visits", "read_popularity"]
@@ -143,7 +143,7 @@ def _with(
         known, position = _sum(known, found), after
 
 
-def _sum(known: Popularity, found: list[Sighting]) -> Popularity:
+def _sum(known: Popularity, found: list[VisitReport]) -> Popularity:
     """Add sightings. Those of the period before count as new: they come late. Older ones raise counts alone."""
     when = np.fromiter((sighting.when for sighting in found), np.float64, len(found)) // PERIOD
     known = _grown(known, int(when.max(initial=known.period)))

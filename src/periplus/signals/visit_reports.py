@@ -21,7 +21,7 @@ import msgspec
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import disk_errors, open_data_folder
 from periplus.hashing import fingerprint
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.url import address
 
 __all__ = [
@@ -49,7 +49,7 @@ _LONGEST_DIGEST: Final = 128
 _DAY: Final = 86_400.0
 _NAME: Final = re.compile(r"visits-(\d{5,9})\.log")
 
-_decoder: Final = msgspec.json.Decoder(list[Sighting])
+_decoder: Final = msgspec.json.Decoder(list[VisitReport])
 
 
 class Taken(NamedTuple):
@@ -67,13 +67,13 @@ class SinkPosition(NamedTuple):
     offset: int = 0
 
 
-def take_visits(folder: Path, records: Iterable[Sighting]) -> Taken:
+def take_visits(folder: Path, records: Iterable[VisitReport]) -> Taken:
     """Queue visits that were reported from outside, durably, whether or not a crawl is running.
 
     Raise `Overloaded` when so much waits that nobody can be reading.
     """
     refused = 0
-    good: list[Sighting] = []
+    good: list[VisitReport] = []
     for record in records:
         checked = _checked(record)
         if checked is None:
@@ -87,7 +87,7 @@ def take_visits(folder: Path, records: Iterable[Sighting]) -> Taken:
     return Taken(len(good), refused)
 
 
-def _checked(record: Sighting) -> Sighting | None:
+def _checked(record: VisitReport) -> VisitReport | None:
     """Give the record in canonical form and within bounds, or None."""
     if len(record.url) > _LONGEST_URL:
         return None
@@ -99,10 +99,10 @@ def _checked(record: Sighting) -> Sighting | None:
     when = record.when if 0 < record.when <= now + _DAY else now
     digest = "".join(sign for sign in record.digest[:_LONGEST_DIGEST] if sign.isascii() and sign.isprintable())
     source = record.source if 0 <= record.source < SOURCES else 0
-    return Sighting(url, min(max(record.count, 1), _MOST_COUNT), digest, when, source)
+    return VisitReport(url, min(max(record.count, 1), _MOST_COUNT), digest, when, source)
 
 
-def _line(batch: list[Sighting]) -> bytes:
+def _line(batch: list[VisitReport]) -> bytes:
     body = msgspec.json.encode(batch)
     return b"%016x %s\n" % (fingerprint(body), body)
 
@@ -164,12 +164,12 @@ def read_sink(
     most: int = 1 << 20,
     before: int | None = None,
     until: SinkPosition | None = None,
-) -> tuple[list[Sighting], SinkPosition]:
+) -> tuple[list[VisitReport], SinkPosition]:
     """Give what was reported since `position`, about `most` bytes of it, and how far that goes.
 
     Files from number `before` on are not looked at, nor what comes after `until`, how far another reader has come.
     """
-    found: list[Sighting] = []
+    found: list[VisitReport] = []
     for number, path in sink_files(folder / FOLDER):
         if number < position.file:
             continue
@@ -207,7 +207,7 @@ def _whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
     return data[: data.rfind(b"\n") + 1], offset + len(data) >= size
 
 
-def _read_line(line: bytes) -> list[Sighting]:
+def _read_line(line: bytes) -> list[VisitReport]:
     """Give the sightings of one line; none of a torn or damaged one."""
     mark, _, body = line.partition(b" ")
     try:

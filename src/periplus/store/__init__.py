@@ -1,6 +1,6 @@
 """Where pages are kept: append-only WARC files and visit logs, one manifest, one writer at a time.
 
-In: a `Visit` and the `Fetched` it came from. Out: visits in order of writing, stored responses, sizes.
+In: a `FetchRecord` and the `FetchResult` it came from. Out: visits in order of writing, stored responses, sizes.
 The same folder can be read while it is written. Every whole visit survives a kill; every committed one a power cut.
 
     store = PageStore.open(folder, settings, write=True)

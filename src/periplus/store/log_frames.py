@@ -16,7 +16,7 @@ import msgspec
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.hashing import fingerprint
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.store.compression import compress, decompress
 
 __all__ = [
@@ -44,9 +44,9 @@ MAX_PAYLOAD: Final = 128 << 20
 """Longest payload, compressed or not. A frame that claims more is damaged."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_visits: Final = msgspec.msgpack.Decoder(list[Visit])
+_visits: Final = msgspec.msgpack.Decoder(list[FetchRecord])
 _pieces: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
-_visit: Final = msgspec.msgpack.Decoder(Visit)
+_visit: Final = msgspec.msgpack.Decoder(FetchRecord)
 
 
 class Frame(NamedTuple):
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def encode_visit(visit: Visit) -> bytes:
+def encode_visit(visit: FetchRecord) -> bytes:
     """Encode one visit; lone surrogates, which UTF-8 cannot hold, become question marks."""
     try:
         return _encoder.encode(visit)
@@ -126,7 +126,7 @@ def read_frame(descriptor: int, offset: int, size: int) -> Frame | None:
     return header._replace(payload=payload)
 
 
-def decode_visits(frame: Frame) -> list[Visit]:
+def decode_visits(frame: Frame) -> list[FetchRecord]:
     """Give the visits of a frame."""
     try:
         return _visits.decode(decompress(frame.payload, MAX_PAYLOAD))
@@ -134,7 +134,7 @@ def decode_visits(frame: Frame) -> list[Visit]:
         raise CorruptFile(f"A frame of the visit log at byte {frame.offset} is unreadable: {error}.") from error
 
 
-def one_visit(frame: Frame, place: int) -> Visit:
+def one_visit(frame: Frame, place: int) -> FetchRecord:
     """Give one visit of a frame, and decode no other."""
     try:
         return _visit.decode(_pieces.decode(decompress(frame.payload, MAX_PAYLOAD))[place])

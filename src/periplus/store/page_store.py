@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import NamedTuple, Self, cast
 
 from periplus.errors import CorruptFile, DataError, DiskFailed, NothingHere
-from periplus.records import Fetched, Visit
+from periplus.records import FetchRecord, FetchResult
 from periplus.settings import StoreSettings
 from periplus.store.carried_over import KeptTable, kept_files
 from periplus.store.fetch_log import Position, frame_at, walk
@@ -64,7 +64,7 @@ class PageStore:
     ) -> None:
         self.close()
 
-    def append(self, visit: Visit, fetched: Fetched | None = None) -> Visit:
+    def append(self, visit: FetchRecord, fetched: FetchResult | None = None) -> FetchRecord:
         """Take a visit, and its response when it has a body worth keeping; give the visit with its WARC place."""
         writer = self._writing()
         taken = writer.append(visit, fetched)
@@ -95,7 +95,7 @@ class PageStore:
             raise DataError(f"{self.folder} is not open for writing.")
         return self._writer
 
-    def visits(self, start: int = 0) -> Iterator[Visit]:
+    def visits(self, start: int = 0) -> Iterator[FetchRecord]:
         """Give visits in order of writing, from visit number `start` on, a frame at a time."""
         begin, skip = self._begin(start)
         for _, frame in walk(self.folder, self._manifest(), begin, skip):
@@ -127,21 +127,21 @@ class PageStore:
     def settle(self) -> None:
         """Give every visit that there is its number; those of one store have it by their place."""
 
-    def find(self, key: int) -> Visit | None:
+    def find(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key whose outcome was OK."""
         return self._visit(key, self._keys.find(key, self._manifest()))
 
-    def find_last(self, key: int) -> Visit | None:
+    def find_last(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key, whatever became of it."""
         return self._visit(key, self._keys.find_last(key, self._manifest()))
 
-    def _visit(self, key: int, place: Place | None) -> Visit | None:
+    def _visit(self, key: int, place: Place | None) -> FetchRecord | None:
         if place is None:
             return None
         visit = one_visit(frame_at(self.folder / log_name(place.log), place.offset), place.place)
         return visit if visit.key == key else None
 
-    def response(self, visit: Visit) -> WarcPage:
+    def response(self, visit: FetchRecord) -> WarcPage:
         """Give the stored response of a visit: status, headers and body."""
         if not visit.warc:
             raise NothingHere(f"The response of {visit.url} was not kept.")
@@ -152,7 +152,7 @@ class PageStore:
             raise CorruptFile(f"{self.folder / visit.warc} is damaged at byte {visit.warc_offset}.")
         return page
 
-    def _record(self, visit: Visit) -> bytes:
+    def _record(self, visit: FetchRecord) -> bytes:
         """Give the record of a visit, from its own file or from where it was carried to."""
         for last_try in (False, True):
             place = self._kept.find(number_of(visit.warc), visit.warc_offset)
@@ -166,7 +166,7 @@ class PageStore:
                     raise
         raise AssertionError
 
-    def keeps(self, visit: Visit) -> bool:
+    def keeps(self, visit: FetchRecord) -> bool:
         """Tell whether the response of a visit is here, as far as files tell."""
         here = is_warc(visit.warc) and (self.folder / visit.warc).exists()
         return here or self._kept.find(number_of(visit.warc), visit.warc_offset) is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from periplus.errors import CorruptFile, NothingHere
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.read_order import Order
 from periplus.store.store_manifest import is_warc, log_files, read_manifest
@@ -75,7 +75,7 @@ class JoinedStore(PageStore):
             return
         self._order.extend({number: part.statistics().visits for number, part in self._look().items()})
 
-    def visits(self, start: int = 0) -> Iterator[Visit]:
+    def visits(self, start: int = 0) -> Iterator[FetchRecord]:
         """Give visits in the order of all parts, from visit number `start` on."""
         self.settle()
         if set(self._parts) <= {0}:
@@ -83,7 +83,7 @@ class JoinedStore(PageStore):
             return
         mark = self._mark = self._pass_over(start)
         skip = max(start - mark.visits, 0)
-        readers: dict[int, Iterator[Visit]] = {}
+        readers: dict[int, Iterator[FetchRecord]] = {}
         for number, count in self._order.runs[mark.runs :]:
             if number not in self._parts:
                 raise CorruptFile(f"{part_folder(self.folder, number)} is missing, though it was read before.")
@@ -103,17 +103,17 @@ class JoinedStore(PageStore):
             of_part[number] = of_part.get(number, 0) + count
         return _Mark(runs, visits, of_part)
 
-    def find(self, key: int) -> Visit | None:
+    def find(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key whose outcome was OK."""
         found = [visit for part in self._look().values() if (visit := part.find(key)) is not None]
         return max(found, key=lambda visit: visit.when, default=None)
 
-    def find_last(self, key: int) -> Visit | None:
+    def find_last(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key, whatever became of it."""
         found = [visit for part in self._look().values() if (visit := part.find_last(key)) is not None]
         return max(found, key=lambda visit: visit.when, default=None)
 
-    def response(self, visit: Visit) -> WarcPage:
+    def response(self, visit: FetchRecord) -> WarcPage:
         """Give the stored response of a visit, of whichever part it is."""
         failure: CorruptFile | None = None
         for part in self._look().values():
@@ -128,7 +128,7 @@ class JoinedStore(PageStore):
                 return page
         raise failure or NothingHere(f"The response of {visit.url} was not kept.")
 
-    def keeps(self, visit: Visit) -> bool:
+    def keeps(self, visit: FetchRecord) -> bool:
         """Tell whether the response of a visit is in some part, as far as files tell."""
         return any(part.keeps(visit) for part in self._look().values())
 

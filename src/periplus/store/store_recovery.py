@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.store.compression import unpack_first
 from periplus.store.fetch_log import walk_file
 from periplus.store.log_frames import FILE_HEADER, Frame, decode_visits
@@ -25,7 +25,7 @@ class _Reach(NamedTuple):
     end: int
 
 
-def stored_record(folder: Path, visit: Visit) -> bytes:
+def stored_record(folder: Path, visit: FetchRecord) -> bytes:
     """Give the plain WARC record a visit points to; raise `CorruptFile` when it is not there whole."""
     if not is_warc(visit.warc):
         raise CorruptFile(f"'{visit.warc[:80]}' is no name of a WARC file of this store.")

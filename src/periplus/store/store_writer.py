@@ -9,7 +9,7 @@ import msgspec
 
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors, lock_folder
-from periplus.records import LIST_KIND, Fetched, Outcome, Visit
+from periplus.records import LIST_KIND, FetchRecord, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store.append_file import AppendFile
 from periplus.store.log_frames import FILE_HEADER, MAX_PAYLOAD, encode_visit, pack_frame
@@ -102,7 +102,7 @@ class Writer:
         """What is durable."""
         return self._durable
 
-    def append(self, visit: Visit, fetched: Fetched | None) -> Visit:
+    def append(self, visit: FetchRecord, fetched: FetchResult | None) -> FetchRecord:
         """Take one visit. When this raises, the visit was not taken."""
         self._make_room()
         if fetched is not None and fetched.outcome is Outcome.OK and 0 < len(fetched.body) <= MAX_BODY:
@@ -215,11 +215,11 @@ class Writer:
             self._held.close()
 
 
-def _is_web(fetched: Fetched) -> bool:
+def _is_web(fetched: FetchResult) -> bool:
     """Say whether there was a response that a revisit record could keep the headers of."""
-    return fetched.due.address.scheme in ("http", "https")
+    return fetched.request.address.scheme in ("http", "https")
 
 
-def _is_page(visit: Visit) -> bool:
+def _is_page(visit: FetchRecord) -> bool:
     """Say whether a visit brought something to read: a sitemap or a feed is only a list of links."""
     return visit.page is not None and visit.page.kind != LIST_KIND

@@ -19,7 +19,7 @@ from periplus.errors import BadInput, BadUrl, CorruptFile
 from periplus.files import write_atomically
 from periplus.frontier import BestFirst
 from periplus.parse import parse
-from periplus.records import LIST_KIND, Address, Due, Fetched, Outcome, Page, Visit
+from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import FocusSettings, ParseSettings
 from periplus.url import address
 
@@ -76,7 +76,7 @@ class Focus:
         elif fresh and (page := _parse(Path(text), data)) is not None:
             self._classifier.give(page)
 
-    def recall(self, find: Callable[[int], Visit | None]) -> None:
+    def recall(self, find: Callable[[int], FetchRecord | None]) -> None:
         """Take example pages that were fetched before the topic was set."""
         if self.state.looked == 0:
             for key in self.urls:
@@ -89,7 +89,7 @@ class Focus:
         self.state.classifier = self._classifier.dump()
         return self.state
 
-    def look(self, visit: Visit) -> float:
+    def look(self, visit: FetchRecord) -> float:
         """Look at a visit: give how much its page is about the topic, and learn from it."""
         page = visit.page
         if page is None or page.kind == LIST_KIND or visit.copy_of:
@@ -105,7 +105,7 @@ class Focus:
         self.state.relevant += relevance
         return relevance
 
-    def promises(self, visit: Visit, relevance: float, links: Sequence[tuple[Address, str]]) -> list[float]:
+    def promises(self, visit: FetchRecord, relevance: float, links: Sequence[tuple[Address, str]]) -> list[float]:
         """Give how much each link of a page promises."""
         if not links:
             return []
@@ -147,7 +147,7 @@ def rank_of(promise: float, ordinary: float) -> float:
     return round(_SCALE * promise + max(-8.0, min(16.0, ordinary)) / 16.0, 4)
 
 
-def by_host(dues: Iterable[Due]) -> dict[str, dict[int, float]]:
+def by_host(dues: Iterable[FetchRequest]) -> dict[str, dict[int, float]]:
     """Give the ranks of dues by host and key."""
     found: dict[str, dict[int, float]] = {}
     for due in dues:
@@ -189,7 +189,7 @@ def _read(path: Path) -> bytes:
 def _parse(path: Path, data: bytes) -> Page | None:
     """Read a file as if it had been fetched."""
     place = address("http://example.invalid/" + path.name)
-    fetched = Fetched(Due(place), Outcome.OK, 0.0, 200, (), data)
+    fetched = FetchResult(FetchRequest(place), Outcome.OK, 0.0, 200, (), data)
     page = parse(fetched, ParseSettings())
     if page is None:
         raise BadInput(f"The example page {path} cannot be read as a page.", "Give HTML, text or PDF.")

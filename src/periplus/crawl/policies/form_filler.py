@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from periplus.hashing import fingerprint_text
-from periplus.records import Form, Page, Visit
+from periplus.records import FetchRecord, Form, Page
 
 __all__ = ["FormFiller", "FormsState"]
 
@@ -53,7 +53,7 @@ class FormFiller:
         self._budget = budget
         self.state = state or FormsState()
 
-    def learn(self, visit: Visit, host: str) -> None:
+    def learn(self, visit: FetchRecord, host: str) -> None:
         """Take the words of a page; note whether a form's answer was worth having."""
         if not self._budget:
             return

@@ -12,7 +12,7 @@ import msgspec
 
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint_text
-from periplus.records import Address, Due, Outcome, Page, Visit
+from periplus.records import Address, FetchRecord, FetchRequest, Outcome, Page
 from periplus.url import address
 
 __all__ = ["Traps", "TrapsState", "signature"]
@@ -109,7 +109,7 @@ class Traps:
             return _is_bare_date(place.path, found)
         return self.state.dates.get(_shape(place), 0) >= _MOST_DATES
 
-    def judge(self, visit: Visit, host: str) -> Visit:
+    def judge(self, visit: FetchRecord, host: str) -> FetchRecord:
         """Take a visit for what it is: the answer to a probe, and a page that says what the probe said, are gone."""
         if visit.page is None or visit.outcome is not Outcome.OK:
             return visit
@@ -119,7 +119,7 @@ class Traps:
             return msgspec.structs.replace(visit, page=None, outcome=Outcome.GONE, content=said)
         return visit
 
-    def learn(self, visit: Visit) -> Due | None:
+    def learn(self, visit: FetchRecord) -> FetchRequest | None:
         """Learn from a visit; give a page to ask for that should not exist, once for a host that has some pages."""
         state = self.state
         if visit.key in state.probes:
@@ -144,7 +144,7 @@ class Traps:
             state.dates[shape] = state.dates.get(shape, 0) + 1
         return self._probe(place)
 
-    def _probe(self, place: Address) -> Due | None:
+    def _probe(self, place: Address) -> FetchRequest | None:
         pages = self.state.pages.get(place.host, 0)
         if pages < 0:
             return None
@@ -154,7 +154,7 @@ class Traps:
         self.state.pages[place.host] = -1
         probe = address(f"/no-such-page-{place.key:016x}", place.url)
         self.state.probes[probe.key] = place.host
-        return Due(probe, 0, 99.0)
+        return FetchRequest(probe, 0, 99.0)
 
     def _learn_noise(self, place: Address, page: Page) -> None:
         """Count pages that say the same under different tokens."""
@@ -182,7 +182,7 @@ class Traps:
             if state.votes[name_of] == _VOTES:
                 state.noise.setdefault(host, []).append(name)
 
-    def _learn_twin(self, visit: Visit) -> None:
+    def _learn_twin(self, visit: FetchRecord) -> None:
         """Believe that two origins are one when several of their pages are: http and https, with and without www."""
         try:
             copy, original = address(visit.url), address(visit.copy_of)
@@ -195,7 +195,7 @@ class Traps:
         if self.state.votes[pair] >= _VOTES and original.origin not in self.state.twins:
             self.state.twins[copy.origin] = original.origin
 
-    def _learn_mirror(self, visit: Visit) -> None:
+    def _learn_mirror(self, visit: FetchRecord) -> None:
         """Count pages that another host had before, and those that none had."""
         host, original = _host(visit.url), _host(visit.copy_of or visit.near_copy_of)
         counts = self.state.copied.get(host)

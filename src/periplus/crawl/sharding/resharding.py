@@ -23,7 +23,7 @@ from periplus.crawl.sharding.mailbox import Parcel, SentLink, read_parcel
 from periplus.crawl.sharding.shard_router import Alone
 from periplus.crawl.sharding.topology import Ring, Topology, desk, home, read_topology, write_topology
 from periplus.files import lock_folder, sync_folder
-from periplus.records import Address, Due
+from periplus.records import Address, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, part_folder
 from periplus.url import address
@@ -45,7 +45,7 @@ class _Gathering(Alone):
     def mine(self, host: str) -> bool:
         return self._ring.owner(host) == self.number
 
-    def ours(self, dues: list[Due], lists: set[int]) -> list[Due]:
+    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
         for due in dues:
             if not self.mine(due.address.host):
                 place = due.address

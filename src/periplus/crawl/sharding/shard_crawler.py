@@ -16,7 +16,7 @@ from periplus.crawl.sharding.mailbox import Answer, Parcel
 from periplus.crawl.sharding.shard_router import Neighbours
 from periplus.crawl.sharding.topology import desk
 from periplus.errors import BadUrl
-from periplus.records import Address, Due, Fetched
+from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import Settings
 from periplus.url import address
 
@@ -51,7 +51,7 @@ class ShardCrawler(Crawler):
         self._desk = desk(folder, number)
         self._errands: list[_Errand] = []
         self._running: dict[int, _Errand] = {}
-        self._awaited: dict[str, tuple[Due, float]] = {}
+        self._awaited: dict[str, tuple[FetchRequest, float]] = {}
         """Dues whose robots.txt another shard was asked for, by origin."""
         self._quiet = False
         self._looked = self._listened = self._said = 0.0
@@ -167,7 +167,7 @@ class ShardCrawler(Crawler):
         # What others reported is heard to the end before there is nothing left to do.
         return "running" if self._memory.hear(self._store) else "idle"
 
-    def _ask_robots(self, due: Due, now: float) -> None:
+    def _ask_robots(self, due: FetchRequest, now: float) -> None:
         """Ask for robots.txt; where it has moved to another shard's host, that shard asks for us."""
         target = self._memory.robots.target(due.address)
         if self._others.mine(target.host):
@@ -188,8 +188,8 @@ class ShardCrawler(Crawler):
         if waiting is None:
             return
         headers = (("retry-after", answer.retry_after),) if answer.retry_after else ()
-        fetched = Fetched(
-            Due(target),
+        fetched = FetchResult(
+            FetchRequest(target),
             answer.outcome,
             self._now(),
             answer.status,
@@ -209,12 +209,12 @@ class ShardCrawler(Crawler):
             if self._paused or self._stops or self._memory.frontier.hold(errand.target.host, now) > 0:
                 self._errands.append(errand)
                 continue
-            due = Due(errand.target)
+            due = FetchRequest(errand.target)
             self._running[id(due)] = errand
             self._fetcher.start(due, any_type=True)
 
-    def _receive(self, fetched: Fetched) -> list[Due]:
-        errand = self._running.pop(id(fetched.due), None)
+    def _receive(self, fetched: FetchResult) -> list[FetchRequest]:
+        errand = self._running.pop(id(fetched.request), None)
         if errand is None:
             return super()._receive(fetched)
         self._memory.totals.answered += fetched.status > 0

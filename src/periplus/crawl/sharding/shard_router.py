@@ -12,7 +12,7 @@ from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, 
 from periplus.crawl.sharding.topology import Ring, desk
 from periplus.errors import DataError
 from periplus.files import disk_errors
-from periplus.records import Address, Due, Visit
+from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 
@@ -38,18 +38,18 @@ class Alone:
         """Tell whether this shard has a host."""
         return True
 
-    def ours(self, dues: list[Due], lists: set[int]) -> list[Due]:
+    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
         """Give the dues of our own hosts; the others are sent to those who have them."""
         return dues
 
     def send(self, everything: bool = False) -> None:
         """Send what has waited long enough, or everything, as before a snapshot."""
 
-    def read_all(self, store: PageStore) -> Iterator[Visit]:
+    def read_all(self, store: PageStore) -> Iterator[FetchRecord]:
         """Read all visits, also those of other shards."""
         yield from store.visits()
 
-    def find(self, store: PageStore, key: int) -> Visit | None:
+    def find(self, store: PageStore, key: int) -> FetchRecord | None:
         """Find the stored visit of a key, also of a host that was another shard's before."""
         return store.find(key)
 
@@ -84,7 +84,7 @@ class Neighbours(Alone):
         """Tell whether this shard has a host."""
         return self._ring.owner(host) == self.number
 
-    def ours(self, dues: list[Due], lists: set[int]) -> list[Due]:
+    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
         """Give the dues of our own hosts; the others are sent to those who have them."""
         found = []
         for due in dues:
@@ -98,13 +98,13 @@ class Neighbours(Alone):
                 self._box(owner).links.append(link)
         return found
 
-    def read_all(self, store: PageStore) -> Iterator[Visit]:
+    def read_all(self, store: PageStore) -> Iterator[FetchRecord]:
         """Read all visits, also those of other shards."""
         store.flush()
         with PageStore.open(self._stores, self._settings) as every:
             yield from every.visits()
 
-    def find(self, store: PageStore, key: int) -> Visit | None:
+    def find(self, store: PageStore, key: int) -> FetchRecord | None:
         """Find the stored visit of a key, also of a host that was another shard's before."""
         found = store.find(key)
         if found is None:

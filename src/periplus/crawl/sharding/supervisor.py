@@ -26,7 +26,7 @@ from periplus.crawl.sharding.shard_process import ShardProcess
 from periplus.crawl.sharding.topology import desk
 from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, open_data_folder, write_atomically
-from periplus.records import Address, Due, Fetched, Outcome
+from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.url import address
 
@@ -229,9 +229,9 @@ def share_of(settings: Settings, shards: int) -> Settings:
 
 def _warm(settings: Settings) -> None:
     """Read a page, so that what reading needs is loaded once, and not by every process that is forked from this one."""
-    page = Due(address("http://warm.invalid/"))
+    page = FetchRequest(address("http://warm.invalid/"))
     body = b"<!doctype html><title>Warm</title><p>Some words, and <a href=/>a link</a>."
-    fetched = Fetched(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
+    fetched = FetchResult(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
     page_visit(fetched, settings.parse, Originals())
 
 

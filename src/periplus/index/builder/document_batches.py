@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.index.builder.feed_dates import Feeds
 from periplus.index.document_fields import Document, read_document
-from periplus.records import Outcome, Visit
+from periplus.records import FetchRecord, Outcome
 from periplus.text import detect_language
 
 __all__ = ["Gathering", "Progress", "Signals", "Silence", "read_visit", "warn", "withdraws"]
@@ -29,7 +29,7 @@ class Signals(Protocol):
         ...
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        """Give what links warn of, of `records.Flag`."""
+        """Give what links warn of, of `records.PageFlag`."""
         ...
 
     def anchors(self, key: int) -> str:
@@ -61,7 +61,7 @@ class Silence:
         return keys
 
 
-def read_visit(visit: Visit, signals: Signals) -> Document | None:
+def read_visit(visit: FetchRecord, signals: Signals) -> Document | None:
     """Give the document of a page that may be found: read, not refused by the page itself, not a copy of another."""
     page = visit.page
     if visit.outcome is not Outcome.OK or page is None or page.noindex or visit.copy_of:
@@ -78,7 +78,7 @@ def warn(documents: list[Document], flags: npt.NDArray[np.uint16]) -> list[Docum
     return [document._replace(flags=document.flags | more) if more else document for document, more in pairs]
 
 
-def withdraws(visit: Visit) -> bool:
+def withdraws(visit: FetchRecord) -> bool:
     """Say whether a visit that gives no document takes back what an earlier one gave: gone, hidden or a copy now."""
     return visit.outcome is Outcome.GONE or visit.outcome is Outcome.OK
 
@@ -103,7 +103,7 @@ class Gathering:
         self.withdrawn: set[int] = set()
         """Keys of pages that are gone and did not come back."""
 
-    def batches(self, visits: Iterable[Visit]) -> Iterator[list[Document]]:
+    def batches(self, visits: Iterable[FetchRecord]) -> Iterator[list[Document]]:
         """Gather documents until their text would take too much memory."""
         batch: dict[int, Document] = {}
         size = 0

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from periplus.files import disk_errors, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.index.document_fields import Document
-from periplus.records import LIST_KIND, Visit
+from periplus.records import LIST_KIND, FetchRecord
 
 __all__ = ["Feeds", "feeds_path"]
 
@@ -54,7 +54,7 @@ class Feeds:
         if path is not None:
             self._read(path)
 
-    def learn(self, visit: Visit) -> None:
+    def learn(self, visit: FetchRecord) -> None:
         """Remember which feeds a page announces, or what a feed names. A sitemap is a list too, but of no news."""
         page = visit.page
         if page is None:

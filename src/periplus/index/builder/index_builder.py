@@ -26,7 +26,7 @@ from periplus.index.document_fields import Document
 from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
 from periplus.index.live.late_dates import find_late, write_late
 from periplus.index.merge.segment_merger import most_documents
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.score import PageRanker
 from periplus.settings import IndexSettings
 from periplus.text import WordTable
@@ -50,7 +50,7 @@ class IndexCount(NamedTuple):
 
 
 def build_index(
-    visits: Iterable[Visit],
+    visits: Iterable[FetchRecord],
     folder: Path,
     settings: IndexSettings,
     signals: Signals | None = None,
@@ -190,7 +190,7 @@ class _Writing:
 
 
 def write_segments(
-    visits: Iterable[Visit],
+    visits: Iterable[FetchRecord],
     gathering: Gathering,
     folder: Path,
     number: int,

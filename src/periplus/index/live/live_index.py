@@ -33,7 +33,7 @@ from periplus.index.live.live_journal import Change, Journal, journal_path
 from periplus.index.live.live_segment import Part
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
 __all__ = ["LiveIndex"]
@@ -113,7 +113,7 @@ class LiveIndex:
         """The last commit."""
         return self._manifest
 
-    def add(self, visit: Visit, reached: int = 0) -> None:
+    def add(self, visit: FetchRecord, reached: int = 0) -> None:
         """Take a visit: its page is added, replaces the one with its URL, or is forgotten if it is gone.
 
         reached: how many visits of the page store are in the index once this one is.
@@ -286,7 +286,7 @@ class LiveIndex:
 
     def rebuild(
         self,
-        visits: Callable[[int], Iterable[Visit]],
+        visits: Callable[[int], Iterable[FetchRecord]],
         signals: Signals,
         progress: Progress = lambda stage, done, total: None,
     ) -> None:

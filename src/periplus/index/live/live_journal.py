@@ -15,7 +15,7 @@ import msgspec
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import disk_errors, sync_folder
 from periplus.hashing import fingerprint
-from periplus.records import Visit
+from periplus.records import FetchRecord
 
 __all__ = ["Change", "Journal", "journal_path", "read_journal"]
 
@@ -28,7 +28,7 @@ _HEAD: Final = struct.Struct("<IQ")
 class Change(msgspec.Struct, frozen=True, array_like=True):
     """One thing that a live index was told: a visit to take, or the key of a page to forget."""
 
-    visit: Visit | None = None
+    visit: FetchRecord | None = None
     forget: int = 0
 
 

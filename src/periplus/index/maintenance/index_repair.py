@@ -20,7 +20,7 @@ from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit
 from periplus.index.live.late_dates import find_late, read_late, write_late
 from periplus.index.maintenance.index_check import segment_faults
 from periplus.index.segment import Segment
-from periplus.records import Visit
+from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
 __all__ = ["Repair", "repair_index"]
@@ -105,7 +105,7 @@ class _Survey:
 
 
 def repair_index(
-    visits: Iterable[Visit] | None,
+    visits: Iterable[FetchRecord] | None,
     folder: Path,
     settings: IndexSettings,
     signals: Signals | None = None,
@@ -125,7 +125,7 @@ def repair_index(
 
 
 def _restore(
-    visits: Iterable[Visit],
+    visits: Iterable[FetchRecord],
     folder: Path,
     settings: IndexSettings,
     signals: Signals,
@@ -161,7 +161,7 @@ class _Wanted:
         self._lost = set(lost.tolist()) if all_known else None
         self.seen = 0
 
-    def among(self, visits: Iterable[Visit]) -> Iterator[Visit]:
+    def among(self, visits: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
         """Pass on the visits that are wanted."""
         for visit in visits:
             self.seen += 1

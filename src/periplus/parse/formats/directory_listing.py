@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from periplus.parse.charset.decoding import decode
 from periplus.parse.link_collector import Links
 from periplus.parse.text_cleanup import one_line, paragraphs
-from periplus.records import Fetched, Page
+from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_folder", "read_menu"]
@@ -24,9 +24,9 @@ _SHOWN: Final = frozenset("01hdP")
 _PAGE: Final = re.compile(r"/?URL:(https?://\S+)", re.IGNORECASE)
 
 
-def read_folder(fetched: Fetched, settings: ParseSettings) -> Page:
+def read_folder(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read the listing of a folder, of a Unix or a DOS server."""
-    place = fetched.due.address
+    place = fetched.request.address
     links, names = Links(place.url, settings.max_links), []
     text, charset = decode(fetched.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MOST_LINES]:
@@ -50,9 +50,9 @@ def _entry(line: str) -> tuple[str, bool]:
     return (dos[2], dos[1] == "<DIR>") if dos is not None else ("", False)
 
 
-def read_menu(fetched: Fetched, settings: ParseSettings) -> Page:
+def read_menu(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read a menu: lines of type and name, selector, host and port, with tabs between them."""
-    place = fetched.due.address
+    place = fetched.request.address
     links, lines = Links(place.url, settings.max_links), []
     text, charset = decode(fetched.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MOST_LINES]:

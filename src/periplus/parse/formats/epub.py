@@ -11,7 +11,7 @@ from periplus.parse.formats.zip_archive import Archive
 from periplus.parse.html.html_parser import read_markup
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import iso_date, one_line, two_letters
-from periplus.records import Fetched, Link, Page
+from periplus.records import FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_epub"]
@@ -48,7 +48,7 @@ class _Book:
         self._current.clear()
 
 
-def read_epub(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_epub(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a book; None when the archive is damaged or names no chapters."""
     archive = Archive(fetched.body)
     place = _package_place(archive)
@@ -58,12 +58,12 @@ def read_epub(fetched: Fetched, settings: ParseSettings) -> Page | None:
     if not names:
         return None
     chapters = _read_chapters(archive, posixpath.dirname(place), names, fetched, settings)
-    head = Head(fetched, fetched.due.address.url)
+    head = Head(fetched, fetched.request.address.url)
     about = book.about
     links = {link.url: link for chapter in chapters for link in chapter.links if not _is_inner(link, fetched)}
     facts = tuple((key, about[key]) for key in ("publisher", "subject") if key in about)
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=one_line(about.get("title", "") or (chapters[0].title if chapters else ""), 300),
         headings=tuple(heading for chapter in chapters for heading in chapter.headings)[:_MOST_HEADINGS],
         emphasis=tuple(dict.fromkeys(words for chapter in chapters for words in chapter.emphasis))[:200],
@@ -92,7 +92,7 @@ def _package_place(archive: Archive) -> str:
 
 
 def _read_chapters(
-    archive: Archive, folder: str, names: list[str], fetched: Fetched, settings: ParseSettings
+    archive: Archive, folder: str, names: list[str], fetched: FetchResult, settings: ParseSettings
 ) -> list[Page]:
     """Read chapters as the web pages they are, until there is text enough."""
     chapters: list[Page] = []
@@ -109,7 +109,7 @@ def _read_chapters(
     return chapters
 
 
-def _is_inner(link: Link, fetched: Fetched) -> bool:
+def _is_inner(link: Link, fetched: FetchResult) -> bool:
     """Tell a link from chapter to chapter, which leads nowhere on the web."""
-    base = fetched.due.address.url.rpartition("/")[0]
+    base = fetched.request.address.url.rpartition("/")[0]
     return link.url.startswith(base) and link.url.partition("#")[0].endswith((".xhtml", ".html", ".htm", ".xml"))

@@ -9,7 +9,7 @@ from periplus.discovery import walk
 from periplus.parse.link_collector import Links, absolute
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
-from periplus.records import LIST_KIND, Fetched, Media, Page
+from periplus.records import LIST_KIND, FetchResult, Media, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_feed_page", "rough_text"]
@@ -35,16 +35,16 @@ def rough_text(markup: str, most: int) -> str:
     return one_line(html.unescape(_TAGS.sub(" ", markup[: 4 * most])), most)
 
 
-def read_feed_page(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a feed of any kind; None when there is no feed in it."""
-    feed = _Feed(fetched.due.address.url, settings.max_links)
+    feed = _Feed(fetched.request.address.url, settings.max_links)
     walk(fetched.body, feed.start, feed.end, feed.text)
     if not feed.known:
         return None
-    head = Head(fetched, fetched.due.address.url)
+    head = Head(fetched, fetched.request.address.url)
     about = feed.about
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=rough_text(about.get("title", ""), 300),
         text=paragraphs("\n".join(feed.lines), settings.max_text),
         links=feed.links.taken(head.nofollow),

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from periplus.parse.charset.decoding import decode
 from periplus.parse.html.html_parser import read_markup
 from periplus.parse.text_cleanup import iso_date, one_line
-from periplus.records import Fetched, Media, Page
+from periplus.records import FetchResult, Media, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_markdown"]
@@ -36,7 +36,7 @@ _BARE_URL: Final = re.compile(r"https?://[^\s<>\"')\]]{1,1000}")
 _PROPERTY: Final = re.compile(r"(\w{2,20}):\s*[\"']?([^\n]{1,300}?)[\"']?\s*\Z")
 
 
-def read_markdown(fetched: Fetched, settings: ParseSettings) -> Page:
+def read_markdown(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of a Markdown file, with or without front matter."""
     text, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
     properties, body = _split_front_matter(text)

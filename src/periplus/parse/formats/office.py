@@ -9,7 +9,7 @@ from periplus.parse.formats.zip_archive import Archive
 from periplus.parse.link_collector import Links
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
-from periplus.records import Fetched, Page
+from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_docx", "read_open_document", "read_pptx", "read_xlsx"]
@@ -62,7 +62,7 @@ class _Writing:
         return self._most <= 0
 
 
-def read_docx(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_docx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a word processor's document (docx)."""
     archive = Archive(fetched.body)
     writing = _Writing(2 * settings.max_text)
@@ -71,7 +71,7 @@ def read_docx(fetched: Fetched, settings: ParseSettings) -> Page | None:
     return _page(fetched, settings, archive, writing, _related(archive, "word/_rels/document.xml.rels"))
 
 
-def read_pptx(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_pptx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a presentation (pptx), slide by slide, with the speaker's notes."""
     archive = Archive(fetched.body)
     writing = _Writing(2 * settings.max_text)
@@ -112,7 +112,7 @@ def _read_paragraphs(data: bytes, writing: _Writing) -> None:
     writing.end()
 
 
-def read_xlsx(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_xlsx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a workbook (xlsx): the names of its sheets, and a line for each row."""
     archive = Archive(fetched.body)
     writing = _Writing(2 * settings.max_text)
@@ -176,7 +176,7 @@ def _shown(value: str, kind: str, strings: list[str]) -> str:
     return strings[number] if number < len(strings) else ""
 
 
-def read_open_document(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_open_document(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read an OpenDocument text, spreadsheet or presentation (odt, ods, odp)."""
     archive = Archive(fetched.body)
     writing = _Writing(2 * settings.max_text)
@@ -241,19 +241,19 @@ def _ignore(*_: object) -> None:
 
 
 def _page(
-    fetched: Fetched, settings: ParseSettings, archive: Archive, writing: _Writing, related: list[str]
+    fetched: FetchResult, settings: ParseSettings, archive: Archive, writing: _Writing, related: list[str]
 ) -> Page | None:
     if not archive.names:
         return None
     properties = _properties(archive)
     text = paragraphs("\n".join(writing.pieces), settings.max_text)
-    head = Head(fetched, fetched.due.address.url)
-    links = Links(fetched.due.address.url, settings.max_links)
+    head = Head(fetched, fetched.request.address.url)
+    links = Links(fetched.request.address.url, settings.max_links)
     for reference in related:
         links.add(reference)
     first = writing.headings[0] if writing.headings else text.partition("\n")[0]
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=one_line(properties.get("title") or first, _LONGEST_TITLE),
         headings=tuple(writing.headings),
         text=text,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from periplus.parse.link_collector import Links
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
-from periplus.records import Fetched, Page
+from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_pdf"]
@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"https?://[^\s<>\"']{1,500}")
 _HYPHEN: Final = re.compile("[\u00ad\ufffe\u0002]\r?\n?")
 
 
-def read_pdf(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_pdf(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a PDF; None when it is encrypted or damaged beyond reading."""
     with _ALONE:
         import pypdfium2  # loads a library of 8 MB: only when there is a PDF to read
@@ -40,18 +40,18 @@ def read_pdf(fetched: Fetched, settings: ParseSettings) -> Page | None:
             document.close()
 
 
-def _read(document: Any, fetched: Fetched, settings: ParseSettings) -> Page:
+def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
     raw = _read_text(document, settings)
     text = paragraphs(_HYPHEN.sub("", raw), settings.max_text)
     properties = {key: one_line(str(value), _LONGEST_FACT) for key, value in document.get_metadata_dict().items()}
-    links = Links(fetched.due.address.url, _MOST_LINKS)
+    links = Links(fetched.request.address.url, _MOST_LINKS)
     for found in _URL.findall(text)[:_MOST_LINKS]:
         links.add(found.rstrip(".,;:)]"))
-    head = Head(fetched, fetched.due.address.url)
+    head = Head(fetched, fetched.request.address.url)
     date = _DATE.match(properties.get("CreationDate", ""))
     title = properties.get("Title", "")
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=one_line(title if _says_something(title) else text.partition("\n")[0], _LONGEST_TITLE),
         text=text,
         links=links.taken(head.nofollow),

@@ -5,7 +5,7 @@ from typing import Final
 from periplus.parse.charset.decoding import decode
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import one_line, paragraphs
-from periplus.records import Fetched, Page
+from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_plain"]
@@ -13,13 +13,13 @@ __all__ = ["read_plain"]
 _LONGEST_TITLE: Final = 200
 
 
-def read_plain(fetched: Fetched, settings: ParseSettings) -> Page:
+def read_plain(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read a plain text file."""
     raw, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
     text = paragraphs(raw, settings.max_text)
-    head = Head(fetched, fetched.due.address.url)
+    head = Head(fetched, fetched.request.address.url)
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=one_line(text.partition("\n")[0], _LONGEST_TITLE),
         text=text,
         language=head.language,

@@ -21,7 +21,7 @@ from periplus.parse.charset.decoding import decode
 from periplus.parse.link_collector import Links
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import one_line, paragraphs
-from periplus.records import Fetched, Link, Page
+from periplus.records import FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_json", "read_wsdl", "read_yaml", "service_of"]
@@ -66,7 +66,7 @@ def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
     return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
 
 
-def read_json(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_json(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
     if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
         return None
@@ -77,7 +77,7 @@ def read_json(fetched: Fetched, settings: ParseSettings) -> Page | None:
     return _description(document, fetched, settings, "application/json")
 
 
-def _description(document: Any, fetched: Fetched, settings: ParseSettings, kind: str) -> Page | None:
+def _description(document: Any, fetched: FetchResult, settings: ParseSettings, kind: str) -> Page | None:
     """Return the page of a decoded OpenAPI or Swagger description; None if the document is something else."""
     if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
         return None
@@ -119,7 +119,7 @@ def _servers(document: dict[str, Any]) -> list[str]:
     return [*found, _said(outside, "url")]
 
 
-def read_yaml(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_yaml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
     text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
     # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
@@ -185,7 +185,7 @@ def _add_node(parent: dict[str, Any] | list[Any], keys: list[str | None], node: 
         keys[-1] = None
 
 
-def read_wsdl(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_wsdl(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a WSDL description: services, ports, operations and what is documented; None when it is another file."""
     lines: list[str] = []
     places: list[str] = []
@@ -218,14 +218,20 @@ def read_wsdl(fetched: Fetched, settings: ParseSettings) -> Page | None:
 
 
 def _page(
-    fetched: Fetched, settings: ParseSettings, service: str, title: str, lines: list[str], places: list[str], kind: str
+    fetched: FetchResult,
+    settings: ParseSettings,
+    service: str,
+    title: str,
+    lines: list[str],
+    places: list[str],
+    kind: str,
 ) -> Page:
-    head = Head(fetched, fetched.due.address.url)
-    links = Links(fetched.due.address.url, settings.max_links)
+    head = Head(fetched, fetched.request.address.url)
+    links = Links(fetched.request.address.url, settings.max_links)
     for place in places:
         links.add(place)
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=one_line(title, 300),
         text=paragraphs("\n".join(lines), settings.max_text),
         links=links.taken(head.nofollow),

@@ -6,7 +6,7 @@ from periplus.discovery import local, walk
 from periplus.parse.link_collector import Links
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import one_line, paragraphs
-from periplus.records import LIST_KIND, Fetched, Page
+from periplus.records import LIST_KIND, FetchResult, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_xml"]
@@ -16,17 +16,17 @@ _LINKS: Final = frozenset({"href", "src", "url", "schemaLocation", "location"})
 _LISTS: Final = frozenset({"urlset", "sitemapindex"})
 
 
-def read_xml(fetched: Fetched, settings: ParseSettings) -> Page | None:
+def read_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read an XML file that no other reader takes; None when no element of it could be read."""
-    reading = _Reading(fetched.due.address.url, settings)
+    reading = _Reading(fetched.request.address.url, settings)
     walk(fetched.body, reading.start, reading.end, reading.text)
     if not reading.root:
         return None
-    head = Head(fetched, fetched.due.address.url)
+    head = Head(fetched, fetched.request.address.url)
     is_list = reading.root in _LISTS
     text = paragraphs("\n".join(reading.lines), settings.max_text)
     return Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title=reading.title or one_line(text.partition("\n")[0], 200),
         text="" if is_list else text,
         links=reading.links.taken(head.nofollow),

@@ -6,7 +6,7 @@ from typing import Final
 
 from periplus.parse.charset.decoding import decode
 from periplus.parse.link_collector import absolute
-from periplus.records import Fetched, Form
+from periplus.records import FetchResult, Form
 
 __all__ = ["read_forms"]
 
@@ -32,14 +32,14 @@ _MOST_CHOICES: Final = 50
 _LONGEST_VALUE: Final = 100
 
 
-def read_forms(fetched: Fetched) -> tuple[Form, ...]:
+def read_forms(fetched: FetchResult) -> tuple[Form, ...]:
     """Read the forms of an HTML page that a crawl may fill in, in linear time."""
     if b"<form" not in fetched.body and b"<FORM" not in fetched.body:
         return ()
     markup = decode(fetched.body, fetched.header("content-type"))[0]
     found = _BASE.search(markup[:20_000])
-    base = absolute(html.unescape(found[1]), fetched.due.address.url) if found else ""
-    reading = _Reading(base or fetched.due.address.url)
+    base = absolute(html.unescape(found[1]), fetched.request.address.url) if found else ""
+    reading = _Reading(base or fetched.request.address.url)
     for number, tag in enumerate(_TAG.finditer(markup)):
         if number >= _MOST_TAGS or len(reading.forms) >= _MOST_FORMS:
             break

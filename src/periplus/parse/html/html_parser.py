@@ -9,7 +9,7 @@ from periplus.parse.link_collector import Links
 from periplus.parse.page_description import describe_html
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import iso_date, one_line
-from periplus.records import Fetched, Link, Page
+from periplus.records import FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
 __all__ = ["read_html", "read_markup"]
@@ -29,13 +29,13 @@ _MOST_SCRIPTS: Final = 8
 _MOST_BYTES: Final = 8 * 1024 * 1024
 
 
-def read_html(fetched: Fetched, settings: ParseSettings) -> Page:
+def read_html(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read an HTML page of any quality, in time linear in its length, and all that can be said about it."""
     page, flat = read_markup(fetched, settings)
-    return describe_html(page, flat, fetched.due.address.domain)
+    return describe_html(page, flat, fetched.request.address.domain)
 
 
-def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
+def read_markup(fetched: FetchResult, settings: ParseSettings) -> tuple[Page, Flat]:
     """Read what is said in an HTML page, but nothing about it."""
     data, charset = decode_to_utf8(fetched.body[:_MOST_BYTES], fetched.header("content-type"))
     flat = read_flat(data, settings.max_depth)
@@ -43,7 +43,7 @@ def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
     headings = _read_headings(flat)
     titles = [one_line(title, _LONGEST_TITLE) for title in flat.values(Kind.TITLE, 0, 1)]
     page = Page(
-        url=fetched.due.address.url,
+        url=fetched.request.address.url,
         title="".join(titles) or (headings[0] if headings else ""),
         headings=headings,
         emphasis=_read_emphasis(flat),
@@ -62,8 +62,8 @@ def read_markup(fetched: Fetched, settings: ParseSettings) -> tuple[Page, Flat]:
     return page, flat
 
 
-def _read_head(flat: Flat, fetched: Fetched) -> Head:
-    head = Head(fetched, fetched.due.address.url)
+def _read_head(flat: Flat, fetched: FetchResult) -> Head:
+    head = Head(fetched, fetched.request.address.url)
     for language in flat.values(Kind.LANGUAGE, 0, 1):
         head.set_language(language)
     for target in flat.values(Kind.BASE, 0, 1):

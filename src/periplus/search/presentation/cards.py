@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from periplus.errors import DataError
-from periplus.records import Card, Page, Visit
+from periplus.records import Card, FetchRecord, Page
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
@@ -38,7 +38,7 @@ class Cards:
         self._opening: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def visit(self, key: int) -> Visit | None:
+    def visit(self, key: int) -> FetchRecord | None:
         """Give the newest visit of a page, waiting for the store if need be."""
         if self._store is None:
             self._open()
@@ -69,7 +69,7 @@ class Cards:
         else:
             self._store = store
 
-    def _find(self, key: int) -> Visit | None:
+    def _find(self, key: int) -> FetchRecord | None:
         try:
             return self._store.find(key) if self._store is not None else None
         except DataError:

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.records import Flag
+from periplus.records import PageFlag
 
 __all__ = ["ADULT", "DECEIVES", "ENOUGH", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
 
-ADULT: Final = int(Flag.ADULT)
-DECEIVES: Final = int(Flag.ADULT | Flag.STUFFED | Flag.HIDDEN | Flag.LINK_FARM | Flag.UNTRUSTED)
+ADULT: Final = int(PageFlag.ADULT)
+DECEIVES: Final = int(PageFlag.ADULT | PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
 _WINDOW: Final = 10
 _AHEAD: Final = 40
 """Results of crowded hosts that may wait; with more, they are let in."""
@@ -69,7 +69,7 @@ def hidden_flags(safe: int) -> int:
 def arrange(flags: npt.NDArray[np.int64], look: Look, wanted: int, barred: int, per_host: int, bits: int) -> Arranged:
     """Put the first `wanted` results in order; `flags` are those of the candidates, best first."""
     barred_rows = (flags & barred) != 0
-    lifted = (flags & int(Flag.UNTRUSTED)) != 0
+    lifted = (flags & int(PageFlag.UNTRUSTED)) != 0
     folds = _Folds(look, bits)
     rows: list[int] = []
     waiting: deque[int] = deque()

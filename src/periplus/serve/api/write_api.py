@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.errors import BadInput, BadUrl
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.serve.actions import Actions, Publication
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.middleware.reporters import Reporters
@@ -80,7 +80,7 @@ class Changes:
             self._doors.need(request, "submit")
         report = _there(self._actions.report)
         given = await read_json(request, Submission)
-        seen = Sighting(given.url, source=self._reporters.source(request, given.url))
+        seen = VisitReport(given.url, source=self._reporters.source(request, given.url))
         taken, _ = await asyncio.to_thread(report, [seen])
         if not taken:
             raise BadInput("That is no URL that can be crawled.", "Give a whole one, such as https://example.org/.")
@@ -95,7 +95,7 @@ class Changes:
             raise BadInput("Too many visits at once.", f"Send at most {_MOST_SEEN:,}.")
         sources = [self._reporters.source(request, one.url) for one in given.visits]
         pairs = zip(given.visits, sources, strict=True)
-        seen = [Sighting(one.url, one.count, one.digest, one.when, source) for one, source in pairs]
+        seen = [VisitReport(one.url, one.count, one.digest, one.when, source) for one, source in pairs]
         taken, refused = await asyncio.to_thread(report, seen)
         return json_response({"taken": taken, "refused": refused}, 202)
 

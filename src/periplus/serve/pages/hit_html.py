@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from periplus.records import Flag, Hit
+from periplus.records import Hit, PageFlag
 from periplus.serve.pages.locales import Tongue
 from periplus.serve.pages.page_links import fragment_link, require, safe_link, shown_link
 from periplus.serve.search_request import TABS, Asked, address_of
@@ -17,8 +17,8 @@ __all__ = ["write_results"]
 
 _HTML: Final = "text/html"
 _DAY: Final = 86_400.0
-_ADULT: Final = int(Flag.ADULT)
-_PAYWALL: Final = int(Flag.PAYWALL)
+_ADULT: Final = int(PageFlag.ADULT)
+_PAYWALL: Final = int(PageFlag.PAYWALL)
 _STEP: Final = '<span class="step" aria-hidden="true"> › </span>'
 _LONGEST: Final = 60
 """Characters of a link inside a result that are shown."""

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.errors import BadUrl
-from periplus.records import Sighting
+from periplus.records import VisitReport
 from periplus.serve.actions import Actions
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.pages.page_templates import Pages
@@ -63,7 +63,7 @@ class Sites:
         self._doors.check_form(request, _PURPOSE, form.get("token", ""))
         url = form.get("url", "").strip()[:_LONGEST]
         given = url if "://" in url else f"https://{url}"
-        taken, _ = await asyncio.to_thread(report, [Sighting(given)])
+        taken, _ = await asyncio.to_thread(report, [VisitReport(given)])
         if not taken:
             return self._add(request, 400, url, wrong="That is no address that can be crawled.")
         return self._add(request, said=given)

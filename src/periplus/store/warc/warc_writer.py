@@ -9,7 +9,7 @@ import re
 import uuid
 from typing import Final
 
-from periplus.records import Fetched
+from periplus.records import FetchResult
 from periplus.store.compression import compress, gzip_member
 
 __all__ = ["info_record", "pack_record", "response_record", "revisit_record"]
@@ -40,12 +40,12 @@ def info_record(name: str, when: float) -> bytes:
     return _record(fields, (block,))
 
 
-def response_record(fetched: Fetched) -> bytes:
+def response_record(fetched: FetchResult) -> bytes:
     """Make the response record of a fetched page; its body is stored decompressed, and its headers say so.
 
     What did not come over HTTP is a resource record: the body and nothing else.
     """
-    is_web = fetched.due.address.scheme in ("http", "https")
+    is_web = fetched.request.address.scheme in ("http", "https")
     head = _http_head(fetched) if is_web else b""
     whole = hashlib.sha1(head, usedforsecurity=False)
     whole.update(fetched.body)
@@ -54,7 +54,7 @@ def response_record(fetched: Fetched) -> bytes:
         ("WARC-Type", "response" if is_web else "resource"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(fetched.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", fetched.due.address.url)),
+        ("WARC-Target-URI", _CONTROL.sub("", fetched.request.address.url)),
         ("WARC-Payload-Digest", _digest(payload.digest())),
         ("WARC-Block-Digest", _digest(whole.digest())),
         ("Content-Type", "application/http; msgtype=response" if is_web else _type(fetched)),
@@ -64,13 +64,13 @@ def response_record(fetched: Fetched) -> bytes:
     return _record(fields, (head, fetched.body))
 
 
-def revisit_record(fetched: Fetched) -> bytes:
+def revisit_record(fetched: FetchResult) -> bytes:
     """Make the revisit record of a page that the server says has not changed: its headers, no body."""
     fields = [
         ("WARC-Type", "revisit"),
         ("WARC-Record-ID", _identity()),
         ("WARC-Date", _date(fetched.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", fetched.due.address.url)),
+        ("WARC-Target-URI", _CONTROL.sub("", fetched.request.address.url)),
         ("WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/server-not-modified"),
         ("Content-Type", "application/http; msgtype=response"),
     ]
@@ -86,7 +86,7 @@ def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:
     return b"".join((_bytes(head), *block, b"\r\n\r\n"))
 
 
-def _http_head(fetched: Fetched) -> bytes:
+def _http_head(fetched: FetchResult) -> bytes:
     try:
         reason = http.HTTPStatus(fetched.status).phrase
     except ValueError:
@@ -102,7 +102,7 @@ def _http_head(fetched: Fetched) -> bytes:
     return _bytes("\r\n".join(lines) + "\r\n\r\n")
 
 
-def _type(fetched: Fetched) -> str:
+def _type(fetched: FetchResult) -> str:
     return _UNSAFE.sub(" ", fetched.header("content-type")).strip() or "application/octet-stream"
 
 

@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
 PROGRAM = """
 import sys
 from pathlib import Path
-from periplus.search.popular import Popular
+from periplus.signals import Popular
 counts = Popular(Path(sys.argv[1]), 3)
 for number in range(100):
     counts.count(b"text %d" % (number % 20), sys.argv[2] + str(number), 20_000 * 86_400.0)

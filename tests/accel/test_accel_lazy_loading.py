@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing 
 
 LOADING = """
 import sys
-from periplus.kernels import features
+from periplus.rank.kernels import features
 features.warm()
 assert features.measure.stats.cache_hits and not features.measure.stats.cache_misses, features.measure.stats
 assert "numba.np.arraymath" not in sys.modules, "loading prepared for compiling"
@@ -21,10 +21,12 @@ COMPILING = (
     + """
 import numpy as np
 from numba import njit
-from periplus.kernels.revive import Loaded
+from periplus.accel.lazy_loading import Loaded
+from periplus.score.kernels import weighting
 
-assert all(isinstance(one.library, Loaded) for one in features.weigh.overloads.values())
-weigh = features.weigh
+weighting.warm()
+assert all(isinstance(one.library, Loaded) for one in weighting.weigh.overloads.values())
+weigh = weighting.weigh
 
 @njit
 def calls_a_loaded_kernel(rows, weight, shape):
@@ -55,10 +57,10 @@ def _run(program: str) -> None:
 
 
 def test_loading_kernels_does_not_prepare_for_compiling() -> None:
-    _run("from periplus.kernels import features\nfeatures.warm()\n")  # compiled now, if need be
+    _run("from periplus.rank.kernels import features\nfeatures.warm()\n")  # compiled now, if need be
     _run(LOADING)
 
 
 def test_what_was_loaded_can_be_linked_into_what_is_compiled() -> None:
-    _run("from periplus.kernels import features\nfeatures.warm()\n")
+    _run("from periplus.rank.kernels import features\nfeatures.warm()\n")
     _run(COMPILING)

@@ -138,7 +138,7 @@ def test_what_is_deleted_during_a_rebuild_is_out_after_it(data: Path) -> None:
 
 def test_the_list_is_whole_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from periplus.search import Deleted\n"
+        "import sys; from pathlib import Path; from periplus.publish import Deleted\n"
         "deleted = Deleted(Path(sys.argv[1]))\n"
         "for number in range(100000):\n"
         "    deleted.add([f'https://x.test/{number}']); print(number, flush=True)\n"
@@ -158,7 +158,7 @@ def test_the_list_is_whole_after_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 def test_two_who_delete_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from periplus.search import Deleted\n"
+        "import sys; from pathlib import Path; from periplus.publish import Deleted\n"
         "for number in range(8): Deleted(Path(sys.argv[1])).add([f'https://{sys.argv[2]}.test/{number}'])\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
