@@ -146,6 +146,11 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, unless the client has closed the connection, as browsers do when a reader moves on."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     """Files below /docs/, everything else from the search server."""
