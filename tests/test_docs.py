@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
+FOLDERS = ("src", "tests", "scripts", "bench")
+
+
 def _writer() -> ModuleType:
     spec = importlib.util.spec_from_file_location("write_docs", ROOT / "scripts" / "write_docs.py")
     assert spec is not None
@@ -220,7 +223,7 @@ def test_an_unknown_function_is_found() -> None:
 
 def unknown_modules(text: str) -> list[str]:
     """Return the `periplus.x.y` names in a text that are neither modules nor defined in one."""
-    return [name for name in re.findall(r"`(periplus(?:\.\w+)+)`", text) if not _is_defined(name)]
+    return [name for name in re.findall(r"`(periplus(?:\.(?!toml|json)\w+)+)`", text) if not _is_defined(name)]
 
 
 def _is_defined(name: str) -> bool:
@@ -228,7 +231,30 @@ def _is_defined(name: str) -> bool:
     if path.with_suffix(".py").exists() or (path / "__init__.py").exists():
         return True
     parent = path.parent.with_suffix(".py")
-    return parent.exists() and path.name in defined(parent)
+    if parent.exists():
+        return path.name in defined(parent)
+    door = path.parent / "__init__.py"
+    return door.exists() and re.search(rf'"{path.name}"', door.read_text("utf-8")) is not None
+
+
+def missing_modules(text: str) -> list[str]:
+    """Return the Python files named in `code style`, by path or by name alone, that are not in the project."""
+    named = sorted(set(re.findall(r"`((?:[\w.-]+/)*[\w-]+\.py)`", text)))
+    return [name for name in named if not any(path.endswith(f"/{name}") for path in PYTHON_FILES)]
+
+
+PYTHON_FILES = [f"/{path.relative_to(ROOT)}" for part in FOLDERS for path in (ROOT / part).rglob("*.py")]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_modules_exist(document: Path) -> None:
+    text = document.read_text("utf-8")
+    assert missing_modules(text) == []
+    assert unknown_modules(text) == []
+
+
+def test_a_missing_module_is_found() -> None:
+    assert missing_modules("`files.py`, `store/page_hoard.py`, `bench/record.py`") == ["store/page_hoard.py"]
 
 
 def test_the_glossary_names_modules_that_exist() -> None:
