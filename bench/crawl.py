@@ -49,13 +49,13 @@ def bare(web: BenchWeb, port: int, folder: Path) -> int:
     from periplus.fetch import Fetcher
     from periplus.records import FetchRequest, Outcome
     from periplus.settings import FetchSettings
-    from periplus.url import address
+    from periplus.url import parse_address
 
     hosts = _hosts_file(web, port, folder)
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=hosts, connections=CONNECTIONS))
     urls = web.urls()
     # Hosts in turn, as a polite crawl would ask them.
-    waiting = [FetchRequest(address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]
+    waiting = [FetchRequest(parse_address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]
     pages = 0
     while waiting or fetcher.busy():
         while waiting and fetcher.busy() < CONNECTIONS:
@@ -89,10 +89,10 @@ def prepare(what: str, web: BenchWeb) -> None:
     from periplus.parse import parse
     from periplus.records import FetchRequest, FetchResult, Outcome
     from periplus.settings import ParseSettings
-    from periplus.url import address
+    from periplus.url import parse_address
 
     html = (("content-type", "text/html"),)
-    sample = FetchResult(FetchRequest(address(web.urls()[0])), Outcome.OK, 0.0, 200, html, web.render(0, 0))
+    sample = FetchResult(FetchRequest(parse_address(web.urls()[0])), Outcome.OK, 0.0, 200, html, web.render(0, 0))
     assert Crawler
     assert parse(sample, ParseSettings()) is not None
 

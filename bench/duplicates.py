@@ -18,7 +18,7 @@ from periplus.parse import parse
 from periplus.records import FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.text.kernels import simhash
-from periplus.url import address
+from periplus.url import parse_address
 from record import save
 
 DISTANCES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16)
@@ -28,7 +28,7 @@ def read(web: FakeWeb, urls: list[str]) -> dict[str, Page]:
     """Read the pages as a crawl would, without sockets."""
     pages = {}
     for url in urls:
-        target = address(url)
+        target = parse_address(url)
         answer = web.response(target.host, target.path)
         headers = tuple((name.lower(), value) for name, value in answer.headers)
         page = parse(

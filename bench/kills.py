@@ -30,7 +30,7 @@ from periplus.parse import parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 from record import save
 
 CONNECTIONS = 16
@@ -57,7 +57,7 @@ def warm(settings: Settings) -> None:
     """Read a page, so that all processes forked from this one have loaded what reading needs."""
     headers = (("content-type", "text/html"),)
     parse(
-        FetchResult(FetchRequest(address("http://warm.invalid/")), Outcome.OK, 0.0, 200, headers, b"<p>x"),
+        FetchResult(FetchRequest(parse_address("http://warm.invalid/")), Outcome.OK, 0.0, 200, headers, b"<p>x"),
         settings.parse,
     )
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from periplus.parse import main_text, parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 from record import save
 
 MARKED = re.compile(r"<!--\[-->(.*?)<!--\]-->", re.DOTALL)
@@ -45,7 +45,7 @@ def score(found: str, true: str) -> tuple[float, float, float]:
 
 
 def ours(page: str) -> str:
-    due = FetchRequest(address("http://page.example/"))
+    due = FetchRequest(parse_address("http://page.example/"))
     headers = (("content-type", "text/html; charset=utf-8"),)
     read = parse(FetchResult(due, Outcome.OK, 0.0, 200, headers, page.encode()), ParseSettings())
     return main_text(read) if read else ""

@@ -31,7 +31,7 @@ from periplus.parse.html.html_parser import read_markup
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.store.log_frames import encode_visit, pack_frame
-from periplus.url import address, canonical
+from periplus.url import canonical, parse_address
 from record import save
 
 Found = tuple[str, list[str], list[tuple[str, str]], str]
@@ -101,7 +101,7 @@ def read_corpus(folder: Path | None, most: int) -> tuple[str, dict[str, bytes]]:
 
 def fake_pages() -> dict[str, bytes]:
     web = FakeWeb(FakeWebPlan(seed=7, hosts=20, pages=600))
-    places = [address(page.url) for page in web.truth().pages]
+    places = [parse_address(page.url) for page in web.truth().pages]
     return {place.url: web.response(place.host, place.path).body for place in places}
 
 
@@ -148,7 +148,7 @@ def _patiently(read: Callable[[bytes], Found], page: bytes, limit: float) -> flo
 
 
 def fetched(url: str, page: bytes) -> FetchResult:
-    return FetchResult(FetchRequest(address(url)), Outcome.OK, 0.0, 200, (("content-type", "text/html"),), page)
+    return FetchResult(FetchRequest(parse_address(url)), Outcome.OK, 0.0, 200, (("content-type", "text/html"),), page)
 
 
 def digest(pages: dict[str, bytes]) -> dict[str, float]:

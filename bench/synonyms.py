@@ -25,7 +25,7 @@ from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
 _PLACES, _HOSTS, _LEAST = 60, 40, 3
@@ -49,7 +49,7 @@ class Web(NamedTuple):
 
 def page(url: str, title: str, text: str, links: tuple[Link, ...] = ()) -> FetchRecord:
     """Make the visit of a page."""
-    place = address(url)
+    place = parse_address(url)
     made = Page(place.url, title=title, text=text, links=links, language="en")
     return FetchRecord(place.url, place.key, Outcome.OK, 1.0, 200, page=made)
 
@@ -86,7 +86,7 @@ def make_web(seed: int) -> Web:
             for part in range(chance.randint(1, 2)):
                 url = f"http://guide{chance.randrange(200)}.example/{number}/{subject}/{part}"
                 visits.append(page(url, f"{subject} {part}", prose(first, first, subject, subject)))
-                right.setdefault((number, subject), set()).add(address(url).url)
+                right.setdefault((number, subject), set()).add(parse_address(url).url)
         for word in second.split():
             url = f"http://other{number}.example/{word}"
             visits.append(page(url, word, prose(*[word] * 4, chance.choice(_SUBJECTS))))

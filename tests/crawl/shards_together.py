@@ -14,7 +14,7 @@ from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_crawler import ShardCrawler
 from periplus.crawl.sharding.topology import desk
 from periplus.settings import Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def killed_in_move(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings, count: int, after: int) -> bool:
@@ -39,7 +39,7 @@ class Together:
 
     def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str], count: int) -> None:
         self.folder, self.settings = folder, settings
-        self.topology = reshard(folder, settings, count, [address(seed) for seed in seeds])
+        self.topology = reshard(folder, settings, count, [parse_address(seed) for seed in seeds])
         self.quotas = Quotas(folder, settings.crawl.pages)
         self.shards = [self.start(number) for number in self.topology.shards]
 

@@ -9,7 +9,7 @@ from fastwarc import ArchiveIterator, WarcRecordType
 from periplus.crawl import Crawler
 from periplus.crawl.revisits import History
 from periplus.records import FetchRecord, Outcome, Page
-from periplus.url import address
+from periplus.url import parse_address
 
 DAY = 86_400.0
 
@@ -52,7 +52,7 @@ def revisits(store: Path) -> int:
 
 def look(history: History, url: str, day: float, content: int, outcome: Outcome = Outcome.OK) -> None:
     page = Page(url) if outcome is Outcome.OK else None
-    history.learn(FetchRecord(url, address(url).key, outcome, day * DAY, content=content, page=page))
+    history.learn(FetchRecord(url, parse_address(url).key, outcome, day * DAY, content=content, page=page))
 
 
 def test_what_changes_comes_sooner_and_what_is_gone_never():

@@ -14,7 +14,7 @@ from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.robots import read_robots
 from periplus.settings import CrawlSettings, FetchSettings, ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fetch"))
 from certificates import Authority, TlsPeer
@@ -28,7 +28,7 @@ def peak() -> float:
 @pytest.mark.parametrize("count", [100_000, 400_000])
 def test_a_page_of_very_many_links_takes_little(count):
     body = b"".join(b'<a href="/%d">x</a>' % number for number in range(count))
-    seed = address("http://a.test/")
+    seed = parse_address("http://a.test/")
     fetched = FetchResult(FetchRequest(seed), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body)
     harvester = Harvester(CrawlSettings(), [seed])
     before = peak()
@@ -79,7 +79,7 @@ def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_pat
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} {host}\n")
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
     before = peak()
-    fetcher.start(FetchRequest(address(f"http://{host}/robots.txt")), any_type=True)
+    fetcher.start(FetchRequest(parse_address(f"http://{host}/robots.txt")), any_type=True)
     ended = []
     while not ended:
         ended = fetcher.poll(5)
@@ -95,7 +95,7 @@ def test_a_page_says_how_long_it_is_and_is_not_begun(hostile, tmp_path):
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} robots-giant.test\n")
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
     for any_type, least in ((True, 1), (False, 0), (True, 1)):
-        fetcher.start(FetchRequest(address("http://robots-giant.test/robots.txt")), any_type=any_type)
+        fetcher.start(FetchRequest(parse_address("http://robots-giant.test/robots.txt")), any_type=any_type)
         ended = []
         while not ended:
             ended = fetcher.poll(5)

@@ -9,9 +9,9 @@ from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.crawl.outlinks import Harvester
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
-SEED = address("http://a.test/dir/page")
+SEED = parse_address("http://a.test/dir/page")
 
 
 def led_to(markup: str, *headers: tuple[str, str]) -> list[str]:
@@ -128,7 +128,7 @@ def test_malformed_urls_of_every_attribute_are_ordinary(attribute, nasty):
     visit = page_visit(fetched, ParseSettings(), Originals(), forms=True)
     assert visit.outcome is Outcome.OK
     for due in harvester.harvest(visit):
-        assert due.address == address(due.address.url)
+        assert due.address == parse_address(due.address.url)
         assert len(due.address.url) <= CrawlSettings().max_url
         assert not set(due.address.url) & set("\r\n\0 ")
 

@@ -17,7 +17,7 @@ from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningApart, running_apart
 from periplus.records import LIST_KIND, Page
 from periplus.settings import FocusSettings, Settings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 PLAN = FakeWebPlan(seed=5, hosts=60, pages=2_000)
 TOPIC = "bees"
@@ -184,13 +184,13 @@ def test_a_page_without_words_is_about_nothing() -> None:
 
 def test_links_of_hubs_are_raised_and_memory_is_bounded() -> None:
     distiller = Distiller()
-    targets = [address(f"http://t.test/{n}") for n in range(12)]
+    targets = [parse_address(f"http://t.test/{n}") for n in range(12)]
     for n in range(8):
         distiller.add(targets[n].key, "t.test", 1.0, [])
     distiller.add(1, "hub.test", 0.2, targets)
     raised: dict[str, dict[int, float]] = {}
     for n in range(200):
-        distiller.add(1_000 + n, "dull.test", 0.0, [address(f"http://dull.test/{n}")])
+        distiller.add(1_000 + n, "dull.test", 0.0, [parse_address(f"http://dull.test/{n}")])
         raised |= distiller.distil()
     assert set(raised) == {"t.test"}
     assert set(raised["t.test"]) == {place.key for place in targets[8:]}

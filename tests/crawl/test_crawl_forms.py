@@ -7,11 +7,11 @@ from periplus.crawl.policies.form_filler import FormFiller
 from periplus.parse import read_forms
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Form, Outcome, Page, VisitReport
 from periplus.signals import take_visits
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def forms(markup: str) -> tuple[Form, ...]:
-    place = FetchRequest(address("http://a.test/dir/page"))
+    place = FetchRequest(parse_address("http://a.test/dir/page"))
     return read_forms(FetchResult(place, Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode()))
 
 

@@ -11,7 +11,7 @@ from periplus.crawl import Crawler
 from periplus.crawl.revisits import History
 from periplus.discovery import read_sitemap
 from periplus.records import LIST_KIND, FetchRecord, Link, Outcome, Page
-from periplus.url import address
+from periplus.url import parse_address
 
 DAY = 86_400.0
 
@@ -21,13 +21,13 @@ def iso(seconds: float) -> str:
 
 
 def look(history: History, url: str, when: float, content: int) -> None:
-    history.learn(FetchRecord(url, address(url).key, Outcome.OK, when, content=content, page=Page(url)))
+    history.learn(FetchRecord(url, parse_address(url).key, Outcome.OK, when, content=content, page=Page(url)))
 
 
 def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
     page = Page("http://a.test/map", kind=LIST_KIND, links=tuple(map(Link, dates)), changed=tuple(dates.values()))
     found = [due.address.url for due in history.hear(page, when)]
-    history.learn(FetchRecord(page.url, address(page.url).key, Outcome.OK, when, page=page))
+    history.learn(FetchRecord(page.url, parse_address(page.url).key, Outcome.OK, when, page=page))
     return found
 
 
@@ -82,7 +82,7 @@ def test_a_site_that_vouches_for_a_page_is_believed_until_it_is_wrong():
     assert [due.address.url for due in history.due(160.5 * DAY, 1)[1:]] == [other]
     look(history, one, 161 * DAY, 2)
     listed(history, 162 * DAY, {one: 90 * DAY})
-    assert history.pages[address(one).key].vouched == 0.0
+    assert history.pages[parse_address(one).key].vouched == 0.0
 
 
 def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) -> float:

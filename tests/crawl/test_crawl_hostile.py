@@ -11,7 +11,7 @@ from periplus.crawl import Crawler
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_name_that_changes_its_address_reaches_nothing_private(hostile, inside
     hosts = tmp_path / "hosts"
     allow = ("127.0.0.1/32",)
     hosts.write_text(f"127.0.0.1:{hostile.port} good-one.test\n")
-    place = FetchRequest(address("http://good-one.test/"))
+    place = FetchRequest(parse_address("http://good-one.test/"))
     first = Fetcher(FetchSettings(allow=allow, hosts=str(hosts)))
     first.start(place)
     assert _one(first).outcome is Outcome.OK

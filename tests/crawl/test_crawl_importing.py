@@ -10,7 +10,7 @@ from periplus.crawl import Crawler, import_jsonl, import_warc
 from periplus.errors import BadFile
 from periplus.settings import Settings
 from periplus.store import PageStore, compress
-from periplus.url import address
+from periplus.url import parse_address
 
 LINES = [
     {"id": "a", "url": "http://a.test/x#part", "title": "First", "text": "one two"},
@@ -48,7 +48,7 @@ def test_json_lines_become_pages(store, tmp_path, name):
         "https://import.invalid/dots-2",
         "https://import.invalid/x",
     ]
-    assert all(visit.key == address(visit.url).key for visit in visits)
+    assert all(visit.key == parse_address(visit.url).key for visit in visits)
     assert [visit.page.text for visit in visits] == ["one two", "three", "four", "five", "six"]
     assert visits[0].page.title == "First"
     assert seen[-1] == ("import", 5, 5)

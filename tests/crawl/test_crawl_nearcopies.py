@@ -10,7 +10,7 @@ from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
 from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 WORDS = ("harbour", "light", "keeper", "tide", "boat", "rope", "sail", "storm", "chart", "gull", "quay", "lamp", "crew")
 
@@ -111,7 +111,7 @@ def test_long_texts_that_differ_within_are_told_apart():
 
 def visit_of(url: str, body: str, originals: Originals):
     fetched = FetchResult(
-        FetchRequest(address(url)), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body.encode()
+        FetchRequest(parse_address(url)), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body.encode()
     )
     visit = page_visit(fetched, ParseSettings(), originals)
     originals.learn(visit)
@@ -163,7 +163,7 @@ def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
     truth, originals, marked = fake_web.truth(), Originals(), {}
     pages = [page.url for page in truth.pages]
     for url in dict.fromkeys([*pages, *truth.near_duplicates, *truth.duplicates]):
-        place = address(url)
+        place = parse_address(url)
         answer = fake_web.response(place.host, place.path)
         if answer.status == 200:
             headers = tuple((name.lower(), value) for name, value in answer.headers)

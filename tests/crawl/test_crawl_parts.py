@@ -8,17 +8,17 @@ from periplus.crawl.outlinks import LIST_KIND, Harvester
 from periplus.crawl.robots_cache import RobotsBook
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import CrawlSettings, ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
-HOME = address("http://www.here.test/")
+HOME = parse_address("http://www.here.test/")
 
 
 def fetched(url: str, outcome: Outcome = Outcome.OK, body: bytes = b"", **more) -> FetchResult:
-    return FetchResult(FetchRequest(address(url)), outcome, 1000.0, body=body, **more)
+    return FetchResult(FetchRequest(parse_address(url)), outcome, 1000.0, body=body, **more)
 
 
 def visit(page: Page | None = None, url: str = HOME.url, outcome: Outcome = Outcome.OK, **more) -> FetchRecord:
-    return FetchRecord(url, address(url).key, outcome, 1000.0, page=page, **more)
+    return FetchRecord(url, parse_address(url).key, outcome, 1000.0, page=page, **more)
 
 
 def links(*urls: str, **more) -> Page:
@@ -90,8 +90,8 @@ def test_canonical_and_feeds_are_taken():
     harvester = Harvester(CrawlSettings(), [HOME])
     page = Page(HOME.url, canonical="http://www.here.test/true", feeds=("/feed.xml",))
     assert found(harvester, visit(page)) == ["http://www.here.test/true", "http://www.here.test/feed.xml"]
-    assert address("http://www.here.test/feed.xml").key in harvester.lists
-    assert address("http://www.here.test/true").key not in harvester.lists
+    assert parse_address("http://www.here.test/feed.xml").key in harvester.lists
+    assert parse_address("http://www.here.test/true").key not in harvester.lists
     assert found(Harvester(CrawlSettings(feeds=False), [HOME]), visit(page)) == ["http://www.here.test/true"]
 
 
@@ -105,7 +105,7 @@ def test_near_and_plain_urls_rank_higher():
     harvester = Harvester(CrawlSettings(), [HOME])
 
     def rank(url: str, depth: int) -> float:
-        return harvester.rank(address(url), depth)
+        return harvester.rank(parse_address(url), depth)
 
     assert rank("http://a.test/", 0) > rank("http://a.test/", 1)
     assert rank("http://a.test/short", 1) > rank("http://a.test/much-longer-than-that-one", 1)
@@ -116,7 +116,7 @@ def test_near_and_plain_urls_rank_higher():
     assert rank("http://famous.test/", 1) == before  # out of scope: not counted
     web = Harvester(CrawlSettings(scope="web"), [HOME])
     web.harvest(visit(links(*(f"http://famous.test/{number}" for number in range(9)))))
-    assert web.rank(address("http://famous.test/"), 1) > before
+    assert web.rank(parse_address("http://famous.test/"), 1) > before
 
 
 def test_copies_are_told_by_content():
@@ -234,7 +234,7 @@ def test_robots_that_moved_are_followed_five_times():
 
 
 def test_robots_of_one_origin_serve_another_that_points_to_them():
-    robots, bare = book(), address("http://here.test/")
+    robots, bare = book(), parse_address("http://here.test/")
     moved = fetched("http://here.test/robots.txt", Outcome.REDIRECT, location="http://www.here.test/robots.txt")
     assert robots.learn(bare.origin, moved, 0.0) is Outcome.REDIRECT
     assert robots.learn(bare.origin, fetched("http://www.here.test/robots.txt", body=NO), 0.0) is Outcome.OK
@@ -242,7 +242,7 @@ def test_robots_of_one_origin_serve_another_that_points_to_them():
         rules = robots.rules(origin, 0.0)
         assert rules is not None
         assert not rules.allows("/secret")
-    other = address("http://m.here.test/")
+    other = parse_address("http://m.here.test/")
     assert robots.learn(other.origin, moved, 0.0) is Outcome.OK
     assert robots.rules(other.origin, 0.0) is not None
 

@@ -110,12 +110,12 @@ def test_retry_after_survives_a_kill(tmp_path, make_settings):
     from periplus.crawl.crawl_state import Memory
     from periplus.records import FetchRecord, Outcome
     from periplus.store import PageStore
-    from periplus.url import address
+    from periplus.url import parse_address
 
     hosts = tmp_path / "hosts"
     hosts.write_text("")
     settings = make_settings(hosts)
-    seed = address("http://busy.test/")
+    seed = parse_address("http://busy.test/")
     with PageStore.open(tmp_path / "store", settings.store, write=True) as store:
         memory = Memory.recover(tmp_path / "frontier.bin", settings, store, [seed])
         memory.save(store.commit(), 1000.0)

@@ -5,9 +5,9 @@ import pytest
 from periplus.crawl.robots_cache import RobotsBook
 from periplus.fetch.outcomes import of_status
 from periplus.records import FetchRequest, FetchResult, Outcome
-from periplus.url import address
+from periplus.url import parse_address
 
-HOME = address("http://www.here.test/page")
+HOME = parse_address("http://www.here.test/page")
 BODY = b"User-agent: *\nDisallow: /secret\n"
 DAY = 86_400.0
 ALLOWED, DISALLOWED, BY_RULES, AGAIN = "all allowed", "all disallowed", "by its rules", "asked again"
@@ -22,7 +22,7 @@ def state(book: RobotsBook, outcome: Outcome, now: float = 0.0) -> str:
 
 
 def answer(outcome: Outcome, body: bytes = b"", location: str = "", url: str = "") -> FetchResult:
-    place = address(url or "http://www.here.test/robots.txt")
+    place = parse_address(url or "http://www.here.test/robots.txt")
     return FetchResult(FetchRequest(place), outcome, 0.0, body=body, location=location)
 
 
@@ -118,4 +118,4 @@ def test_a_copy_is_good_for_a_day_and_for_one_origin():
     assert book.rules(HOME.origin, DAY - 1) is not None
     assert book.rules(HOME.origin, DAY + 1) is None
     for other in ("https://www.here.test/", "http://www.here.test:81/", "http://here.test/"):
-        assert book.rules(address(other).origin, 0.0) is None
+        assert book.rules(parse_address(other).origin, 0.0) is None

@@ -26,7 +26,7 @@ from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +71,7 @@ def test_parcels_come_back_whole_or_not_at_all(tmp_path):
 
 def links_for(ring: Ring, number: int, count: int) -> list[FetchRequest]:
     hosts = [f"h{n}.test" for n in range(1000) if ring.owner(f"h{n}.test") == number]
-    return [FetchRequest(address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
+    return [FetchRequest(parse_address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
 
 
 def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monkeypatch):
@@ -355,7 +355,7 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     asked = {url for url in once if server.requests().counts[url] == before[url] + 1}
     assert once <= again
     assert asked >= once
-    shards = {Ring((0, 1, 2)).owner(address(url).host) for url in again}
+    shards = {Ring((0, 1, 2)).owner(parse_address(url).host) for url in again}
     assert len(shards) == 3
 
 

@@ -6,16 +6,16 @@ from periplus.crawl.outlinks import Harvester
 from periplus.crawl.policies.traps import Traps, TrapsState, signature
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import CrawlSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def visit(url: str, text: str = "words", **more) -> FetchRecord:
     page = None if more.get("copy_of") else Page(url, title="T", text=text)
-    return FetchRecord(url, address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
+    return FetchRecord(url, parse_address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
 
 
 def rewritten(traps: Traps, url: str) -> str:
-    return traps.rewrite(address(url)).url
+    return traps.rewrite(parse_address(url)).url
 
 
 def test_a_parameter_that_makes_no_difference_is_dropped():
@@ -40,17 +40,17 @@ def test_a_parameter_that_makes_a_difference_stays():
 
 def test_calendars_end_and_dated_articles_do_not():
     traps = Traps()
-    assert not traps.refuses(address("http://a.test/2024/05/"))
+    assert not traps.refuses(parse_address("http://a.test/2024/05/"))
     for odd in ("/3024/05/", "/1850/1/", "/calendar?month=2999-01", "/99999/3/"):
-        assert traps.refuses(address("http://a.test" + odd)), odd
+        assert traps.refuses(parse_address("http://a.test" + odd)), odd
     for fine in ("/2024/05/the-old-pier", "/1850/01/letters-home", "/article/123456", "/forum/1234/56", "/p/2020-12"):
-        assert not traps.refuses(address("http://a.test" + fine)), fine
+        assert not traps.refuses(parse_address("http://a.test" + fine)), fine
     for month in range(240):
         traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/", f"month {month}"))
         traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/story-of-{'x' * (month + 1)}", "s"))
-    assert traps.refuses(address("http://a.test/2021/1/"))
-    assert not traps.refuses(address("http://b.test/2021/1/"))
-    assert not traps.refuses(address("http://a.test/2021/1/another-story"))
+    assert traps.refuses(parse_address("http://a.test/2021/1/"))
+    assert not traps.refuses(parse_address("http://b.test/2021/1/"))
+    assert not traps.refuses(parse_address("http://a.test/2021/1/another-story"))
 
 
 def test_twins_are_one_after_three_pages_agree():
@@ -65,8 +65,8 @@ def test_twins_are_one_after_three_pages_agree():
 
 
 def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
-    harvester = Harvester(CrawlSettings(scope="web"), [address("http://here.test/")])
-    place = address("http://mirror.test:8080/next")
+    harvester = Harvester(CrawlSettings(scope="web"), [parse_address("http://here.test/")])
+    place = parse_address("http://mirror.test:8080/next")
     before = harvester.rank(place, 1)
     for number in range(19):
         harvester.harvest(visit(f"http://mirror.test:8080/{number}", copy_of=f"http://here.test/{number}"))
@@ -128,7 +128,7 @@ def test_an_honest_404_to_a_probe_teaches_nothing():
 
 
 def test_the_harvest_asks_by_what_was_learnt():
-    harvester = Harvester(CrawlSettings(scope="web"), [address("http://maze.test/")])
+    harvester = Harvester(CrawlSettings(scope="web"), [parse_address("http://maze.test/")])
     for mark in ("0a1b2c3d", "ffee0011", "12345678", "87654321"):
         harvester.harvest(visit(f"http://maze.test/room?visit={mark}"))
     links = tuple(Link(f"http://maze.test/hall?visit=aa{n}bb{n}cc{n}dd") for n in range(9))

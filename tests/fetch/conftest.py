@@ -9,7 +9,7 @@ import pytest
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, FetchResult
 from periplus.settings import FetchSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 class Peer:
@@ -89,7 +89,7 @@ class Getter:
         more = {} if accepts is None else {"accepts": accepts}
         fetcher = Fetcher(FetchSettings(**settings), **more)
         self.fetchers.append(fetcher)
-        fetcher.start(FetchRequest(address(url)), headers, any_type=any_type)
+        fetcher.start(FetchRequest(parse_address(url)), headers, any_type=any_type)
         assert fetcher.busy() == 1
         ended: list[FetchResult] = []
         while not ended:

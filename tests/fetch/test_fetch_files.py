@@ -9,7 +9,7 @@ from periplus.fetch.address_guard import permits_port
 from periplus.parse import parse, readable
 from periplus.records import Outcome
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 LISTING = b"""total 12\r
 drwxr-xr-x    2 ftp      ftp          4096 Jan 12 10:00 sub dir\r
@@ -215,7 +215,7 @@ def test_types_that_nobody_reads_are_not_taken(gopher, get):
     ],
 )
 def test_ports_of_other_services(url, good):
-    assert permits_port(address(url)) == good
+    assert permits_port(parse_address(url)) == good
 
 
 def test_a_port_of_others_is_never_connected_to(get):

@@ -8,7 +8,7 @@ from periplus.errors import SettingsError
 from periplus.fetch import AddressGuard, Fetcher, HostsFile
 from periplus.records import Outcome
 from periplus.settings import FetchSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 FORBIDDEN = [
     "127.0.0.1",
@@ -89,8 +89,8 @@ def test_the_hosts_file_leads_names_to_addresses(peer, get, tmp_path):
         assert get(f"http://{name}/", hosts=str(hosts)).body == b"hi"
         assert f"Host: {name}\r\n" in peer.requests[-1]
     assert get("http://one.test/", hosts=str(hosts), allow=()).outcome is Outcome.FORBIDDEN_ADDRESS
-    assert HostsFile.read(hosts).route(address("http://six.test:81/")) == "six.test:81:[::1]:80"
-    assert HostsFile.read(hosts).route(address("http://seven.test/")) is None
+    assert HostsFile.read(hosts).route(parse_address("http://six.test:81/")) == "six.test:81:[::1]:80"
+    assert HostsFile.read(hosts).route(parse_address("http://seven.test/")) is None
 
 
 @pytest.mark.parametrize(

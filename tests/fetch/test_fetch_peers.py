@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def response(body: bytes, *headers: str, status: str = "200 OK", kind: str = "text/html") -> bytes:
@@ -76,7 +76,7 @@ def test_cookies_are_not_kept(peer, get):
     peer.answers["/"] = response(b"x", "Set-Cookie: a=b")
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
     for _ in range(2):
-        fetcher.start(FetchRequest(address(peer.url())))
+        fetcher.start(FetchRequest(parse_address(peer.url())))
         while not fetcher.poll(5):
             pass
     fetcher.close()
@@ -87,7 +87,7 @@ def test_connections_are_used_again(peer):
     peer.answers["/"] = response(b"x")
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
     for _ in range(5):
-        fetcher.start(FetchRequest(address(peer.url())))
+        fetcher.start(FetchRequest(parse_address(peer.url())))
         while not fetcher.poll(5):
             pass
     fetcher.close()
@@ -186,7 +186,7 @@ def test_many_at_once(peer, tmp_path: Path):
     peer.answers.update({f"/{i}": response(str(i).encode()) for i in range(200)})
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
     for i in range(200):
-        fetcher.start(FetchRequest(address(peer.url(f"/{i}"))))
+        fetcher.start(FetchRequest(parse_address(peer.url(f"/{i}"))))
     got: dict[str, bytes] = {}
     while fetcher.busy():
         got.update((fetched.request.address.path, fetched.body) for fetched in fetcher.poll(5))
@@ -200,7 +200,7 @@ def test_ctrl_c_within_a_callback_is_not_lost(peer):
 
     peer.answers["/"] = response(b"x")
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)), accepts=interrupted)
-    fetcher.start(FetchRequest(address(peer.url())))
+    fetcher.start(FetchRequest(parse_address(peer.url())))
     with pytest.raises(KeyboardInterrupt):
         fetcher.poll(20)
     assert fetcher.busy() == 0
@@ -210,7 +210,7 @@ def test_ctrl_c_within_a_callback_is_not_lost(peer):
 def test_closing_drops_what_is_under_way(peer):
     peer.answers["/"] = None
     fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",)))
-    fetcher.start(FetchRequest(address(peer.url())))
+    fetcher.start(FetchRequest(parse_address(peer.url())))
     assert fetcher.poll(0.05) == []
     fetcher.close()
     assert fetcher.busy() == 0

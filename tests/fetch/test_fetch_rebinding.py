@@ -14,7 +14,7 @@ from periplus.fetch import Fetcher
 from periplus.fetch.transfer import Transfer
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 PUBLIC, PRIVATE = "127.0.0.1", "127.0.0.77"
 ALLOW = (f"{PUBLIC}/32",)
@@ -87,7 +87,7 @@ def pair():
 
 
 def fetched_by(fetcher: Fetcher, port: int):
-    fetcher.start(FetchRequest(address(f"http://rebind.test:{port}/")))
+    fetcher.start(FetchRequest(parse_address(f"http://rebind.test:{port}/")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)
@@ -161,7 +161,7 @@ def test_a_crawl_whose_host_turns_private_after_robots(names, pair, tmp_path):
 def test_a_name_of_this_machine_is_private_too(pair):
     outside, _ = pair
     fetcher = Fetcher(FetchSettings(timeout=60))
-    fetcher.start(FetchRequest(address(f"http://localhost:{outside.port}/")))
+    fetcher.start(FetchRequest(parse_address(f"http://localhost:{outside.port}/")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)

@@ -16,7 +16,7 @@ from periplus.errors import SettingsError
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 HOST = "good.test"
 
@@ -36,7 +36,7 @@ def ask(port: int, authority: Authority, folder: Path, host: str = HOST):
     hosts.write_text(f"127.0.0.1:{port} {host}\n")
     options = FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), trust=str(authority.file), timeout=60)
     fetcher = Fetcher(options)
-    fetcher.start(FetchRequest(address(f"https://{host}/")))
+    fetcher.start(FetchRequest(parse_address(f"https://{host}/")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)
@@ -79,7 +79,7 @@ def test_without_the_authority_nothing_is_trusted(folder, authority):
     with serving(authority.vouch(HOST)) as peer:
         (folder / "hosts").write_text(f"127.0.0.1:{peer.port} {HOST}\n")
         fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), timeout=60))
-        fetcher.start(FetchRequest(address(f"https://{HOST}/")))
+        fetcher.start(FetchRequest(parse_address(f"https://{HOST}/")))
         ended = []
         while not ended:
             ended = fetcher.poll(5)
@@ -154,7 +154,7 @@ def http2(folder, authority, second):
 
 
 def one(fetcher: Fetcher, path: str):
-    fetcher.start(FetchRequest(address(f"https://{HOST}{path}")))
+    fetcher.start(FetchRequest(parse_address(f"https://{HOST}{path}")))
     ended = []
     while not ended:
         ended = fetcher.poll(5)
@@ -172,7 +172,7 @@ def test_http_2_is_spoken_where_it_is_offered_and_connections_are_used_again(htt
 
 def test_many_requests_at_once_over_http_2(http2):
     for number in range(60):
-        http2.start(FetchRequest(address(f"https://{HOST}/{number}")))
+        http2.start(FetchRequest(parse_address(f"https://{HOST}/{number}")))
     got = []
     while http2.busy():
         got += http2.poll(5)

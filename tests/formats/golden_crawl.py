@@ -25,7 +25,7 @@ from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Se
 from periplus.signals.visit_counts import gather_visits, read_popularity
 from periplus.signals.visit_reports import SinkPosition, read_sink, take_visits
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 SETTINGS = Settings(
     frontier=FrontierSettings(delay=1.0, per_host=2, max_failures=2, retries=1, back_off=5.0, host_budget=2),
@@ -39,7 +39,7 @@ STATISTICS = CrawlStatistics(
 
 
 def _due(url: str, rank: float = 0.0) -> FetchRequest:
-    return FetchRequest(address(url), 1, rank)
+    return FetchRequest(parse_address(url), 1, rank)
 
 
 def write_crawl(folder: Path) -> None:
@@ -48,19 +48,19 @@ def write_crawl(folder: Path) -> None:
     memory = Memory(folder / "crawl" / "frontier.bin", SETTINGS)
     with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
         memory._keep_to_topic(store)
-        memory.add_seeds([address("http://harbour.test/")])
+        memory.add_seeds([parse_address("http://harbour.test/")])
         _learn(memory)
         _use_every_state(memory)
         store.append(*fetched_page(0))
         store.commit()
         memory.passive.state.position = (1, 99)
-        memory.passive.state.digests = {address("http://light.test/").key: 17}
+        memory.passive.state.digests = {parse_address("http://light.test/").key: 17}
         memory.save(1, NOW)
         memory.frontier.close()
     other = home(folder, 1)
     other.mkdir(parents=True, exist_ok=True)
     second = Memory(folder / "crawl" / "frontier.next", Settings())
-    second.add_seeds([address("http://chart.test/")])
+    second.add_seeds([parse_address("http://chart.test/")])
     second.save(0, NOW, other / "frontier.next")
     _write_beside(folder)
 
@@ -69,7 +69,7 @@ def _learn(memory: Memory) -> None:
     """Take visits as a crawl does: links, a feed, forms, copies, totals."""
     for number in range(len(WORDS)):
         visit, _ = fetched_page(number)
-        memory.count(visit, address(visit.url).host)
+        memory.count(visit, parse_address(visit.url).host)
         memory.add(memory.harvester.harvest(visit))
     memory.add(memory.harvester.harvest(feed_visit()))
     memory.totals.answered = 3

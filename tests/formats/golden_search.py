@@ -26,7 +26,7 @@ from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 SEMANTIC = SemanticSettings(on=True, words=16, overlap=4)
 
@@ -37,7 +37,7 @@ def _linked(number: int) -> FetchRecord:
     name = ("sea charts", "nautical maps")[number % 2]
     links = (Link("http://chart.test/", name), Link(WORDS[number % len(WORDS)][0], "more"))
     page = Page(url, title=f"Site {number}", text="A page with links to the coast.", language="en", links=links)
-    return FetchRecord(url, address(url).key, Outcome.OK, DAY + number, 200, content=900 + number, page=page)
+    return FetchRecord(url, parse_address(url).key, Outcome.OK, DAY + number, 200, content=900 + number, page=page)
 
 
 def write_graph(folder: Path) -> None:
@@ -61,7 +61,7 @@ def read_graph(folder: Path) -> Any:
     backlinks.check()
     pairs = ArrayFile(folder / "graph" / "synonyms.arrays", "synonyms")
     pairs.check()
-    keys = [address(url).key for url, _, _ in WORDS]
+    keys = [parse_address(url).key for url, _, _ in WORDS]
     rows = [int(file["rows"][np.searchsorted(file["keys"], np.uint64(key))]) for key in keys]
     Backlinks.open(folder / "graph")
     Synonyms.open(folder / "graph", 0.5)

@@ -12,7 +12,7 @@ from periplus.files import open_data_folder
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Form, Link, Media, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, key_index, part_folder
-from periplus.url import address
+from periplus.url import parse_address
 
 DAY = 1_699_000_000.0
 
@@ -64,7 +64,7 @@ def page_of(number: int) -> Page:
 def fetched_page(number: int, when: float = DAY) -> tuple[FetchRecord, FetchResult]:
     """Return a visit as a crawl makes it, and its response."""
     page = page_of(number)
-    place = address(page.url)
+    place = parse_address(page.url)
     body = f"<title>{page.title}</title><p>{page.text}".encode()
     headers = (("content-type", "text/html"), ("etag", f'"{number}"'), ("content-encoding", "gzip"))
     fetched = FetchResult(FetchRequest(place, 1), Outcome.OK, when, 200, headers, body, 0.25, "192.0.2.7")
@@ -94,7 +94,7 @@ def feed_visit() -> FetchRecord:
         kind=LIST_KIND,
         changed=(DAY,),
     )
-    return FetchRecord(page.url, address(page.url).key, Outcome.OK, DAY, 200, page=page)
+    return FetchRecord(page.url, parse_address(page.url).key, Outcome.OK, DAY, 200, page=page)
 
 
 def other_visits() -> list[FetchRecord]:
@@ -102,7 +102,7 @@ def other_visits() -> list[FetchRecord]:
     made = []
     for number, outcome in enumerate(Outcome):
         if outcome is not Outcome.OK:
-            place = address(f"http://other.test/{outcome.value}")
+            place = parse_address(f"http://other.test/{outcome.value}")
             location = "http://harbour.test/" if outcome is Outcome.REDIRECT else ""
             made.append(
                 FetchRecord(place.url, place.key, outcome, DAY + number, 300 + number, 2, location, 0.5, hops=1)
@@ -128,7 +128,7 @@ def write_store(folder: Path) -> None:
     """Write a store of one shard, with WARC files that were let go."""
     fill_store(folder / "store", StoreSettings(rotate_bytes=900), range(5))
     with PageStore.open(folder / "store", StoreSettings()) as store, mock.patch.object(key_index, "_SAVE_AT", 1):
-        store.find(address(WORDS[0][0]).key)
+        store.find(parse_address(WORDS[0][0]).key)
 
 
 def write_sharded_store(folder: Path) -> None:
@@ -143,9 +143,9 @@ def read_store(folder: Path) -> Any:
     """Return all visits, the newest of each page and the responses that are kept."""
     with PageStore.open(folder / "store", StoreSettings()) as store:
         visits = list(store.visits())
-        newest = {url: store.find(address(url).key) for url, _, _ in WORDS}
+        newest = {url: store.find(parse_address(url).key) for url, _, _ in WORDS}
         kept = [store.response(visit) for visit in newest.values() if visit and store.keeps(visit)]
-        last = store.find_last(address("http://other.test/gone").key)
+        last = store.find_last(parse_address("http://other.test/gone").key)
         return {
             "visits": plain([_without_offset(visit) for visit in visits]),
             "newest": {url: visit.when if visit else None for url, visit in newest.items()},

@@ -3,7 +3,7 @@
 from periplus.frontier import BestFirst, Frontier
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 SETTINGS = FrontierSettings(delay=1.0, delay_factor=0.0)
 
@@ -15,7 +15,7 @@ def frontier(patience: float = 2.0) -> Frontier:
 
 
 def due(url: str, rank: float) -> FetchRequest:
-    return FetchRequest(address(url), 0, rank)
+    return FetchRequest(parse_address(url), 0, rank)
 
 
 def take(found: Frontier, now: float) -> str:
@@ -61,10 +61,10 @@ def test_without_patience_nobody_is_waited_for() -> None:
 def test_waiting_urls_can_be_lifted() -> None:
     found = frontier()
     found.add([due("http://a.test/1", 3.0), due("http://a.test/2", 2.0), due("http://b.test/1", 12.0)])
-    place = address("http://a.test/2")
+    place = parse_address("http://a.test/2")
     found.lift({"a.test": {place.key: 18.0, 1: 99.0}, "nobody.test": {2: 5.0}})
     assert take(found, 0.0) == "http://a.test/2"
-    found.lift({"a.test": {address("http://a.test/1").key: 1.0}})
+    found.lift({"a.test": {parse_address("http://a.test/1").key: 1.0}})
     assert [take(found, 2.0), take(found, 3.0), take(found, 4.0)] == ["http://b.test/1", "http://a.test/1", ""]
 
 

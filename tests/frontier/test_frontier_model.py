@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from periplus.frontier import Frontier
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 RETRYABLE = {Outcome.BUSY, Outcome.SERVER_ERROR, Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
 UNREACHABLE = {Outcome.CONNECT, Outcome.DNS}
@@ -108,7 +108,9 @@ class Run:
         assert found.seen == len(self.naive.seen)
 
     def add(self, places: list[tuple[int, int, int]]) -> None:
-        dues = [FetchRequest(address(f"http://h{host}.test/{page}"), rank=float(rank)) for host, page, rank in places]
+        dues = [
+            FetchRequest(parse_address(f"http://h{host}.test/{page}"), rank=float(rank)) for host, page, rank in places
+        ]
         assert self.frontier.add(dues) == self.naive.add(dues)
         assert all(self.frontier.seen(due.address.key) == (due.address.url in self.naive.seen) for due in dues)
 
@@ -190,7 +192,7 @@ def play(frontier: Frontier, todo: list[tuple], now: float, under_way: list[Fetc
     seen: list[object] = []
     for action in todo:
         if action[0] == "add":
-            dues = [FetchRequest(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
+            dues = [FetchRequest(parse_address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
             seen.append(frontier.add(dues))
         elif action[0] == "tick":
             now += action[1]
@@ -228,7 +230,7 @@ def test_replaying_the_log_gives_back_the_queues(wanted, todo, data):
         if number == cut:
             snapshot, log = live.dump(), []
         if action[0] == "add":
-            dues = [FetchRequest(address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
+            dues = [FetchRequest(parse_address(f"http://h{h}.test/{p}"), rank=float(r)) for h, p, r in action[1]]
             live.add(dues)
             log.append(("add", dues))
         elif action[0] == "end" and under_way:

@@ -9,13 +9,13 @@ from periplus.frontier import Frontier
 from periplus.frontier import host_queues as queues_module
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 WANTED = FrontierSettings(delay=1.0, memory_mb=1)
 
 
 def due(url: str, rank: float = 0.0) -> FetchRequest:
-    return FetchRequest(address(url), rank=rank)
+    return FetchRequest(parse_address(url), rank=rank)
 
 
 def drain(frontier: Frontier, now: float) -> list[tuple[str, float, int]]:

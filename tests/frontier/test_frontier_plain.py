@@ -10,11 +10,11 @@ from periplus.frontier import Frontier, SeenSet
 from periplus.frontier import seen_set as seen_module
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def due(url: str, rank: float = 0.0) -> FetchRequest:
-    return FetchRequest(address(url), rank=rank)
+    return FetchRequest(parse_address(url), rank=rank)
 
 
 def order_of(frontier: Frontier, now: float, count: int) -> list[str]:

@@ -12,11 +12,11 @@ from periplus.frontier import host_queues as queues_module
 from periplus.frontier.budgets import penalty
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def due(url: str, rank: float = 0.0) -> FetchRequest:
-    return FetchRequest(address(url), rank=rank)
+    return FetchRequest(parse_address(url), rank=rank)
 
 
 def crawl(frontier: Frontier, now: float, most: int) -> list[str]:

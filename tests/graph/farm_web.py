@@ -5,7 +5,7 @@ from collections import deque
 from periplus.parse import parse
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def crawl(web):
@@ -14,12 +14,12 @@ def crawl(web):
     seen, contents = set(web.seeds), {}
     while waiting:
         url, depth = waiting.popleft()
-        target = address(url)
+        target = parse_address(url)
         answer = web.response(target.host, target.path)
         headers = tuple((name.lower(), value) for name, value in answer.headers)
         found = []
         if 300 <= answer.status < 400:
-            location = address(answer.header("location"), url).url
+            location = parse_address(answer.header("location"), url).url
             found = [location]
             yield FetchRecord(url, target.key, Outcome.REDIRECT, 1.0, answer.status, depth=depth, location=location)
         elif answer.status == 200:
@@ -33,7 +33,7 @@ def crawl(web):
                 yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, page=read)
         for link in found:
             try:
-                clean = address(link)
+                clean = parse_address(link)
             except ValueError:
                 continue
             if clean.scheme == "http" and clean.host.endswith(".test") and clean.url not in seen:

@@ -16,7 +16,7 @@ from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SearchSettings, Settings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 MOST = 1000
 
@@ -69,7 +69,7 @@ def test_link_joins_with_words_and_other_operators(web):
     visits, leads, searcher = web
     links = all_links(visits)
     url = max(leads, key=[target.url for _, target in links].count)
-    place = address(url)
+    place = parse_address(url)
     linking, near = linking_to_url(links, url, leads), linking_to_host(links, place.host)
     bare = url.partition("://")[2]
     assert linking
@@ -79,7 +79,7 @@ def test_link_joins_with_words_and_other_operators(web):
     everything = {visit.url for visit in visits}
     assert asked(searcher, f"-link:{place.host}") == everything - near
     assert asked(searcher, f"link:{place.host} -site:{place.host}") == {
-        one for one in near if address(one).host != place.host
+        one for one in near if parse_address(one).host != place.host
     }
     assert asked(searcher, f"link:{bare} OR (link:{place.host} site:{place.host})") <= near
     word = next(iter(visits[0].page.text.split()))
@@ -88,7 +88,7 @@ def test_link_joins_with_words_and_other_operators(web):
 
 def page(url, *links, **more):
     read = Page(url, url[-1], text="tide " + url, links=tuple(links), **more)
-    return FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=read)
+    return FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, 200, page=read)
 
 
 def test_what_counts_as_a_link(tmp_path):
@@ -118,7 +118,7 @@ def test_frames_are_links_but_lift_nobody(tmp_path):
     a, b, c = (f"https://{name}.example/" for name in "abc")
     graph, searcher = made(tmp_path, [page(a, Link(b, "", False, True), Link(c, "sea charts")), page(b), page(c)])
     assert asked(searcher, "link:b.example") == asked(searcher, "link:b.example/") == {a}
-    assert graph.in_links(np.array([address(b).key, address(c).key], np.uint64)).tolist() == [0, 1]
+    assert graph.in_links(np.array([parse_address(b).key, parse_address(c).key], np.uint64)).tolist() == [0, 1]
 
 
 def test_a_live_index_says_when_links_are_not_known_yet(tmp_path):

@@ -10,13 +10,13 @@ from periplus.graph import Graph, build_graph
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")
 
 
 def key(url):
-    return address(url).key
+    return parse_address(url).key
 
 
 def page(url, *links, canonical="", nofollow=False, copy_of=""):

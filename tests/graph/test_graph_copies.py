@@ -19,7 +19,7 @@ from periplus.records import FetchRecord, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, Settings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=40))
@@ -100,17 +100,17 @@ def test_mirrors_in_different_shards_are_one(mirrored, tmp_path):
 
 def visit(url, content, **more):
     page = Page(url, text="tide chart", **more)
-    return FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=page, content=content)
+    return FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, 200, page=page, content=content)
 
 
 def test_a_page_that_hides_or_is_gone_stands_for_nobody(tmp_path):
     a, b, c, d, e = (f"http://{name}.example/" for name in "abcde")
     visits = [visit(a, 5, noindex=True), visit(b, 5), visit(c, 5), visit(d, 7), visit(e, 7)]
-    visits.append(FetchRecord(d, address(d).key, Outcome.GONE, 2.0, 404))
+    visits.append(FetchRecord(d, parse_address(d).key, Outcome.GONE, 2.0, 404))
     with PageStore.open(tmp_path / "store", StoreSettings(), write=True) as store:
         for one in visits:
             store.append(one)
         build_graph(store, tmp_path / "graph", GraphSettings())
     graph = Graph.open(tmp_path / "graph")
-    keys = np.array([address(url).key for url in (a, b, c, e)], np.uint64)
+    keys = np.array([parse_address(url).key for url in (a, b, c, e)], np.uint64)
     assert graph.representatives(keys).tolist() == [keys[0], keys[1], keys[1], keys[3]]

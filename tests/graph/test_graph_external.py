@@ -17,7 +17,7 @@ from periplus.graph.external_sort import Runs
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 WORDS = ("harbour light", "Harbour Light", "tide tables", "the keeper's log", "ünïcode", "here", "")
 
@@ -30,7 +30,7 @@ def visits_of(rng, pages, hosts):
             Link(urls[rng.integers(pages)], WORDS[rng.integers(len(WORDS))] + " " * int(rng.integers(2)))
             for _ in range(rng.integers(0, 30))
         )
-        yield FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links))
+        yield FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links))
 
 
 def build(folder, visits, **more):

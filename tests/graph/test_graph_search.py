@@ -10,7 +10,7 @@ from periplus.records import PageFlag, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, Settings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def searched(tmp_path_factory):
 
 
 def of_farm(truth, hit):
-    return address(hit.url).host in truth.trouble_hosts
+    return parse_address(hit.url).host in truth.trouble_hosts
 
 
 def test_spam_is_below_everything_and_right_pages_are_first(searched):

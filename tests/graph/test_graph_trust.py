@@ -10,11 +10,11 @@ from periplus.graph import Graph, build_graph
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def key(url):
-    return address(url).key
+    return parse_address(url).key
 
 
 def keys(*urls):

@@ -8,7 +8,7 @@ from periplus.cli import main
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def folder(tmp_path):
         for number in range(12):
             url = f"http://h{number % 4}.example/{number}"
             links = tuple(Link(f"http://h{other % 4}.example/{other}", "a name") for other in range(number))
-            store.append(FetchRecord(url, address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links)))
+            store.append(FetchRecord(url, parse_address(url).key, Outcome.OK, 1.0, 200, page=Page(url, links=links)))
     return tmp_path / "data"
 
 

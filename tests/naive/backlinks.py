@@ -1,7 +1,7 @@
 """Who links where, the obvious way: look at every link of every page."""
 
 from periplus.errors import BadUrl
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def all_links(visits):
@@ -12,7 +12,7 @@ def all_links(visits):
 def _addresses(visit):
     for link in () if visit.page.nofollow else visit.page.links:
         try:
-            found = address(link.url)
+            found = parse_address(link.url)
         except BadUrl:
             continue
         if not link.nofollow and found.key != visit.key:

@@ -8,14 +8,14 @@ from periplus.parse import parse
 from periplus.parse.html.frames import read_frames
 from periplus.records import FetchRequest, FetchResult, Link, Outcome
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 HERE = "https://a.example/dir/page"
 
 
 def links(markup, **headers):
     given = (("content-type", "text/html"), *((name.replace("_", "-"), value) for name, value in headers.items()))
-    fetched = FetchResult(FetchRequest(address(HERE)), Outcome.OK, 0.0, 200, given, markup.encode())
+    fetched = FetchResult(FetchRequest(parse_address(HERE)), Outcome.OK, 0.0, 200, given, markup.encode())
     page = parse(fetched, ParseSettings())
     assert page is not None
     return page.links

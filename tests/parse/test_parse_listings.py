@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from periplus.parse import parse, read_forms
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def got(url: str, kind: str, body: bytes) -> FetchResult:
-    return FetchResult(FetchRequest(address(url)), Outcome.OK, 1.0, 200, (("content-type", kind),), body)
+    return FetchResult(FetchRequest(parse_address(url)), Outcome.OK, 1.0, 200, (("content-type", kind),), body)
 
 
 LINES = st.lists(
@@ -30,7 +30,7 @@ def test_any_lines_are_a_listing_and_a_menu(lines):
     for url, kind in (("ftp://a.test/pub/", "text/ftp-dir-listing"), ("gopher://a.test/1/", "application/gopher-menu")):
         page = parse(got(url, kind, body), ParseSettings())
         for link in page.links if page else ():
-            assert address(link.url).url == link.url
+            assert parse_address(link.url).url == link.url
 
 
 def test_floods_of_lines_are_bounded():
@@ -49,4 +49,4 @@ def test_any_bytes_have_forms_or_none(raw, text):
         f"<form action='{text}'><input name='{text}'><select name=a><option>{text}</form>".encode("utf-8", "replace"),
     ):
         for form in read_forms(got("http://a.test/", "text/html", body)):
-            assert address(form.action).url == form.action
+            assert parse_address(form.action).url == form.action

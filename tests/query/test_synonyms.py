@@ -14,7 +14,7 @@ from periplus.records import FetchRecord, Link, Outcome, Page, Query, ResultPage
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 CITY = "http://city.example/"
 NAMES = ("Eiffel", "Vasco", "Pisa", "Galata", "Belem")
@@ -22,7 +22,7 @@ TOWERS = tuple(f"http://{name.lower()}.example/" for name in NAMES)
 
 
 def linking(url: str, links: list[tuple[str, str]]) -> FetchRecord:
-    place = address(url)
+    place = parse_address(url)
     page = Page(place.url, title="links", text="links", links=tuple(Link(to, text) for to, text in links))
     return FetchRecord(place.url, place.key, Outcome.OK, 1.0, 200, page=page)
 

@@ -15,7 +15,7 @@ from periplus.rank.training import flatten
 from periplus.settings import RankSettings
 from periplus.signals import Click, Judgement, write_click, write_judgement
 from periplus.signals.click_model import estimate_liking
-from periplus.url import address
+from periplus.url import parse_address
 
 
 def samples(count: int, told: bool, seed: int = 3) -> list[Sample]:
@@ -153,6 +153,6 @@ def test_judgements_and_clicks_become_grades(tmp_path: Path) -> None:
     write_judgement(tmp_path, Judgement("tides", "https://b.example/", 4))
     write_judgement(tmp_path, Judgement("tides", "no url at all", 4))
     grades = grades_of_folder(tmp_path)["tides"]
-    assert grades[address("https://b.example/").key] == 4
-    assert grades[address("https://a.example/").key] >= 2
+    assert grades[parse_address("https://b.example/").key] == 4
+    assert grades[parse_address("https://a.example/").key] >= 2
     assert len(grades) == 2

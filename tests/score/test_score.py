@@ -24,7 +24,7 @@ from periplus.score import (
 from periplus.score.kernels import page_features
 from periplus.score.letter_profiles import tongues
 from periplus.text import LANGUAGES
-from periplus.url import address
+from periplus.url import parse_address
 
 TEXTS = {
     "en": "The harbour was quiet when the boats came in, and nobody on the quay had anything to say about the storm.",
@@ -124,7 +124,7 @@ def test_urls_one_by_one_and_many_at_once_rank_alike() -> None:
     for _ in range(200):
         path = "/".join(chance.choice(parts) for _ in range(chance.randint(0, 5)))
         query = "?" + "&".join(f"k{n}={n}" for n in range(chance.randint(1, 4))) if chance.random() < 0.4 else ""
-        urls.append(address(f"{chance.choice(('http', 'https'))}://{chance.choice(hosts)}/{path}{query}"))
+        urls.append(parse_address(f"{chance.choice(('http', 'https'))}://{chance.choice(hosts)}/{path}{query}"))
     raw = [place.url.encode() for place in urls]
     start = np.concatenate([[0], np.cumsum([len(one) for one in raw])]).astype(np.int64)
     ranker = UrlRanker()
@@ -135,13 +135,13 @@ def test_urls_one_by_one_and_many_at_once_rank_alike() -> None:
 def test_home_pages_rank_above_deep_ones_and_those_above_parameters() -> None:
     ranker = UrlRanker()
     urls = ("https://example.org/", "https://example.org/a/b", "https://example.org/a/b?c=1&d=2&e=12345")
-    ranks = [ranker.rank(address(url)) for url in urls]
+    ranks = [ranker.rank(parse_address(url)) for url in urls]
     assert ranks == sorted(ranks, reverse=True)
     assert len(set(ranks)) == 3
 
 
 def test_links_on_better_pages_are_followed_first() -> None:
-    ranker, place = LinkRanker(), address("https://example.org/a")
+    ranker, place = LinkRanker(), parse_address("https://example.org/a")
     assert ranker.rank(place, 1, source=0.9) > ranker.rank(place, 1) > ranker.rank(place, 1, source=0.1)
     assert ranker.rank(place, 1) > ranker.rank(place, 2)
     assert ranker.rank(place, 1, links=9) > ranker.rank(place, 1) > ranker.rank(place, 1, mirror=True)

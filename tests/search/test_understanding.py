@@ -19,7 +19,7 @@ from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
 from periplus.text import split_text, terms_of
-from periplus.url import address
+from periplus.url import parse_address
 
 WEB = FakeWeb(FakeWebPlan(seed=11, hosts=24, pages=500))
 TRUTH = WEB.truth()
@@ -27,7 +27,7 @@ TRUTH = WEB.truth()
 
 def fetched(url: str) -> FetchRecord | None:
     """Read one page as a crawl would, without sockets."""
-    place = address(url)
+    place = parse_address(url)
     answer = WEB.response(place.host, place.path)
     headers = tuple((name.lower(), value) for name, value in answer.headers)
     page = parse(
@@ -61,12 +61,12 @@ HOMES = [page for page in TRUTH.pages if page.kind == "home"]
 def test_home_pages_come_first_for_queries_that_name_a_site(searcher: Searcher) -> None:
     asked, wrong = 0, []
     for page in HOMES:
-        host = address(page.url).host
+        host = parse_address(page.url).host
         bare = host.removeprefix("www.")
         for words in (bare, f"www.{bare}", f"http://{host}/", bare.replace(".", " "), f"www {bare.replace('.', ' ')}"):
             first = searcher.search(Query(words)).hits[:1]
             asked += 1
-            if not first or first[0].url != address(page.url).url:
+            if not first or first[0].url != parse_address(page.url).url:
                 wrong.append((words, first[0].url if first else None))
     assert asked >= 100
     assert wrong == []
@@ -77,12 +77,12 @@ def test_home_pages_come_first_for_the_name_of_a_site(searcher: Searcher) -> Non
     for page in HOMES:
         hits = searcher.search(Query(page.title)).hits
         asked += 1
-        right += bool(hits) and hits[0].url == address(page.url).url
+        right += bool(hits) and hits[0].url == parse_address(page.url).url
     assert right >= 0.9 * asked
 
 
 def test_it_says_why_and_keeps_to_filters(searcher: Searcher) -> None:
-    host = address(HOMES[0].url).host
+    host = parse_address(HOMES[0].url).host
     found = searcher.search(Query(host, explain=True))
     assert (f"home page of {host}", 1.0) in found.hits[0].reasons
     assert len({hit.url for hit in found.hits}) == len(found.hits)
@@ -91,7 +91,7 @@ def test_it_says_why_and_keeps_to_filters(searcher: Searcher) -> None:
         for words in (f"{host} -bread", f"+{host}", '"bread"')
         for hit in searcher.search(Query(words, explain=True)).hits
     )
-    other = address(HOMES[1].url).host
+    other = parse_address(HOMES[1].url).host
     assert all(other in hit.url for hit in searcher.search(Query(host, site=other)).hits)
 
 

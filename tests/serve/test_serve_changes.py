@@ -15,7 +15,7 @@ from periplus.errors import BadInput, DiskFailed
 from periplus.records import VisitReport
 from periplus.serve import Actions, Keys, Publication, Published, make_app
 from periplus.settings import ServeSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 
 class World:
@@ -43,7 +43,7 @@ class World:
 
     def start(self, seeds: Sequence[str] = ()) -> None:
         for seed in seeds:
-            address(seed)
+            parse_address(seed)
         if self.running:
             raise BadInput("A crawl is running already.")
         self.done += ["start", *seeds]

@@ -12,7 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from periplus.records import VisitReport
 from periplus.serve import Actions, Keys, Published, serving
 from periplus.settings import ServeSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install periplus[dev]")
 GenerationMode = pytest.importorskip("schemathesis.generation").GenerationMode
@@ -29,7 +29,7 @@ class Crawl:
 
     def start(self, seeds: Sequence[str] = ()) -> None:
         for seed in seeds:
-            address(seed)
+            parse_address(seed)
 
 
 def report(seen: Sequence[VisitReport]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint_text
-from periplus.url import address, in_scope
+from periplus.url import in_scope, parse_address
 from periplus.url.canonical import canonical_address
 
 BASE = "https://www.example.co.uk/a/b/index.html?q=1"
@@ -60,24 +60,24 @@ RELATIVE = [
 
 @pytest.mark.parametrize(("text", "expected"), SAME)
 def test_canonical_form(text: str, expected: str) -> None:
-    assert address(text).url == expected
+    assert parse_address(text).url == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), RELATIVE)
 def test_relative_to_a_page(text: str, expected: str | None) -> None:
     if expected is None:
         with pytest.raises(BadUrl):
-            address(text, BASE)
+            parse_address(text, BASE)
     else:
-        assert address(text, BASE).url == expected
+        assert parse_address(text, BASE).url == expected
 
 
 def test_an_address_is_taken_apart() -> None:
-    found = address("HTTPS://www.Example.co.uk:8443/p/a?b=c")
+    found = parse_address("HTTPS://www.Example.co.uk:8443/p/a?b=c")
     assert (found.scheme, found.host, found.port, found.path) == ("https", "www.example.co.uk", 8443, "/p/a?b=c")
     assert found.domain == "example.co.uk"
     assert found.key == fingerprint_text(found.url)
-    assert address("http://example.com").port == 80
+    assert parse_address("http://example.com").port == 80
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_an_address_is_taken_apart() -> None:
 )
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(BadUrl):
-        address(text)
+        parse_address(text)
 
 
 def test_other_schemes_are_named_as_the_reason() -> None:
     with pytest.raises(BadUrl, match="Only http, https, ftp and gopher"):
-        address("irc://example.com/room")
+        parse_address("irc://example.com/room")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_other_schemes_are_named_as_the_reason() -> None:
     ],
 )
 def test_files_and_menus_have_addresses_too(text: str, base: str | None, url: str) -> None:
-    found = address(text, base)
+    found = parse_address(text, base)
     assert found.url == url
-    assert address(found.url) == found
+    assert parse_address(found.url) == found
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_files_and_menus_have_addresses_too(text: str, base: str | None, url: st
 )
 def test_what_could_be_a_second_command_is_no_address(text: str) -> None:
     with pytest.raises(BadUrl):
-        address(text)
+        parse_address(text)
 
 
 def test_an_absolute_url_needs_no_good_base() -> None:
-    assert address("http://example.com/ä", "nonsense").url == "http://example.com/%C3%A4"
+    assert parse_address("http://example.com/ä", "nonsense").url == "http://example.com/%C3%A4"
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_an_absolute_url_needs_no_good_base() -> None:
 )
 def test_hostile_strings_are_bounded(text: str) -> None:
     try:
-        found = address(text)
+        found = parse_address(text)
     except BadUrl:
         return
-    assert address(found.url) == found
+    assert parse_address(found.url) == found
 
 
 def test_scopes() -> None:
-    seed = address("https://www.example.co.uk/")
-    sister, stranger = address("http://shop.example.co.uk/x"), address("http://other.co.uk/")
+    seed = parse_address("https://www.example.co.uk/")
+    sister, stranger = parse_address("http://shop.example.co.uk/x"), parse_address("http://other.co.uk/")
     assert in_scope(seed, seed, "host")
     assert not in_scope(sister, seed, "host")
     assert in_scope(sister, seed, "domain")
@@ -213,10 +213,10 @@ PIECES = st.lists(
 @example("/;jsessionid=%;%6Asessionid=1", BASE)
 def test_canonical_is_idempotent(text: str, base: str | None) -> None:
     try:
-        found = address(text, base)
+        found = parse_address(text, base)
     except BadUrl:
         return
-    assert address(found.url) == found
+    assert parse_address(found.url) == found
     assert canonical_address(found.url) == found
     assert found.url.isascii()
     assert found.path.startswith("/")
@@ -245,9 +245,9 @@ def test_the_short_way_agrees_with_the_parser(text: str, base: str | None) -> No
         expected = canonical_address(text, base)
     except BadUrl:
         with pytest.raises(BadUrl):
-            address(text, base)
+            parse_address(text, base)
         return
-    assert address(text, base) == expected
+    assert parse_address(text, base) == expected
 
 
 BASES = (
@@ -277,4 +277,4 @@ BASES = (
 )
 def test_what_was_made_before_is_right_for_another_page_too(asked):
     for text, base in asked:
-        assert address(text, base) == canonical_address(text, base)
+        assert parse_address(text, base) == canonical_address(text, base)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.url import address, parse_url, registered_domain, trail
+from periplus.url import make_breadcrumbs, parse_address, parse_url, registered_domain
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_any_host_has_a_domain(host: str) -> None:
     ],
 )
 def test_trail(url: str, expected: tuple[str, ...]) -> None:
-    assert trail(url) == expected
+    assert make_breadcrumbs(url) == expected
 
 
 def test_long_parts_are_shortened() -> None:
-    host, part = trail("https://example.com/" + "a" * 500)
+    host, part = make_breadcrumbs("https://example.com/" + "a" * 500)
     assert (host, len(part)) == ("example.com", 80)
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_any_text_has_a_trail_and_components_or_none(text: str) -> None:
-    assert all(part.isprintable() for part in trail(text))
+    assert all(part.isprintable() for part in make_breadcrumbs(text))
     parse_url(text)
     parse_url("x", text)
 
 
 def test_the_domain_of_an_international_host() -> None:
-    assert address("http://www.食狮.公司.cn/").domain == "xn--85x722f.xn--55qx5d.cn"
+    assert parse_address("http://www.食狮.公司.cn/").domain == "xn--85x722f.xn--55qx5d.cn"

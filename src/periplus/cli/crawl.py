@@ -86,7 +86,7 @@ def tell_crawl(folder: Path, word: str, resize: int | None = None, as_json: bool
 
 def check_seeds(seeds: list[str]) -> None:
     """Refuse what is no URL before anything is written."""
-    from periplus.url import address
+    from periplus.url import parse_address
 
     for seed in seeds:
-        address(seed)
+        parse_address(seed)

@@ -95,7 +95,7 @@ def _let_in(folder: Path, settings: Settings, urls: Sequence[str]) -> bool:
     from periplus.graph import Graph
     from periplus.index import LiveIndex
     from periplus.store import PageStore
-    from periplus.url import address
+    from periplus.url import parse_address
 
     graph = None
     with contextlib.suppress(DataError):
@@ -107,7 +107,7 @@ def _let_in(folder: Path, settings: Settings, urls: Sequence[str]) -> bool:
             LiveIndex(folder / "index", settings.index, graph, background=False) as live,
         ):
             for url in urls:
-                visit = store.find(address(url).key)
+                visit = store.find(parse_address(url).key)
                 if visit is not None:
                     live.add(visit)
     except (FolderInUse, NothingHere):

@@ -109,12 +109,12 @@ def get_once(url: str, settings: FetchSettings) -> bytes | None:
     """Give what a service answers to one GET, within three seconds and 64 kB; None if it does not answer well."""
     from periplus.fetch import Fetcher
     from periplus.records import FetchRequest, Outcome
-    from periplus.url import address
+    from periplus.url import parse_address
 
     bounds = {"timeout": 3.0, "connect_timeout": 2.0, "max_bytes": 65_536, "connections": 1}
     fetcher = Fetcher(msgspec.structs.replace(settings, **bounds))
     try:
-        fetcher.start(FetchRequest(address(url)), any_type=True)
+        fetcher.start(FetchRequest(parse_address(url)), any_type=True)
         until = time.monotonic() + 4.0
         while time.monotonic() < until:
             for fetched in fetcher.poll(0.2):

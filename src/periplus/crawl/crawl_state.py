@@ -24,7 +24,7 @@ from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outc
 from periplus.settings import Settings
 from periplus.signals import SinkPosition
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Memory"]
 
@@ -96,7 +96,7 @@ class Memory:
     def _noted_seeds(self) -> list[Address]:
         """Read the seeds from their own small file, which outlives a damaged snapshot."""
         try:
-            return [address(line) for line in self._seeds_file.read_text("ascii").split()]
+            return [parse_address(line) for line in self._seeds_file.read_text("ascii").split()]
         except (OSError, ValueError, BadUrl):
             return []
 
@@ -104,7 +104,7 @@ class Memory:
         """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
         if state.visits > stored:
             raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
-        self.harvester = Harvester(self.settings.crawl, [address(seed) for seed in state.seeds])
+        self.harvester = Harvester(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
         if not state.totals.answered and state.totals.outcomes and type(self.neighbours) is Alone:
             self.frontier.add(self._seed_dues(self.harvester.seeds))
             return state.visits
@@ -141,7 +141,7 @@ class Memory:
     def _replay(self, visit: FetchRecord) -> None:
         """Do with a visit from the log what was done with it when it was live."""
         try:
-            place = address(visit.url)
+            place = parse_address(visit.url)
         except BadUrl:
             return
         if not self.neighbours.mine(place.host):
@@ -170,11 +170,11 @@ class Memory:
         """Take the links and seeds that another shard has sent."""
         for seed in parcel.seeds:
             with contextlib.suppress(BadUrl):
-                self.harvester.add_seed(address(seed))
+                self.harvester.add_seed(parse_address(seed))
         dues = []
         for link in parcel.links:
             try:
-                place = self.harvester.traps.rewrite(address(link.url))
+                place = self.harvester.traps.rewrite(parse_address(link.url))
             except BadUrl:
                 continue
             if link.is_list:

@@ -25,7 +25,7 @@ from periplus.parse import readable
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore, part_folder
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Crawler"]
 
@@ -361,6 +361,6 @@ class Crawler:
 
 def _seed(text: str) -> Address:
     try:
-        return address(text)
+        return parse_address(text)
     except BadUrl as error:
         raise BadUrl(f"The seed '{text}' is no URL that can be crawled: {error}") from None

@@ -14,7 +14,7 @@ from periplus.hashing import fingerprint
 from periplus.parse import parse, read_forms
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Originals", "page_visit", "plain_visit", "read_list", "retry_after"]
 
@@ -50,7 +50,7 @@ class Originals:
 def _canonical(page: Page, url: str) -> str:
     if page.canonical:
         try:
-            return address(page.canonical, url).url
+            return parse_address(page.canonical, url).url
         except BadUrl:
             pass
     return url
@@ -142,7 +142,7 @@ def _with_dates(page: Page, fetched: FetchResult) -> Page:
     dates: dict[str, float] = {}
     for url, when in zip(found.pages, found.changed, strict=False):
         try:
-            dates[address(url, page.url).url] = when
+            dates[parse_address(url, page.url).url] = when
         except BadUrl:
             continue
     changed = tuple(dates.get(link.url, 0.0) for link in page.links)

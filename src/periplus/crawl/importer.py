@@ -13,7 +13,7 @@ from periplus.errors import BadFile, BadUrl
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
 from periplus.store import PageStore, open_text, read_warc
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["ImportCount", "import_jsonl", "import_warc"]
 
@@ -109,7 +109,7 @@ def _read_responses(
 ) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
     for record in read_warc(path):
         try:
-            due = FetchRequest(address(record.url))
+            due = FetchRequest(parse_address(record.url))
         except BadUrl:
             yield None, None
             continue
@@ -146,7 +146,7 @@ def _place(document: _Document) -> Address | None:
     """Give the document's own address, or one made from its id in a name space that nobody can own."""
     if document.url:
         try:
-            return address(document.url)
+            return parse_address(document.url)
         except BadUrl:
             pass
     name = str(document.id)
@@ -154,4 +154,4 @@ def _place(document: _Document) -> Address | None:
         return None
     # '.' and '..' are steps in a path and not names, whatever way they are written.
     path = quote(name, safe="") if name.strip(".") else f"dots-{len(name)}"
-    return address(f"https://import.invalid/{path}")
+    return parse_address(f"https://import.invalid/{path}")

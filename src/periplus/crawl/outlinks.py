@@ -12,7 +12,7 @@ from periplus.parse import readable
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
 from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
-from periplus.url import address, in_scope
+from periplus.url import in_scope, parse_address
 
 __all__ = ["Harvester"]
 
@@ -204,7 +204,7 @@ class Harvester:
     def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
         for url in urls:
             try:
-                yield self.traps.rewrite(address(url, base))
+                yield self.traps.rewrite(parse_address(url, base))
             except BadUrl:
                 continue
 

@@ -13,7 +13,7 @@ import numpy as np
 from periplus.errors import BadUrl
 from periplus.frontier import best_frequencies, change_rates
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, Outcome, Page
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["History", "Seen", "read_history", "seen_once"]
 
@@ -103,7 +103,7 @@ class History:
 
     def _known(self, url: str, base: str) -> Seen | None:
         try:
-            known = self.pages.get(address(url, base).key)
+            known = self.pages.get(parse_address(url, base).key)
         except BadUrl:
             return None
         return known if known is not None and not known.is_list else None
@@ -151,7 +151,7 @@ def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float
 
 def _due(known: Seen, rank: float) -> FetchRequest | None:
     try:
-        return FetchRequest(address(known.url), known.depth, rank)
+        return FetchRequest(parse_address(known.url), known.depth, rank)
     except BadUrl:
         return None
 

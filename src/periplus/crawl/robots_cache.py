@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 from periplus.errors import BadUrl
 from periplus.records import Address, FetchResult, Outcome
 from periplus.robots import Rules, read_robots
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["KnownRobots", "RobotsBook", "ruled_path"]
 
@@ -64,7 +64,7 @@ class RobotsBook:
     def target(self, page: Address) -> Address:
         """Give the address to ask for the rules of this page's origin: robots.txt, or where it has moved to."""
         moved = self._moved.get(page.origin)
-        return moved[0] if moved else address(_ROBOTS.get(page.scheme, "/robots.txt"), page.url)
+        return moved[0] if moved else parse_address(_ROBOTS.get(page.scheme, "/robots.txt"), page.url)
 
     def learn(self, origin: str, fetched: FetchResult, now: float) -> Outcome:
         """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
@@ -97,7 +97,7 @@ class RobotsBook:
         if hops >= _MAX_HOPS:
             return False
         try:
-            place = address(location)
+            place = parse_address(location)
         except BadUrl:
             return False
         known = self._known.get(place.origin)

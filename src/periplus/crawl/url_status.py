@@ -17,7 +17,7 @@ from periplus.frontier import Frontier
 from periplus.records import Address, FetchRecord
 from periplus.settings import Settings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Whereabouts", "find_url"]
 
@@ -114,7 +114,7 @@ def _forbids(state: CrawlState, settings: Settings, place: Address) -> bool:
 def _wants(state: CrawlState, settings: Settings, place: Address) -> bool:
     """Tell whether a crawl with these seeds would follow a link to a URL."""
     try:
-        seeds = [address(seed) for seed in state.seeds]
+        seeds = [parse_address(seed) for seed in state.seeds]
     except BadUrl:
         return False
     return Harvester(settings.crawl, seeds).accept(place.url) is not None

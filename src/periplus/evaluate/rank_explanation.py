@@ -18,7 +18,7 @@ from periplus.rank import Ranker
 from periplus.records import FetchRecord, Hit, Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Explanation", "Rival", "explain"]
 
@@ -94,7 +94,7 @@ def explain(
     safe: int = 0,
 ) -> Explanation:
     """Say why a page ranks where it does for these words, or why it is not there; raise `BadUrl` for what is no URL."""
-    place = address(url)
+    place = parse_address(url)
     query = Query(words, size=settings.search.max_results, language=language, safe=safe)
     try:
         found = _Asked(folder, settings, query, place.key)

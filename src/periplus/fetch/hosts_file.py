@@ -5,7 +5,7 @@ from pathlib import Path
 
 from periplus.errors import BadUrl, SettingsError
 from periplus.records import Address
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["HostsFile"]
 
@@ -50,7 +50,7 @@ def _read_line(words: list[str], where: str, places: dict[str, tuple[str, int | 
     place = _read_place(words[0], where)
     for name in words[1:]:
         try:
-            host = address(f"http://{name}/").host
+            host = parse_address(f"http://{name}/").host
         except BadUrl:
             raise SettingsError(f"fetch.hosts: {where}: '{name}' is no host name.") from None
         places[host] = place

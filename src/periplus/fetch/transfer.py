@@ -14,7 +14,7 @@ from periplus.fetch.ftp_gopher import changed_since, headers_of, is_web, kind_of
 from periplus.fetch.outcomes import of_failure, of_status
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Transfer"]
 
@@ -240,7 +240,7 @@ class Transfer:
         assert self._due is not None
         text = self._header("location") if self._web else f"{self._due.address.url}/"
         try:
-            return address(text, self._due.address.url).url
+            return parse_address(text, self._due.address.url).url
         except BadUrl:
             return text
 

@@ -19,7 +19,7 @@ from periplus.frontier.retries import Tries, mark_of, tried
 from periplus.frontier.seen_set import SeenSet
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FrontierSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Frontier"]
 
@@ -346,7 +346,7 @@ class Frontier:
         entry = self._queues.pop(host, now)
         host.busy = entry
         self._busy += 1
-        return FetchRequest(address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
+        return FetchRequest(parse_address(entry.url), entry.depth, -entry.falling, entry.attempt, entry.hops)
 
     def _free(self, due: FetchRequest, now: float) -> Host:
         self._now = max(self._now, now)

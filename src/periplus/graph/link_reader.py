@@ -13,7 +13,7 @@ from periplus.graph.backlinks import BacklinkRuns, host_marks
 from periplus.graph.external_sort import Runs
 from periplus.graph.node_table import Keys, Nodes
 from periplus.records import FetchRecord
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["read_links"]
 
@@ -51,7 +51,7 @@ def read_links(
 def _place(url: str) -> tuple[int, tuple[int, ...]] | None:
     """Give the key of a URL found in a page and the marks of its host; None when it is none we would fetch."""
     try:
-        found = address(url)
+        found = parse_address(url)
     except BadUrl:
         return None
     return found.key, host_marks(found.host)

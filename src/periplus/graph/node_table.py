@@ -12,7 +12,7 @@ from periplus.graph.duplicates import find_copies, find_near
 from periplus.graph.mirrors import Known, Mirrors, find_mirrors
 from periplus.hashing import fingerprint_text
 from periplus.records import LIST_KIND, FetchRecord, Outcome
-from periplus.url import address, registered_domain
+from periplus.url import parse_address, registered_domain
 
 __all__ = ["Keys", "Nodes", "find_nodes", "key_of"]
 
@@ -68,7 +68,7 @@ class Nodes(NamedTuple):
 def key_of(url: str) -> int | None:
     """Give the key of a URL found in a page; None when it is none we would fetch."""
     try:
-        return address(url).key
+        return parse_address(url).key
     except BadUrl:
         return None
 

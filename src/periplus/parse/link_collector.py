@@ -7,7 +7,7 @@ from typing import Final
 from periplus.errors import BadUrl
 from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Links", "absolute"]
 
@@ -28,7 +28,7 @@ def _work_out(reference: str, base: str) -> str:
     if len(reference) > _LONGEST_URL:
         return ""
     try:
-        return address(reference, base).url
+        return parse_address(reference, base).url
     except BadUrl:
         return ""
 

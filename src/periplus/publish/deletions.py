@@ -19,7 +19,7 @@ from periplus.errors import BadInput, CorruptFile, FolderInUse, NewerFormat
 from periplus.files import disk_errors, lock_folder, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome
-from periplus.url import address
+from periplus.url import parse_address
 
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
@@ -89,7 +89,7 @@ class Deleted:
 
     def add(self, urls: Iterable[str]) -> list[str]:
         """Put pages on the list; give their URLs in canonical form. Raise `BadUrl` for the first that is none."""
-        wanted = [address(url).url for url in urls]
+        wanted = [parse_address(url).url for url in urls]
         with self._changing():
             pages = {**dict.fromkeys(wanted, time.time()), **self.pages()}
             if len(pages) > _MOST:
@@ -99,7 +99,7 @@ class Deleted:
 
     def remove(self, urls: Iterable[str]) -> list[str]:
         """Take pages off the list; give the URLs of those that were on it."""
-        wanted = [address(url).url for url in urls]
+        wanted = [parse_address(url).url for url in urls]
         with self._changing():
             pages = dict(self.pages())
             found = [url for url in wanted if pages.pop(url, None) is not None]

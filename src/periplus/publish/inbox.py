@@ -22,7 +22,7 @@ from periplus.publish.deletions import Deleted
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Inbox", "page_to_publish"]
 
@@ -48,7 +48,7 @@ def page_to_publish(
     Without an address it gets one in a name space that nobody can own, made of its content.
     """
     content = f"{title}\n{text}".encode("utf-8", "replace")
-    place = address(url) if url else address(f"https://published.invalid/{fingerprint(content):016x}")
+    place = parse_address(url) if url else parse_address(f"https://published.invalid/{fingerprint(content):016x}")
     page = Page(
         url=place.url,
         title=title[:1000],
@@ -88,7 +88,7 @@ class Inbox:
 
     def forget(self, url: str) -> None:
         """Take a page back, by its URL in canonical form."""
-        place = address(url)
+        place = parse_address(url)
         self.put(FetchRecord(place.url, place.key, Outcome.GONE, time.time(), 410))
 
     def find(self, key: int) -> FetchRecord | None:

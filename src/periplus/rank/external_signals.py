@@ -15,7 +15,7 @@ from periplus.rank.ranking_model import FOLDER, USED, Model, open_model
 from periplus.settings import RankSettings
 from periplus.signals import CLICKS, NOBODY, VISITS, Visited, estimate_liking, read_clicks, read_visited
 from periplus.text import is_stop_word, split_text
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Outside", "open_outside", "read_popularity"]
 
@@ -123,7 +123,7 @@ def _by_key(pages: Mapping[str, float]) -> dict[int, float]:
     found: dict[int, float] = {}
     for url, liking in pages.items():
         with contextlib.suppress(BadUrl):
-            found[address(url).key] = liking
+            found[parse_address(url).key] = liking
     return found
 
 

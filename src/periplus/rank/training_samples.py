@@ -13,7 +13,7 @@ from periplus.query import parse
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import Rows
 from periplus.signals import estimate_liking, read_clicks, read_judgements
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Grades", "Sample", "grades_of_folder", "take_samples"]
 
@@ -49,7 +49,7 @@ def grades_of_folder(folder: Path) -> Grades:
 
 def _put(grades: dict[str, dict[int, int]], query: str, url: str, grade: int) -> None:
     try:
-        grades.setdefault(query, {})[address(url).key] = grade
+        grades.setdefault(query, {})[parse_address(url).key] = grade
     except BadUrl:
         return
 

@@ -13,7 +13,7 @@ from periplus.score.kernels import page_features, weighting
 from periplus.score.letter_profiles import tongues
 from periplus.score.url_scorer import UrlRanker
 from periplus.text import detect_language, language_number
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["STATIC_FEATURES", "Laid", "PageRanker", "Sketch", "sketch_page"]
 
@@ -98,7 +98,7 @@ class PageRanker:
 
     def _rank_url(self, url: str) -> float:
         try:
-            return self._urls.rank(address(url))
+            return self._urls.rank(parse_address(url))
         except BadUrl:
             return 0.0
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl, DataError
 from periplus.query import All, Any, Link, Node, Without
-from periplus.url import address
+from periplus.url import parse_address
 
 if TYPE_CHECKING:
     from periplus.graph import Backlinks
@@ -76,7 +76,7 @@ def _pages(known: "Backlinks", target: str) -> Keys:
     """Give the pages that link to a URL, under either scheme if none is given; without a path, to a host."""
     scheme, _, rest = target.partition("://") if _SCHEME.match(target) else ("", "", target)
     if not any(mark in rest for mark in "/?#"):
-        return known.to_host(address(f"http://{rest.removeprefix('*.').rstrip('.')}/").host)
+        return known.to_host(parse_address(f"http://{rest.removeprefix('*.').rstrip('.')}/").host)
     urls = [target] if scheme else [f"http://{rest}", f"https://{rest}"]
-    found = [known.to_url(address(url).key) for url in urls]
+    found = [known.to_url(parse_address(url).key) for url in urls]
     return np.unique(np.concatenate(found))

@@ -30,7 +30,7 @@ from periplus.search.why_not import INDEXED, FoundPage, why_not
 from periplus.settings import Settings
 from periplus.signals import Popular
 from periplus.text import LANGUAGES
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["CachedPage", "IndexParts", "SearchStatistics", "Searcher"]
 
@@ -288,7 +288,7 @@ class Searcher:
 
     def find(self, url: str) -> FoundPage:
         """Say whether a URL can be found, and if not, why; raise `BadUrl` for what is no URL."""
-        place = address(url)
+        place = parse_address(url)
         copy = self.cached(place.key)
         if copy is not None:
             return FoundPage(place.url, place.key, INDEXED, "", copy.when)

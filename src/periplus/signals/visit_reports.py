@@ -22,7 +22,7 @@ from periplus.errors import BadUrl, Overloaded
 from periplus.files import disk_errors, open_data_folder
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = [
     "FOLDER",
@@ -92,7 +92,7 @@ def _checked(record: VisitReport) -> VisitReport | None:
     if len(record.url) > _LONGEST_URL:
         return None
     try:
-        url = address(record.url).url
+        url = parse_address(record.url).url
     except BadUrl:
         return None
     now = time.time()

@@ -3,19 +3,19 @@
 In: any string, from a person or out of a page, however hostile.
 Out: an `Address` (canonical URL taken apart, registered domain, fingerprint), or `BadUrl`.
 
-    address             a string, and the URL of the page it stands in, to an Address
+    parse_address       a string, and the URL of the page it stands in, to an Address
     registered_domain   'www.example.co.uk' to 'example.co.uk'
     in_scope            whether an address belongs to the crawl that a seed began
-    trail               a URL as people read it: host, then decoded path parts
+    make_breadcrumbs    a URL as people read it: host, then decoded path parts
     parse_url           the plain WHATWG components, or None
 
 The canonical form is the WHATWG serialisation without fragment and credentials, with unreserved characters
 decoded, escapes in upper case, and parameters that only track or name a session left out. It is idempotent.
 """
 
-from periplus.url.breadcrumbs import trail
-from periplus.url.canonical import address, in_scope
+from periplus.url.breadcrumbs import make_breadcrumbs
+from periplus.url.canonical import in_scope, parse_address
 from periplus.url.domains import registered_domain
 from periplus.url.whatwg import UrlParts, parse_url
 
-__all__ = ["UrlParts", "address", "in_scope", "parse_url", "registered_domain", "trail"]
+__all__ = ["UrlParts", "in_scope", "make_breadcrumbs", "parse_address", "parse_url", "registered_domain"]

@@ -3,13 +3,13 @@
 import unicodedata
 from urllib.parse import unquote
 
-__all__ = ["trail"]
+__all__ = ["make_breadcrumbs"]
 
 _LONGEST_PART = 80
 _LONGEST_URL = 4_096
 
 
-def trail(url: str) -> tuple[str, ...]:
+def make_breadcrumbs(url: str) -> tuple[str, ...]:
     """Give the host and the readable path parts of `url`; what would confuse a reader is left out."""
     rest = url[:_LONGEST_URL].partition("#")[0].partition("?")[0]
     _, found, after = rest.partition("://")

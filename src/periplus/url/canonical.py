@@ -16,7 +16,7 @@ from periplus.url.domains import registered_domain
 from periplus.url.parameters import drop_noise, drop_path_session
 from periplus.url.whatwg import serialise
 
-__all__ = ["address", "canonical_address", "in_scope"]
+__all__ = ["canonical_address", "in_scope", "parse_address"]
 
 _PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 
@@ -53,7 +53,7 @@ _recent: dict[str | tuple[str, str], Address] = {}
 _MOST_PASSES: Final = 8
 
 
-def address(text: str, base: str | None = None) -> Address:
+def parse_address(text: str, base: str | None = None) -> Address:
     """Make the canonical address of `text`, found in the page at `base`; BadUrl if it is none, or not for us."""
     if len(text) >= _LONGEST_PLAIN:
         return canonical_address(text, base)
@@ -89,7 +89,7 @@ def _remember(key: str | tuple[str, str], made: Address) -> None:
 
 
 def canonical_address(text: str, base: str | None = None) -> Address:
-    """Do the work of `address` by the full parser, whatever the text looks like."""
+    """Do the work of `parse_address` by the full parser, whatever the text looks like."""
     text = text.partition("#")[0]
     on_gopher = base is not None and _GOPHER.match(base) is not None and _FTP.match(text) is None
     is_gopher = on_gopher or _GOPHER.match(text) is not None
@@ -131,7 +131,7 @@ def _file_address(scheme: str, host: str, port: str | None, path: str, query: st
 
 
 def in_scope(address: Address, seed: Address, scope: str) -> bool:
-    """Tell whether `address` belongs to the crawl begun at `seed`: same 'host', same 'domain', or any ('web')."""
+    """Return whether `address` belongs to the crawl begun at `seed`: same 'host', same 'domain', or any ('web')."""
     if scope == "host":
         return address.host == seed.host
     if scope == "domain":

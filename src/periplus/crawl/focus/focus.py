@@ -21,7 +21,7 @@ from periplus.frontier import BestFirst
 from periplus.parse import parse
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import FocusSettings, ParseSettings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Focus", "FocusState", "by_host", "open_focus", "rank_of"]
 
@@ -64,14 +64,14 @@ class Focus:
     def _take(self, text: str, fresh: bool) -> None:
         """Take an example: a URL, or a file."""
         if "://" in text:
-            place = address(text)
+            place = parse_address(text)
             self.urls[place.key] = place
             return
         data = _read(Path(text)) if fresh or Path(text).exists() else b""
         lines = [line.strip() for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
         if lines and all("://" in line.split()[0] for line in lines):
             for line in lines:
-                place = address(line)
+                place = parse_address(line)
                 self.urls[place.key] = place
         elif fresh and (page := _parse(Path(text), data)) is not None:
             self._classifier.give(page)
@@ -188,7 +188,7 @@ def _read(path: Path) -> bytes:
 
 def _parse(path: Path, data: bytes) -> Page | None:
     """Read a file as if it had been fetched."""
-    place = address("http://example.invalid/" + path.name)
+    place = parse_address("http://example.invalid/" + path.name)
     fetched = FetchResult(FetchRequest(place), Outcome.OK, 0.0, 200, (), data)
     page = parse(fetched, ParseSettings())
     if page is None:
@@ -198,6 +198,6 @@ def _parse(path: Path, data: bytes) -> Page | None:
 
 def _host_of(url: str) -> str:
     try:
-        return address(url).host
+        return parse_address(url).host
     except BadUrl:
         return ""

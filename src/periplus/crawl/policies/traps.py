@@ -13,7 +13,7 @@ import msgspec
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, Outcome, Page
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Traps", "TrapsState", "signature"]
 
@@ -93,7 +93,7 @@ class Traps:
         else:
             path = place.path
         try:
-            return address((twin or place.origin) + path)
+            return parse_address((twin or place.origin) + path)
         except BadUrl:
             return place
 
@@ -134,7 +134,7 @@ class Traps:
         if visit.page is None:
             return None
         try:
-            place = address(visit.url)
+            place = parse_address(visit.url)
         except BadUrl:
             return None
         if "?" in place.path:
@@ -152,7 +152,7 @@ class Traps:
         if pages + 1 < _PROBE_AFTER:
             return None
         self.state.pages[place.host] = -1
-        probe = address(f"/no-such-page-{place.key:016x}", place.url)
+        probe = parse_address(f"/no-such-page-{place.key:016x}", place.url)
         self.state.probes[probe.key] = place.host
         return FetchRequest(probe, 0, 99.0)
 
@@ -185,7 +185,7 @@ class Traps:
     def _learn_twin(self, visit: FetchRecord) -> None:
         """Believe that two origins are one when several of their pages are: http and https, with and without www."""
         try:
-            copy, original = address(visit.url), address(visit.copy_of)
+            copy, original = parse_address(visit.url), parse_address(visit.copy_of)
         except BadUrl:
             return
         if copy.path != original.path or copy.origin == original.origin or _bare(copy.host) != _bare(original.host):

@@ -26,7 +26,7 @@ from periplus.files import lock_folder, sync_folder
 from periplus.records import Address, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, part_folder
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["reshard"]
 
@@ -171,7 +171,7 @@ def _share_seeds(memories: dict[int, Memory], loose: list[Parcel], wanted: Topol
 def _deliver(parcel: Parcel, memories: dict[int, Memory], ring: Ring) -> None:
     parts: dict[int, Parcel] = {}
     for link in parcel.links:
-        owner = ring.owner(address(link.url).host)
+        owner = ring.owner(parse_address(link.url).host)
         parts.setdefault(owner, Parcel(parcel.sender)).links.append(link)
     for owner, part in parts.items():
         memories[owner].take(part)

@@ -18,7 +18,7 @@ from periplus.crawl.sharding.topology import desk
 from periplus.errors import BadUrl
 from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["ShardCrawler", "read_quotas"]
 
@@ -90,7 +90,7 @@ class ShardCrawler(Crawler):
         now = self._now()
         for question in parcel.questions:
             with contextlib.suppress(BadUrl):
-                self._errands.append(_Errand(parcel.sender, question.origin, address(question.target), now))
+                self._errands.append(_Errand(parcel.sender, question.origin, parse_address(question.target), now))
         for answer in parcel.answers:
             with contextlib.suppress(BadUrl):
                 self._learn_answer(answer)
@@ -183,7 +183,7 @@ class ShardCrawler(Crawler):
                 self._memory.frontier.postpone(due, now, _PATIENCE)
 
     def _learn_answer(self, answer: Answer) -> None:
-        target = address(answer.target)
+        target = parse_address(answer.target)
         waiting = self._awaited.pop(answer.origin, None)
         if waiting is None:
             return

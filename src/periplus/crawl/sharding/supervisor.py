@@ -28,7 +28,7 @@ from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["Supervisor", "share_of"]
 
@@ -229,7 +229,7 @@ def share_of(settings: Settings, shards: int) -> Settings:
 
 def _warm(settings: Settings) -> None:
     """Read a page, so that what reading needs is loaded once, and not by every process that is forked from this one."""
-    page = FetchRequest(address("http://warm.invalid/"))
+    page = FetchRequest(parse_address("http://warm.invalid/"))
     body = b"<!doctype html><title>Warm</title><p>Some words, and <a href=/>a link</a>."
     fetched = FetchResult(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
     page_visit(fetched, settings.parse, Originals())
@@ -248,6 +248,6 @@ def _owner_lives(path: Path) -> bool:
 
 def _seed(text: str) -> Address:
     try:
-        return address(text)
+        return parse_address(text)
     except BadUrl as error:
         raise BadUrl(f"The seed '{text}' is no URL that can be crawled: {error}") from None

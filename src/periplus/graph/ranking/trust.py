@@ -19,7 +19,7 @@ from periplus.graph.ranking.pagerank_solver import Vector
 from periplus.hashing import fingerprint_text
 from periplus.records import Address
 from periplus.store import open_text
-from periplus.url import address
+from periplus.url import parse_address
 
 __all__ = ["host_trust", "trusted_pages"]
 
@@ -76,7 +76,7 @@ def _listed(nodes: Nodes, path: Path) -> npt.NDArray[np.bool_]:
 
 def _address(text: str, path: Path, number: int) -> Address:
     try:
-        return address(text if "://" in text else f"http://{text}/")
+        return parse_address(text if "://" in text else f"http://{text}/")
     except BadUrl as error:
         raise BadFile(f"{path} has neither a host nor a URL on line {number}.") from error
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from periplus.index import Segment
 from periplus.text import LANGUAGES
-from periplus.url import trail
+from periplus.url import make_breadcrumbs
 
 __all__ = ["Face", "read_faces"]
 
@@ -39,6 +39,6 @@ def read_faces(segment: Segment, documents: Sequence[int]) -> list[Face]:
         strict=True,
     )
     return [
-        Face(url, title, trail(url), key, LANGUAGES[language], fetched, kind, day, flags)
+        Face(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags)
         for url, title, kind, key, language, fetched, day, flags in rows
     ]
