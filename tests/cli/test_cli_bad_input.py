@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_once_the_pages_are_stored(
         raise DiskFailed("The disk is full.", "Run the same command again.")
 
     documents(tmp_path / "docs.jsonl", 3)
-    monkeypatch.setattr("periplus.cli.importing.build", full)
+    monkeypatch.setattr("periplus.cli.commands.import_.build", full)
     assert main(["import", "docs.jsonl"]) == 1
     assert capsys.readouterr().err.endswith(
         "The disk is full. The pages are stored. Free some space, then: periplus index build.\n"

@@ -133,7 +133,7 @@ def test_a_damaged_log_has_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_doctor_names_the_way_of_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from periplus.cli.doctor import _group
+    from periplus.cli.commands.doctor import _group
 
     finding = _group("dev", ["no-such-package"])
     assert finding.state == "optional"

@@ -1,6 +1,6 @@
 """What people see of a crawl while it runs."""
 
-from periplus.cli.crawlview import block, errors_as_text
+from periplus.cli.crawl_view import block, errors_as_text
 from periplus.crawl import CrawlStatistics, Status
 
 HOSTILE = "http://a.test/\x1b[31mred"

@@ -109,7 +109,7 @@ def test_new_visits_and_publications_do_not_bring_it_back(data: Path) -> None:
 
 
 def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("periplus.cli.deleting._PATIENCE", 0.0)
+    monkeypatch.setattr("periplus.cli.commands.delete._PATIENCE", 0.0)
     monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.2)
     with lock_folder(data, "index"):
         assert run(data, "delete", A) == 0

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from periplus.cli.commands.delete import take_out
 from periplus.cli.console import bytes_as_text, count, note, progress, say
-from periplus.cli.deleting import take_out
 from periplus.cli.kernels import compile_kernels
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder

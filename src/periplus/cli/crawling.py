@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from periplus.cli.console import bytes_as_text, clean, count, say
-from periplus.cli.crawlview import errors_as_text, watched
+from periplus.cli.crawl_view import errors_as_text, watched
 from periplus.cli.stopping import asked_to_stop
 from periplus.errors import BadInput
 from periplus.settings import Settings

@@ -8,21 +8,21 @@ from typing import Annotated, Final
 import typer
 
 from periplus import __version__
-from periplus.cli.crawl import crawl
-from periplus.cli.demo import demo
-from periplus.cli.doctor import doctor
-from periplus.cli.evaluate import evaluate
-from periplus.cli.explain import explain
-from periplus.cli.importing import import_pages
-from periplus.cli.index import index
-from periplus.cli.keys import keys
-from periplus.cli.meaning import embed, meaning
-from periplus.cli.rank import rank
-from periplus.cli.search import MinusWords, search
-from periplus.cli.serve import serve
-from periplus.cli.store import store
-from periplus.cli.up import up
-from periplus.cli.web import web
+from periplus.cli.commands.crawl import crawl
+from periplus.cli.commands.demo import demo
+from periplus.cli.commands.doctor import doctor
+from periplus.cli.commands.embeddings import embed, meaning
+from periplus.cli.commands.evaluate import evaluate
+from periplus.cli.commands.explain import explain
+from periplus.cli.commands.import_ import import_pages
+from periplus.cli.commands.index import index
+from periplus.cli.commands.keys import keys
+from periplus.cli.commands.rank import rank
+from periplus.cli.commands.search import MinusWords, search
+from periplus.cli.commands.serve import serve
+from periplus.cli.commands.store import store
+from periplus.cli.commands.up import up
+from periplus.cli.commands.web import web
 from periplus.errors import PeriplusError
 from periplus.files import disk_failure
 

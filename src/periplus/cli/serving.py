@@ -157,7 +157,7 @@ class _Crawl:
 
     def start(self, seeds: "Sequence[str]" = ()) -> None:
         """Begin it with these seeds too, or go on with it."""
-        from periplus.cli.crawl import check_seeds
+        from periplus.cli.commands.crawl import check_seeds
 
         check_seeds(list(seeds))
         self._control.start(seeds)

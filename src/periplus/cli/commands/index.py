@@ -9,8 +9,8 @@ import typer
 
 from periplus.cli.building import build as build_all
 from periplus.cli.building import say_built
+from periplus.cli.commands.delete import delete
 from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
-from periplus.cli.deleting import delete
 from periplus.cli.kernels import compile_kernels
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import CorruptFile, DataError, NothingHere

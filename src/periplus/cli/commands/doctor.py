@@ -93,7 +93,7 @@ def _group(extra: str, names: list[str]) -> Finding:
 
 def _install(extra: str = "") -> str:
     """Say how to install an extra, or all that is always needed: in a clone, or where it came from an index."""
-    clone = Path(__file__).parents[3]
+    clone = Path(__file__).parents[4]
     if (clone / "pyproject.toml").exists():
         if extra in ("", "dev"):
             return f"make setup, in {clone}"

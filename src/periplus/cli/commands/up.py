@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from periplus.cli.commands.crawl import check_seeds
+from periplus.cli.commands.embeddings import embed_on
 from periplus.cli.console import count, note, say
-from periplus.cli.crawl import check_seeds
 from periplus.cli.crawling import run_crawl
 from periplus.cli.folders import folder_to_fill
 from periplus.cli.kernels import compile_kernels
-from periplus.cli.meaning import embed_on
 from periplus.cli.options import with_settings
 from periplus.cli.serving import open_all
 from periplus.errors import BadInput, DataError, NothingHere, PeriplusError

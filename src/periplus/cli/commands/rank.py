@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from periplus.cli.commands.learn import learn, models
 from periplus.cli.console import clean, count, progress, rows, say, say_json
 from periplus.cli.kernels import compile_kernels
-from periplus.cli.learn import learn, models
 from periplus.cli.options import AsJson, with_settings
 from periplus.errors import NothingHere
 from periplus.files import lock_folder, open_data_folder, write_atomically
