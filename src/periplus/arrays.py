@@ -3,7 +3,8 @@
     magic 8 bytes | version u32 | header length u32 | header (JSON) | header fingerprint u64 | padding
     array 0, padded to 64 bytes | array 1 | ...
 
-The header names each array's type, shape, offset and xxh3 fingerprint. See docs/formats/arrays.md.
+The header names each array's type, shape, offset and xxh3 fingerprint, and the format of the file's kind, which its
+owner raises whenever the arrays are written otherwise. See docs/formats/arrays.md.
 """
 
 import mmap
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import disk_errors, sync_folder
+from periplus.files import check_format, disk_errors, sync_folder
 from periplus.hashing import fingerprint
 
 __all__ = ["ArrayFile", "write_arrays"]
@@ -44,12 +45,18 @@ class _Header(msgspec.Struct, frozen=True):
     kind: str
     arrays: tuple[_Entry, ...]
     notes: dict[str, Any] = {}
+    format: int | msgspec.UnsetType = msgspec.UNSET
 
 
-def write_arrays(path: Path, kind: str, arrays: Mapping[str, AnyArray], notes: Mapping[str, Any] | None = None) -> int:
-    """Write `arrays` (and small JSON `notes`) to a new file, synced; give back its length in bytes."""
+def write_arrays(
+    path: Path, kind: str, arrays: Mapping[str, AnyArray], notes: Mapping[str, Any] | None = None, *, format: int = 0
+) -> int:
+    """Write `arrays` (and small JSON `notes`) to a new file, synced; return its length in bytes.
+
+    `format` is the number of what this kind of file holds; 0, for a file that others vouch for, is left out.
+    """
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    header, start = _lay_out(kind, solid, dict(notes or {}))
+    header, start = _lay_out(kind, solid, dict(notes or {}), format)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with disk_errors(path):
         with temporary.open("wb") as file:
@@ -72,22 +79,26 @@ def _bytes_of(array: AnyArray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _lay_out(kind: str, arrays: Mapping[str, AnyArray], notes: dict[str, Any]) -> tuple[bytes, int]:
+def _lay_out(kind: str, arrays: Mapping[str, AnyArray], notes: dict[str, Any], number: int) -> tuple[bytes, int]:
     """Encode the header. Offsets count from the first array, so they do not depend on the header's length."""
     entries = []
     offset = 0
     for name, array in arrays.items():
         entries.append(_Entry(name, array.dtype.str, array.shape, offset, fingerprint(_bytes_of(array))))
         offset += array.nbytes + (-array.nbytes % _ALIGN)
-    header = msgspec.json.encode(_Header(kind, tuple(entries), notes))
+    header = msgspec.json.encode(_Header(kind, tuple(entries), notes, number or msgspec.UNSET))
     end = _PREFIX.size + len(header) + 8
     return header, end + (-end % _ALIGN)
 
 
 class ArrayFile:
-    """A file of named arrays, opened read-only and memory-mapped. Headers are verified now, arrays by `check`."""
+    """A file of named arrays, opened read-only and memory-mapped. Headers are verified now, arrays by `check`.
 
-    def __init__(self, path: Path, kind: str) -> None:
+    A file whose format is above `format` is refused with `NewerFormat`; without `format` any is accepted, for files
+    that belong to something with a number of its own, such as the manifest of an index.
+    """
+
+    def __init__(self, path: Path, kind: str, *, format: int | None = None) -> None:
         self.path = path
         try:
             raw = np.memmap(path, dtype=np.uint8, mode="r")
@@ -96,6 +107,10 @@ class ArrayFile:
         header, self._start = self._read_header(raw)
         if header.kind != kind:
             raise CorruptFile(f"{path} holds '{header.kind}', not '{kind}'.")
+        self.format = header.format or 0
+        """The number of what this kind of file holds; 0 where it has none."""
+        if format is not None:
+            check_format(path, self.format, format)
         self._entries = {entry.name: entry for entry in header.arrays}
         self.notes = header.notes
         self._raw = raw

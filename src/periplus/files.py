@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, P
 
 __all__ = [
     "DATA_FORMAT",
+    "check_format",
+    "decode_json",
     "disk_errors",
     "disk_failure",
     "lock_folder",
@@ -32,10 +34,33 @@ _STAMP: Final = "periplus.json"
 _TORN: Final = re.compile(r"\..+\.(\d{1,10})\.new")
 """What a file is called while it is written, and by whom."""
 _FORSAKEN: Final = 600.0
+_T = TypeVar("_T")
 
 
 class _Stamp(msgspec.Struct, frozen=True):
     format: int
+
+
+class _Numbered(msgspec.Struct, frozen=True):
+    format: int = 0
+
+
+def check_format(path: Path, number: int, newest: int) -> None:
+    """Raise `NewerFormat` for a file whose format number is above the newest that this version knows."""
+    if number > newest:
+        raise NewerFormat(f"{path} has format {number}; this Periplus knows {newest}.", "Upgrade Periplus.")
+
+
+def decode_json(path: Path, data: bytes, kind: type[_T], newest: int, hint: str = "") -> _T:
+    """Return the content of a JSON file with a `format`; a file without one is of format 0.
+
+    Raise `NewerFormat` if that is above `newest`, and `CorruptFile`, with `hint`, if the file cannot be decoded.
+    """
+    try:
+        check_format(path, msgspec.json.decode(data, type=_Numbered).format, newest)
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path} is not readable: {error}.", hint) from error
 
 
 @contextlib.contextmanager

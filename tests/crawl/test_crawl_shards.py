@@ -5,7 +5,6 @@ import shutil
 from collections import Counter
 from functools import partialmethod
 
-import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from scripted_web import ScriptedWeb
@@ -17,7 +16,7 @@ from periplus.crawl.crawl_statistics import total
 from periplus.crawl.crawl_status import Status
 from periplus.crawl.sharding import resharding as resharding_module
 from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, mark_of_inbox, read_parcel, write_parcel
-from periplus.crawl.sharding.quotas import Quotas
+from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_router import Neighbours
 from periplus.crawl.sharding.supervisor import share_of
@@ -246,7 +245,7 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     for _ in range(200):
         shards = {n: Status(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
         quotas.share_out(shards)
-        told = msgspec.json.decode((tmp_path / "crawl" / "quotas.json").read_bytes(), type=dict[int, int])
+        told = read_quotas(tmp_path)
         known = {n: told.get(n, 0) for n in had}
         assert known[0] + known[1] <= 1000
         had[0] = known[0]
@@ -263,7 +262,7 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
             quotas.restart(0, had)
             killed, had = killed + had, 0
         quotas.share_out({0: Status(1, "running", figures, had=had, quota=had)})
-        told = msgspec.json.decode((tmp_path / "crawl" / "quotas.json").read_bytes(), type=dict[int, int])
+        told = read_quotas(tmp_path)
         assert killed + told[0] <= 100
         had = told[0]
     assert killed > 0

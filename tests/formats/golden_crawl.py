@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from formats.golden_files import NOW, GoldenFormat, plain
+from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from periplus.crawl.control import CrawlControl
 from periplus.crawl.crawl_snapshot import read_state
@@ -15,8 +15,7 @@ from periplus.crawl.crawl_status import Status, leave_status, read_status
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.reported_visits import HEARD, read_heard
 from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
-from periplus.crawl.sharding.quotas import Quotas
-from periplus.crawl.sharding.shard_crawler import read_quotas
+from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.topology import Topology, desk, home, read_topology, write_topology
 from periplus.errors import CorruptFile
 from periplus.frontier.host_state import unpack
@@ -149,7 +148,7 @@ def read_crawl(folder: Path) -> Any:
     assert next_state is not None
     parcel = read_parcel(desk(folder, 1) / "inbox" / "00-00001700000000000000.parcel")
     return {
-        "topology": plain(topology),
+        "topology": content(topology),
         "state": _without_weights(plain(msgspec.to_builtins(state))),
         "hosts": plain(unpack(state.frontier)),
         "next": plain(next_state.seeds),
@@ -157,7 +156,9 @@ def read_crawl(folder: Path) -> Any:
         "parcel": plain(parcel),
         "heard": plain(read_heard(folder / "crawl" / HEARD)),
         "quotas": plain(read_quotas(folder)),
-        "status": [plain(read_status(place)) for place in (folder / "crawl", desk(folder, 1))],
+        "status": [
+            content(read_status(place)) if read_status(place) else None for place in (folder / "crawl", desk(folder, 1))
+        ],
         "control": plain(CrawlControl(folder).status()),
     }
 
@@ -215,6 +216,7 @@ FORMATS = (
         write_crawl,
         read_crawl,
         tolerant=("crawl/heard.json", "crawl/quotas.json", "*/status.json", "crawl/seeds.txt", "crawl/control"),
+        unnumbered=("crawl/spill/*",),
         unread=("store/*", "crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "periplus.json"),
     ),
     GoldenFormat(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from formats.golden_files import NOW, GoldenFormat, plain
+from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
 from periplus.cli.serving import read_quality as kept_quality
 from periplus.evaluate import report
@@ -107,7 +107,7 @@ def write_quality(folder: Path) -> None:
 
 def read_quality(folder: Path) -> Any:
     """Return the figures, and the short form of all there were."""
-    return plain(kept_quality(folder))
+    return [content(kept_quality(folder)[0] or {}), plain(kept_quality(folder)[1])]
 
 
 FORMATS = (
@@ -115,6 +115,6 @@ FORMATS = (
     GoldenFormat("deleted", write_deleted, read_deleted),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
-    GoldenFormat("popular", write_popular, read_popular, tolerant=("popular/*",)),
+    GoldenFormat("popular", write_popular, read_popular, tolerant=("popular/*",), unnumbered=("popular/s*",)),
     GoldenFormat("quality", write_quality, read_quality, tolerant=("quality/*",)),
 )

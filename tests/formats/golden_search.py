@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from embeddings.made_model import NaiveEncoder
-from formats.golden_files import GoldenFormat, plain
+from formats.golden_files import GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from index.made_pages import visit as made_visit
 from periplus.arrays import ArrayFile
@@ -55,6 +55,8 @@ def write_graph(folder: Path) -> None:
 def read_graph(folder: Path) -> Any:
     """Return ranks, anchor texts, links and synonyms of every page."""
     graph = Graph.open(folder / "graph")
+    Backlinks.open(folder / "graph")
+    Synonyms.open(folder / "graph", 0.5)
     file = ArrayFile(folder / "graph" / "graph.arrays", "graph")
     file.check()
     backlinks = ArrayFile(folder / "graph" / "backlinks.arrays", "backlinks")
@@ -63,8 +65,6 @@ def read_graph(folder: Path) -> Any:
     pairs.check()
     keys = [parse_address(url).key for url, _, _ in WORDS]
     rows = [int(file["rows"][np.searchsorted(file["keys"], np.uint64(key))]) for key in keys]
-    Backlinks.open(folder / "graph")
-    Synonyms.open(folder / "graph", 0.5)
     names = ("pagerank", "hostrank", "in_links", "in_hosts", "spam_mass", "trust", "static")
     return {
         "notes": plain(file.notes),
@@ -130,7 +130,7 @@ def write_export(folder: Path) -> None:
 
 def read_export(folder: Path) -> Any:
     """Return the array form, which a program of ours reads; the others are for programs of others."""
-    file = ArrayFile(folder / "terms.arrays", "bounds")
+    file = ArrayFile(folder / "terms.arrays", "bounds", format=1)
     file.check()
     return {"notes": plain(file.notes), "frequency": plain(file["frequency"]), "impact": plain(file["max_impact"])}
 
@@ -187,13 +187,30 @@ def read_models(folder: Path) -> Any:
     cards, used = list_models(folder)
     model = read_model(folder / "models" / "20231114-221320.model")
     row = np.linspace(0.0, 1.0, len(FEATURES)).reshape(1, -1)
-    return {"cards": plain(cards), "used": used, "scale": model.scale, "sum": plain(model.correct(row))}
+    return {
+        "cards": [content(card) for card in cards],
+        "used": used,
+        "scale": model.scale,
+        "sum": plain(model.correct(row)),
+    }
 
 
 FORMATS = (
     GoldenFormat("graph", write_graph, read_graph, unread=("store/*", "periplus.json")),
-    GoldenFormat("segments", write_segments, read_segments, tolerant=("index/journal-*", "index/feeds.log")),
+    GoldenFormat(
+        "segments",
+        write_segments,
+        read_segments,
+        tolerant=("index/journal-*", "index/feeds.log"),
+        unnumbered=("index/*.arrays", "index/feeds.log"),
+    ),
     GoldenFormat("export", write_export, read_export, unread=("terms.jsonl", "terms.jsonl.zst")),
-    GoldenFormat("embeddings", write_embeddings, read_embeddings, tolerant=("*/embedded.log",)),
+    GoldenFormat(
+        "embeddings",
+        write_embeddings,
+        read_embeddings,
+        tolerant=("*/embedded.log",),
+        unnumbered=("index/seg*", "index/feeds.log"),
+    ),
     GoldenFormat("models", write_models, read_models, tolerant=("models/used.json",), unread=("models/*.md",)),
 )

@@ -173,12 +173,12 @@ def write_array_file(folder: Path) -> None:
     """Write an array of each type."""
     kinds = ("|u1", "|i1", "|b1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
     arrays = {kind[1:]: np.arange(6).astype(kind).reshape(2, 3) for kind in kinds}
-    write_arrays(folder / "some.arrays", "some", {**arrays, "none": np.zeros(0, np.int64)}, {"note": 7})
+    write_arrays(folder / "some.arrays", "some", {**arrays, "none": np.zeros(0, np.int64)}, {"note": 7}, format=1)
 
 
 def read_array_file(folder: Path) -> Any:
     """Read every array, checked."""
-    file = ArrayFile(folder / "some.arrays", "some")
+    file = ArrayFile(folder / "some.arrays", "some", format=1)
     file.check()
     return {"notes": file.notes, **{name: plain(file[name]) for name in file.sizes()}}
 
@@ -186,6 +186,14 @@ def read_array_file(folder: Path) -> Any:
 FORMATS = (
     GoldenFormat("data-folder", write_stamp, read_stamp),
     GoldenFormat("arrays", write_array_file, read_array_file),
-    GoldenFormat("store", write_store, read_store, tolerant=("store/visits.keys",), unread=("store/pages-*",)),
-    GoldenFormat("store-shards", write_sharded_store, read_store, tolerant=("*/visits.keys",)),
+    GoldenFormat(
+        "store",
+        write_store,
+        read_store,
+        tolerant=("store/visits.keys",),
+        rebuilt=("store/visits.keys",),
+        unnumbered=("*.zst",),
+        unread=("store/pages-*",),
+    ),
+    GoldenFormat("store-shards", write_sharded_store, read_store, tolerant=("*/visits.keys",), unnumbered=("*.gz",)),
 )

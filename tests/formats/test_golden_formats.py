@@ -16,6 +16,7 @@ from formats.golden_files import (
     fixed_world,
     format_number,
     layout,
+    raise_number,
     take_out,
 )
 from formats.golden_formats import FORMATS
@@ -121,6 +122,30 @@ def contents(kind: GoldenFormat, folder: Path) -> tuple[Any, str]:
             return json.loads(json.dumps(kind.read(folder))), ""
     except PeriplusError as error:
         return None, str(error)
+
+
+@by_format
+def test_one_of_a_later_version_is_refused_with_the_remedy(name: str, tmp_path: Path) -> None:
+    kind, folder = FORMATS[name], editions(name)[-1]
+    for file in files_of(take_out(folder, tmp_path / "names")):
+        if matches(file, kind.unread + kind.unnumbered):
+            continue
+        copy = take_out(folder, tmp_path / file.replace("/", "-"))
+        raise_number(copy / file)
+        content, error = contents(kind, copy)
+        if matches(file, kind.rebuilt):
+            assert content == json.loads((folder / EXPECTED).read_text("utf-8"))
+        else:
+            assert Path(file).name in error or file == "periplus.json", file
+            assert "Upgrade Periplus" in error
+
+
+@by_format
+def test_every_file_has_a_number(name: str, tmp_path: Path) -> None:
+    kind = FORMATS[name]
+    for file, path in files_of(take_out(editions(name)[-1], tmp_path / "golden")).items():
+        if not matches(file, kind.unread + kind.unnumbered):
+            assert format_number(path) > 0, file
 
 
 def changeable(file: str, what: str) -> bool:

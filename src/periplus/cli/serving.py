@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from periplus.errors import CorruptFile
+from periplus.files import decode_json
 from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from periplus.serve import Actions, Clicked, Judged, Opened, Publication, Published
 
 __all__ = ["actions_of", "get_once", "open_all", "read_quality"]
+
+_QUALITY_FORMAT = 1
 
 
 def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "Opened":
@@ -128,14 +132,17 @@ def read_quality(folder: Path) -> tuple[Any, list[Any]]:
     """Give the latest figures that an evaluation left, None if there are none, and the short form of all there were."""
     place = folder / "quality"
     try:
-        latest = msgspec.json.decode((place / "latest.json").read_bytes())
-    except (OSError, msgspec.MsgspecError):
+        path = place / "latest.json"
+        latest = decode_json(path, path.read_bytes(), dict[str, Any], _QUALITY_FORMAT)
+    except (OSError, CorruptFile):
         return None, []
     lines = (place / "history.jsonl").read_bytes().splitlines() if (place / "history.jsonl").exists() else []
     history = []
-    for line in lines[-600:]:
-        with contextlib.suppress(msgspec.MsgspecError):
-            history.append(msgspec.json.decode(line))
+    for line in (*lines[:1], *lines[1:][-600:]):
+        with contextlib.suppress(CorruptFile):
+            figures = decode_json(place / "history.jsonl", line, dict[str, Any], _QUALITY_FORMAT)
+            if "ndcg" in figures:  # the first line has the format alone
+                history.append(figures)
     return latest, history
 
 

@@ -11,7 +11,7 @@ from periplus.crawl.fetch_records import Originals
 from periplus.crawl.focus.focus import FocusState, by_host, open_focus
 from periplus.crawl.outlinks import Harvester
 from periplus.crawl.policies.traps import Traps
-from periplus.crawl.reported_visits import HEARD, Passive, read_heard
+from periplus.crawl.reported_visits import HEARD, Passive, read_heard, write_heard
 from periplus.crawl.revisits import History, seen_once
 from periplus.crawl.robots_cache import RobotsBook
 from periplus.crawl.sharding.mailbox import Parcel
@@ -265,6 +265,6 @@ class Memory:
         """Say how far we have read what others reported; the first shard clears away what all have read."""
         shards = read_topology(self._data).shards
         if len(shards) > 1 and self.passive.position != SinkPosition():
-            write_atomically(self._path.with_name(HEARD), msgspec.json.encode(self.passive.position))
+            write_heard(self._path.with_name(HEARD), self.passive.position)
         if self.neighbours.number == 0:
             self.passive.saved(read_heard(home(self._data, number) / HEARD) for number in shards if number)

@@ -9,10 +9,14 @@ from typing import Final
 import msgspec
 
 from periplus.crawl.crawl_statistics import CrawlStatistics
+from periplus.errors import CorruptFile
+from periplus.files import decode_json
 
 __all__ = ["Status", "leave_status", "now_status", "read_status"]
 
 _FILE: Final = "status.json"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -40,6 +44,7 @@ class Status(msgspec.Struct, frozen=True):
     """Links that wait to be sent to other shards."""
     answered: int = 0
     """Requests that any server answered at all, over all runs."""
+    format: int = _FORMAT
 
     def calm(self) -> tuple[int, str, int, int]:
         """Give what changes whenever a shard does anything."""
@@ -58,8 +63,8 @@ def leave_status(folder: Path, status: Status) -> None:
 def read_status(folder: Path) -> Status | None:
     """Read the status that was left last; None when there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / _FILE).read_bytes(), type=Status)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), Status, _FORMAT)
+    except (OSError, CorruptFile):
         return None
 
 

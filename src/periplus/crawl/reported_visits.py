@@ -8,17 +8,21 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.crawl.outlinks import Harvester
+from periplus.errors import CorruptFile
+from periplus.files import decode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import SinkPosition, forget_read, gather_visits, read_sink
 
-__all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests"]
+__all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests", "write_heard"]
 
 _MOST_DIGESTS: Final = 1_000_000
 _BITE: Final = 256 << 10
 """Bytes read at once: some thousand visits, so that a crawl is not held up."""
 HEARD: Final = "heard.json"
 """Beside the snapshot of a shard: how far that has read the queue, for those who clear it away."""
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 _DEPTH: Final = 1
 """Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
 
@@ -97,11 +101,26 @@ class Passive:
         forget_read(self._folder, min([self.position, *others]))
 
 
+class _Heard(msgspec.Struct, frozen=True):
+    file: int
+    offset: int
+    format: int = _FORMAT
+
+
+def write_heard(path: Path, position: SinkPosition) -> None:
+    """Write down how far a shard has read the queue."""
+    write_atomically(path, msgspec.json.encode(_Heard(*position)))
+
+
 def read_heard(path: Path) -> SinkPosition:
-    """Give how far a shard has read by its own word; nothing at all where it says none."""
+    """Return how far a shard has read by its own word; nothing at all where it says none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=SinkPosition)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        data = path.read_bytes()
+        if data.startswith(b"["):  # format 0: file and offset alone
+            return msgspec.json.decode(data, type=SinkPosition)
+        heard = decode_json(path, data, _Heard, _FORMAT)
+        return SinkPosition(heard.file, heard.offset)
+    except (OSError, msgspec.MsgspecError, CorruptFile):
         return SinkPosition()
 
 

@@ -18,13 +18,14 @@ from typing import BinaryIO, Final, Self
 import numpy as np
 
 from periplus.embeddings.vector_file import Vectors
-from periplus.files import disk_errors, sync_folder
+from periplus.files import check_format, disk_errors, sync_folder
 from periplus.hashing import fingerprint
 
 __all__ = ["NAME", "EmbeddedLog", "log_faults", "mend_log"]
 
 NAME: Final = "embedded.log"
 _MAGIC: Final = b"PERIVEC1"
+"""Its last digit is the number of the format."""
 _HEAD: Final = struct.Struct("<8sII")
 _BLOCK: Final = struct.Struct("<IQ")
 _LONGEST_RECIPE: Final = 4_096
@@ -42,7 +43,9 @@ class EmbeddedLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
             self._file.seek(0)
-            if self._file.read(len(head)) != head:
+            present = self._file.read(len(head))
+            _check_number(path, present)
+            if present != head:
                 # Another model, or nothing yet: what it has is of no use.
                 self._file.truncate(0)
                 self._write(head)
@@ -150,9 +153,16 @@ def _blocks(file: BinaryIO, at: int) -> Iterator[tuple[int, bytes]]:
         yield start, payload if fingerprint(payload) == mark else b""
 
 
-def _first_block(file: BinaryIO) -> int:
-    """Say where the first block begins; -1 if the head of the log is damaged."""
+def _check_number(path: Path, head: bytes) -> None:
+    """Raise `NewerFormat` for a log of a later version, whose magic ends in another digit."""
+    if head[:7] == _MAGIC[:7] and head[7:8].isdigit():
+        check_format(path, int(head[7:8]), int(_MAGIC[7:]))
+
+
+def _first_block(path: Path, file: BinaryIO) -> int:
+    """Return where the first block begins; -1 if the head of the log is damaged."""
     head = file.read(_HEAD.size)
+    _check_number(path, head)
     if len(head) < _HEAD.size:
         return -1
     head += file.read(min(_HEAD.unpack(head)[2], _LONGEST_RECIPE))
@@ -164,7 +174,7 @@ def log_faults(path: Path) -> list[str]:
     """Read all of a log; give a line for each fault. A tail that was cut off is none: it was never told of."""
     try:
         with path.open("rb") as file:
-            at = _first_block(file)
+            at = _first_block(path, file)
             if at < 0:
                 return [f"{path} has a damaged head."]
             damaged = sum(not payload for _, payload in _blocks(file, at))
@@ -178,7 +188,7 @@ def log_faults(path: Path) -> list[str]:
 def mend_log(path: Path) -> None:
     """Write a log anew with the blocks that are whole; one without a head is removed. For who holds its lock."""
     with disk_errors(path), path.open("rb") as file:
-        at = _first_block(file)
+        at = _first_block(path, file)
         if at < 0:
             path.unlink()
         else:

@@ -19,7 +19,7 @@ import msgspec
 
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
-from periplus.files import disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, write_atomically
 from periplus.hashing import fingerprint
 from periplus.settings import SemanticSettings
 
@@ -78,10 +78,10 @@ def find_model(settings: SemanticSettings) -> ModelFiles:
     folder = settings.model_folder
     path = folder / _CARD
     try:
-        card = msgspec.json.decode(path.read_bytes(), type=_Card)
+        card = decode_json(path, path.read_bytes(), _Card, _FORMAT, _HINT)
     except FileNotFoundError:
         raise NothingHere(f"There is no model in {folder}.", _HINT) from None
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error}.", _HINT) from error
     if card.format != _FORMAT or set(card.files) != {_ENCODER, _TOKENIZER}:
         raise CorruptFile(f"{path} has format {card.format}; this Periplus knows {_FORMAT}.", _HINT)

@@ -39,6 +39,8 @@ __all__ = [
 
 FOLDER: Final = "meaning"
 _KIND: Final = "vectors"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _ALONE: Final = 50_000
 """Up to this many passages, all are compared: two milliseconds or less."""
 _ROUNDS: Final = 6
@@ -81,7 +83,7 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
     """Open and check a file of vectors; None if there is none for this segment, by this recipe, or it is damaged."""
     try:
         file = read_vectors(path)
-    except DataError:
+    except CorruptFile:
         return None
     if recipe and file.recipe != recipe:
         return None
@@ -90,7 +92,7 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
 
 def read_vectors(path: Path) -> VectorFile:
     """Open and check a file of vectors; `CorruptFile` says what is wrong with it."""
-    file = ArrayFile(path, _KIND)
+    file = ArrayFile(path, _KIND, format=_FORMAT)
     file.check()
     store = vectors.Store(*(file[name] for name in vectors.Store._fields))
     prints = file["prints"]
@@ -147,7 +149,7 @@ def write_vectors(
     store = vectors.Store(laid[order], scales[order], owners[order], start, rows, centres, list_start)
     kept = np.where(counts > 0, prints, 0).astype(np.uint64)
     notes = {"recipe": recipe, "segment": keys_of(segment), "whole": whole}
-    write_arrays(path, _KIND, {**store._asdict(), "prints": kept}, notes)
+    write_arrays(path, _KIND, {**store._asdict(), "prints": kept}, notes, format=_FORMAT)
     written = open_vectors(path, segment, recipe)
     if written is None:
         raise CorruptFile(f"{path} was not written as it should be.", "Check the disk.")

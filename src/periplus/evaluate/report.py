@@ -16,6 +16,8 @@ from periplus.files import disk_errors, write_atomically
 
 __all__ = ["Average", "averages", "figures", "keep_quality", "write_report"]
 
+_FORMAT: Final = 1
+"""The number of what `quality` in a data folder holds; it is raised whenever that changes."""
 _STYLE: Final = """
 :root{color-scheme:light dark;--paper:#FBFAF7;--ink:#1B1F24;--quiet:#5B6670;--hair:#E2DFD8;--deep:#0B5E6B;
 --warn:#9A3412}
@@ -75,8 +77,10 @@ def keep_quality(folder: Path, judged: Sequence[Judged]) -> Path:
     with disk_errors(place):
         place.mkdir(parents=True, exist_ok=True)
         with (place / "history.jsonl").open("ab") as file:
+            if not file.tell():
+                file.write(msgspec.json.encode({"format": _FORMAT}) + b"\n")
             file.write(msgspec.json.encode(_short(found["when"], judged)) + b"\n")
-    write_atomically(place / "latest.json", msgspec.json.encode(found))
+    write_atomically(place / "latest.json", msgspec.json.encode({**found, "format": _FORMAT}))
     return place / "latest.json"
 
 

@@ -159,7 +159,9 @@ def unpack(data: bytes) -> Snapshot:
     if magic != _MAGIC or version < 1:
         raise CorruptFile("This is no snapshot of a frontier.")
     if version > _VERSION:
-        raise NewerFormat(f"The frontier's snapshot has format {version}; this Periplus knows {_VERSION}.")
+        raise NewerFormat(
+            f"The frontier's snapshot has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus."
+        )
     body = memoryview(data)[_PREFIX.size :]
     if fingerprint(body) != checksum:
         raise CorruptFile("The frontier's snapshot is damaged.")

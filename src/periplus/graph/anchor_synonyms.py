@@ -23,6 +23,8 @@ __all__ = ["learn_synonyms"]
 
 _FILE: Final = "synonyms.arrays"
 _KIND: Final = "synonyms"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _MOST_PAGES: Final = 300_000
 """Pages that are learnt from: of more, some evenly spread."""
 _MOST_TEXTS: Final = 6
@@ -80,7 +82,7 @@ def _write(folder: Path, votes: dict[tuple[_Name, _Name], int]) -> int:
     kept = sorted(votes, key=lambda pair: (-votes[pair], pair))[:_MOST_PAIRS]
     lines = "".join(f"{' '.join(one)}\t{' '.join(two)}\t{votes[one, two]}\n" for one, two in sorted(kept))
     arrays: dict[str, npt.NDArray[Any]] = {"pairs": np.frombuffer(lines.encode("utf-8"), np.uint8)}
-    write_arrays(folder / _FILE, _KIND, arrays)
+    write_arrays(folder / _FILE, _KIND, arrays, format=_FORMAT)
     return len(kept)
 
 

@@ -26,6 +26,8 @@ Sources = npt.NDArray[np.uint32]
 
 FILE: Final = "backlinks.arrays"
 KIND: Final = "backlinks"
+FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _TIMES: Final = 6
 """Sorting holds this many times the marks it works on."""
 _FEWEST: Final = 1 << 12
@@ -108,7 +110,7 @@ class BacklinkRuns:
             for path in paths:
                 path.unlink(missing_ok=True)
         arrays = {"pages": pages, **packing.arrays()}
-        return write_arrays(folder / FILE, KIND, arrays, {"visits": visits, "links": packing.links})
+        return write_arrays(folder / FILE, KIND, arrays, {"visits": visits, "links": packing.links}, format=FORMAT)
 
 
 class _Packing:
@@ -203,7 +205,7 @@ class Backlinks:
         """Open the backlinks in the folder of a graph."""
         if not (folder / FILE).exists():
             raise NothingHere(f"There are no backlinks in {folder}.", "Build the index again.")
-        return cls(ArrayFile(folder / FILE, KIND))
+        return cls(ArrayFile(folder / FILE, KIND, format=FORMAT))
 
     def to_url(self, key: int) -> Keys:
         """Give the keys of pages that link to the URL with this key, or to one that leads there; sorted."""

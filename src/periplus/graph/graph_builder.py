@@ -17,7 +17,7 @@ from periplus.graph.adjacency import Adjacency, pack_runs
 from periplus.graph.anchor_text import AnchorRuns, AnchorTexts
 from periplus.graph.backlinks import BacklinkRuns
 from periplus.graph.external_sort import Runs
-from periplus.graph.graph_reader import FILE, KIND
+from periplus.graph.graph_reader import FILE, FORMAT, KIND
 from periplus.graph.kernels import adjacency as kernel
 from periplus.graph.link_counts import Counting
 from periplus.graph.link_reader import read_links
@@ -140,4 +140,4 @@ def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:
     }
     made = GraphStatistics(len(nodes.keys), len(nodes.host_keys), pages.links, len(scores.changes), 0, nodes.mirrors)
     notes = {name: value for name, value in made._asdict().items() if name != "bytes"}
-    return made._replace(bytes=write_arrays(folder / FILE, KIND, arrays, notes))
+    return made._replace(bytes=write_arrays(folder / FILE, KIND, arrays, notes, format=FORMAT))

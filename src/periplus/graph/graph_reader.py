@@ -14,6 +14,8 @@ __all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals", "Voices"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
+FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _FARM_MASS: Final = 0.75
 """The share of its rank from elsewhere than trusted pages that makes a page suspect."""
 _FARM_HOSTS: Final = 3
@@ -99,7 +101,7 @@ class Graph:
         """Open the graph in `folder`."""
         if not (folder / FILE).exists():
             raise NothingHere(f"There is no graph in {folder}.", "Build the index first.")
-        return cls(ArrayFile(folder / FILE, KIND))
+        return cls(ArrayFile(folder / FILE, KIND, format=FORMAT))
 
     def __len__(self) -> int:
         return self._pages

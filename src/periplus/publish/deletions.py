@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from periplus.errors import BadInput, CorruptFile, FolderInUse, NewerFormat
-from periplus.files import disk_errors, lock_folder, write_atomically
+from periplus.errors import BadInput, FolderInUse
+from periplus.files import decode_json, disk_errors, lock_folder, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome
 from periplus.url import parse_address
@@ -78,14 +78,8 @@ class Deleted:
     def _read(self) -> dict[str, float]:
         with disk_errors(self._path):
             raw = self._path.read_bytes()
-        try:
-            found = msgspec.json.decode(raw, type=_List)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            # Going on without it would show pages that somebody wanted gone.
-            raise CorruptFile(f"{self._path} is not readable: {error}.", "Mend it, or remove it.") from error
-        if found.format > _FORMAT:
-            raise NewerFormat(f"{self._path} has format {found.format}; this one knows {_FORMAT}.", "Upgrade Periplus.")
-        return found.pages
+        # Going on without it would show pages that somebody wanted gone.
+        return decode_json(self._path, raw, _List, _FORMAT, "Mend it, or remove it.").pages
 
     def add(self, urls: Iterable[str]) -> list[str]:
         """Put pages on the list; give their URLs in canonical form. Raise `BadUrl` for the first that is none."""

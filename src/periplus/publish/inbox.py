@@ -3,11 +3,15 @@
     inbox/<nanoseconds>-<key>.new       acknowledged: on disk, whole
     inbox/<nanoseconds>-<key>.indexed   can be found; waits for its place in the page store
 
+Each file is magic "PERIPAGE", version u32, xxh3 of what follows u64, msgpack of a visit. Files of earlier versions
+begin with the same sum in 16 hexadecimal digits.
+
 Any process may put pages in; one at a time takes them out: whoever holds the index. A page is put into the store when
 nobody else writes to it, and only then leaves the inbox, so that an index built anew has it too.
 """
 
 import os
+import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +20,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput, FolderInUse, Overloaded
-from periplus.files import disk_errors, write_atomically
+from periplus.files import check_format, disk_errors, write_atomically
 from periplus.hashing import fingerprint
 from periplus.publish.deletions import Deleted
 from periplus.records import FetchRecord, Outcome, Page
@@ -29,6 +33,9 @@ __all__ = ["Inbox", "page_to_publish"]
 _FOLDER: Final = "inbox"
 _MOST: Final = 10_000
 """Pages that may wait; with more, nobody seems to take them."""
+_PREFIX: Final = struct.Struct("<8sIQ")
+_MAGIC: Final = b"PERIPAGE"
+_VERSION: Final = 1
 _MARK: Final = 16
 _MOST_TEXT: Final = 500_000
 
@@ -84,7 +91,7 @@ class Inbox:
                 raise Overloaded("More published pages wait than the inbox holds.", "Try again later.")
         body = msgspec.msgpack.encode(visit)
         name = f"{time.time_ns():020d}-{visit.key:016x}.new"
-        write_atomically(self._folder / name, b"%016x" % fingerprint(body) + body)
+        write_atomically(self._folder / name, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
     def forget(self, url: str) -> None:
         """Take a page back, by its URL in canonical form."""
@@ -145,11 +152,15 @@ class Inbox:
 
 
 def _read(path: Path) -> FetchRecord | None:
-    """Read a page; None for a file that is damaged or gone."""
+    """Read a page; None for a file that is damaged or gone. Raise `NewerFormat` for one of a later version."""
     try:
         raw = path.read_bytes()
-        if int(raw[:_MARK], 16) != fingerprint(raw[_MARK:]):
-            return None
-        return msgspec.msgpack.decode(raw[_MARK:], type=FetchRecord)
-    except (OSError, ValueError, msgspec.MsgspecError):
+        if raw.startswith(_MAGIC):
+            _, version, mark = _PREFIX.unpack_from(raw)
+            check_format(path, version, _VERSION)
+            body = raw[_PREFIX.size :]
+        else:  # before files had a number
+            mark, body = int(raw[:_MARK], 16), raw[_MARK:]
+        return msgspec.msgpack.decode(body, type=FetchRecord) if fingerprint(body) == mark else None
+    except (OSError, ValueError, struct.error, msgspec.MsgspecError):
         return None

@@ -15,6 +15,8 @@ __all__ = ["Synonyms"]
 
 _FILE: Final = "synonyms.arrays"
 _KIND: Final = "synonyms"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _MOST: Final = 2
 """Names that one name is widened by."""
 _MOST_WORDS: Final = 6
@@ -43,7 +45,7 @@ class Synonyms:
         """Read what `periplus.graph.learn_synonyms` wrote; nothing if it did not, or counts nothing."""
         if not weight or not (folder / _FILE).exists():
             return cls({}, 0.0)
-        file = ArrayFile(folder / _FILE, _KIND)
+        file = ArrayFile(folder / _FILE, _KIND, format=_FORMAT)
         file.check()
         pairs: dict[_Name, dict[_Name, int]] = {}
         for line in file["pairs"].tobytes().decode("utf-8", "replace").splitlines():

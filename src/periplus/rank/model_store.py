@@ -14,12 +14,14 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput, CorruptFile
-from periplus.files import disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, write_atomically
 from periplus.rank.ranking_model import FEATURES, FOLDER, USED, Used, used_model, write_model
 from periplus.rank.training import Learned
 
 __all__ = ["ModelCard", "keep_model", "list_models", "use_model"]
 
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 _MOST_NAMED: Final = 10
 
 
@@ -42,6 +44,7 @@ class ModelCard(msgspec.Struct, frozen=True):
     trees: int
     importance: dict[str, float]
     features: tuple[str, ...] = FEATURES
+    format: int = _FORMAT
 
 
 def keep_model(folder: Path, learned: Learned, sources: tuple[str, ...]) -> ModelCard:
@@ -87,9 +90,9 @@ def list_models(folder: Path) -> tuple[list[ModelCard], str]:
     for path in sorted((folder / FOLDER).glob("*.json")):
         if path.name != USED:
             try:
-                cards.append(msgspec.json.decode(path.read_bytes(), type=ModelCard))
-            except (msgspec.MsgspecError, OSError) as error:
-                raise CorruptFile(f"{path} is no model card: {error}.") from None
+                cards.append(decode_json(path, path.read_bytes(), ModelCard, _FORMAT, "Remove it, or learn again."))
+            except OSError as error:
+                raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from None
     return cards, used_model(folder)
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError
+from periplus.files import decode_json
 from periplus.rank.kernels import features, trees
 
 __all__ = [
@@ -31,6 +32,8 @@ Rows = npt.NDArray[np.float64]
 FOLDER: Final = "models"
 USED: Final = "used.json"
 _KIND: Final = "ranking-model"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _TYPES: Final = {
     "root": np.int32,
     "feature": np.int32,
@@ -45,6 +48,7 @@ class Used(msgspec.Struct, frozen=True):
     """Which model of a data folder is used."""
 
     model: str
+    format: int = _FORMAT
 
 
 class Model:
@@ -68,12 +72,13 @@ class Model:
 
 def write_model(path: Path, model: Model) -> None:
     """Write a model as one checked file; it names the features it was made with."""
-    write_arrays(path, _KIND, model.trees._asdict(), {"features": list(FEATURES), "scale": model.scale})
+    notes = {"features": list(FEATURES), "scale": model.scale}
+    write_arrays(path, _KIND, model.trees._asdict(), notes, format=_FORMAT)
 
 
 def read_model(path: Path) -> Model:
     """Read a model; raise `CorruptFile` for one that is damaged or was made with other features."""
-    file = ArrayFile(path, _KIND)
+    file = ArrayFile(path, _KIND, format=_FORMAT)
     file.check()
     arrays: dict[str, Any] = {}
     for name, kind in _TYPES.items():
@@ -115,14 +120,15 @@ def open_model(folder: Path) -> Model | None:
     name = used_model(folder)
     try:
         return read_model(folder / FOLDER / f"{name}.model") if name else None
-    except DataError:
+    except CorruptFile:
         return None
 
 
 def used_model(folder: Path) -> str:
     """Name the model that a data folder uses, '' if it uses none."""
+    path = folder / FOLDER / USED
     try:
-        name = msgspec.json.decode((folder / FOLDER / USED).read_bytes(), type=Used).model
-    except (OSError, msgspec.MsgspecError):
+        name = decode_json(path, path.read_bytes(), Used, _FORMAT).model
+    except (OSError, CorruptFile):
         return ""
     return name if name == Path(name).name else ""

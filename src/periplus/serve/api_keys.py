@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from periplus.errors import BadInput, CorruptFile
-from periplus.files import write_atomically
+from periplus.errors import BadInput
+from periplus.files import decode_json, write_atomically
 
 __all__ = ["ROLES", "Key", "Keys"]
 
@@ -24,6 +24,9 @@ ROLES: Final[dict[str, frozenset[str]]] = {
 }
 """What the holder of a key may do, by role."""
 _FILE: Final = "keys.json"
+_REMEDY: Final = "Remove it and make the keys again."
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -45,6 +48,7 @@ class _Book(msgspec.Struct, frozen=True):
     secret: str
     """What session cookies and form tokens are signed with."""
     keys: tuple[Key, ...] = ()
+    format: int = _FORMAT
 
 
 class Keys:
@@ -116,12 +120,10 @@ class Keys:
             found = self._path.stat()
             stamp = (found.st_mtime_ns, found.st_ino)
             if stamp != self._stamp:
-                self._book = msgspec.json.decode(self._path.read_bytes(), type=_Book)
+                self._book = decode_json(self._path, self._path.read_bytes(), _Book, _FORMAT, _REMEDY)
                 self._stamp = stamp
         except FileNotFoundError:
             self._book, self._stamp = _Book(self._book.secret), (0, 0)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise CorruptFile(f"{self._path} is not readable: {error}.", "Remove it and make the keys again.") from None
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         self._book = _Book(self._book.secret, keys)

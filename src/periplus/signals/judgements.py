@@ -3,9 +3,11 @@
     judgements.jsonl   {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
     clicks.jsonl       {"query", "url", "position", "shown", "when", "source"}   what was opened, of what was shown
 
-Any process may append: a line is written by one call, and a line that a crash tore is passed over when it is read.
+The first line is {"format": 1}; files of earlier versions have none. Any process may append: a line is written by one
+call, and a line that a crash tore is passed over when it is read.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,18 +16,25 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
-from periplus.files import disk_errors
+from periplus.files import check_format, disk_errors
 
 __all__ = ["CLICKS", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
 
 JUDGEMENTS: Final = "judgements.jsonl"
 CLICKS: Final = "clicks.jsonl"
+_FORMAT: Final = 1
+"""The number of what the lines hold; it is raised whenever that changes."""
+_FIRST: Final = b'{"format":%d}\n' % _FORMAT
 _LARGEST: Final = 256 << 20
 """Bytes after which a file takes no more lines."""
 _LONGEST_LINE: Final = 1 << 19
 _Words = Annotated[str, Meta(min_length=1, max_length=2_000)]
 _Url = Annotated[str, Meta(min_length=1, max_length=4_000)]
 _T = TypeVar("_T")
+
+
+class _First(msgspec.Struct, frozen=True):
+    format: int = 0
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -85,12 +94,22 @@ def _append(path: Path, record: Judgement | Click) -> bool:
             size = os.fstat(descriptor).st_size
             if size + len(line) > _LARGEST or len(line) > _LONGEST_LINE:
                 return False
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # A crash tore the last one.
-                line = b"\n" + line
+            if not size:
+                line = _FIRST + line
+            else:
+                _check_first(path, os.pread(descriptor, len(_FIRST) + 16, 0))
+                if os.pread(descriptor, 1, size - 1) != b"\n":  # A crash tore the last one.
+                    line = b"\n" + line
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
     return True
+
+
+def _check_first(path: Path, data: bytes) -> None:
+    """Raise `NewerFormat` for a file that a later version began."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        check_format(path, msgspec.json.decode(data.partition(b"\n")[0], type=_First).format, _FORMAT)
 
 
 def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
@@ -99,6 +118,8 @@ def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
         return
     decoder = msgspec.json.Decoder(kind)
     with disk_errors(path), path.open("rb") as file:
+        _check_first(path, file.read(len(_FIRST) + 16))
+        file.seek(0)
         while line := file.readline(_LONGEST_LINE):
             try:
                 yield decoder.decode(line)

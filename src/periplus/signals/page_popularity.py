@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
-from periplus.errors import DataError
+from periplus.errors import CorruptFile
 
 __all__ = ["VISITS", "Visited", "read_visited"]
 
 VISITS: Final = Path("passive") / "counts.arrays"
 _KIND: Final = "passive-counts"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _PERIOD: Final = 28 * 86_400
 _ALONE: Final = 2.0
 """Reporters up to here say nothing: one that reports for ever comes to this."""
@@ -47,12 +49,12 @@ def read_visited(folder: Path, now: float | None = None) -> Visited:
     if not path.exists():
         return NOBODY
     try:
-        file = ArrayFile(path, _KIND)
+        file = ArrayFile(path, _KIND, format=_FORMAT)
         file.check()
         if "heard" not in file or "earlier" not in file:  # Of an earlier version: who reported is not known.
             return NOBODY
         keys, heard, earlier = file["keys"], file["heard"], file["earlier"]
-    except DataError:
+    except CorruptFile:
         return NOBODY
     if not keys.shape == heard.shape == earlier.shape or keys.dtype != np.uint64 or heard.dtype != np.uint64:
         return NOBODY

@@ -25,13 +25,15 @@ from typing import Final
 
 import msgspec
 
-from periplus.errors import FolderInUse, PeriplusError
-from periplus.files import lock_folder, write_atomically
+from periplus.errors import CorruptFile, FolderInUse, PeriplusError
+from periplus.files import decode_json, lock_folder, write_atomically
 
 __all__ = ["FEWEST", "Popular"]
 
 FEWEST: Final = 3
 """Fewer visitors than this never make a text popular."""
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 _MOST: Final = 10_000
 """Texts that are kept; the least asked for are let go."""
 _MOST_SEEN: Final = 200_000
@@ -58,6 +60,13 @@ class _Asked(msgspec.Struct, frozen=True, array_like=True):
     def worth(self, day: int) -> float:
         """Give how many that is on a day, as it fades."""
         return (self.before + self.count) * float(0.5 ** (max(0, day - self.day) / _HALF))
+
+
+class _Texts(msgspec.Struct, frozen=True):
+    """What `asked.json` holds."""
+
+    texts: dict[str, _Asked]
+    format: int = _FORMAT
 
 
 class Popular:
@@ -159,7 +168,7 @@ class Popular:
                     known[text] = _Asked(last.before, last.day, max(last.count, count))
             worth = {text: asked.worth(self._day) for text, asked in known.items()}
             best = sorted((text for text in known if worth[text] >= 1), key=lambda text: -worth[text])[:_MOST]
-            write_atomically(self._path, msgspec.json.encode({text: known[text] for text in best}))
+            write_atomically(self._path, msgspec.json.encode(_Texts({text: known[text] for text in best})))
             self._changed.clear()
 
     def _learn(self) -> None:
@@ -200,7 +209,11 @@ def _day_of(path: Path) -> int:
 def _read(path: Path) -> dict[str, _Asked]:
     """Read the texts; none if somebody has damaged the file, as they come again."""
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=dict[str, _Asked])
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        data = path.read_bytes()
+        try:
+            known = msgspec.json.decode(data, type=dict[str, _Asked])  # format 0: the texts alone
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            known = decode_json(path, data, _Texts, _FORMAT).texts
+    except (OSError, CorruptFile):
         return {}
     return {text: asked for text, asked in known.items() if asked.before >= 0 and asked.count >= 0}

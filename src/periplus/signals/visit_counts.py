@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
-from periplus.errors import DataError
+from periplus.errors import CorruptFile
 from periplus.hashing import fingerprint_text
 from periplus.records import VisitReport
 from periplus.signals.visit_reports import FOLDER, SOURCES, SinkPosition, read_sink, sink_files, sink_lock
@@ -29,6 +29,8 @@ PERIOD: Final = 28 * 86_400
 """Seconds in which a reporter of a page counts once."""
 _FILE: Final = "counts.arrays"
 _KIND: Final = "passive-counts"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _LOCK: Final = ".counting"
 _KEPT_BYTES: Final = 32 << 20
 """Read files up to this size stay, for a crawl whose snapshot was lost."""
@@ -110,15 +112,15 @@ def _write(sink: Path, known: Popularity, reached: SinkPosition) -> None:
     kept = _bounded(known)
     arrays = {name: getattr(kept, name) for name in _COLUMNS}
     notes = {"file": reached.file, "offset": reached.offset, "period": kept.period}
-    write_arrays(sink / _FILE, _KIND, arrays, notes)
+    write_arrays(sink / _FILE, _KIND, arrays, notes, format=_FORMAT)
 
 
 def _read_counts(sink: Path) -> tuple[Popularity, SinkPosition]:
     """Give the counts on disk and how far they go; a damaged file counts as none."""
     path = sink / _FILE
     if path.exists():
-        with contextlib.suppress(DataError):
-            file = ArrayFile(path, _KIND)
+        with contextlib.suppress(CorruptFile):
+            file = ArrayFile(path, _KIND, format=_FORMAT)
             file.check()
             # Earlier versions counted visits, not who reported them.
             keys = file["keys"]

@@ -1,6 +1,7 @@
 """Visits that others report: a durable queue in the data folder, appended to by anybody, read by the crawl.
 
-    passive/visits-00000.log    lines of '<fingerprint> <json array of sightings>', each one batch
+    passive/visits-00000.log    '<fingerprint> {"format": 1}', then lines of '<fingerprint> <json array of sightings>',
+                                each one batch; files of earlier versions lack the first line
     passive/counts.arrays       how often each URL was reported, and by how many; see popularity.py
 
 Appending takes a lock, writes whole lines and makes them durable; a line that was torn by a crash is ended by the next
@@ -19,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import BadUrl, Overloaded
-from periplus.files import disk_errors, open_data_folder
+from periplus.files import check_format, disk_errors, open_data_folder
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
 from periplus.url import parse_address
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 FOLDER: Final = "passive"
+_FORMAT: Final = 1
+"""The number of what the lines hold; it is raised whenever that changes."""
 MOST_UNREAD: Final = 256 << 20
 """Bytes that may wait; more is refused, because nobody seems to read."""
 SOURCES: Final = 64
@@ -50,6 +53,12 @@ _DAY: Final = 86_400.0
 _NAME: Final = re.compile(r"visits-(\d{5,9})\.log")
 
 _decoder: Final = msgspec.json.Decoder(list[VisitReport])
+
+
+class _First(msgspec.Struct, frozen=True):
+    """The first line of a file."""
+
+    format: int = 0
 
 
 class Taken(NamedTuple):
@@ -102,8 +111,8 @@ def _checked(record: VisitReport) -> VisitReport | None:
     return VisitReport(url, min(max(record.count, 1), _MOST_COUNT), digest, when, source)
 
 
-def _line(batch: list[VisitReport]) -> bytes:
-    body = msgspec.json.encode(batch)
+def _line(content: object) -> bytes:
+    body = msgspec.json.encode(content)
     return b"%016x %s\n" % (fingerprint(body), body)
 
 
@@ -135,6 +144,10 @@ def _append(sink: Path, lines: bytes) -> None:
         number, path = files[-1] if files else (0, sink / "visits-00000.log")
         if files and path.stat().st_size >= _ROTATE:
             path = sink / f"visits-{number + 1:05d}.log"
+        if not path.exists():
+            lines = _line(_First(_FORMAT)) + lines
+        else:
+            _check_first(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             _write(descriptor, lines)
@@ -176,6 +189,7 @@ def read_sink(
         if before is not None and number >= before:
             break
         offset = position.offset if number == position.file else 0
+        _check_first(path)
         if until is not None and number >= until.file:
             most = min(most, until.offset - offset if number == until.file else 0)
         if most <= 0:
@@ -205,6 +219,14 @@ def _whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
     except FileNotFoundError:
         return b"", True
     return data[: data.rfind(b"\n") + 1], offset + len(data) >= size
+
+
+def _check_first(path: Path) -> None:
+    """Raise `NewerFormat` for a file that a later version began."""
+    with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError), path.open("rb") as file:
+        mark, _, body = file.readline(100).rstrip(b"\n").partition(b" ")
+        if mark == b"%016x" % fingerprint(body):
+            check_format(path, msgspec.json.decode(body, type=_First).format, _FORMAT)
 
 
 def _read_line(line: bytes) -> list[VisitReport]:

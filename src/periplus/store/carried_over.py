@@ -21,6 +21,8 @@ __all__ = ["KeptTable", "Rows", "kept_files", "kept_name"]
 
 _FILE: Final = "kept.arrays"
 _KIND: Final = "kept-responses"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _COLUMNS: Final = ("old_file", "old_offset", "file", "offset", "length", "packed")
 Column = npt.NDArray[np.int64]
 
@@ -75,7 +77,7 @@ class KeptTable:
             return self._rows
         stamp = (state.st_ino, state.st_mtime_ns)
         if stamp != self._stamp:
-            file = ArrayFile(path, _KIND)
+            file = ArrayFile(path, _KIND, format=_FORMAT)
             file.check()
             columns = [file[name] for name in _COLUMNS]
             if any(column.dtype != np.int64 or len(column) != len(columns[0]) for column in columns):
@@ -96,4 +98,4 @@ class KeptTable:
     def write(self, rows: Rows) -> None:
         """Replace the table, durably."""
         order = np.lexsort((rows.old_offset, rows.old_file))
-        write_arrays(self._folder / _FILE, _KIND, rows.of(order)._asdict())
+        write_arrays(self._folder / _FILE, _KIND, rows.of(order)._asdict(), format=_FORMAT)

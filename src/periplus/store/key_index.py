@@ -22,6 +22,8 @@ __all__ = ["KeyIndex", "Place"]
 
 _FILE: Final = "visits.keys"
 _KIND: Final = "visit-keys"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes."""
 _ARRAYS: Final = ("keys", "places", "failed_keys", "failed_places")
 _SAVE_AT: Final = 4096
 """So many new keys are worth a new file."""
@@ -135,7 +137,7 @@ class KeyIndex:
         path = self._folder / _FILE
         if not path.exists():
             return
-        file = ArrayFile(path, _KIND)
+        file = ArrayFile(path, _KIND, format=_FORMAT)
         file.check()
         notes: dict[str, Any] = file.notes
         reached = Position(int(notes.get("log", 0)), int(notes.get("offset", 0)))
@@ -154,4 +156,5 @@ class KeyIndex:
         values = (self._good.keys, self._good.places, self._failed.keys, self._failed.places)
         notes = {"store": self._store, "log": self._reached.log, "offset": self._reached.offset}
         with contextlib.suppress(DiskFailed):
-            write_arrays(self._folder / _FILE, _KIND, dict(zip(_ARRAYS, values, strict=True)), notes)
+            arrays = dict(zip(_ARRAYS, values, strict=True))
+            write_arrays(self._folder / _FILE, _KIND, arrays, notes, format=_FORMAT)

@@ -9,14 +9,14 @@ crawl's snapshot. Everything here follows from the visits in their order: recove
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from periplus.crawl.focus.classifier import Classifier, ClassifierState
 from periplus.crawl.focus.hubs import Distiller, DistillerState
 from periplus.errors import BadInput, BadUrl, CorruptFile
-from periplus.files import write_atomically
+from periplus.files import decode_json, write_atomically
 from periplus.frontier import BestFirst
 from periplus.parse import parse
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
@@ -27,6 +27,9 @@ __all__ = ["Focus", "FocusState", "by_host", "open_focus", "rank_of"]
 
 _SCALE: Final = 20.0
 _FILE: Final = "topic.json"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
+_REMEDY: Final = "Name the topic again: --topic."
 _LONGEST: Final = 4_000_000
 _MOST_HOSTS: Final = 100_000
 _DOUBT: Final = 2.0
@@ -165,17 +168,19 @@ def open_focus(settings: FocusSettings, folder: Path, state: FocusState | None) 
         known = _read_topic(path)
         return Focus(known, state) if known is not None else None
     focus = Focus(settings, state)
-    write_atomically(path, msgspec.json.encode(settings))
+    write_atomically(path, msgspec.json.encode({**msgspec.to_builtins(settings), "format": _FORMAT}))
     return focus
 
 
 def _read_topic(path: Path) -> FocusSettings | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=FocusSettings)
+        fields = decode_json(path, path.read_bytes(), dict[str, Any], _FORMAT, _REMEDY)
+        fields.pop("format", None)
+        return msgspec.convert(fields, FocusSettings)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise CorruptFile(f"{path} is damaged: {error}.", "Name the topic again: --topic.") from error
+        raise CorruptFile(f"{path} is damaged: {error}.", _REMEDY) from error
 
 
 def _read(path: Path) -> bytes:

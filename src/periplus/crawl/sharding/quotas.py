@@ -1,5 +1,6 @@
 """How the pages of a crawl are shared out among its shards: in slices, so that all of them together keep the limit."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -7,20 +8,43 @@ from typing import Final
 import msgspec
 
 from periplus.crawl.crawl_status import Status
-from periplus.files import write_atomically
+from periplus.errors import CorruptFile
+from periplus.files import decode_json, write_atomically
 
-__all__ = ["Quotas"]
+__all__ = ["Quotas", "read_quotas"]
 
+_FILE: Final = "quotas.json"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 _SLICES: Final = 2
 """A shard gets one part in so many of what would be its share of the rest, but not fewer pages at once than these."""
 _LEAST: Final = 8
+
+
+class _Pages(msgspec.Struct, frozen=True):
+    """At how many pages each shard stops for now."""
+
+    pages: dict[int, int]
+    format: int = _FORMAT
+
+
+def read_quotas(folder: Path) -> dict[int, int]:
+    """Return how many pages each shard may have by now; nothing where nobody has said so, or that is damaged."""
+    path = folder / "crawl" / _FILE
+    try:
+        data = path.read_bytes()
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.decode(data, type=dict[int, int])  # format 0: the numbers alone
+        return decode_json(path, data, _Pages, _FORMAT).pages
+    except (OSError, CorruptFile):
+        return {}
 
 
 class Quotas:
     """Gives each shard a number of pages to stop at. Their sum never exceeds the limit."""
 
     def __init__(self, folder: Path, limit: int) -> None:
-        self._path = folder / "crawl" / "quotas.json"
+        self._path = folder / "crawl" / _FILE
         self._limit = limit
         self._given: dict[int, int] = {}
         self._spent: dict[int, int] = {}
@@ -65,5 +89,7 @@ class Quotas:
     def _write(self) -> None:
         numbers = {str(number): total - self._spent.get(number, 0) for number, total in self._given.items()}
         if numbers != self._written:
-            write_atomically(self._path, msgspec.json.encode(numbers))
+            write_atomically(
+                self._path, msgspec.json.encode(_Pages({int(name): pages for name, pages in numbers.items()}))
+            )
             self._written = numbers

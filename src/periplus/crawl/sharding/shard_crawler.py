@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from periplus.crawl.control import asked
 from periplus.crawl.crawl_status import Status, leave_status
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.sharding.mailbox import Answer, Parcel
+from periplus.crawl.sharding.quotas import read_quotas
 from periplus.crawl.sharding.shard_router import Neighbours
 from periplus.crawl.sharding.topology import desk
 from periplus.errors import BadUrl
@@ -20,7 +19,7 @@ from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import Settings
 from periplus.url import parse_address
 
-__all__ = ["ShardCrawler", "read_quotas"]
+__all__ = ["ShardCrawler"]
 
 _LOOK: Final = 0.01
 """Seconds between two looks at the inbox, and at what the supervisor wants."""
@@ -231,11 +230,3 @@ class ShardCrawler(Crawler):
         )
         self._others.answer(errand.asker, answer)
         return []
-
-
-def read_quotas(folder: Path) -> dict[int, int]:
-    """Read how many pages each shard may have by now."""
-    try:
-        return msgspec.json.decode((folder / "crawl" / "quotas.json").read_bytes(), type=dict[int, int])
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return {}

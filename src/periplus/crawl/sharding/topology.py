@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import write_atomically
+from periplus.files import decode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
@@ -25,6 +25,8 @@ __all__ = ["Ring", "Topology", "count_shards", "desk", "home", "read_topology", 
 
 _CACHED: Final = 200_000
 _FILE: Final = "shards.json"
+_FORMAT: Final = 1
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 
 
 class Ring:
@@ -54,6 +56,7 @@ class Topology(msgspec.Struct, frozen=True):
     seeds: tuple[str, ...] = ()
     moving: tuple[int, ...] = ()
     """Shards whose next snapshot is to take the place of the last one, because hosts have moved."""
+    format: int = _FORMAT
 
 
 def home(folder: Path, number: int) -> Path:
@@ -70,10 +73,10 @@ def read_topology(folder: Path) -> Topology:
     """Read which shards there are; one, where nothing else is said."""
     path = folder / "crawl" / _FILE
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Topology)
+        found = decode_json(path, path.read_bytes(), Topology, _FORMAT, _remedy(folder))
     except FileNotFoundError:
         return Topology()
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error}.", _remedy(folder)) from error
     if 0 not in found.shards or min(found.shards) < 0 or len(set(found.shards)) != len(found.shards):
         raise CorruptFile(f"{path} is damaged: its shards are {found.shards}.", _remedy(folder))
