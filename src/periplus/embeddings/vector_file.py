@@ -83,7 +83,7 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
     """Open and check a file of vectors; None if there is none for this segment, by this recipe, or it is damaged."""
     try:
         file = read_vectors(path)
-    except CorruptFile:
+    except DataError:
         return None
     if recipe and file.recipe != recipe:
         return None

@@ -120,7 +120,7 @@ def open_model(folder: Path) -> Model | None:
     name = used_model(folder)
     try:
         return read_model(folder / FOLDER / f"{name}.model") if name else None
-    except CorruptFile:
+    except DataError:
         return None
 
 

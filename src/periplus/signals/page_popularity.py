@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
-from periplus.errors import CorruptFile
+from periplus.errors import DataError
 
 __all__ = ["VISITS", "Visited", "read_visited"]
 
@@ -54,7 +54,7 @@ def read_visited(folder: Path, now: float | None = None) -> Visited:
         if "heard" not in file or "earlier" not in file:  # Of an earlier version: who reported is not known.
             return NOBODY
         keys, heard, earlier = file["keys"], file["heard"], file["earlier"]
-    except CorruptFile:
+    except DataError:
         return NOBODY
     if not keys.shape == heard.shape == earlier.shape or keys.dtype != np.uint64 or heard.dtype != np.uint64:
         return NOBODY
