@@ -21,7 +21,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 
-from periplus.fingerprint import fingerprint
+from periplus.hashing import fingerprint
 from periplus.store import compress, decompress
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -4,8 +4,6 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from periplus.crawl.crawl_snapshot import CrawlState, Totals, read_state, write_state
 from periplus.crawl.fetch_records import Originals
 from periplus.crawl.focus.focus import FocusState, by_host, open_focus
