@@ -27,10 +27,21 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
+def extra(name: str) -> list[str]:
+    """Return the requirements of an extra, with those of the extras that it includes."""
+    lines = PROJECT["project"]["optional-dependencies"][name]
+    own = [line for line in lines if not line.startswith("periplus[")]
+    included = [re.findall(r"[a-z]+", line)[1:] for line in lines if line.startswith("periplus[")]
+    return own + [line for names in included for other in names for line in extra(other)]
+
+
 def wanted() -> list[tuple[str, str]]:
-    project = PROJECT["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["dev"], *PROJECT["build-system"]["requires"]]
+    lines = [*PROJECT["project"]["dependencies"], *extra("dev"), *PROJECT["build-system"]["requires"]]
     return [(re.split(r"[<>=]", line)[0], line.partition(">=")[2]) for line in lines]
+
+
+def test_development_installs_every_extra_that_tests_need() -> None:
+    assert {*extra("semantic"), *extra("learn"), *extra("cluster"), *extra("sites")} <= {*extra("dev")}
 
 
 @pytest.mark.parametrize(("name", "least"), wanted())

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install periplus[docs]")
 
 
 def script(name: str) -> ModuleType:

@@ -10,7 +10,6 @@ from tabs import PHONE, Tab, browser, violations, wait_until
 
 __all__ = ["browser"]
 
-pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install periplus[docs]")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]

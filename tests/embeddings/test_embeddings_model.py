@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from naive import encoder as naive
-from periplus.embeddings import Encoder, find_model, make_model, missing_parts, open_encoder
+from periplus.embeddings import Encoder, find_model, make_model, open_encoder
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.settings import SemanticSettings
 
 WEIGHTS = made_model.safetensors(made_model.arrays())
-extra = pytest.mark.skipif(bool(missing_parts()), reason="the extra 'semantic' is not installed")
 TEXTS = [
     "sea chart",
     "the ship of the sea",
@@ -72,7 +71,6 @@ def test_a_model_that_lacks_an_array_is_refused() -> None:
         read_model(read_safetensors(made_model.safetensors(made), "less"), "less")
 
 
-@extra
 def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -> None:
     make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
     encoder = open_encoder(settings(tmp_path))
@@ -88,7 +86,6 @@ def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -
     assert len(pieces[2]) > 8
 
 
-@extra
 def test_whole_numbers_lose_little(tmp_path: Path) -> None:
     make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     encoder = open_encoder(settings(tmp_path))
@@ -99,7 +96,6 @@ def test_whole_numbers_lose_little(tmp_path: Path) -> None:
     assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-5
 
 
-@extra
 @pytest.mark.parametrize("bits", [0, 7])
 def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> None:
     files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=bits)
@@ -111,7 +107,6 @@ def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> N
     assert encoder.encode([], 64).shape == (0, made_model.WIDTH)
 
 
-@extra
 def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
     files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
     pieces = Encoder(files).pieces(["the ship of the sea"])
@@ -121,7 +116,6 @@ def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
     assert 0.5 < skimmed @ exact < 0.999
 
 
-@extra
 def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
     encoder = Encoder(make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
     short = "the chart of the sea"
@@ -139,7 +133,6 @@ def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
         assert np.linalg.norm(encoder.query(words)) == pytest.approx(1, abs=1e-5)
 
 
-@extra
 def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> None:
     make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     card = tmp_path / "model" / "model.json"
@@ -148,13 +141,11 @@ def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> No
         open_encoder(settings(tmp_path))
 
 
-@extra
 def test_other_weights_than_the_published_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="not those that were published"):
         make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer())
 
 
-@extra
 @pytest.mark.parametrize("name", ["encoder.onnx", "tokenizer.json", "model.json"])
 def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
     make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)

@@ -4,11 +4,10 @@ import gzip
 import resource
 import zlib
 
+import brotli
 import pytest
 
 from periplus.records import Outcome
-
-brotli = pytest.importorskip("brotli")
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -14,8 +14,6 @@ from periplus.rank import list_models
 from periplus.settings import IndexSettings
 from periplus.signals import Judgement, write_judgement
 
-pytest.importorskip("lightgbm")
-
 
 def make_collection(folder: Path) -> None:
     """Write a collection whose right answers have a long title: something that no weight knows."""

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pytest
 
@@ -63,7 +64,6 @@ def test_trees_are_walked_as_written(seed: int) -> None:
 
 
 def test_flat_trees_give_what_the_library_gives() -> None:
-    lightgbm = pytest.importorskip("lightgbm")
     made = samples(40, told=True)
     rows = np.concatenate([sample.rows for sample in made])
     data = lightgbm.Dataset(rows, np.concatenate([s.grades for s in made]), group=[30] * 40, params={"verbose": -1})
@@ -73,7 +73,6 @@ def test_flat_trees_give_what_the_library_gives() -> None:
 
 
 def test_a_better_model_passes_and_is_used(tmp_path: Path) -> None:
-    pytest.importorskip("lightgbm")
     learned = learn(samples(60, told=True))
     assert learned.passed
     assert learned.after > learned.before + 0.1
@@ -92,7 +91,6 @@ def test_a_better_model_passes_and_is_used(tmp_path: Path) -> None:
 
 
 def test_a_model_of_nothing_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("lightgbm")
     learned = learn(samples(60, told=False))
     assert not learned.passed
     card = keep_model(tmp_path, learned, ("noise",))

@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+import schemathesis
 from fake_searcher import FakeSearcher
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from schemathesis.generation import GenerationMode
 
 from periplus.records import VisitReport
 from periplus.serve import Actions, Keys, Published, serving
 from periplus.settings import ServeSettings
 from periplus.url import parse_address
-
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install periplus[dev]")
-GenerationMode = pytest.importorskip("schemathesis.generation").GenerationMode
 
 
 class Crawl:
