@@ -12,7 +12,7 @@ from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.crawl.outlinks import Harvester
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, FetchResult, Outcome
-from periplus.robots import read_robots
+from periplus.robots import parse_robots
 from periplus.settings import CrawlSettings, FetchSettings, ParseSettings
 from periplus.url import parse_address
 
@@ -85,7 +85,7 @@ def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_pat
         ended = fetcher.poll(5)
     fetcher.close()
     assert ended[0].outcome is Outcome.TOO_LARGE
-    rules = read_robots(ended[0].body, "PeriplusBot")
+    rules = parse_robots(ended[0].body, "PeriplusBot")
     assert (rules.allows("/no/1"), rules.allows("/yes")) == (False, True)
     assert peak() - before < 100
 

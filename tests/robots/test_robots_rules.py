@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.robots import ALLOW_ALL, DISALLOW_ALL, read_robots
-from periplus.robots.rules import Rules
+from periplus.robots import ALLOW_ALL, DISALLOW_ALL, parse_robots
+from periplus.robots.rules import RobotsRules
 from periplus.settings import FetchSettings
 
 
-def rules(text: str, agent: str = "PeriplusBot") -> Rules:
-    return read_robots(text.encode(), agent)
+def rules(text: str, agent: str = "PeriplusBot") -> RobotsRules:
+    return parse_robots(text.encode(), agent)
 
 
 def test_all_or_nothing() -> None:
@@ -100,7 +100,7 @@ def test_sitemaps_are_global() -> None:
 def test_the_limit_cuts_at_a_line() -> None:
     line = b"# " + b"x" * 98 + b"\n"
     head = b"User-agent: *\nDisallow: /early\n"
-    found = read_robots(head + line * 5_065 + b"Disallow: /very/late/rule\n" * 5_000 + b"Disallow: /never\n", "Bot")
+    found = parse_robots(head + line * 5_065 + b"Disallow: /very/late/rule\n" * 5_000 + b"Disallow: /never\n", "Bot")
     assert not found.allows("/early")
     assert found.allows("/never")
     assert found.allows("/very")
@@ -108,14 +108,14 @@ def test_the_limit_cuts_at_a_line() -> None:
 
 def test_hostile_patterns_take_bounded_time() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d*" % n + b"a*" * 50 + b"b$\n" for n in range(1_000))
-    found = read_robots(body + b"Disallow: /" + b"*a" * 20_000 + b"*b$\n", "Bot")
+    found = parse_robots(body + b"Disallow: /" + b"*a" * 20_000 + b"*b$\n", "Bot")
     for _ in range(20):
         assert found.allows("/" + "a" * 1_000)
 
 
 @given(st.binary(max_size=300), st.text(max_size=12), st.text(alphabet=st.characters(codec=None), max_size=30))
 def test_any_bytes_give_rules(body: bytes, agent: str, path: str) -> None:
-    assert read_robots(b"User-agent: *\nDisallow:" + body, agent).allows(path) in {True, False}
+    assert parse_robots(b"User-agent: *\nDisallow:" + body, agent).allows(path) in {True, False}
 
 
 @given(st.text("ab/*", min_size=1, max_size=8), st.booleans(), st.text("ab/", max_size=8))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from periplus.robots import read_robots
+from periplus.robots import parse_robots
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "robots"
 pytestmark = pytest.mark.data
@@ -80,7 +80,7 @@ def test_all_expectations_hold() -> None:
     for path in sorted(SUITE.rglob("*.textproto")):
         for case in cases(path):
             count += 1
-            if read_robots(case.body, case.agent).allows(path_of(case.url)) != case.allowed:
+            if parse_robots(case.body, case.agent).allows(path_of(case.url)) != case.allowed:
                 wrong.append((path.name, case.url, case.agent, case.allowed))
     assert count == 400
     assert wrong == []

@@ -89,7 +89,7 @@ def test_what_is_no_address(text: str) -> None:
 
 
 def test_other_schemes_are_named_as_the_reason() -> None:
-    with pytest.raises(BadUrl, match="Only http, https, ftp and gopher"):
+    with pytest.raises(BadUrl, match="Supported schemes are http, https, ftp and gopher"):
         parse_address("irc://example.com/room")
 
 

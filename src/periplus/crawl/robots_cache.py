@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 from periplus.errors import BadUrl
 from periplus.records import Address, FetchResult, Outcome
-from periplus.robots import Rules, read_robots
+from periplus.robots import RobotsRules, parse_robots
 from periplus.url import parse_address
 
 __all__ = ["KnownRobots", "RobotsBook", "ruled_path"]
@@ -48,17 +48,17 @@ class RobotsBook:
     def __init__(self, agent: str, known: tuple[KnownRobots, ...] = ()) -> None:
         self._agent = agent
         self._known = {robots.origin: robots for robots in known}
-        self._rules: dict[str, Rules] = {}
+        self._rules: dict[str, RobotsRules] = {}
         self._moved: dict[str, tuple[Address, int]] = {}
 
-    def rules(self, origin: str, now: float) -> Rules | None:
+    def rules(self, origin: str, now: float) -> RobotsRules | None:
         """Give the rules of an origin, or None when robots.txt has to be asked for."""
         known = self._known.get(origin)
         if known is None or known.until <= now:
             return None
         rules = self._rules.get(origin)
         if rules is None:
-            rules = self._rules[origin] = read_robots(known.body, self._agent)
+            rules = self._rules[origin] = parse_robots(known.body, self._agent)
         return rules
 
     def target(self, page: Address) -> Address:

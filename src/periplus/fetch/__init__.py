@@ -1,13 +1,13 @@
-"""One bounded GET, safely: libcurl's multi interface behind three calls.
+"""One bounded, guarded GET: libcurl's multi interface behind three calls.
 
 In: a `FetchRequest` (and extra request headers). Out: a `FetchResult`, whatever the peer does; a bad peer is an
 `Outcome`, never an exception. Every connection is checked against the operator's allowed ranges at the moment it opens,
-so neither a redirect nor a name that changes its address gets past. Redirects are reported, not followed; cookies are
-not kept; proxies are not used.
+so neither a redirect nor DNS rebinding gets past. Redirects are reported, not followed; cookies are not stored; proxies
+are not used.
 
     fetcher = Fetcher(settings, accepts=readable)
-    fetcher.start(due)
-    for fetched in fetcher.poll(0.1): ...
+    fetcher.start(request)
+    for result in fetcher.poll(0.1): ...
 """
 
 from periplus.fetch.address_guard import AddressGuard

@@ -1,4 +1,4 @@
-"""Many requests at once: libcurl's multi interface driven by the system's own event queue."""
+"""Concurrent requests: libcurl's multi interface driven by the event queue of the operating system."""
 
 import contextlib
 import selectors
@@ -30,68 +30,70 @@ def _accept_all(content_type: str) -> bool:
 
 
 class Fetcher:
-    """Starts requests and hands back what came of them. One thread; `poll` is where all the work happens."""
+    """Starts requests and returns their results. Single-threaded; all work happens in `poll`."""
 
     def __init__(self, settings: FetchSettings, accepts: Callable[[str], bool] = _accept_all) -> None:
         self._settings = settings
         self._accepts = accepts
         self._guard = AddressGuard(settings.allow)
         if settings.trust and not Path(settings.trust).is_file():
-            raise SettingsError(f"fetch.trust: there is no file {settings.trust}.")
+            raise SettingsError(f"fetch.trust: {settings.trust} does not exist.")
         self._hosts = HostsFile.read(Path(settings.hosts)) if settings.hosts else HostsFile()
         self._selector = selectors.DefaultSelector()
         self._deadline: float | None = None
         self._interrupted = False
         self._idle: list[Transfer] = []
-        self._under_way: dict[pycurl.Curl, Transfer] = {}
+        self._in_flight: dict[pycurl.Curl, Transfer] = {}
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.connections * 2)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
-    def start(self, due: FetchRequest, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False) -> None:
-        """Begin one GET. `any_type` takes a body of every content type, for robots.txt, sitemaps and feeds."""
+    def start(
+        self, request: FetchRequest, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False
+    ) -> None:
+        """Start one GET. `any_type` accepts every content type, for robots.txt, sitemaps and feeds."""
         transfer = self._idle.pop() if self._idle else Transfer(self._settings, self._guard, self._accepts)
-        transfer.begin(due, headers, self._hosts.route(due.address), any_type)
-        self._under_way[transfer.curl] = transfer
+        transfer.begin(request, headers, self._hosts.route(request.address), any_type)
+        self._in_flight[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
     def busy(self) -> int:
-        """Give the number of requests under way."""
-        return len(self._under_way)
+        """Return the number of requests in flight."""
+        return len(self._in_flight)
 
     def poll(self, timeout: float) -> list[FetchResult]:
-        """Work for up to `timeout` seconds, or until at least one request has ended; give those that have."""
+        """Work for up to `timeout` seconds, or until at least one request has ended; return the results."""
         end = time.monotonic() + timeout
         while True:
-            self._turn(end)
+            self._run_once(end)
             ended = self._collect()
             if self._interrupted:
                 self._interrupted = False
                 raise KeyboardInterrupt
-            if ended or not self._under_way or time.monotonic() >= end:
+            if ended or not self._in_flight or time.monotonic() >= end:
                 return ended
 
     def close(self) -> None:
-        """Drop every request under way and free libcurl's handles."""
-        for curl in list(self._under_way):
+        """Abort every request in flight and free libcurl's handles."""
+        for curl in list(self._in_flight):
             self._multi.remove_handle(curl)
-            self._idle.append(self._under_way.pop(curl))
+            self._idle.append(self._in_flight.pop(curl))
         for transfer in self._idle:
             transfer.curl.close()
         self._idle.clear()
         self._multi.close()
         self._selector.close()
 
-    def _turn(self, end: float) -> None:
-        """Wait for sockets or libcurl's own timer, whichever is first, and let libcurl act on it."""
+    def _run_once(self, end: float) -> None:
+        """Wait for sockets or libcurl's timer, whichever comes first, and have libcurl handle it."""
         now = time.monotonic()
-        due = end if self._deadline is None else min(end, self._deadline)
-        wait = max(0.0, due - now)
+        until = end if self._deadline is None else min(end, self._deadline)
+        wait = max(0.0, until - now)
         if self._selector.get_map():
             for key, events in self._selector.select(wait):
                 self._multi.socket_action(key.fd, _action(events))
-        elif wait and self._under_way:
+        elif wait and self._in_flight:
             time.sleep(wait)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._deadline = None
@@ -107,25 +109,25 @@ class Fetcher:
         return ended
 
     def _end(self, curl: pycurl.Curl, code: int, message: str) -> FetchResult:
-        transfer = self._under_way.pop(curl)
+        transfer = self._in_flight.pop(curl)
         self._multi.remove_handle(curl)
-        fetched = transfer.finish(code, message)
+        result = transfer.finish(code, message)
         self._idle.append(transfer)
         self._interrupted |= transfer.interrupted
         transfer.interrupted = False
-        return fetched
+        return result
 
     def _on_timer(self, milliseconds: int) -> None:
         self._deadline = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
     def _on_socket(self, event: int, descriptor: int, multi: pycurl.CurlMulti, data: object) -> None:
-        """Follow libcurl's wishes; a descriptor may be closed and used again between two of them."""
+        """Register what libcurl waits for; a descriptor may be closed and reused between two calls."""
         try:
             with contextlib.suppress(KeyError, ValueError, OSError):
                 self._selector.unregister(descriptor)
-            wanted = _EVENTS.get(event)
-            if wanted is not None:
-                self._selector.register(descriptor, wanted)
+            events = _EVENTS.get(event)
+            if events is not None:
+                self._selector.register(descriptor, events)
         except KeyboardInterrupt:
             # An exception cannot pass through libcurl; it is raised again by `poll`.
             self._interrupted = True

@@ -1,4 +1,4 @@
-"""Names that are asked before DNS: a file of 'ADDRESS[:PORT] NAME' lines, for test webs and closed networks."""
+"""A hosts file that overrides DNS: 'ADDRESS[:PORT] NAME' lines, for test webs and closed networks."""
 
 import ipaddress
 from pathlib import Path
@@ -11,10 +11,10 @@ __all__ = ["HostsFile"]
 
 
 class HostsFile:
-    """Where named hosts really are."""
+    """Maps host names to IP addresses and ports."""
 
-    def __init__(self, places: dict[str, tuple[str, int | None]] | None = None) -> None:
-        self._places = places or {}
+    def __init__(self, endpoints: dict[str, tuple[str, int | None]] | None = None) -> None:
+        self._endpoints = endpoints or {}
 
     @classmethod
     def read(cls, path: Path) -> "HostsFile":
@@ -22,41 +22,41 @@ class HostsFile:
         try:
             lines = path.read_text("utf-8").splitlines()
         except UnicodeDecodeError:
-            raise SettingsError(f"fetch.hosts: {path} is no text file.") from None
+            raise SettingsError(f"fetch.hosts: {path} is not a text file.") from None
         except OSError as error:
             raise SettingsError(f"fetch.hosts: cannot read {path}: {error.strerror}.") from None
-        places: dict[str, tuple[str, int | None]] = {}
+        endpoints: dict[str, tuple[str, int | None]] = {}
         for number, line in enumerate(lines, 1):
             words = line.partition("#")[0].split()
             if words:
-                _read_line(words, f"{path}, line {number}", places)
-        return cls(places)
+                _parse_line(words, f"{path}, line {number}", endpoints)
+        return cls(endpoints)
 
-    def route(self, wanted: Address) -> str | None:
-        """Give libcurl's CONNECT_TO rule for an address, or None when DNS is to be asked."""
-        place = self._places.get(wanted.host)
-        if place is None:
+    def route(self, address: Address) -> str | None:
+        """Return libcurl's CONNECT_TO rule for an address, or None to use DNS."""
+        endpoint = self._endpoints.get(address.host)
+        if endpoint is None:
             return None
-        ip, port = place
-        return f"{wanted.host}:{wanted.port}:{ip}:{port or wanted.port}"
+        ip, port = endpoint
+        return f"{address.host}:{address.port}:{ip}:{port or address.port}"
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._endpoints)
 
 
-def _read_line(words: list[str], where: str, places: dict[str, tuple[str, int | None]]) -> None:
+def _parse_line(words: list[str], where: str, endpoints: dict[str, tuple[str, int | None]]) -> None:
     if len(words) < 2:
-        raise SettingsError(f"fetch.hosts: {where}: no name after the address.", "Write 'ADDRESS[:PORT] NAME'.")
-    place = _read_place(words[0], where)
+        raise SettingsError(f"fetch.hosts: {where}: the host name is missing.", "Write 'ADDRESS[:PORT] NAME'.")
+    endpoint = _parse_endpoint(words[0], where)
     for name in words[1:]:
         try:
             host = parse_address(f"http://{name}/").host
         except BadUrl:
-            raise SettingsError(f"fetch.hosts: {where}: '{name}' is no host name.") from None
-        places[host] = place
+            raise SettingsError(f"fetch.hosts: {where}: '{name}' is not a host name.") from None
+        endpoints[host] = endpoint
 
 
-def _read_place(text: str, where: str) -> tuple[str, int | None]:
+def _parse_endpoint(text: str, where: str) -> tuple[str, int | None]:
     ip, port = text, ""
     if text.startswith("["):
         ip, bracket, rest = text[1:].partition("]")
@@ -66,8 +66,10 @@ def _read_place(text: str, where: str) -> tuple[str, int | None]:
     try:
         parsed = ipaddress.ip_address(ip)
     except ValueError:
-        raise SettingsError(f"fetch.hosts: {where}: '{text}' is no address.", "Write 127.0.0.1 or [::1]:80.") from None
+        raise SettingsError(
+            f"fetch.hosts: {where}: '{text}' is not an IP address.", "Write 127.0.0.1 or [::1]:80."
+        ) from None
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-        raise SettingsError(f"fetch.hosts: {where}: '{port}' is no port.")
-    shown = f"[{parsed}]" if parsed.version == 6 else str(parsed)
-    return shown, int(port) if port else None
+        raise SettingsError(f"fetch.hosts: {where}: '{port}' is not a port number.")
+    ip_text = f"[{parsed}]" if parsed.version == 6 else str(parsed)
+    return ip_text, int(port) if port else None

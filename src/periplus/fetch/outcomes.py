@@ -1,18 +1,18 @@
-"""How libcurl's endings and HTTP's status numbers become an `Outcome`."""
+"""libcurl's result codes and HTTP's status codes as an `Outcome`."""
 
 from typing import Final
 
 from periplus.records import Outcome
 
-__all__ = ["of_failure", "of_status"]
+__all__ = ["failure_outcome", "status_outcome"]
 
 _DNS: Final = frozenset((5, 6))
 _TLS: Final = frozenset((35, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98))
 _BROKEN_PIPE: Final = frozenset((55, 56))
 
 
-def of_status(status: int, has_location: bool) -> Outcome:
-    """Name the outcome of a complete response."""
+def status_outcome(status: int, has_location: bool) -> Outcome:
+    """Return the outcome of a complete response."""
     if 200 <= status < 300:
         return Outcome.OK
     if status == 304:
@@ -30,8 +30,8 @@ def of_status(status: int, has_location: bool) -> Outcome:
     return Outcome.BAD_RESPONSE
 
 
-def of_failure(code: int, answered: bool) -> Outcome:
-    """Name the outcome of a transfer that libcurl ended with `code`; `answered` when a status line had come."""
+def failure_outcome(code: int, answered: bool) -> Outcome:
+    """Return the outcome of a transfer that libcurl ended with `code`; `answered` if a status line was received."""
     if code in _DNS:
         return Outcome.DNS
     if code == 7:
@@ -42,7 +42,7 @@ def of_failure(code: int, answered: bool) -> Outcome:
         return Outcome.TOO_LARGE
     if code in _TLS:
         return Outcome.TLS
-    # A connection that breaks before any answer is the network's fault; later it is the server's.
+    # A connection that breaks before any response is a network failure; later it is the server's.
     if code in _BROKEN_PIPE and not answered:
         return Outcome.CONNECT
     return Outcome.BAD_RESPONSE

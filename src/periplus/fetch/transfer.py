@@ -1,4 +1,4 @@
-"""One request under way: a reused libcurl handle, and the callbacks that bound what a peer can send."""
+"""One request in flight: a reused libcurl handle, and the callbacks that bound what a peer can send."""
 
 import socket
 import time
@@ -10,8 +10,15 @@ import pycurl
 
 from periplus.errors import BadUrl
 from periplus.fetch.address_guard import AddressGuard, permits_port
-from periplus.fetch.ftp_gopher import changed_since, headers_of, is_web, kind_of, of_file_failure, without_end
-from periplus.fetch.outcomes import of_failure, of_status
+from periplus.fetch.ftp_gopher import (
+    content_type_of,
+    file_outcome,
+    is_web,
+    modified_since,
+    response_headers,
+    strip_terminator,
+)
+from periplus.fetch.outcomes import failure_outcome, status_outcome
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import FetchSettings
 from periplus.url import parse_address
@@ -31,15 +38,15 @@ _BUNDLES: Final = (
 
 
 class Transfer:
-    """A libcurl handle with all fixed options set once, and the state of the request it carries now."""
+    """A libcurl handle with all fixed options set once, and the state of its current request."""
 
     def __init__(self, settings: FetchSettings, guard: AddressGuard, accepts: Callable[[str], bool]) -> None:
         self._max_bytes = settings.max_bytes
         self._guard = guard
         self._accepts = accepts
         self.interrupted = False
-        """Whether Ctrl-C came while libcurl was calling us; libcurl itself would swallow it."""
-        self._due: FetchRequest | None = None
+        """Whether Ctrl-C arrived during a callback; libcurl itself would swallow it."""
+        self._request: FetchRequest | None = None
         self._route: str | None = None
         self._sent: tuple[tuple[str, str], ...] = ()
         self._unannounced: bool | None = None
@@ -82,64 +89,68 @@ class Transfer:
         self._status = 0
         self._complete = False
         self._refused = ""
-        self._why: tuple[Outcome, str] | None = None
+        self._failure: tuple[Outcome, str] | None = None
 
-    def begin(self, due: FetchRequest, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool) -> None:
-        """Get ready to carry `due`. `route` is a CONNECT_TO rule; `any_type` takes every content type and length."""
+    def begin(
+        self, request: FetchRequest, headers: tuple[tuple[str, str], ...], route: str | None, any_type: bool
+    ) -> None:
+        """Prepare `request`. `route` is a CONNECT_TO rule; `any_type` accepts every content type and length."""
         self._clear()
-        self._due = due
-        self._web, self._good_port = is_web(due.address), permits_port(due.address)
+        self._request = request
+        self._web, self._good_port = is_web(request.address), permits_port(request.address)
         self._any_type = any_type
         if any_type != self._unannounced:
-            # Of robots.txt and sitemaps the beginning is worth having, however long they say they are.
+            # The beginning of robots.txt and sitemaps is useful, however long they claim to be.
             self._unannounced = any_type
             self.curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if any_type else self._max_bytes)
         self._when = time.time()
-        self.curl.setopt(pycurl.URL, due.address.url)
-        since = 0 if self._web else changed_since(headers)
+        self.curl.setopt(pycurl.URL, request.address.url)
+        since = 0 if self._web else modified_since(headers)
         if since != self._since:
             self._since = since
             self.curl.setopt(pycurl.TIMEVALUE, since)
-            wanted = pycurl.TIMECONDITION_IFMODSINCE if since else pycurl.TIMECONDITION_NONE
-            self.curl.setopt(pycurl.TIMECONDITION, wanted)
+            condition = pycurl.TIMECONDITION_IFMODSINCE if since else pycurl.TIMECONDITION_NONE
+            self.curl.setopt(pycurl.TIMECONDITION, condition)
         if route != self._route:
             self._route = route
             self.curl.setopt(pycurl.CONNECT_TO, [route] if route else [])
         if headers != self._sent:
             self._sent = headers
-            self.curl.setopt(pycurl.HTTPHEADER, [_ACCEPT, *(_line(name, value) for name, value in headers)])
+            self.curl.setopt(pycurl.HTTPHEADER, [_ACCEPT, *(_header_line(name, value) for name, value in headers)])
 
-    def _on_open(self, purpose: int, wanted: Any) -> Any:
-        """Check the address at the very moment of connecting; names may change their address between two looks."""
+    def _on_open(self, purpose: int, peer: Any) -> Any:
+        """Check the IP address at the moment of connecting: a name may resolve differently each time."""
         try:
-            ip = str(wanted.addr[0]) if wanted.addr else ""
+            ip = str(peer.addr[0]) if peer.addr else ""
             if not self._good_port or not self._guard.permits(ip):
-                self._refused = (ip or "an address of an unknown kind") if self._good_port else "a port of others"
+                self._refused = (
+                    (ip or "An address of unknown family") if self._good_port else "A port of another service"
+                )
                 return pycurl.SOCKET_BAD
-            return socket.socket(wanted.family, wanted.socktype, wanted.protocol)
+            return socket.socket(peer.family, peer.socktype, peer.protocol)
         except KeyboardInterrupt:
             self.interrupted = True
         except Exception as error:
-            self._why = (Outcome.CONNECT, str(error))
+            self._failure = (Outcome.CONNECT, str(error))
         return pycurl.SOCKET_BAD
 
     def _on_header(self, line: bytes) -> int | None:
         try:
-            return None if self._take_header(line) else _ABORT
+            return None if self._add_header(line) else _ABORT
         except KeyboardInterrupt:
             self.interrupted = True
             return _ABORT
 
-    def _take_header(self, line: bytes) -> bool:
+    def _add_header(self, line: bytes) -> bool:
         self._header_bytes += len(line)
         if self._header_bytes > _MAX_HEADER_BYTES or len(self._headers) >= _MAX_HEADERS:
-            self._why = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
+            self._failure = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
             return False
         if self._complete:
-            # Trailers mean nothing to us, but they count.
+            # Trailers are ignored, but they count.
             return True
         if not self._web:
-            # What an ftp server says to each command is of no use; that it says so much is.
+            # Replies of an ftp server are ignored, but they count.
             return True
         if line.startswith(b"HTTP/"):
             self._headers.clear()
@@ -150,34 +161,34 @@ class Transfer:
                 self._headers.append((_decode(name).strip().lower(), _decode(value).strip()))
         elif self._status >= 200:
             self._complete = True
-            return self._takes_type()
+            return self._accepts_type()
         return True
 
-    def _takes_type(self) -> bool:
-        """Stop early when the body is of a type that nobody reads."""
+    def _accepts_type(self) -> bool:
+        """Return False, which aborts the transfer, if no parser reads the content type."""
         kind = self._header("content-type")
         if self._any_type or not 200 <= self._status < 300 or not kind or self._accepts(kind):
             return True
-        self._why = (Outcome.WRONG_TYPE, f"No reader for '{kind[:80]}'.")
+        self._failure = (Outcome.WRONG_TYPE, f"No parser for '{kind[:80]}'.")
         return False
 
-    def _takes_file(self) -> bool:
-        """Stop early when a file, by its name, is of a type that nobody reads."""
-        assert self._due is not None
-        kind = kind_of(self._due.address)
+    def _accepts_file(self) -> bool:
+        """Return False, which aborts the transfer, if no parser reads files of this name."""
+        assert self._request is not None
+        kind = content_type_of(self._request.address)
         if self._any_type or self._accepts(kind):
             return True
-        self._why = (Outcome.WRONG_TYPE, f"No reader for '{kind}'.")
+        self._failure = (Outcome.WRONG_TYPE, f"No parser for '{kind}'.")
         return False
 
     def _on_body(self, part: bytes) -> int | None:
         try:
-            if not self._web and not self._body and not self._takes_file():
+            if not self._web and not self._body and not self._accepts_file():
                 return _ABORT
-            room = self._max_bytes - len(self._body)
-            if len(part) > room:
-                self._body += part[:room]
-                self._why = (Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.")
+            remaining = self._max_bytes - len(self._body)
+            if len(part) > remaining:
+                self._body += part[:remaining]
+                self._failure = (Outcome.TOO_LARGE, f"More than {self._max_bytes} bytes.")
                 return _ABORT
             self._body += part
             return None
@@ -189,58 +200,58 @@ class Transfer:
         return next((value for key, value in self._headers if key == name), "")
 
     def finish(self, code: int = 0, message: str = "") -> FetchResult:
-        """Say what came of it; `code` is libcurl's, 0 when all went well."""
-        assert self._due is not None
+        """Return the result; `code` is libcurl's, 0 for success."""
+        assert self._request is not None
         outcome, error = self._outcome(code, message)
         location = self._location() if outcome is Outcome.REDIRECT else ""
-        keep = outcome in (Outcome.OK, Outcome.TOO_LARGE)
-        if not self._web and keep:
+        has_body = outcome in (Outcome.OK, Outcome.TOO_LARGE)
+        if not self._web and has_body:
             self._status = 200
-            self._headers = [*headers_of(self._due.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
-            self._body = bytearray(without_end(self._due.address, bytes(self._body)))
-        fetched = FetchResult(
-            request=self._due,
+            self._headers = [*response_headers(self._request.address, self.curl.getinfo(pycurl.INFO_FILETIME))]
+            self._body = bytearray(strip_terminator(self._request.address, bytes(self._body)))
+        result = FetchResult(
+            request=self._request,
             outcome=outcome,
             when=self._when,
             status=self._status,
             headers=tuple(self._headers),
-            body=bytes(self._body) if keep else b"",
+            body=bytes(self._body) if has_body else b"",
             elapsed=self.curl.getinfo(pycurl.TOTAL_TIME),
             ip=self.curl.getinfo(pycurl.PRIMARY_IP),
             version=_VERSIONS.get(self.curl.getinfo(pycurl.INFO_HTTP_VERSION), "HTTP/1.1"),
             location=location,
             error=error,
         )
-        self._due = None
+        self._request = None
         self._clear()
-        return fetched
+        return result
 
     def _outcome(self, code: int, message: str) -> tuple[Outcome, str]:
         if self._refused and (code or not self._complete):
-            return Outcome.FORBIDDEN_ADDRESS, f"{self._refused} may not be fetched (see fetch.allow)."
-        if not self._web and code and self._why is None:
-            assert self._due is not None
-            return of_file_failure(code, self._due.address, self._header_bytes > 0), message
+            return Outcome.FORBIDDEN_ADDRESS, f"{self._refused} must not be fetched (see fetch.allow)."
+        if not self._web and code and self._failure is None:
+            assert self._request is not None
+            return file_outcome(code, self._request.address, self._header_bytes > 0), message
         if not self._web and self._since and self.curl.getinfo(pycurl.CONDITION_UNMET):
             self._status = 304
             return Outcome.NOT_MODIFIED, ""
         if not self._web:
-            return self._why or (Outcome.OK, "")
-        known = of_status(self._status, bool(self._header("location")))
-        if self._complete and known is not Outcome.OK:
-            # An error page that is endless or broken still is that error page.
-            return known, "" if known is not Outcome.BAD_RESPONSE else f"Status {self._status}."
-        if self._why is not None:
-            return self._why
+            return self._failure or (Outcome.OK, "")
+        outcome = status_outcome(self._status, bool(self._header("location")))
+        if self._complete and outcome is not Outcome.OK:
+            # An error page that is endless or broken is still that error page.
+            return outcome, "" if outcome is not Outcome.BAD_RESPONSE else f"Status {self._status}."
+        if self._failure is not None:
+            return self._failure
         if code:
-            return of_failure(code, self._status > 0), message
-        return known, ""
+            return failure_outcome(code, self._status > 0), message
+        return outcome, ""
 
     def _location(self) -> str:
-        assert self._due is not None
-        text = self._header("location") if self._web else f"{self._due.address.url}/"
+        assert self._request is not None
+        text = self._header("location") if self._web else f"{self._request.address.url}/"
         try:
-            return parse_address(text, self._due.address.url).url
+            return parse_address(text, self._request.address.url).url
         except BadUrl:
             return text
 
@@ -254,8 +265,8 @@ def _status_of(line: bytes) -> int:
     return int(words[1]) if len(words) > 1 and words[1].isdigit() and len(words[1]) == 3 else 0
 
 
-def _line(name: str, value: str) -> bytes:
-    """Write one header; what a peer sent us must not become two of them."""
+def _header_line(name: str, value: str) -> bytes:
+    """Return one header line; a value received from a peer must not become two lines."""
     return f"{name}: {''.join(char for char in value if char.isprintable())}".encode()
 
 

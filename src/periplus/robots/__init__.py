@@ -1,17 +1,15 @@
-"""What does a site allow: bytes of robots.txt, sitemaps and feeds to rules and addresses. It never fetches.
+"""robots.txt bytes to the rules of one crawler. Nothing here fetches.
 
-In: bodies as they came over the wire, however broken, and the name our crawler goes by.
-Out: `Rules` to ask before every request; the page and sitemap addresses that a site lists of its own accord.
+In: the body of a robots.txt as it came over the wire, however broken, and the user agent of the crawler.
+Out: `RobotsRules`, checked before every request: `allows(path)`, the crawl delay, the sitemap URLs.
 
-    read_robots    robots.txt to Rules (RFC 9309, with the leniency that Google's parser shows)
-    read_sitemap   XML, index, text or gzip, or a feed used as a sitemap, to a Sitemap
-    read_feed      RSS or Atom to the links of its entries
+    parse_robots   robots.txt to RobotsRules (RFC 9309, as lenient as Google's parser)
 
-Nothing here raises for bad bytes: what cannot be read is left out, and a Sitemap says why in `problem`.
-Addresses are given as they are written; `periplus.url.address` makes them absolute and canonical.
+Bad bytes never raise: what cannot be parsed is ignored. Sitemap URLs are returned as written in the file;
+`periplus.url.parse_address` makes them absolute and canonical.
 """
 
-from periplus.robots.robotstxt import read_robots
-from periplus.robots.rules import ALLOW_ALL, DISALLOW_ALL, Rules
+from periplus.robots.robotstxt import parse_robots
+from periplus.robots.rules import ALLOW_ALL, DISALLOW_ALL, RobotsRules
 
-__all__ = ["ALLOW_ALL", "DISALLOW_ALL", "Rules", "read_robots"]
+__all__ = ["ALLOW_ALL", "DISALLOW_ALL", "RobotsRules", "parse_robots"]

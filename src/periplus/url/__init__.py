@@ -1,11 +1,11 @@
-"""What is a URL: parse it as browsers do, bring it to one canonical form, tell whose it is.
+"""URLs: parsed as browsers do, brought to one canonical form, attributed to a registered domain.
 
-In: any string, from a person or out of a page, however hostile.
-Out: an `Address` (canonical URL taken apart, registered domain, fingerprint), or `BadUrl`.
+In: any string, typed by a person or found in a page, however hostile.
+Out: an `Address` (canonical URL and its components, registered domain, fingerprint), or `BadUrl`.
 
-    parse_address       a string, and the URL of the page it stands in, to an Address
+    parse_address       a string, and the URL of the page it was found in, to an Address
     registered_domain   'www.example.co.uk' to 'example.co.uk'
-    in_scope            whether an address belongs to the crawl that a seed began
+    in_scope            whether an address is in the scope of a crawl that began at a seed
     make_breadcrumbs    a URL as people read it: host, then decoded path parts
     parse_url           the plain WHATWG components, or None
 

@@ -1,8 +1,8 @@
 """The one canonical form of a URL, and the `Address` made of it.
 
-A page has 150 links and most of them are canonical already, so two patterns recognise a text that the URL standard
-would leave as it is; only the rest pays for the parser. Both ways give the same answer, which a test holds.
-Most links of a page are on every page of its host, too: addresses made a short while ago are given out again.
+A page has 150 links, and most of them are canonical already, so two patterns recognise a text that the URL standard
+would leave unchanged; only the rest pays for the parser. A test checks that both paths agree.
+Most links of a page are on every page of its host, too: recent addresses are cached.
 """
 
 import re
@@ -13,15 +13,15 @@ from periplus.errors import BadUrl
 from periplus.hashing import fingerprint_text
 from periplus.records import Address
 from periplus.url.domains import registered_domain
-from periplus.url.parameters import drop_noise, drop_path_session
+from periplus.url.parameters import drop_path_session, drop_tracking
 from periplus.url.whatwg import serialise
 
 __all__ = ["canonical_address", "in_scope", "parse_address"]
 
 _PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 
-# Hosts of plain labels whose last one is a word (no address, no punycode); a path without ';' or dot segments, whose
-# escapes are in upper case and needed; a query without escapes.
+# Hosts of plain labels whose last one is a word (no IP address, no punycode); a path without ';' or dot segments, whose
+# escapes are in upper case and necessary; a query without escapes.
 _KEPT_ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[B-DF])"
 _PLAIN_QUERY: Final = r"(?:\?([A-Za-z0-9_~.!$()*+,=:@&/-]+))?\Z"
 _PLAIN_ABSOLUTE: Final = re.compile(
@@ -42,54 +42,54 @@ _ORIGIN: Final = re.compile(r"https?://[^/\\?#]+")
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PLAIN: Final = {f"%{ord(sign):02X}": sign for sign in _UNRESERVED}
+_PLAIN: Final = {f"%{ord(character):02X}": character for character in _UNRESERVED}
 
-_LONGEST_PLAIN: Final = 2_048
-_MOST_RECENT: Final = 32_768
+_MAX_PLAIN_LENGTH: Final = 2_048
+_MAX_RECENT: Final = 32_768
 
 _recent: dict[str | tuple[str, str], Address] = {}
-"""Addresses made a short while ago: of whole URLs by their text, of paths by their origin too."""
+"""Cache of recent addresses: absolute URLs by their text, paths by origin and text."""
 
-_MOST_PASSES: Final = 8
+_MAX_PASSES: Final = 8
 
 
 def parse_address(text: str, base: str | None = None) -> Address:
-    """Make the canonical address of `text`, found in the page at `base`; BadUrl if it is none, or not for us."""
-    if len(text) >= _LONGEST_PLAIN:
+    """Return the canonical address of `text`, found in the page at `base`; raise `BadUrl` if there is none."""
+    if len(text) >= _MAX_PLAIN_LENGTH:
         return canonical_address(text, base)
-    known = _recent.get(text)
-    if known is not None:
-        return known
+    cached = _recent.get(text)
+    if cached is not None:
+        return cached
     if base is not None and text[:1] == "/":
         # A path means the same on every page of its origin.
         return _address_of_path(text, base)
-    made = _plain_address(text, base)
-    if made is None:
+    address = _plain_address(text, base)
+    if address is None:
         return canonical_address(text, base)
     if text.startswith(("http://", "https://")):
-        _remember(text, made)
-    return made
+        _cache(text, address)
+    return address
 
 
 def _address_of_path(text: str, base: str) -> Address:
-    found = _ORIGIN.match(base)
-    key = (found[0] if found else base, text)
-    known = _recent.get(key)
-    if known is None:
-        known = _plain_address(text, base) or canonical_address(text, base)
-        _remember(key, known)
-    return known
+    origin = _ORIGIN.match(base)
+    key = (origin[0] if origin else base, text)
+    address = _recent.get(key)
+    if address is None:
+        address = _plain_address(text, base) or canonical_address(text, base)
+        _cache(key, address)
+    return address
 
 
-def _remember(key: str | tuple[str, str], made: Address) -> None:
-    # Another thread may do the same at the same time, to the same end.
-    if len(_recent) >= _MOST_RECENT:
+def _cache(key: str | tuple[str, str], address: Address) -> None:
+    # Another thread may do the same at the same time, with the same result.
+    if len(_recent) >= _MAX_RECENT:
         _recent.clear()
-    _recent[key] = made
+    _recent[key] = address
 
 
 def canonical_address(text: str, base: str | None = None) -> Address:
-    """Do the work of `parse_address` by the full parser, whatever the text looks like."""
+    """Return what `parse_address` returns, always by the full parser."""
     text = text.partition("#")[0]
     on_gopher = base is not None and _GOPHER.match(base) is not None and _FTP.match(text) is None
     is_gopher = on_gopher or _GOPHER.match(text) is not None
@@ -97,14 +97,14 @@ def canonical_address(text: str, base: str | None = None) -> Address:
     if href is None and base is not None:
         href = serialise(text, None)
     if href is None:
-        raise BadUrl(f"'{_short(text)}' is no URL.", "A whole URL looks like https://example.org/page.")
-    found = _HREF.match(href)
-    if found is None:
-        raise BadUrl(f"'{_short(href)}' is not fetched.", "Only http, https, ftp and gopher are.")
-    scheme, host, port, path, query = found.groups()
+        raise BadUrl(f"'{_short(text)}' is not a URL.", "A complete URL looks like https://example.org/page.")
+    components = _HREF.match(href)
+    if components is None:
+        raise BadUrl(f"'{_short(href)}' cannot be fetched.", "Supported schemes are http, https, ftp and gopher.")
+    scheme, host, port, path, query = components.groups()
     if scheme == "ftp":
         return _file_address("gopher" if is_gopher else scheme, host, port, path, query)
-    for _ in range(_MOST_PASSES):  # A session that goes may take the stray '%' with it that kept escapes as they were.
+    for _ in range(_MAX_PASSES):  # Dropping a session may remove the stray '%' that prevented decoding.
         before, path = path, drop_path_session(_normalise(path))
         if path == before:
             break
@@ -112,9 +112,9 @@ def canonical_address(text: str, base: str | None = None) -> Address:
 
 
 def _gopher(text: str, base: str | None) -> str | None:
-    """Serialise a URL of gopher, which the standard does not know, as one of ftp, which is like it.
+    """Serialise a gopher URL, which the standard does not cover, as an ftp URL, which has the same form.
 
-    What is joined to it and has a scheme of its own is as it would be anywhere.
+    A reference with a scheme of its own is resolved as usual.
     """
     if base is not None and _GOPHER.match(base) is None:
         base = None
@@ -123,11 +123,11 @@ def _gopher(text: str, base: str | None) -> str | None:
 
 
 def _file_address(scheme: str, host: str, port: str | None, path: str, query: str | None) -> Address:
-    """Make the address of a file or menu: no session, no parameter, and nothing that could be a second command."""
-    whole = f"{path}?{query}" if query else path
-    if _CONTROL.search(whole):
-        raise BadUrl(f"'{_short(whole)}' has control characters in it.", "Such URLs of ftp and gopher are not fetched.")
-    return _build(scheme, host, None if port == str(_PORTS[scheme]) else port, _normalise(whole), "")
+    """Return the address of a file or menu: no session, no parameters, nothing that could be a second command."""
+    target = f"{path}?{query}" if query else path
+    if _CONTROL.search(target):
+        raise BadUrl(f"'{_short(target)}' contains control characters.", "Such ftp and gopher URLs are not fetched.")
+    return _build(scheme, host, None if port == str(_PORTS[scheme]) else port, _normalise(target), "")
 
 
 def in_scope(address: Address, seed: Address, scope: str) -> bool:
@@ -138,10 +138,12 @@ def in_scope(address: Address, seed: Address, scope: str) -> bool:
         return address.domain == seed.domain
     if scope == "web":
         return True
-    raise ValueError(f"scope is 'host', 'domain' or 'web', not '{scope}'")
+    raise ValueError(f"scope must be 'host', 'domain' or 'web', not '{scope}'")
 
 
-class _Base(NamedTuple):
+class _BaseUrl(NamedTuple):
+    """The URL of a page, split for resolving its links."""
+
     scheme: str
     host: str
     port: str | None
@@ -149,32 +151,32 @@ class _Base(NamedTuple):
 
 
 def _plain_address(text: str, base: str | None) -> Address | None:
-    """Make the address of a text that needs no change, or give None."""
+    """Return the address of a text that needs no change, None for any other text."""
     text = text.partition("#")[0]
-    found = _PLAIN_ABSOLUTE.match(text)
-    if found is not None:
-        scheme, host, path, query = found.groups()
-        return _build(scheme, host, None, path, drop_noise(query) if query else "")
-    if base is None or (found := _PLAIN_RELATIVE.match(text)) is None or (known := _base(base)) is None:
+    match = _PLAIN_ABSOLUTE.match(text)
+    if match is not None:
+        scheme, host, path, query = match.groups()
+        return _build(scheme, host, None, path, drop_tracking(query) if query else "")
+    if base is None or (match := _PLAIN_RELATIVE.match(text)) is None or (parts := _split_base(base)) is None:
         return None
-    path, query = found.groups()
+    path, query = match.groups()
     if path[0] != "/":
-        path = known.folder + path
-    return _build(known.scheme, known.host, known.port, path, drop_noise(query) if query else "")
+        path = parts.folder + path
+    return _build(parts.scheme, parts.host, parts.port, path, drop_tracking(query) if query else "")
 
 
 @lru_cache(maxsize=256)
-def _base(base: str) -> _Base | None:
-    """Take the URL of a page apart once for all of its links; None when only the parser can join them."""
+def _split_base(base: str) -> _BaseUrl | None:
+    """Split the URL of a page once for all of its links; return None if only the parser can resolve them."""
     try:
-        whole = canonical_address(base)
+        address = canonical_address(base)
     except BadUrl:
         return None
-    path = whole.path.partition("?")[0]
+    path = address.path.partition("?")[0]
     if "%" in path or ";" in path:
         return None
-    port = None if whole.port == _PORTS[whole.scheme] else str(whole.port)
-    return _Base(whole.scheme, whole.host, port, path[: path.rindex("/") + 1])
+    port = None if address.port == _PORTS[address.scheme] else str(address.port)
+    return _BaseUrl(address.scheme, address.host, port, path[: path.rindex("/") + 1])
 
 
 def _build(scheme: str, host: str, port: str | None, path: str, query: str) -> Address:
@@ -188,27 +190,29 @@ def _build(scheme: str, host: str, port: str | None, path: str, query: str) -> A
 def _canonical_query(query: str) -> str:
     if "%" in query:
         query = "&".join(map(_normalise, query.split("&")))
-    return drop_noise(query)
+    return drop_tracking(query)
 
 
 def _normalise(part: str) -> str:
-    """Decode escapes of unreserved characters and write the others in upper case."""
+    """Decode escapes of unreserved characters and convert the others to upper case."""
     if "%" not in part:
         return part
     if _STRAY_PERCENT.search(part):
-        # Decoding could complete the stray '%' to a new escape; so much and no more keeps the form idempotent.
+        # Decoding could complete a stray '%' to a new escape: only changing case keeps the form idempotent.
         return _ESCAPE.sub(_upper, part)
     return _ESCAPE.sub(_decode, part)
 
 
-def _upper(found: re.Match[str]) -> str:
-    return found[0].upper()
+def _upper(match: re.Match[str]) -> str:
+    return match[0].upper()
 
 
-def _decode(found: re.Match[str]) -> str:
-    escape = found[0].upper()
+def _decode(match: re.Match[str]) -> str:
+    escape = match[0].upper()
     return _PLAIN.get(escape, escape)
 
 
 def _short(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in text[:120]) + ("..." if len(text) > 120 else "")
+    return "".join(character if character.isprintable() else "?" for character in text[:120]) + (
+        "..." if len(text) > 120 else ""
+    )

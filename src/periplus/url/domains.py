@@ -1,4 +1,4 @@
-"""Whose is a host: its registered domain, by the Public Suffix List snapshot that comes with publicsuffixlist."""
+"""The registered domain of a host, by the Public Suffix List snapshot that publicsuffixlist ships."""
 
 from functools import cache, lru_cache
 
@@ -11,7 +11,7 @@ _LONGEST_NAME = 253
 
 @lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """Give the part of `host` that somebody registered, or the host itself where there is none."""
+    """Return the registered domain of `host`, or the host itself if it has none."""
     name = host.lower()
     bare = name.removesuffix(".")
     if len(bare) > _LONGEST_NAME or bare.startswith((".", "[")) or _ends_in_number(bare):
@@ -20,11 +20,11 @@ def registered_domain(host: str) -> str:
 
 
 def _ends_in_number(name: str) -> bool:
-    # The URL standard takes every host whose last label is a number for an IPv4 address.
+    # The URL standard treats every host whose last label is a number as an IPv4 address.
     return name.rpartition(".")[2].isdecimal()
 
 
 @cache
 def _suffixes() -> PublicSuffixList:
-    # Read on first use: it takes tens of milliseconds that a command which needs no domain should not pay.
+    # Loaded on first use: loading takes tens of milliseconds, which commands that need no domain should not pay.
     return PublicSuffixList()

@@ -1,9 +1,9 @@
-"""Parameters that say nothing about the page: they track a click or name a session. The canonical form drops them."""
+"""Tracking and session parameters, which the canonical form drops."""
 
 import re
 from typing import Final
 
-__all__ = ["drop_noise", "drop_path_session"]
+__all__ = ["drop_path_session", "drop_tracking"]
 
 _PREFIXES: Final = ("utm_", "aspsessionid", "pk_campaign", "pk_kwd", "hsa_", "mtm_", "oly_", "vero_")
 
@@ -61,7 +61,7 @@ _TRACKING: Final = frozenset(
 )
 
 _SESSION_IF_LONG: Final = frozenset(["sid", "session", "session_id", "sessionid", "phpsid", "osid", "s"])
-"""Names that may mean a story or a search as well: dropped only with a value that no person would write."""
+"""Names that may also mean a story or a search: dropped only with a value that looks like a token."""
 
 _SUSPECT: Final = _TRACKING | _SESSION_IF_LONG
 
@@ -71,17 +71,17 @@ _PATH_SESSION: Final = ("jsessionid=", "phpsessid=")
 _DOTS: Final = frozenset([".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"])
 
 
-def drop_noise(query: str) -> str:
-    """Leave tracking and session parameters out of `query` (without its '?')."""
+def drop_tracking(query: str) -> str:
+    """Return `query` (without its '?') without tracking and session parameters."""
     pieces = query.split("&")
     for piece in pieces:
         name = piece.partition("=")[0].lower()
         if name in _SUSPECT or name.startswith(_PREFIXES):
-            return "&".join(piece for piece in pieces if not _is_noise(piece))
+            return "&".join(piece for piece in pieces if not _is_tracking(piece))
     return query
 
 
-def _is_noise(piece: str) -> bool:
+def _is_tracking(piece: str) -> bool:
     name, _, value = piece.partition("=")
     name = name.lower()
     if name in _TRACKING or name.startswith(_PREFIXES):
@@ -90,7 +90,7 @@ def _is_noise(piece: str) -> bool:
 
 
 def drop_path_session(path: str) -> str:
-    """Leave ';jsessionid=...' out of a path."""
+    """Return `path` without ';jsessionid=...'."""
     if ";" not in path:
         return path
     return "/".join(_without_session(segment) if ";" in segment else segment for segment in path.split("/"))
@@ -99,5 +99,5 @@ def drop_path_session(path: str) -> str:
 def _without_session(segment: str) -> str:
     """Drop session parameters of one segment, unless that would make it a '.' or '..'."""
     head, *parameters = segment.split(";")
-    kept = [parameter for parameter in parameters if not parameter.lower().startswith(_PATH_SESSION)]
-    return segment if not kept and head.lower() in _DOTS else ";".join([head, *kept])
+    remaining = [parameter for parameter in parameters if not parameter.lower().startswith(_PATH_SESSION)]
+    return segment if not remaining and head.lower() in _DOTS else ";".join([head, *remaining])

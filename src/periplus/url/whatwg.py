@@ -24,25 +24,25 @@ class UrlParts(NamedTuple):
 
 
 def parse_url(text: str, base: str | None = None) -> UrlParts | None:
-    """Parse `text`, relative to `base` if given; None where the standard says failure."""
+    """Parse `text`, relative to `base` if given; return None where the standard says failure."""
     try:
-        url = ada_url.URL(scalar(text), None if base is None else scalar(base))
+        url = ada_url.URL(replace_surrogates(text), None if base is None else replace_surrogates(base))
     except ValueError:
         return None
     return UrlParts(*(getattr(url, name) for name in UrlParts._fields))
 
 
 def serialise(text: str, base: str | None) -> str | None:
-    """Give only the serialised form of `text`, relative to `base`; None where the standard says failure."""
+    """Return the serialised form of `text`, relative to `base`; None where the standard says failure."""
     try:
         if base is None:
-            return str(ada_url.normalize_url(scalar(text)))
-        return str(ada_url.join_url(scalar(base), scalar(text)))
+            return str(ada_url.normalize_url(replace_surrogates(text)))
+        return str(ada_url.join_url(replace_surrogates(base), replace_surrogates(text)))
     except ValueError:
         return None
 
 
-def scalar(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace lone surrogates by U+FFFD, as browsers do with strings from scripts."""
     if text.isascii():
         return text
