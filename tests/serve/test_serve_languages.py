@@ -1,10 +1,14 @@
 """The languages of the interface: complete, chosen as the browser says, and never in the way of safety."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from asgi_caller import get
+from babel import Locale
+from babel.dates import format_datetime, format_timedelta
+from babel.numbers import format_decimal
 from fake_searcher import FakeSearcher
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +80,23 @@ def test_a_page_in_another_language(code: str, count: str) -> None:
     assert 'lang="en"' in text.split("<main")[1], "results in English say so"
     kept = get(app, f"/search?q=salt&hl={code}").text
     assert f"&amp;hl={code}" in kept.split("Services")[0] or f"hl={code}" in kept, "links keep the language"
+
+
+@pytest.mark.parametrize("code", list(TONGUES))
+def test_numbers_dates_and_plurals_are_those_of_cldr(code: str) -> None:
+    language, cldr = tongue(code), Locale.parse(code)
+    for number in (0, 1, 2, 21, 999, 1_000, 12_345, 9_876_543):
+        assert language.number(number) == format_decimal(number, locale=cldr)
+        one, many = language.count(1, "page").split()[1], language.count(2, "page").split()[1]
+        assert language.count(number, "page").split()[-1] == (one if cldr.plural_form(number) == "one" else many)
+    assert language.size(1_400_000) == format_decimal(1.4, locale=cldr) + " MB"
+    for month in range(1, 13):
+        when = datetime(2026, month, 5, 8, 21, tzinfo=UTC)
+        form = {"de": "d. MMMM y", "es": "d 'de' MMMM 'de' y"}.get(code, "d MMMM y")
+        assert language.date(when.timestamp()) == format_datetime(when, f"{form}, HH:mm 'UTC'", locale=cldr)
+    for seconds in (1, 40, 60, 600, 3_600, 7_200, 86_400, 3 * 86_400, 60 * 86_400, 800 * 86_400):
+        ago = format_timedelta(timedelta(seconds=-seconds), add_direction=True, threshold=1, locale=cldr)
+        assert language.ago(seconds) == ago
 
 
 @pytest.mark.parametrize(

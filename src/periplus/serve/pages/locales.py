@@ -32,6 +32,7 @@ class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     months: tuple[str, ...] = ()
     date: str = "{day} {month} {year}, {time} UTC"
     ago: str = "{time} ago"
+    zero_is_singular: bool = False
     text: dict[str, str] = {}
     nouns: dict[str, tuple[str, str]] = {}
     """Singular and plural, by the English singular."""
@@ -65,7 +66,8 @@ class Tongue:
     def count(self, value: int, noun: str) -> str:
         """Write '1 page' or '8,412 pages'."""
         one, many = self._book.nouns.get(noun, (noun, noun + "s"))
-        return f"{self.number(value)} {one if value == 1 else many}"
+        is_one = value == 1 or (value == 0 and self._book.zero_is_singular)
+        return f"{self.number(value)} {one if is_one else many}"
 
     def duration(self, seconds: float) -> str:
         """Write a short time: '0.8 ms'."""
