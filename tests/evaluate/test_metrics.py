@@ -10,8 +10,8 @@ import pytest
 from ir_measures import RR, R, nDCG
 
 from periplus.errors import BadFile
-from periplus.evaluate.ir_metrics import read_qrels, write_run
 from periplus.evaluate.rankings import PerQuery, from_run, make_judgements, score
+from periplus.evaluate.trec_files import read_qrels, write_run
 
 COLLECTIONS = Path(__file__).parents[3] / "shared" / "data" / "ir"
 QRELS = {"q": {"a": 2, "b": 0, "c": 1}}

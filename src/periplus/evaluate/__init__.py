@@ -14,11 +14,11 @@ from periplus.evaluate.bootstrap import Difference, average_gain, paired_differe
 from periplus.evaluate.collection import Collection, read_collection, read_visits
 from periplus.evaluate.comparison import Comparison, Moved
 from periplus.evaluate.experiment import Judged, Result, judge
-from periplus.evaluate.ir_metrics import read_qrels, write_run
 from periplus.evaluate.quality import Quality, evaluate, run_writer
 from periplus.evaluate.query_runner import Asker
 from periplus.evaluate.rank_explanation import Explanation, Rival, explain
 from periplus.evaluate.report import Average, averages, figures, keep_quality, write_report
+from periplus.evaluate.trec_files import read_qrels, write_run
 from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from periplus.errors import BadFile
-from periplus.evaluate.ir_metrics import read_qrels
+from periplus.evaluate.trec_files import read_qrels
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.store import open_text

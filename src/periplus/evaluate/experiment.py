@@ -15,9 +15,9 @@ from periplus.evaluate.collection import Collection, read_collection
 from periplus.evaluate.collection_index import Built, built
 from periplus.evaluate.collection_vectors import with_vectors
 from periplus.evaluate.comparison import Comparison, compare
-from periplus.evaluate.ir_metrics import Run
 from periplus.evaluate.query_runner import Answers, Asker, Progress
 from periplus.evaluate.rankings import Floats, Judgements, Rankings, from_run, make_judgements, score
+from periplus.evaluate.trec_files import Run
 from periplus.evaluate.variants import Variant
 from periplus.settings import Settings
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from periplus.evaluate.experiment import Found, judge
-from periplus.evaluate.ir_metrics import write_run
 from periplus.evaluate.query_runner import Progress
 from periplus.evaluate.rankings import Judgements, Rankings, to_run
+from periplus.evaluate.trec_files import write_run
 from periplus.evaluate.variants import FULL, Variant
 from periplus.settings import Settings
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.evaluate.ir_metrics import Qrels, Run
+from periplus.evaluate.trec_files import Qrels, Run
 
 __all__ = ["DEPTH", "Judgements", "PerQuery", "Rankings", "from_run", "make_judgements", "score", "to_run"]
 
