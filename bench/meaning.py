@@ -81,13 +81,15 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
     from periplus.embeddings import embed_index
     from periplus.evaluate import read_collection, read_visits
     from periplus.index import Index, build_index
-    from periplus.query import parse
+    from periplus.query import parse_query
     from periplus.rank import Ranker
     from periplus.settings import Settings
 
     plain, on = Settings(), msgspec.structs.replace(settings, on=True)
     collection = read_collection(DATA / "squad11_dev")
-    asked = [parse(words).tree for words in list(collection.queries.values())[:: len(collection.queries) // RANKED]]
+    asked = [
+        parse_query(words).tree for words in list(collection.queries.values())[:: len(collection.queries) // RANKED]
+    ]
     figures: dict[str, object] = {"questions": len(asked)}
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as place:
         folder = Path(place) / "index"
@@ -98,10 +100,10 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
         index = Index.open(folder)
         for name, semantic in (("words", None), ("meaning", on)):
             ranker, taken = Ranker(index, plain.rank, semantic), []
-            ranker.rank(ranker.prepare(parse("what is asked before anything is timed").tree), 100)
+            ranker.rank(ranker.plan(parse_query("what is asked before anything is timed").tree), 100)
             for tree in asked:
                 began = time.thread_time()
-                ranker.rank(ranker.prepare(tree), 100)
+                ranker.rank(ranker.plan(tree), 100)
                 taken.append(time.thread_time() - began)
             figures[name] = {"p50_ms": share(taken, 50), "p99_ms": share(taken, 99), "most_ms": share(taken, 100)}
     return figures

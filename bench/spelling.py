@@ -29,7 +29,7 @@ from periplus.evaluate.collection import read_visits
 from periplus.index import Index, build_index
 from periplus.index.vocabulary.kernels import spelling_candidates as spelling_kernel
 from periplus.index.vocabulary.kernels import surface_forms
-from periplus.query import corrections, offers, parse
+from periplus.query import correct_spelling, parse_query, suggest_alternatives
 from periplus.rank import Ranker
 from periplus.settings import Settings
 from periplus.text import split_text, terms_of
@@ -63,10 +63,10 @@ class Asker:
     def ask(self, said: str) -> tuple[str, ...]:
         """Give the corrections of a query; what is offered in their place is in `offered`."""
         self.offered = ()
-        tree = parse(said).tree
+        tree = parse_query(said).tree
         if tree is None:
             return ()
-        prepared = self.ranker.prepare(tree)
+        prepared = self.ranker.plan(tree)
         found = self.ranker.rank(prepared, 10)
         complete = False
         if len(prepared.words) > 1 and len(found.documents):
@@ -81,12 +81,12 @@ class Asker:
         spent = []
         for _ in range(_ROUNDS):
             began = time.thread_time()
-            given = corrections(self.index, said, prepared.words, complete)
+            given = correct_spelling(self.index, said, prepared.words, complete)
             spent.append(time.thread_time() - began)
         self.seconds.append(min(spent))
         if not given:
             began = time.thread_time()
-            self.offered = offers(self.index, said, prepared.words, complete)
+            self.offered = suggest_alternatives(self.index, said, prepared.words, complete)
             self.offer_seconds.append(time.thread_time() - began)
         return given
 

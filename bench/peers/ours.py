@@ -1,7 +1,7 @@
 """Our own engine: the only file of the benchmarks that knows our inner doors.
 
 `kernel` times the match calls over all segments with plans made beforehand, count off: what a peer's search call does.
-`run` times all of it from the prepared query: plans, matching, merging.
+`find_candidates` times all of it from the prepared query: plans, matching, merging.
 """
 
 import time
@@ -17,7 +17,19 @@ from figures import folder_bytes
 from peers import Built, Engine
 from periplus.hashing import fingerprint
 from periplus.index import Index, build_index
-from periplus.query import All, Bag, Desks, Node, Phrase, Prepared, Scoring, Word, make_plan, prepare, run
+from periplus.query import (
+    And,
+    BagOfWords,
+    Node,
+    Phrase,
+    QueryPlan,
+    Scoring,
+    ScratchPool,
+    Word,
+    find_candidates,
+    plan_query,
+    plan_segment,
+)
 from periplus.query.kernels import match
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import IndexSettings
@@ -40,7 +52,7 @@ _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_s
 what spelling and completions read, of which a peer has nothing."""
 _URL = "https://tokenbench/-"
 """Of every page of tokens: a term that all have, and no home page, of which a site has one."""
-_DESKS = Desks()
+_DESKS = ScratchPool()
 
 
 def token_visits(texts: Iterable[str]) -> Iterator[FetchRecord]:
@@ -83,8 +95,8 @@ class Ours(Engine):
 
     def prepare(self, asked: Asked, k: int) -> Any:
         self.k = k
-        prepared = prepare(self.index, tree(asked), Scoring())
-        plans = [(segment, make_plan(segment, prepared)) for segment in self.index.segments]
+        prepared = plan_query(self.index, tree(asked), Scoring())
+        plans = [(segment, plan_segment(segment, prepared)) for segment in self.index.segments]
         return [(segment.handle, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:
@@ -100,15 +112,15 @@ class Ours(Engine):
 
 
 class OursWhole(Ours):
-    """The same index, searched through `run`."""
+    """The same index, searched through `find_candidates`."""
 
     name = "periplus run"
 
-    def prepare(self, asked: Asked, k: int) -> tuple[Prepared, int]:
-        return prepare(self.index, tree(asked), Scoring()), k
+    def prepare(self, asked: Asked, k: int) -> tuple[QueryPlan, int]:
+        return plan_query(self.index, tree(asked), Scoring()), k
 
-    def search(self, prepared: tuple[Prepared, int]) -> Any:
-        return run(self.index, *prepared)
+    def search(self, prepared: tuple[QueryPlan, int]) -> Any:
+        return find_candidates(self.index, *prepared)
 
     def hits(self, answer: Any) -> list[int]:
         keys = [self.index.segments[s].column("key")[d] for s, d in zip(answer.segments, answer.documents, strict=True)]
@@ -118,7 +130,7 @@ class OursWhole(Ours):
 def tree(asked: Asked) -> Node:
     """Give the query's tree; the words are terms already."""
     if asked.kind == "intersection":
-        return All(tuple(Word(term) for term in asked.terms))
+        return And(tuple(Word(term) for term in asked.terms))
     if asked.kind == "phrase":
         return Phrase(asked.terms)
-    return Bag(asked.terms)
+    return BagOfWords(asked.terms)

@@ -10,7 +10,7 @@ from made_model import NaiveEncoder
 from index.made_pages import random_visits, visit
 from periplus.embeddings import Meaning, embed_index, meaning_status, missing_parts
 from periplus.index import Index, build_index
-from periplus.query import parse
+from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.rank.fusion import Fusion, is_plain, said
 from periplus.records import Query
@@ -39,7 +39,7 @@ def ranker(folder: Path, settings: SemanticSettings) -> Ranker:
 
 
 def order(made: Ranker, words: str, k: int = 100) -> tuple[list[tuple[int, int]], np.ndarray]:
-    found = made.rank(made.prepare(parse(words).tree), k)
+    found = made.rank(made.plan(parse_query(words).tree), k)
     return list(zip(found.segments.tolist(), found.documents.tolist(), strict=True)), found.scores
 
 
@@ -56,7 +56,7 @@ def order(made: Ranker, words: str, k: int = 100) -> tuple[list[tuple[int, int]]
     ],
 )
 def test_what_was_said(words: str, text: str, plain: bool) -> None:
-    tree = parse(words).tree
+    tree = parse_query(words).tree
     assert sorted(said(tree).split()) == sorted(text.split())
     assert is_plain(tree) is plain
 
@@ -117,7 +117,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "index")
     fusion = Fusion(index, lacking)
     made = Ranker(index, RankSettings(), lacking)
-    prepared = made.prepare(parse("sea").tree)
+    prepared = made.plan(parse_query("sea").tree)
     found = made.rank(prepared, 10)
     assert fusion.fuse(prepared, found) is found
     assert fusion.problem
@@ -126,9 +126,9 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 def test_what_meaning_adds_can_be_told(folder: Path) -> None:
     made, off = ranker(folder, SETTINGS), ranker(folder, SemanticSettings())
-    tree = parse("sea chart fog").tree
-    prepared = made.prepare(tree)
-    found, words = made.rank(prepared, 3), off.rank(off.prepare(tree), 100)
+    tree = parse_query("sea chart fog").tree
+    prepared = made.plan(tree)
+    found, words = made.rank(prepared, 3), off.rank(off.plan(tree), 100)
     alone = dict(zip(zip(words.segments.tolist(), words.documents.tolist(), strict=True), words.scores, strict=True))
     for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
         added = made._fusion.added(prepared, int(segment), int(document))

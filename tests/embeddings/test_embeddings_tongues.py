@@ -9,7 +9,7 @@ from index.made_pages import visit
 from periplus.embeddings import Meaning, embed_index
 from periplus.embeddings.model_languages import readable
 from periplus.index import Index, build_index
-from periplus.query import parse
+from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings, RankSettings, SemanticSettings
@@ -55,7 +55,7 @@ def ranker(index: Index, settings: SemanticSettings) -> Ranker:
 
 
 def order(made: Ranker, words: str) -> list[tuple[int, int, float]]:
-    found = made.rank(made.prepare(parse(words).tree), 50)
+    found = made.rank(made.plan(parse_query(words).tree), 50)
     return list(zip(found.segments.tolist(), found.documents.tolist(), found.scores.tolist(), strict=True))
 
 
@@ -127,6 +127,6 @@ def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
     both = Meaning(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
     found = ranker(index, SemanticSettings())
     for words in ("Leuchtturm Hafen", "灯塔"):
-        got = found.rank(found.prepare(parse(words).tree), 10)
+        got = found.rank(found.plan(parse_query(words).tree), 10)
         assert both.understands(words, got.segments, got.documents)
         assert both.understands(words, np.zeros(0, np.int32), np.zeros(0, np.int32))

@@ -18,10 +18,10 @@ from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
 from periplus.index.index_manifest import read_dead
 from periplus.query import Synonyms
-from periplus.rank import FEATURES, keep_model, list_models
+from periplus.rank import FEATURES, list_models, save_model
 from periplus.rank.kernels.trees import Trees
-from periplus.rank.ranking_model import Model, read_model
-from periplus.rank.training import Learned
+from periplus.rank.ranking_model import TreeModel, read_model
+from periplus.rank.training import TrainingResult
 from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
 from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings
@@ -177,9 +177,9 @@ def write_models(folder: Path) -> None:
         np.array([0.1, 0.2]),
         np.array([1.0, -0.5, 0.25]),
     )
-    learned = Learned(Model(trees, 2.0), 40, 0.5, 0.625, 0.0625, 0.001, {"pairs": 0.75, "static": 0.25})
-    keep_model(folder, learned, ("judgements", "clicks"))
-    keep_model(folder, learned._replace(low=-0.25, p=0.75), ("clicks",))
+    learned = TrainingResult(TreeModel(trees, 2.0), 40, 0.5, 0.625, 0.0625, 0.001, {"pairs": 0.75, "static": 0.25})
+    save_model(folder, learned, ("judgements", "clicks"))
+    save_model(folder, learned._replace(low=-0.25, p=0.75), ("clicks",))
 
 
 def read_models(folder: Path) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from index.made_pages import Ranks, queries, random_ranks, random_visits
 from naive.engine import NaiveEngine
 from periplus.index import Index, build_index, check_index
-from periplus.query import Scoring, parse, prepare, run
+from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.settings import IndexSettings
 
 SCORING = Scoring(static_weight=0.7, all_words_bonus=0.3, short_query=3)
@@ -33,9 +33,9 @@ def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @given(words=queries(), k=st.integers(1, 12))
 def test_results_equal_the_naive_engines(engines: tuple[Index, NaiveEngine], words: str, k: int) -> None:
     index, naive = engines
-    tree = parse(words).tree
+    tree = parse_query(words).tree
     assert tree is not None
-    found = run(index, prepare(index, tree, SCORING), k)
+    found = find_candidates(index, plan_query(index, tree, SCORING), k)
     expected = naive.search(tree, SCORING)
     segment = index.segments[0]
     urls = [segment.string("url", int(n)) for n in found.documents]
@@ -52,7 +52,7 @@ def test_results_equal_the_naive_engines(engines: tuple[Index, NaiveEngine], wor
 @given(seed=st.integers(0, 1000), words=queries())
 def test_many_segments_find_what_one_does(seed: int, words: str) -> None:
     visits = random_visits(seed, 90)
-    tree = parse(words).tree
+    tree = parse_query(words).tree
     assert tree is not None
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as many:
         build_index(visits, Path(one), SETTINGS)
@@ -61,7 +61,7 @@ def test_many_segments_find_what_one_does(seed: int, words: str) -> None:
         counts = []
         for folder in (one, many):
             index = Index.open(Path(folder))
-            found = run(index, prepare(index, tree, SCORING), 90)
+            found = find_candidates(index, plan_query(index, tree, SCORING), 90)
             pairs = zip(found.segments, found.documents, strict=True)
             urls = {index.segments[s].string("url", int(d)) for s, d in pairs}
             counts.append((urls, found.total))

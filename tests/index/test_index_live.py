@@ -12,7 +12,7 @@ from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
 from periplus.index.live.live_journal import Change, Journal, journal_path
-from periplus.query import Scoring, parse, prepare, run
+from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 
@@ -25,9 +25,9 @@ def titles(index: Index) -> dict[str, str]:
 
 
 def find(index: Index, words: str) -> set[str]:
-    tree = parse(words).tree
+    tree = parse_query(words).tree
     assert tree is not None
-    found = run(index, prepare(index, tree, SCORING), 1000)
+    found = find_candidates(index, plan_query(index, tree, SCORING), 1000)
     pairs = zip(found.segments, found.documents, strict=True)
     return {index.segments[s].string("url", int(d)) for s, d in pairs}
 

@@ -9,21 +9,21 @@ import numpy as np
 
 from periplus.index.document_fields import Field, weights
 from periplus.query import (
-    All,
-    Any,
-    Bag,
-    Dates,
-    Everything,
-    Kind,
+    And,
+    AndNot,
+    BagOfWords,
+    ContentType,
+    DateRange,
     Language,
+    MatchAll,
     Near,
     Node,
-    Numbers,
+    NumberRange,
+    Or,
     Phrase,
     Prefix,
     Scoring,
     Site,
-    Without,
     Word,
 )
 from periplus.records import FetchRecord
@@ -62,7 +62,7 @@ class NaiveEngine:
         return {doc.url: self.score(doc, tree, scoring) for doc in self.docs if self.matches(doc, tree)}
 
     def matches(self, doc: Doc, node: Node) -> bool:
-        if isinstance(node, Bag):
+        if isinstance(node, BagOfWords):
             return any(term in doc.places for term in _terms(_meant(node)))
         if isinstance(node, Word):
             places = doc.places.get(_terms([node.word])[0], [])
@@ -73,22 +73,22 @@ class NaiveEngine:
             return _has_near(doc, _terms(node.words), node.distance)
         if isinstance(node, Prefix):
             return any(term.startswith(node.beginning.encode()) for term in doc.places)
-        if isinstance(node, Numbers):
+        if isinstance(node, NumberRange):
             return any(term.isdigit() and node.low <= int(term) <= node.high for term in doc.places)
         if isinstance(node, Language):
             return node.code == LANGUAGE
-        if isinstance(node, Kind):
+        if isinstance(node, ContentType):
             return node.name in ("html", "text/html")
-        if isinstance(node, Dates):
+        if isinstance(node, DateRange):
             return node.after <= doc.day <= node.before
         if isinstance(node, Site):
             host, _, path = doc.url.partition("://")[2].partition("/")
             return (host == node.host or host.endswith("." + node.host)) and ("/" + path).startswith(node.path)
-        if isinstance(node, Everything):
+        if isinstance(node, MatchAll):
             return True
-        if isinstance(node, All):
+        if isinstance(node, And):
             return all(self.matches(doc, part) for part in node.parts)
-        if isinstance(node, Any):
+        if isinstance(node, Or):
             return any(self.matches(doc, part) for part in node.parts)
         return self.matches(doc, node.part) and not self.matches(doc, node.barred)
 
@@ -104,7 +104,7 @@ class NaiveEngine:
     def _best(self, tree: Node) -> float:
         total = 0.0
         for node in _scored(tree):
-            if isinstance(node, Bag):
+            if isinstance(node, BagOfWords):
                 total += sum(self.idf(_terms([w])[0]) * node.words.count(w) for w in _meant(node))
             elif isinstance(node, Word):
                 total += self.idf(_terms([node.word])[0])
@@ -116,7 +116,7 @@ class NaiveEngine:
         """Give every term that adds to the score, with the fields in which it does."""
         terms: list[tuple[bytes, int]] = []
         for node in _scored(tree):
-            if isinstance(node, Bag):
+            if isinstance(node, BagOfWords):
                 terms += [(_terms([word])[0], 255) for word in _meant(node) for _ in range(node.words.count(word))]
             elif isinstance(node, Word):
                 terms.append((_terms([node.word])[0], node.fields))
@@ -135,13 +135,13 @@ class NaiveEngine:
         return sorted(often, key=lambda term: -counts[term])[:8]
 
 
-def _scored(node: Node) -> list[Bag | Word | Phrase | Near | Prefix]:
+def _scored(node: Node) -> list[BagOfWords | Word | Phrase | Near | Prefix]:
     """Leaves that add to the score."""
-    if isinstance(node, Bag | Word | Phrase | Near | Prefix):
+    if isinstance(node, BagOfWords | Word | Phrase | Near | Prefix):
         return [node]
-    if isinstance(node, All | Any):
+    if isinstance(node, And | Or):
         return [leaf for part in node.parts for leaf in _scored(part)]
-    return _scored(node.part) if isinstance(node, Without) else []
+    return _scored(node.part) if isinstance(node, AndNot) else []
 
 
 def _in(doc: Doc, term: bytes, fields: int) -> bool:
@@ -149,10 +149,10 @@ def _in(doc: Doc, term: bytes, fields: int) -> bool:
 
 
 def _bag_words(tree: Node) -> list[str]:
-    return [word for node in _scored(tree) if isinstance(node, Bag) for word in _meant(node)]
+    return [word for node in _scored(tree) if isinstance(node, BagOfWords) for word in _meant(node)]
 
 
-def _meant(bag: Bag) -> list[str]:
+def _meant(bag: BagOfWords) -> list[str]:
     distinct = list(dict.fromkeys(bag.words))
     return [word for word in distinct if not is_stop_word(word)] or distinct
 

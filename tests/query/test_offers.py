@@ -6,7 +6,7 @@ import pytest
 
 from index.made_pages import visit
 from periplus.index import Index, build_index
-from periplus.query import corrections, offers, parse
+from periplus.query import correct_spelling, parse_query, suggest_alternatives
 from periplus.rank import Ranker
 from periplus.settings import Settings
 
@@ -33,11 +33,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def offered(index: Index, said: str, complete: bool = False) -> tuple[str, ...]:
-    tree = parse(said).tree
+    tree = parse_query(said).tree
     assert tree is not None
-    words = Ranker(index, Settings().rank).prepare(tree).words
-    assert corrections(index, said, words, complete) == (), "these are words that are found"
-    return offers(index, said, words, complete)
+    words = Ranker(index, Settings().rank).plan(tree).words
+    assert correct_spelling(index, said, words, complete) == (), "these are words that are found"
+    return suggest_alternatives(index, said, words, complete)
 
 
 def test_a_word_that_does_not_go_with_the_others_gets_an_offer(index: Index) -> None:

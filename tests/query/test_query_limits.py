@@ -6,7 +6,7 @@ import pytest
 
 from index.made_pages import random_visits
 from periplus.index import Index, build_index
-from periplus.query import Scoring, parse, prepare, run
+from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.query.kernels import match
 from periplus.settings import IndexSettings
 
@@ -30,20 +30,20 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     ],
 )
 def test_very_long_queries_answer_and_say_what_was_left_out(index: Index, words: str) -> None:
-    parsed = parse(words)
+    parsed = parse_query(words)
     assert parsed.tree is not None
-    prepared = prepare(index, parsed.tree, Scoring(), parsed.notes)
+    prepared = plan_query(index, parsed.tree, Scoring(), parsed.notes)
     assert len(prepared.leaves) <= 64
-    found = run(index, prepared, 10)
+    found = find_candidates(index, prepared, 10)
     assert len(found.documents) <= 10
     if len(words) > 1000:
         assert prepared.notes
 
 
 def test_rare_words_are_kept_when_there_are_too_many(index: Index) -> None:
-    parsed = parse(" ".join(f"word{n}" for n in range(200)) + " sea")
+    parsed = parse_query(" ".join(f"word{n}" for n in range(200)) + " sea")
     assert parsed.tree is not None
-    assert run(index, prepare(index, parsed.tree, Scoring()), 10).total > 0
+    assert find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10).total > 0
 
 
 def test_a_segment_that_was_not_reached_in_time_makes_the_answer_partial(tmp_path: Path) -> None:
@@ -51,24 +51,24 @@ def test_a_segment_that_was_not_reached_in_time_makes_the_answer_partial(tmp_pat
     build_index(visits[:30], tmp_path, IndexSettings())
     build_index(visits[30:], tmp_path, IndexSettings(), extend=True)
     index = Index.open(tmp_path)
-    parsed = parse("sea")
+    parsed = parse_query("sea")
     assert parsed.tree is not None
-    found = run(index, prepare(index, parsed.tree, Scoring()), 10, budget=-1.0)
+    found = find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10, budget=-1.0)
     assert found.partial
     assert not found.exact
-    assert not run(index, prepare(index, parsed.tree, Scoring()), 10).partial
+    assert not find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10).partial
 
 
 def test_counts_beyond_the_limit_are_estimated_and_say_so(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    from periplus.query import run as run_function
+    from periplus.query import find_candidates as run_function
 
     monkeypatch.setitem(run_function.__globals__, "_COUNT_BLOCKS", 1)
-    parsed = parse("sea")
+    parsed = parse_query("sea")
     assert parsed.tree is not None
-    prepared = prepare(index, parsed.tree, Scoring())
+    prepared = plan_query(index, parsed.tree, Scoring())
     estimated = run_function(index, prepared, 1)
     monkeypatch.undo()
-    exact = run(index, prepared, 200)
+    exact = find_candidates(index, prepared, 200)
     assert exact.exact
     assert exact.total == len(exact.documents)
     if not estimated.exact:
@@ -80,11 +80,11 @@ def test_a_query_in_many_turns_finds_what_it_finds_in_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     build_index(random_visits(5, 900), tmp_path, IndexSettings())
-    index, tree = Index.open(tmp_path), parse(words).tree
+    index, tree = Index.open(tmp_path), parse_query(words).tree
     assert tree is not None
-    one = run(index, prepare(index, tree, Scoring()), 20)
+    one = find_candidates(index, plan_query(index, tree, Scoring()), 20)
     monkeypatch.setattr(match, "TURN", 1)
-    many = run(index, prepare(index, tree, Scoring()), 20)
+    many = find_candidates(index, plan_query(index, tree, Scoring()), 20)
     assert one.documents.tolist() == many.documents.tolist()
     assert one.scores.tolist() == many.scores.tolist()
     assert (one.total, one.exact, one.partial) == (many.total, many.exact, many.partial)
@@ -92,16 +92,16 @@ def test_a_query_in_many_turns_finds_what_it_finds_in_one(
 
 def test_time_is_looked_at_within_a_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_index(random_visits(5, 900), tmp_path, IndexSettings())
-    index, tree = Index.open(tmp_path), parse("sea ship").tree
+    index, tree = Index.open(tmp_path), parse_query("sea ship").tree
     assert tree is not None
-    whole = run(index, prepare(index, tree, Scoring()), 900)
+    whole = find_candidates(index, plan_query(index, tree, Scoring()), 900)
     monkeypatch.setattr(match, "TURN", 2)
-    found = run(index, prepare(index, tree, Scoring()), 900, budget=-1.0)
+    found = find_candidates(index, plan_query(index, tree, Scoring()), 900, budget=-1.0)
     assert found.partial
     assert not found.exact
     assert 0 < found.total < whole.total
     scores = dict(zip(whole.documents.tolist(), whole.scores.tolist(), strict=True))
     assert [scores[number] for number in found.documents.tolist()] == found.scores.tolist()
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
-    again = run(index, prepare(index, tree, Scoring()), 900)
+    again = find_candidates(index, plan_query(index, tree, Scoring()), 900)
     assert again.documents.tolist() == whole.documents.tolist()

@@ -9,10 +9,10 @@ import pytest
 from index.made_pages import random_visits
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
-from periplus.query import Scoring, parse, prepare, run
+from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.rank import feature_rows as measuring
-from periplus.rank.external_signals import Outside
-from periplus.rank.feature_rows import Features
+from periplus.rank.external_signals import ExternalSignals
+from periplus.rank.feature_rows import FeatureExtractor
 from periplus.rank.ranking_model import FEATURES
 from periplus.records import FetchRecord
 from periplus.score.kernels.weighting import weigh
@@ -45,16 +45,16 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatc
     build_index(visits, tmp_path, IndexSettings())
     index = Index.open(tmp_path)
     by_url = {visit.url: visit for visit in visits}
-    measured = Features(index, Outside())
+    measured = FeatureExtractor(index, ExternalSignals())
     chance = random.Random(count)
     for _ in range(12):
         asked = chance.sample(WORDS, chance.randint(1, 5))
         for _ in range(chance.randint(0, 3)):
             asked.insert(chance.randint(0, len(asked)), "the")
-        tree = parse(" ".join(asked)).tree
+        tree = parse_query(" ".join(asked)).tree
         assert tree is not None
-        prepared = prepare(index, tree, Scoring())
-        found = run(index, prepared, 20)
+        prepared = plan_query(index, tree, Scoring())
+        found = find_candidates(index, prepared, 20)
         bonds = [chance.choice((0.0, 0.4, 1.0)) for _ in prepared.words]
         monkeypatch.setattr(measuring, "_bonds", lambda *_, bonds=bonds: np.array(bonds))
         rows = measured.of(prepared, found)

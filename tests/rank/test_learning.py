@@ -9,9 +9,18 @@ import pytest
 
 from naive.trees import add_up as naive_add_up
 from periplus.errors import BadInput, CorruptFile
-from periplus.rank import FEATURES, Sample, grades_of_folder, keep_model, learn, list_models, open_outside, use_model
+from periplus.rank import (
+    FEATURES,
+    Sample,
+    list_models,
+    open_external_signals,
+    read_grades,
+    save_model,
+    select_model,
+    train_model,
+)
 from periplus.rank.kernels.trees import Trees, add_up, attribute
-from periplus.rank.ranking_model import Model, read_model, write_model
+from periplus.rank.ranking_model import TreeModel, read_model, write_model
 from periplus.rank.training import flatten
 from periplus.settings import RankSettings
 from periplus.signals import Click, Judgement, write_click, write_judgement
@@ -73,41 +82,41 @@ def test_flat_trees_give_what_the_library_gives() -> None:
 
 
 def test_a_better_model_passes_and_is_used(tmp_path: Path) -> None:
-    learned = learn(samples(60, told=True))
+    learned = train_model(samples(60, told=True))
     assert learned.passed
     assert learned.after > learned.before + 0.1
     assert max(learned.importance, key=lambda name: learned.importance[name]) == "pairs"
-    card = keep_model(tmp_path, learned, ("made up",))
+    card = save_model(tmp_path, learned, ("made up",))
     assert list_models(tmp_path) == ([card], card.name)
-    model = open_outside(tmp_path, RankSettings()).model
+    model = open_external_signals(tmp_path, RankSettings()).model
     assert model is not None
     rows = samples(1, told=True)[0].rows
     assert model.correct(rows).tolist() == learned.model.correct(rows).tolist()
-    assert open_outside(tmp_path, RankSettings(learned=False)).model is None
-    use_model(tmp_path, "")
-    assert open_outside(tmp_path, RankSettings()).model is None
+    assert open_external_signals(tmp_path, RankSettings(learned=False)).model is None
+    select_model(tmp_path, "")
+    assert open_external_signals(tmp_path, RankSettings()).model is None
     with pytest.raises(BadInput):
-        use_model(tmp_path, "no-such-model")
+        select_model(tmp_path, "no-such-model")
 
 
 def test_a_model_of_nothing_is_refused(tmp_path: Path) -> None:
-    learned = learn(samples(60, told=False))
+    learned = train_model(samples(60, told=False))
     assert not learned.passed
-    card = keep_model(tmp_path, learned, ("noise",))
+    card = save_model(tmp_path, learned, ("noise",))
     assert list_models(tmp_path) == ([card], "")
     assert "refused" in (tmp_path / "models" / f"{card.name}.md").read_text()
     with pytest.raises(BadInput):
-        use_model(tmp_path, card.name)
+        select_model(tmp_path, card.name)
 
 
 def test_too_few_queries_are_refused() -> None:
     with pytest.raises(BadInput, match="19 queries"):
-        learn(samples(19, told=True))
+        train_model(samples(19, told=True))
 
 
 def test_a_damaged_model_is_refused_and_not_used(tmp_path: Path) -> None:
     path = tmp_path / "one.model"
-    write_model(path, Model(random_trees(1, len(FEATURES)), 20.0))
+    write_model(path, TreeModel(random_trees(1, len(FEATURES)), 20.0))
     good = path.read_bytes()
     assert read_model(path).scale == 20.0
     for at in range(0, len(good), max(1, len(good) // 40)):
@@ -120,7 +129,7 @@ def test_a_damaged_model_is_refused_and_not_used(tmp_path: Path) -> None:
             assert good[at] == 0, at  # Padding between arrays is not read.
     circle = random_trees(1, 3)
     circle.child[-1, 0] = 0
-    write_model(path, Model(circle, 20.0))
+    write_model(path, TreeModel(circle, 20.0))
     with pytest.raises(CorruptFile):
         read_model(path)
 
@@ -150,7 +159,7 @@ def test_judgements_and_clicks_become_grades(tmp_path: Path) -> None:
         write_click(tmp_path, Click("tides", "https://a.example/", 1, ("https://a.example/", "https://b.example/")))
     write_judgement(tmp_path, Judgement("tides", "https://b.example/", 4))
     write_judgement(tmp_path, Judgement("tides", "no url at all", 4))
-    grades = grades_of_folder(tmp_path)["tides"]
+    grades = read_grades(tmp_path)["tides"]
     assert grades[parse_address("https://b.example/").key] == 4
     assert grades[parse_address("https://a.example/").key] >= 2
     assert len(grades) == 2

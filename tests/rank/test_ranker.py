@@ -9,11 +9,11 @@ from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.arrays import write_arrays
 from periplus.errors import BadFile, BadInput, CorruptFile
 from periplus.index import Index, build_index
-from periplus.query import parse
-from periplus.rank import FEATURES, Outside, Ranker, dynamic_weights, open_outside
+from periplus.query import parse_query
+from periplus.rank import FEATURES, ExternalSignals, Ranker, feature_weights, open_external_signals
 from periplus.rank.external_signals import read_popularity
 from periplus.rank.kernels.trees import Trees
-from periplus.rank.ranking_model import Model, read_model
+from periplus.rank.ranking_model import TreeModel, read_model
 from periplus.records import Candidates, PageFlag
 from periplus.settings import IndexSettings, RankSettings
 from periplus.signals import Click, write_click
@@ -30,24 +30,24 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def ask(ranker: Ranker, words: str, k: int = 20) -> Candidates:
-    tree = parse(words).tree
+    tree = parse_query(words).tree
     assert tree is not None
-    return ranker.rank(ranker.prepare(tree), k)
+    return ranker.rank(ranker.plan(tree), k)
 
 
-def one_leaf(value: float) -> Model:
+def one_leaf(value: float) -> TreeModel:
     """Make a model that gives every row the same."""
     none, no = np.zeros(0, np.int32), np.zeros(0)
-    return Model(Trees(np.array([-1], np.int32), none, no, none.reshape(0, 2), no, np.array([value])), 1.0)
+    return TreeModel(Trees(np.array([-1], np.int32), none, no, none.reshape(0, 2), no, np.array([value])), 1.0)
 
 
 @pytest.mark.parametrize("model", [None, one_leaf(0.25)], ids=["weights", "model"])
 @pytest.mark.parametrize("words", ["sea chart", "the ship of fog", '"harbour light" bell', "wind", "rope -sail tide"])
-def test_the_parts_of_a_score_add_up(index: Index, words: str, model: Model | None) -> None:
-    ranker = Ranker(index, RankSettings(), outside=Outside(model=model))
-    tree = parse(words).tree
+def test_the_parts_of_a_score_add_up(index: Index, words: str, model: TreeModel | None) -> None:
+    ranker = Ranker(index, RankSettings(), signals=ExternalSignals(model=model))
+    tree = parse_query(words).tree
     assert tree is not None
-    prepared = ranker.prepare(tree)
+    prepared = ranker.plan(tree)
     found = ranker.rank(prepared, 20)
     assert len(found.documents)
     assert (np.diff(found.scores) <= 0).all()
@@ -78,11 +78,11 @@ def test_fixed_phrases_that_stand_together_can_count(tmp_path: Path) -> None:
     build_index(pages, tmp_path, IndexSettings())
     index = Index.open(tmp_path)
     index.words.load()
-    tree = parse("hong kong lanterns").tree
+    tree = parse_query("hong kong lanterns").tree
     assert tree is not None
 
     def fixed(ranker: Ranker) -> dict[str, float]:
-        prepared = ranker.prepare(tree)
+        prepared = ranker.plan(tree)
         assert [pair.first for pair in prepared.pairs()] == [0]
         looked = ranker.look(prepared)
         column = FEATURES.index("fixed")
@@ -130,7 +130,7 @@ def test_changed_weights_change_the_order(index: Index) -> None:
     assert len(title.split()) == 5
     for changes in ({"nonsense": 1.0}, {"title": float("nan")}):
         with pytest.raises(BadInput):
-            dynamic_weights("", changes)
+            feature_weights("", changes)
 
 
 def small(folder: Path) -> Index:
@@ -159,9 +159,9 @@ def test_spam_comes_last_and_what_is_known_from_outside_counts(tmp_path: Path) -
     shown = tuple(f"https://{host}.example/tides" for host in "abc")
     for _ in range(20):
         write_click(tmp_path, Click("tables of the tide", shown[1], 2, shown))
-    outside = open_outside(tmp_path, RankSettings())
-    assert urls(index, ask(Ranker(index, RankSettings(), outside=outside), "tide tables"))[0] == "b"
-    assert urls(index, ask(Ranker(index, RankSettings(), outside=outside), "tide hour"))[0] == "a"
+    signals = open_external_signals(tmp_path, RankSettings())
+    assert urls(index, ask(Ranker(index, RankSettings(), signals=signals), "tide tables"))[0] == "b"
+    assert urls(index, ask(Ranker(index, RankSettings(), signals=signals), "tide hour"))[0] == "a"
 
 
 def test_lists_of_popular_hosts(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_lists_of_popular_hosts(tmp_path: Path) -> None:
     ranks = read_popularity(path)
     assert list(ranks) == ["first.example", "second.example", "third.example"]
     assert 1.0 == ranks["first.example"] > ranks["second.example"] > ranks["third.example"] > 0
-    outside = Outside(ranks)
-    assert outside.popularity("www.first.example") == 1.0
-    assert outside.popularity("nowhere.example") == 0.0
+    signals = ExternalSignals(ranks)
+    assert signals.popularity("www.first.example") == 1.0
+    assert signals.popularity("nowhere.example") == 0.0
     for bad in ("https://a.example/\n", "two words\n", "x" * 400):
         path.write_text(bad)
         with pytest.raises(BadFile):

@@ -124,12 +124,12 @@ def test_every_page_of_results_joins(searcher: Searcher) -> None:
 
 
 def test_opened_indexes_know_where_they_are(searcher: Searcher, tmp_path: Path) -> None:
-    assert searcher.find("https://other.test/reef").indexed
-    assert not searcher.find("https://other.test/nowhere").indexed
-    parts = searcher.parts()
+    assert searcher.page_status("https://other.test/reef").indexed
+    assert not searcher.page_status("https://other.test/nowhere").indexed
+    parts = searcher.index_parts()
     assert parts is not None
     assert parts.documents == 10
-    assert Searcher.open(tmp_path, Settings(), may_be_empty=True).parts() is None
+    assert Searcher.open(tmp_path, Settings(), may_be_empty=True).index_parts() is None
 
 
 def test_other_weights_can_be_tried_without_being_kept(searcher: Searcher) -> None:

@@ -60,4 +60,4 @@ def test_without_a_store_there_are_no_cards(tmp_path: Path) -> None:
     searcher = Searcher.open(tmp_path, Settings())
     for _ in range(2):
         assert searcher.search(Query("amber")).card is None
-    assert searcher.find("https://b.test/").reason == "unknown"
+    assert searcher.page_status("https://b.test/").reason == "unknown"

@@ -102,7 +102,7 @@ def test_no_index_is_an_error_or_an_empty_answer(tmp_path: Path) -> None:
     searcher = Searcher.open(tmp_path, Settings(), may_be_empty=True)
     assert searcher.search(Query("sea")).hits == ()
     assert searcher.statistics().documents == 0
-    assert searcher.cached(1) is None
+    assert searcher.cached_page(1) is None
     build_index(PAGES, tmp_path / "index", Settings().index)
     assert searcher.refresh()
     assert not searcher.refresh()
@@ -110,12 +110,12 @@ def test_no_index_is_an_error_or_an_empty_answer(tmp_path: Path) -> None:
 
 
 def test_the_kept_copy_is_the_text(searcher: Searcher) -> None:
-    copy = searcher.cached(PAGES[1].key)
+    copy = searcher.cached_page(PAGES[1].key)
     assert copy is not None
     assert (copy.url, copy.title, copy.text) == (PAGES[1].url, "Tides", PAGES[1].page.text if PAGES[1].page else "")
-    assert searcher.cached(12345) is None
-    assert searcher.cached(-1) is None
-    assert searcher.cached(1 << 70) is None
+    assert searcher.cached_page(12345) is None
+    assert searcher.cached_page(-1) is None
+    assert searcher.cached_page(1 << 70) is None
 
 
 def test_static_rank_decides_between_equals(tmp_path: Path) -> None:

@@ -187,11 +187,11 @@ def test_phrases_are_known_by_their_bond(tmp_path: Path) -> None:
     build_index(pages, tmp_path / "index", Settings().index)
     searcher = opened(tmp_path)
     assert searcher._open is not None
-    from periplus.query import parse as parse_query
+    from periplus.query import parse_query
 
-    prepared = searcher._open.ranker.prepare(parse_query("hong kong trade").tree)
+    prepared = searcher._open.ranker.plan(parse_query("hong kong trade").tree)
     assert [(prepared.words[pair.first].word, pair.bond > 0.8) for pair in prepared.pairs()] == [("hong", True)]
-    assert searcher._open.ranker.prepare(parse_query("tea harbour").tree).pairs() == ()
+    assert searcher._open.ranker.plan(parse_query("tea harbour").tree).pairs() == ()
 
 
 def test_link_texts_are_completed(tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ def test_every_reason_is_known(tmp_path: Path) -> None:
     build_index([plain], tmp_path / "index", Settings().index)
     searcher = Searcher.open(tmp_path, Settings())
     for reason, page in pages.items():
-        said = searcher.find(page.url + "#here")
+        said = searcher.page_status(page.url + "#here")
         assert (said.url, said.reason) == (page.url, reason)
         assert said.indexed == (reason == "indexed")
-    assert searcher.find("https://a.test/c").other == "https://a.test/"
-    assert searcher.find("https://never.test/").reason == "unknown"
+    assert searcher.page_status("https://a.test/c").other == "https://a.test/"
+    assert searcher.page_status("https://never.test/").reason == "unknown"
     with pytest.raises(BadUrl):
-        searcher.find("not a url")
+        searcher.page_status("not a url")

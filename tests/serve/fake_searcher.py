@@ -129,7 +129,7 @@ class FakeSearcher:
         hits = tuple(hit(number, query) for number in range(query.start, min(query.start + query.size, total)))
         return ResultPage(query, hits, total, total < 1000, "partial" in query.words, 0.00312, self.documents)
 
-    def cached(self, key: int) -> Copy | None:
+    def cached_page(self, key: int) -> Copy | None:
         known = hit(0, Query("salt"))
         if key != known.key:
             return None
@@ -143,21 +143,21 @@ class FakeSearcher:
         self.refreshes += 1
         return False
 
-    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
-        """Take note of what was asked."""
-        self.counted += asked
+    def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
+        """Count queries."""
+        self.counted += queries
 
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
         found = [title for title, _, _ in PLACES if title.casefold().startswith(words.casefold())]
         return tuple((title, 1.0 - n / 10) for n, title in enumerate(found[:size]))
 
-    def find(self, url: str) -> Found:
+    def page_status(self, url: str) -> Found:
         if "." not in url:
             raise BadUrl("no URL")
         indexed = "coast" in url
         return Found(url, fingerprint_text(url), "indexed" if indexed else "unknown", "", 1_700_000_000.0 * indexed)
 
-    def parts(self) -> Parts:
+    def index_parts(self) -> Parts:
         return Parts(7, self.documents, (("seg-000001-0000", 5, 4, 1000),), {"postings": 600, "text": 400}, {"en": 4})
 
     def weights(self) -> tuple[Weight, ...]:

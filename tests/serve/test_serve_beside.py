@@ -90,7 +90,7 @@ def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
 
 
 class Known(FakeSearcher):
-    def cached(self, key: int) -> Copy | None:
+    def cached_page(self, key: int) -> Copy | None:
         known = {fingerprint_text(url): url for url in ("https://a.example/1", "https://a.example/2")}
         return Copy(known[key], 1.0, "One", "") if key in known else None
 

@@ -164,7 +164,7 @@ def test_queries_raise_only_what_is_offered_anyway(tmp_path: Path) -> None:
 
     def ask(words: str, *visitors: str) -> None:
         for one in (searcher, quiet):
-            one.count_asked([(words, visitor) for visitor in visitors])
+            one.record_queries([(words, visitor) for visitor in visitors])
 
     last = offered(searcher, "harb", 60)[-1]
     assert last not in offered(searcher, "harb")

@@ -66,7 +66,7 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
 
     def forget(name: str) -> None:
         key = int(name, 16)
-        known = inbox.find(key) or searcher.cached(key)
+        known = inbox.find(key) or searcher.cached_page(key)
         if known is None:
             raise BadInput("There is no such page.", "Give the id that publishing it gave.")
         inbox.forget(known.url)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from periplus.evaluate.rankings import DEPTH
 from periplus.evaluate.variants import Variant
 from periplus.index import Index
-from periplus.query import parse
+from periplus.query import parse_query
 from periplus.rank import Ranker
 
 __all__ = ["Answers", "Asker", "Progress"]
@@ -103,10 +103,10 @@ def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:
     scores = np.zeros((len(queries), DEPTH), np.float32)
     columns = [segment.column("key") for segment in index.segments]
     for row, words in enumerate(queries):
-        tree = parse(words).tree
+        tree = parse_query(words).tree
         if tree is None:
             continue
-        ranked = ranker.rank(ranker.prepare(tree), DEPTH)
+        ranked = ranker.rank(ranker.plan(tree), DEPTH)
         places = zip(ranked.segments.tolist(), ranked.documents.tolist(), strict=True)
         keys[row, : len(ranked.documents)] = [columns[segment][document] for segment, document in places]
         scores[row, : len(ranked.scores)] = ranked.scores

@@ -13,7 +13,7 @@ import numpy as np
 from periplus.crawl import Whereabouts, find_url
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import parse
+from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.records import FetchRecord, Hit, Outcome, Query
 from periplus.search import Searcher
@@ -132,10 +132,10 @@ class _Asked:
 
     def missing(self) -> tuple[str, ...] | None:
         """Name the words of the query that the page does not have; None when there are no words to look for."""
-        tree = parse(self.query.words).tree
+        tree = parse_query(self.query.words).tree
         if tree is None:
             return None
-        prepared = self.ranker.prepare(tree)
+        prepared = self.ranker.plan(tree)
         segment, document = self.index.segments[self._at[0]], self._at[1]
 
         def has(terms: tuple[bytes, ...]) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.rank import dynamic_weights
+from periplus.rank import feature_weights
 from periplus.settings import RankSettings, Settings
 
 __all__ = ["FIRST", "FULL", "MEANING", "Variant", "ablations", "choose", "usual"]
@@ -70,7 +70,7 @@ def ablations(settings: Settings) -> tuple[Variant, ...]:
             rank = msgspec.structs.replace(settings.rank, **{field.name: 0.0})
             without = msgspec.structs.replace(plain, rank=rank)
             found.append(Variant(f"-{field.name}", f"without {field.name}", without, base=FULL))
-    for name, feature in dynamic_weights(settings.rank.weights).items() if settings.rank.rerank else ():
+    for name, feature in feature_weights(settings.rank.weights).items() if settings.rank.rerank else ():
         if name != "first" and feature.weight:
             found.append(Variant(f"-{name}", f"without {name}", plain, ((name, 0.0),), base=FULL))
     return tuple(found)

@@ -1,67 +1,70 @@
-"""Words to a tree, a tree to candidates.
+"""Query language: words to a tree, a tree to a plan, a plan to candidates.
 
-In: any string a person types; it is always a query, never an error. Out: `Candidates`, the best documents with scores.
-`parse` makes the tree (grammar: docs/query-language.md), `prepare` looks its words up in the index and weighs them,
-`run` asks the match kernel of every segment and merges; `make_plan` and `Desks` are its two halves of preparation.
+In: any string that a person types; every string is a query, none is an error. Out: `Candidates`, the best documents
+with their first-stage scores.
+`parse_query` builds the tree (grammar: docs/query-language.md). `plan_query` looks its words up in the index, weighs
+them by idf and compiles the tree. `find_candidates` runs the match kernel on every segment and merges the results;
+`plan_segment` and `ScratchPool` are the two steps before the kernel, for callers that time it alone.
+`correct_spelling` and `suggest_alternatives` return other spellings of a query.
 """
 
-from periplus.query.matcher import Desks, make_plan, run
-from periplus.query.query_parser import Parsed, parse
-from periplus.query.query_planner import Prepared, QueryWord, Scoring, prepare
+from periplus.query.matcher import ScratchPool, find_candidates, plan_segment
+from periplus.query.query_parser import ParsedQuery, parse_query
+from periplus.query.query_planner import QueryPlan, QueryWord, Scoring, plan_query
 from periplus.query.query_tree import (
-    All,
-    Any,
-    Bag,
-    Dates,
-    Everything,
-    Having,
-    Kind,
+    And,
+    AndNot,
+    BagOfWords,
+    ContentType,
+    DateRange,
     Language,
     Link,
+    MatchAll,
     Near,
     Node,
-    Numbers,
+    NumberRange,
+    Or,
     Phrase,
     Prefix,
     Site,
-    Without,
+    Vertical,
     Word,
 )
-from periplus.query.spelling_correction import corrections
+from periplus.query.spelling_correction import correct_spelling
 from periplus.query.synonym_expansion import Synonyms
-from periplus.query.term_lookups import Lookup, Places
-from periplus.query.word_alternatives import offers
+from periplus.query.term_lookups import TermLookup, TermRows
+from periplus.query.word_alternatives import suggest_alternatives
 
 __all__ = [
-    "All",
-    "Any",
-    "Bag",
-    "Dates",
-    "Desks",
-    "Everything",
-    "Having",
-    "Kind",
+    "And",
+    "AndNot",
+    "BagOfWords",
+    "ContentType",
+    "DateRange",
     "Language",
     "Link",
-    "Lookup",
+    "MatchAll",
     "Near",
     "Node",
-    "Numbers",
-    "Parsed",
+    "NumberRange",
+    "Or",
+    "ParsedQuery",
     "Phrase",
-    "Places",
     "Prefix",
-    "Prepared",
+    "QueryPlan",
     "QueryWord",
     "Scoring",
+    "ScratchPool",
     "Site",
     "Synonyms",
-    "Without",
+    "TermLookup",
+    "TermRows",
+    "Vertical",
     "Word",
-    "corrections",
-    "make_plan",
-    "offers",
-    "parse",
-    "prepare",
-    "run",
+    "correct_spelling",
+    "find_candidates",
+    "parse_query",
+    "plan_query",
+    "plan_segment",
+    "suggest_alternatives",
 ]

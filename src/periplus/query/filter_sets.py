@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.index import Segment, documents_having
 from periplus.index.kernels import inversion
-from periplus.query.query_tree import Dates, Filter, Having, Kind, Language, Link, Prefix, Site
+from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Prefix, Site, Vertical
 from periplus.text import language_number
 
 __all__ = ["MOST_TERMS", "given_sets"]
@@ -44,13 +44,13 @@ def _choose(segment: Segment, asked: Filter) -> Chosen:
         return _of_site(segment, asked)
     if isinstance(asked, Language):
         return np.asarray(segment.column("language") == language_number(asked.code))
-    if isinstance(asked, Kind):
+    if isinstance(asked, ContentType):
         return _of_kind(segment, asked.name)
-    if isinstance(asked, Having):
+    if isinstance(asked, Vertical):
         chosen: Chosen = np.zeros(segment.documents, np.bool_)
         chosen[documents_having(segment, asked.what)] = True
         return chosen
-    if isinstance(asked, Dates):
+    if isinstance(asked, DateRange):
         days = segment.column("day")
         return np.asarray((days >= asked.after) & (days <= asked.before))
     if isinstance(asked, Link):

@@ -11,16 +11,16 @@ from periplus.index import Index, Segment
 from periplus.index.kernels import inversion
 from periplus.query.filter_sets import given_sets
 from periplus.query.kernels import match
-from periplus.query.query_planner import PhrasePlan, Prepared
+from periplus.query.query_planner import PhrasePlan, QueryPlan
 from periplus.records import Candidates
 
-__all__ = ["Desks", "make_plan", "run"]
+__all__ = ["ScratchPool", "find_candidates", "plan_segment"]
 
 _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
 
 
-def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
+def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: float = float("inf")) -> Candidates:
     """Give the `k` best documents of the index. What was not looked at within `budget` seconds is left out: partial."""
     deadline = time.monotonic() + budget
 
@@ -31,7 +31,7 @@ def run(index: Index, prepared: Prepared, k: int, budget: float = float("inf")) 
     for segment in index.segments:
         if found and late():
             break
-        plan = make_plan(segment, prepared)
+        plan = plan_segment(segment, prepared)
         desk = _DESKS.get(len(segment.live), plan, max(1, k))
         found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS, late))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
@@ -56,7 +56,7 @@ def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def make_plan(segment: Segment, prepared: Prepared) -> pointers.Handle[match.Plan]:
+def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.Handle[match.Plan]:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
     places = prepared.leaf_places(segment)
@@ -101,7 +101,7 @@ def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int
     return pairs if phrase.reach else sorted(pairs, key=lambda pair: often[pair[0]])
 
 
-def _shape(prepared: Prepared) -> int:
+def _shape(prepared: QueryPlan) -> int:
     """Say whether the program is more than any or all of its leaves."""
     if prepared.widened:  # Some leaves are no part of it: they score, and match nothing.
         return match.MIXED
@@ -113,7 +113,7 @@ def _shape(prepared: Prepared) -> int:
     return match.QUOTE if used == {match.PHRASE} else match.MIXED
 
 
-def _required(prepared: Prepared) -> int:
+def _required(prepared: QueryPlan) -> int:
     """Give the leaves, as a mask, without which nothing can match: run the program on masks."""
     stack: list[int] = []
     for operation, argument in prepared.program:
@@ -130,7 +130,7 @@ def _required(prepared: Prepared) -> int:
     return stack[0]
 
 
-class Desks(threading.local):
+class ScratchPool(threading.local):
     """A desk for each thread, as large as its queries have needed so far."""
 
     def __init__(self) -> None:
@@ -149,4 +149,4 @@ class Desks(threading.local):
         return self._desk
 
 
-_DESKS = Desks()
+_DESKS = ScratchPool()

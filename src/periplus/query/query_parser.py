@@ -8,7 +8,7 @@
     filter   = ( "site" | "lang" | "filetype" | "before" | "after" | "link" ) ":" value
 
 It never fails: unbalanced quotes and parentheses close themselves, operators without operands are left out,
-unknown prefixes are words. Plain words of the outermost sequence are a `Bag`; elsewhere each must be there.
+unknown prefixes are words. Plain words of the outermost sequence are a `BagOfWords`; elsewhere each must be there.
 """
 
 import re
@@ -18,26 +18,26 @@ from typing import Final, NamedTuple
 from periplus.index import Field
 from periplus.query.query_tree import (
     EVERYWHERE,
-    All,
-    Any,
-    Bag,
-    Dates,
-    Everything,
-    Kind,
+    And,
+    AndNot,
+    BagOfWords,
+    ContentType,
+    DateRange,
     Language,
     Link,
+    MatchAll,
     Near,
     Node,
-    Numbers,
+    NumberRange,
+    Or,
     Phrase,
     Prefix,
     Site,
-    Without,
     Word,
 )
 from periplus.text import split_text
 
-__all__ = ["Parsed", "parse"]
+__all__ = ["ParsedQuery", "parse_query"]
 
 _LONGEST: Final = 20_000
 _DEEPEST: Final = 64
@@ -70,7 +70,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 _SITE: Final = re.compile(r"site:(?:https?://)?(?P<host>[^/\s:]+)(?::\d+)?(?P<path>/\S*)?", re.IGNORECASE)
 
 
-class Parsed(NamedTuple):
+class ParsedQuery(NamedTuple):
     """A query as understood."""
 
     tree: Node | None
@@ -83,7 +83,7 @@ class _Piece(NamedTuple):
     text: str
 
 
-def parse(text: str) -> Parsed:
+def parse_query(text: str) -> ParsedQuery:
     """Understand a query; any string is one."""
     notes: list[str] = []
     if len(text) > _LONGEST:
@@ -91,7 +91,7 @@ def parse(text: str) -> Parsed:
         notes.append("The query is very long; only its beginning was used.")
     parser = _Parser(_pieces(text), notes)
     parts = parser.query()
-    return Parsed(parts, tuple(notes))
+    return ParsedQuery(parts, tuple(notes))
 
 
 def _pieces(text: str) -> list[_Piece]:
@@ -115,17 +115,17 @@ class _Sequence:
         """Join the items."""
         parts = list(self.required)
         if self.words and outermost:
-            parts.append(Bag(tuple(self.words)))
+            parts.append(BagOfWords(tuple(self.words)))
         else:
             parts += [Word(word) for word in self.words]
         if not parts and not self.barred:
             return None
-        part: Node = Everything() if not parts else parts[0] if len(parts) == 1 else All(tuple(parts))
-        return Without(part, _any(self.barred)) if self.barred else part
+        part: Node = MatchAll() if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+        return AndNot(part, _any(self.barred)) if self.barred else part
 
 
 def _any(parts: list[Node]) -> Node:
-    return parts[0] if len(parts) == 1 else Any(tuple(parts))
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 class _Parser:
@@ -224,7 +224,7 @@ class _Parser:
 
 def _only_words(node: Node | None) -> tuple[str, ...]:
     """Give the words of a group that has nothing else in it."""
-    parts = node.parts if isinstance(node, All) else (node,)
+    parts = node.parts if isinstance(node, And) else (node,)
     words = tuple(part.word for part in parts if isinstance(part, Word) and part.fields == EVERYWHERE)
     return words if len(words) == len(parts) else ()
 
@@ -239,7 +239,7 @@ def _special(text: str) -> Node | None:
         return _filter(match[1].lower(), match[2].lower())
     if match := _RANGE.fullmatch(text):
         low, high = int(match[1]), int(match[2])
-        return Numbers(min(low, high), max(low, high))
+        return NumberRange(min(low, high), max(low, high))
     head, colon, rest = text.partition(":")
     if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
         return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
@@ -257,11 +257,11 @@ def _filter(name: str, value: str) -> Node | None:
     if name == "lang":
         return Language(value[:2])
     if name in ("filetype", "type"):
-        return Kind(value.lstrip("."))
+        return ContentType(value.lstrip("."))
     day = _day(value)
     if day is None:
         return None
-    return Dates(-_FAR, day - 1) if name == "before" else Dates(day, _FAR)
+    return DateRange(-_FAR, day - 1) if name == "before" else DateRange(day, _FAR)
 
 
 def _day(text: str) -> int | None:

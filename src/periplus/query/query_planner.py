@@ -9,22 +9,22 @@ from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.kernels import match
 from periplus.query.query_tree import (
     EVERYWHERE,
-    All,
-    Any,
-    Bag,
-    Everything,
+    And,
+    AndNot,
+    BagOfWords,
     Filter,
+    MatchAll,
     Near,
     Node,
+    Or,
     Phrase,
     Prefix,
-    Without,
     Word,
 )
-from periplus.query.term_lookups import Lookup, Places
+from periplus.query.term_lookups import TermLookup, TermRows
 from periplus.text import is_stop_word, terms_of
 
-__all__ = ["Leaf", "PhrasePlan", "Prepared", "QueryWord", "Scoring", "prepare", "rarity"]
+__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "plan_query", "rarity"]
 
 _MAIN_SHARE: Final = 0.2
 """Languages with at least this share of the index give their stems to every word."""
@@ -78,7 +78,7 @@ class PhrasePlan(NamedTuple):
     fields: int
 
 
-class Prepared(NamedTuple):
+class QueryPlan(NamedTuple):
     """A query that can be run on any segment of the index it was prepared for."""
 
     words: tuple[QueryWord, ...]
@@ -93,7 +93,7 @@ class Prepared(NamedTuple):
     title: int
     """The title key of the words, 0 if there are none."""
     notes: tuple[str, ...]
-    lookup: Lookup
+    lookup: TermLookup
     """Where its terms are."""
     said: str = ""
     """The words as they were said, for ranking by meaning; '' where that takes no part."""
@@ -106,16 +106,16 @@ class Prepared(NamedTuple):
         """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""
         return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
 
-    def places(self, segment: Segment) -> Places:
+    def places(self, segment: Segment) -> TermRows:
         """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""
         return self.lookup.places(segment, [term for word in self.words for term in word.terms])
 
-    def leaf_places(self, segment: Segment) -> Places:
+    def leaf_places(self, segment: Segment) -> TermRows:
         """Give where the terms of all `leaves` are in a segment."""
         return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
-def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> Prepared:
+def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> QueryPlan:
     """Look up and weigh the words of `tree`, and compile it."""
     compiler = _Compiler(index, list(notes))
     compiler.look_up(tree)
@@ -125,7 +125,7 @@ def prepare(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] =
     leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
     asked = [word.word for word in compiler.words]
     main = compiler.languages[0] if compiler.languages else ""
-    return Prepared(
+    return QueryPlan(
         tuple(compiler.words),
         leaves,
         groups,
@@ -148,12 +148,12 @@ def rarity(index: Index, frequency: int) -> float:
 
 def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
     """Give the words of a tree."""
-    if isinstance(node, Bag | Phrase | Near):
+    if isinstance(node, BagOfWords | Phrase | Near):
         yield from node.words
     elif isinstance(node, Word):
         yield node.word
-    elif isinstance(node, All | Any | Without) and depth <= _DEEPEST:
-        for part in (node.part, node.barred) if isinstance(node, Without) else node.parts:
+    elif isinstance(node, And | Or | AndNot) and depth <= _DEEPEST:
+        for part in (node.part, node.barred) if isinstance(node, AndNot) else node.parts:
             yield from _words_in(part, depth + 1)
 
 
@@ -162,7 +162,7 @@ class _Compiler:
 
     def __init__(self, index: Index, notes: list[str]) -> None:
         self.index = index
-        self.lookup = Lookup(index)
+        self.lookup = TermLookup(index)
         self.notes = notes
         self.words: list[QueryWord] = []
         self.bag: list[str] = []
@@ -189,7 +189,7 @@ class _Compiler:
         """Write the steps of one node; what is barred is not scored."""
         if depth > _DEEPEST:
             self._step(match.ALL, 0)
-        elif isinstance(node, Bag):
+        elif isinstance(node, BagOfWords):
             self._bag(node)
         elif isinstance(node, Word):
             self._word(node, scored)
@@ -197,20 +197,20 @@ class _Compiler:
             self._phrase(node, scored)
         elif isinstance(node, Filter):
             self._filter(node, scored)
-        elif isinstance(node, Everything):
+        elif isinstance(node, MatchAll):
             self._step(match.ALL, 0)
-        elif isinstance(node, Without):
+        elif isinstance(node, AndNot):
             self.compile(node.part, scored=scored, depth=depth + 1)
             self.compile(node.barred, scored=False, depth=depth + 1)
             self._step(match.WITHOUT, 0)
         else:
             self._join(node, scored, depth)
 
-    def _join(self, node: All | Any, scored: bool, depth: int) -> None:
+    def _join(self, node: And | Or, scored: bool, depth: int) -> None:
         for number, part in enumerate(node.parts):
             self.compile(part, scored=scored, depth=depth + 1)
             if number:
-                self._step(match.AND if isinstance(node, All) else match.OR, 0)
+                self._step(match.AND if isinstance(node, And) else match.OR, 0)
 
     def _step(self, operation: int, argument: int) -> None:
         self.program.append((operation, argument))
@@ -295,7 +295,7 @@ class _Compiler:
         terms = tuple(self._variants(word))
         self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms), place))
 
-    def _bag(self, bag: Bag) -> None:
+    def _bag(self, bag: BagOfWords) -> None:
         """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
         counts: dict[str, int] = {}
         for word in bag.words:

@@ -7,23 +7,23 @@ import numpy.typing as npt
 
 __all__ = [
     "EVERYWHERE",
-    "All",
-    "Any",
-    "Bag",
-    "Dates",
-    "Everything",
+    "And",
+    "AndNot",
+    "BagOfWords",
+    "ContentType",
+    "DateRange",
     "Filter",
-    "Having",
-    "Kind",
     "Language",
     "Link",
+    "MatchAll",
     "Near",
     "Node",
-    "Numbers",
+    "NumberRange",
+    "Or",
     "Phrase",
     "Prefix",
     "Site",
-    "Without",
+    "Vertical",
     "Word",
 ]
 
@@ -40,7 +40,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Bag:
+class BagOfWords:
     """Words of which at least one must be there; documents with more of them rank higher."""
 
     words: tuple[str, ...]
@@ -70,7 +70,7 @@ class Prefix:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberRange:
     """Any whole number from `low` to `high`."""
 
     low: int
@@ -85,21 +85,21 @@ class Language:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ContentType:
     """Pages of a content type, or with such an ending: 'pdf', 'html', 'text/plain'."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Having:
+class Vertical:
     """Pages that have something beside their text: 'media', or that are 'news'."""
 
     what: str
 
 
 @dataclass(frozen=True)
-class Dates:
+class DateRange:
     """Pages dated from day `after` to day `before`, in days since 1970."""
 
     after: int
@@ -125,33 +125,33 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Everything:
+class MatchAll:
     """All documents: what a query of nothing but exclusions starts from."""
 
 
 @dataclass(frozen=True)
-class All:
+class And:
     """Every part must match."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True)
-class Any:
+class Or:
     """At least one part must match."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True)
-class Without:
+class AndNot:
     """`part` must match, and `barred` must not."""
 
     part: "Node"
     barred: "Node"
 
 
-Filter = Site | Prefix | Numbers | Language | Kind | Having | Dates | Link
+Filter = Site | Prefix | NumberRange | Language | ContentType | Vertical | DateRange | Link
 """What is a set of documents, whatever else is asked."""
 
-Node = Word | Bag | Phrase | Near | Filter | Everything | All | Any | Without
+Node = Word | BagOfWords | Phrase | Near | Filter | MatchAll | And | Or | AndNot

@@ -14,7 +14,7 @@ from periplus.query.cooccurrence import Company
 from periplus.query.query_planner import QueryWord
 from periplus.text import split_text, terms_of, token_spans
 
-__all__ = ["corrections", "write_over"]
+__all__ = ["correct_spelling", "write_over"]
 
 _RARE: Final = 10
 """Words of up to so many documents may be misspelt ..."""
@@ -50,7 +50,7 @@ class _Choice(NamedTuple):
     tokens: int = 1
 
 
-def corrections(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
+def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
     """Give other ways to write a query, the likeliest first; `complete` says that its words are found together."""
     book = index.words
     if not book.size or len(said) > _LONGEST_QUERY:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from periplus.arrays import ArrayFile
 from periplus.index import Index, WordBook
 from periplus.query.kernels import match
-from periplus.query.query_planner import Leaf, Prepared, rarity
-from periplus.query.query_tree import All, Bag, Node
+from periplus.query.query_planner import Leaf, QueryPlan, rarity
+from periplus.query.query_tree import And, BagOfWords, Node
 from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Synonyms"]
@@ -59,7 +59,7 @@ class Synonyms:
         """Give the names that stand for a name, the surest first."""
         return tuple(" ".join(other) for other in self._pairs.get(tuple(name.split(" ")), ()))
 
-    def widen(self, index: Index, prepared: Prepared, tree: Node) -> Prepared:
+    def widen(self, index: Index, prepared: QueryPlan, tree: Node) -> QueryPlan:
         """Give a query that is scored by such names too, a little; what it matches stays as it was.
 
         Only words that any page may have: what stands in quotes or after an operator is meant as it is. And only by
@@ -109,8 +109,8 @@ def _times(book: WordBook, name: _Name) -> float:
     return min(book.beside(name[:-1], name[1:])) * book.documents / max(1, book.sampled)
 
 
-def _bag(tree: Node) -> Bag | None:
+def _bag(tree: Node) -> BagOfWords | None:
     """Give the plain words of a query, perhaps beside filters."""
-    if isinstance(tree, All):
-        return next((part for part in tree.parts if isinstance(part, Bag)), None)
-    return tree if isinstance(tree, Bag) else None
+    if isinstance(tree, And):
+        return next((part for part in tree.parts if isinstance(part, BagOfWords)), None)
+    return tree if isinstance(tree, BagOfWords) else None

@@ -11,19 +11,19 @@ import numpy.typing as npt
 
 from periplus.index import Index, Segment, WordBook
 
-__all__ = ["Lookup", "Places"]
+__all__ = ["TermLookup", "TermRows"]
 
-Places = npt.NDArray[np.int64]
+TermRows = npt.NDArray[np.int64]
 """A row for each term, as `kernels.lexicon.find_term` gives it: `Term(*row)` where its first number is not 0."""
 
 
-class Lookup:
+class TermLookup:
     """The places of terms in the segments of one index."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self._rows: dict[bytes, int] = {}
-        self._tables: list[Places] = [np.zeros((0, 8), np.int64) for _ in index.segments]
+        self._tables: list[TermRows] = [np.zeros((0, 8), np.int64) for _ in index.segments]
         self._frequencies: list[int] = []
 
     @property
@@ -54,7 +54,7 @@ class Lookup:
             self.add([term])
         return self._frequencies[self._rows[term]]
 
-    def places(self, segment: Segment, terms: Sequence[bytes]) -> Places:
+    def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Give the places of some terms in a segment of the index, in their order."""
         self.add(terms)
         table = self._tables[self._index.segments.index(segment)]

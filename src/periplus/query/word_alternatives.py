@@ -15,7 +15,7 @@ from periplus.query.query_planner import QueryWord
 from periplus.query.spelling_correction import write_over
 from periplus.text import is_stop_word, split_text, terms_of
 
-__all__ = ["offers"]
+__all__ = ["suggest_alternatives"]
 
 _LONGEST_QUERY: Final = 400
 _MOST_WORDS: Final = 8
@@ -38,7 +38,7 @@ class _Offer(NamedTuple):
     word: str
 
 
-def offers(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
+def suggest_alternatives(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
     """Give another way to write a query whose words are all known; `complete` says that they are found together."""
     if complete or len(words) < 2 or len(said) > _LONGEST_QUERY or not index.words.size:
         return ()

@@ -6,33 +6,33 @@ with static rank and an all-words bonus mixed in, inside the match kernel. The s
 (`FEATURES`, one kernel call) and re-orders them by weights that people can read, or by a model learned from judgements.
 Every part of a score has a name: `Ranker.explain`. See docs/ranking.md.
 
-What people thought of results is kept by `write_judgement` and `write_click`. `grades_of_folder` reads it,
-`take_samples` runs the judged queries, `learn` makes a model of them, and `keep_model` lets it rank if it is better.
+Judgements and clicks become grades (`read_grades`), judged queries become samples (`collect_samples`), `train_model`
+trains a model on them, and `save_model` puts it into use if it is better than the weights alone.
 """
 
-from periplus.rank.external_signals import Outside, open_outside
-from periplus.rank.feature_scorer import dynamic_weights
-from periplus.rank.model_store import ModelCard, keep_model, list_models, use_model
+from periplus.rank.external_signals import ExternalSignals, open_external_signals
+from periplus.rank.feature_scorer import feature_weights
+from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
 from periplus.rank.ranker import Looked, Ranker
 from periplus.rank.ranking_model import FEATURES
-from periplus.rank.training import Learned, learn
-from periplus.rank.training_samples import Grades, Sample, grades_of_folder, take_samples
+from periplus.rank.training import TrainingResult, train_model
+from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
 
 __all__ = [
     "FEATURES",
+    "ExternalSignals",
     "Grades",
-    "Learned",
     "Looked",
     "ModelCard",
-    "Outside",
     "Ranker",
     "Sample",
-    "dynamic_weights",
-    "grades_of_folder",
-    "keep_model",
-    "learn",
+    "TrainingResult",
+    "collect_samples",
+    "feature_weights",
     "list_models",
-    "open_outside",
-    "take_samples",
-    "use_model",
+    "open_external_signals",
+    "read_grades",
+    "save_model",
+    "select_model",
+    "train_model",
 ]

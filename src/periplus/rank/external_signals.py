@@ -11,20 +11,20 @@ import numpy as np
 
 from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
-from periplus.rank.ranking_model import FOLDER, USED, Model, open_model
+from periplus.rank.ranking_model import FOLDER, USED, TreeModel, open_model
 from periplus.settings import RankSettings
 from periplus.signals import CLICKS, NOBODY, VISITS, Visited, estimate_liking, read_clicks, read_visited
 from periplus.text import is_stop_word, split_text
 from periplus.url import parse_address
 
-__all__ = ["Outside", "open_outside", "read_popularity"]
+__all__ = ["ExternalSignals", "open_external_signals", "read_popularity"]
 
 _MOST_HOSTS: Final = 2_000_000
 _AGAIN: Final = 600.0
 """Seconds after which new clicks and visits are looked at."""
 
 
-class Outside:
+class ExternalSignals:
     """Popularity of hosts and pages, and clicks of queries; by default nothing is known."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Outside:
         popular: Mapping[str, float] | None = None,
         liked: Mapping[str, dict[int, float]] | None = None,
         today: float | None = None,
-        model: Model | None = None,
+        model: TreeModel | None = None,
         visited: Visited = NOBODY,
         watched: tuple[Path, ...] = (),
     ) -> None:
@@ -73,15 +73,15 @@ class Outside:
         return found
 
 
-def open_outside(folder: Path | None, settings: RankSettings) -> Outside:
+def open_external_signals(folder: Path | None, settings: RankSettings) -> ExternalSignals:
     """Read what the settings name and what a data folder, if one is given, knows."""
     popular = _read_once(Path(settings.popularity)) if settings.popularity else None
     if folder is None:
-        return Outside(popular)
+        return ExternalSignals(popular)
     lists = (Path(settings.popularity),) if settings.popularity else ()
     watched = (folder / CLICKS, folder / VISITS, folder / FOLDER / USED, *lists)
     model = open_model(folder) if settings.learned else None
-    return Outside(popular, _liked(folder), model=model, visited=read_visited(folder), watched=watched)
+    return ExternalSignals(popular, _liked(folder), model=model, visited=read_visited(folder), watched=watched)
 
 
 def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:

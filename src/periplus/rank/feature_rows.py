@@ -13,13 +13,13 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.index import Index, Segment
-from periplus.query import Prepared
-from periplus.rank.external_signals import Outside
+from periplus.query import QueryPlan
+from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.kernels import features
 from periplus.rank.ranking_model import FEATURES, Rows
 from periplus.records import Candidates, PageFlag
 
-__all__ = ["FEATURES", "Features", "Rows"]
+__all__ = ["FEATURES", "FeatureExtractor", "Rows"]
 
 _CLICKS: Final = FEATURES.index("clicks")
 _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
@@ -27,19 +27,19 @@ _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, 
 _MOST_WORDS: Final = 64
 
 
-class Features:
+class FeatureExtractor:
     """Measures the candidates of one index."""
 
-    def __init__(self, index: Index, outside: Outside) -> None:
+    def __init__(self, index: Index, signals: ExternalSignals) -> None:
         self._index = index
-        self._outside = outside
+        self._outside = signals
         main = max(index.languages, key=lambda code: index.languages[code], default="en")
-        self._clicks = outside.clicks(main)
-        self._sheets = [pointers.hold(_sheet_of(segment, outside)) for segment in index.segments]
+        self._clicks = signals.clicks(main)
+        self._sheets = [pointers.hold(_sheet_of(segment, signals)) for segment in index.segments]
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
 
-    def of(self, prepared: Prepared, found: Candidates, *, fixed: bool = True) -> Rows:
+    def of(self, prepared: QueryPlan, found: Candidates, *, fixed: bool = True) -> Rows:
         """Give the features of each candidate; without `fixed` phrases are not looked for, and that feature is 0."""
         words = prepared.words[:_MOST_WORDS]
         if not words or not len(found.documents):
@@ -67,7 +67,7 @@ class Features:
         return [int(keys[number][document]) for number, document in zip(found.segments, found.documents, strict=True)]
 
 
-def _bonds(prepared: Prepared, words: int, wanted: bool) -> npt.NDArray[np.float64]:
+def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.float64]:
     """Give how firmly each of the first words belongs to the next; 0 where that is not wanted."""
     bonds = np.zeros(words)
     for pair in prepared.pairs() if wanted and words > 1 else ():
@@ -84,7 +84,7 @@ _KNOWN: weakref.WeakKeyDictionary[ArrayFile, features.Sheet] = weakref.WeakKeyDi
 """Sheets without popularity by file: a generation of the index shares most segments with the one before."""
 
 
-def _sheet_of(segment: Segment, outside: Outside) -> features.Sheet:
+def _sheet_of(segment: Segment, signals: ExternalSignals) -> features.Sheet:
     """Lay out the columns of a segment."""
     file = segment.files["documents"]
     sheet = _KNOWN.get(file)
@@ -102,8 +102,8 @@ def _sheet_of(segment: Segment, outside: Outside) -> features.Sheet:
             _count_spam(flags),
             np.zeros(0, np.float32),
         )
-    known = bool(outside.popular) or len(outside.visited.keys) > 0
-    return sheet._replace(popularity=_popularity(segment, outside)) if known else sheet
+    known = bool(signals.popular) or len(signals.visited.keys) > 0
+    return sheet._replace(popularity=_popularity(segment, signals)) if known else sheet
 
 
 def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -114,11 +114,11 @@ def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     return count
 
 
-def _popularity(segment: Segment, outside: Outside) -> npt.NDArray[np.float32]:
+def _popularity(segment: Segment, signals: ExternalSignals) -> npt.NDArray[np.float32]:
     """Give the popularity of each document: that of its host, or its own where that is higher."""
-    pages = outside.visited.of(segment.column("key"))
-    if not outside.popular:
+    pages = signals.visited.of(segment.column("key"))
+    if not signals.popular:
         return pages
-    by_host = np.array([outside.popularity(host) for host in segment.strings("hosts")], np.float32)
+    by_host = np.array([signals.popularity(host) for host in segment.strings("hosts")], np.float32)
     higher: npt.NDArray[np.float32] = np.maximum(pages, by_host[segment.column("host")])
     return higher

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadInput
-from periplus.rank.ranking_model import FEATURES, Model, Rows
+from periplus.rank.ranking_model import FEATURES, Rows, TreeModel
 from periplus.score import Weight, as_arrays, read_weights
 from periplus.score.kernels import weighting
 
-__all__ = ["Dynamic", "dynamic_weights"]
+__all__ = ["FeatureScorer", "feature_weights"]
 
 
-def dynamic_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, Weight]:
+def feature_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, Weight]:
     """Give the weights of the dynamic ranker, with those of a file and those in `changes` in place of the shipped."""
     weights = read_weights("dynamic", file)
     for name, value in (changes or {}).items():
@@ -27,10 +27,10 @@ def dynamic_weights(file: str = "", changes: Mapping[str, float] | None = None) 
     return weights
 
 
-class Dynamic:
+class FeatureScorer:
     """Scores rows of features."""
 
-    def __init__(self, weights: Mapping[str, Weight], model: Model | None = None) -> None:
+    def __init__(self, weights: Mapping[str, Weight], model: TreeModel | None = None) -> None:
         self._weights = as_arrays(weights, FEATURES)
         self._model = model
         fixed = FEATURES.index("fixed")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from periplus.embeddings import Meaning
 from periplus.index import Index
-from periplus.query import All, Any, Bag, Near, Node, Phrase, Prepared, Without, Word
+from periplus.query import And, AndNot, BagOfWords, Near, Node, Or, Phrase, QueryPlan, Word
 from periplus.records import Candidates
 from periplus.settings import SemanticSettings
 
@@ -31,20 +31,20 @@ Floats = npt.NDArray[np.float32]
 
 def said(tree: Node, depth: int = 0) -> str:
     """Give the words of a query as they were said, without those that are barred."""
-    if isinstance(tree, Bag | Phrase | Near):
+    if isinstance(tree, BagOfWords | Phrase | Near):
         return " ".join(tree.words)
     if isinstance(tree, Word):
         return tree.word
-    if isinstance(tree, Without) and depth < _DEEPEST:
+    if isinstance(tree, AndNot) and depth < _DEEPEST:
         return said(tree.part, depth + 1)
-    if isinstance(tree, All | Any) and depth < _DEEPEST:
+    if isinstance(tree, And | Or) and depth < _DEEPEST:
         return " ".join(words for part in tree.parts if (words := said(part, depth + 1)))
     return ""
 
 
 def is_plain(tree: Node) -> bool:
     """Say whether nothing was asked but words, any of which will do."""
-    return isinstance(tree, Bag)
+    return isinstance(tree, BagOfWords)
 
 
 class _Measure(NamedTuple):
@@ -73,7 +73,7 @@ class Fusion:
         """Why meaning takes no part, '' when it does."""
         return self._meaning.problem
 
-    def fuse(self, prepared: Prepared, found: Candidates) -> Candidates:
+    def fuse(self, prepared: QueryPlan, found: Candidates) -> Candidates:
         """Put candidates, which come best first, in order by words and meaning."""
         query = self._query(prepared.said, found)
         if query is None:
@@ -129,7 +129,7 @@ class Fusion:
         if len(self._measures) > _KEPT:
             self._measures.popitem(last=False)
 
-    def added(self, prepared: Prepared, segment: int, document: int) -> float:
+    def added(self, prepared: QueryPlan, segment: int, document: int) -> float:
         """Say what meaning has added to the score of a document that was ranked; 0 if nothing."""
         measure = self._measures.get(prepared.said)
         query = self._meaning.vector(prepared.said) if measure else None

@@ -15,10 +15,10 @@ import msgspec
 
 from periplus.errors import BadInput, CorruptFile
 from periplus.files import decode_json, disk_errors, write_atomically
-from periplus.rank.ranking_model import FEATURES, FOLDER, USED, Used, used_model, write_model
-from periplus.rank.training import Learned
+from periplus.rank.ranking_model import FEATURES, FOLDER, USED, ModelSelection, used_model, write_model
+from periplus.rank.training import TrainingResult
 
-__all__ = ["ModelCard", "keep_model", "list_models", "use_model"]
+__all__ = ["ModelCard", "list_models", "save_model", "select_model"]
 
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
@@ -47,7 +47,7 @@ class ModelCard(msgspec.Struct, frozen=True):
     format: int = _FORMAT
 
 
-def keep_model(folder: Path, learned: Learned, sources: tuple[str, ...]) -> ModelCard:
+def save_model(folder: Path, learned: TrainingResult, sources: tuple[str, ...]) -> ModelCard:
     """Write the card of a model and, if it passed the gate, the model itself, which is used from then on."""
     place = folder / FOLDER
     with disk_errors(place):
@@ -71,7 +71,7 @@ def keep_model(folder: Path, learned: Learned, sources: tuple[str, ...]) -> Mode
     write_atomically(place / f"{card.name}.json", msgspec.json.format(msgspec.json.encode(card)))
     write_atomically(place / f"{card.name}.md", _describe(card).encode())
     if learned.passed:
-        use_model(folder, card.name)
+        select_model(folder, card.name)
     return card
 
 
@@ -96,12 +96,12 @@ def list_models(folder: Path) -> tuple[list[ModelCard], str]:
     return cards, used_model(folder)
 
 
-def use_model(folder: Path, name: str) -> None:
+def select_model(folder: Path, name: str) -> None:
     """Use a model that passed from now on; '' is none: the weights alone."""
     known = {card.name for card in list_models(folder)[0] if card.passed}
     if name and name not in known:
         raise BadInput(f"There is no model '{name[:60]}' that passed.", "List them: periplus rank models.")
-    write_atomically(folder / FOLDER / USED, msgspec.json.encode(Used(name)))
+    write_atomically(folder / FOLDER / USED, msgspec.json.encode(ModelSelection(name)))
 
 
 def _describe(card: ModelCard) -> str:

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from periplus.index import Index
 from periplus.index.kernels import inversion
-from periplus.query import Node, Prepared, Scoring, prepare, run
-from periplus.rank.external_signals import Outside, open_outside
-from periplus.rank.feature_rows import Features
-from periplus.rank.feature_scorer import Dynamic, dynamic_weights
+from periplus.query import Node, QueryPlan, Scoring, find_candidates, plan_query
+from periplus.rank.external_signals import ExternalSignals, open_external_signals
+from periplus.rank.feature_rows import FeatureExtractor
+from periplus.rank.feature_scorer import FeatureScorer, feature_weights
 from periplus.rank.ranking_model import Rows
 from periplus.records import Candidates
 from periplus.settings import RankSettings, SemanticSettings
@@ -44,7 +44,7 @@ class Ranker:
         settings: RankSettings,
         semantic: SemanticSettings | None = None,
         *,
-        outside: Outside | None = None,
+        signals: ExternalSignals | None = None,
         changes: Mapping[str, float] | None = None,
     ) -> None:
         """Rank by what is known from outside (by default: the list of popular hosts) and weights changed for once."""
@@ -52,39 +52,39 @@ class Ranker:
         self._settings = settings
         self._fusion = _fusion(index, semantic)
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
-        outside = open_outside(None, settings) if outside is None else outside
-        self._features = Features(index, outside)
-        self._dynamic = Dynamic(dynamic_weights(settings.weights, changes), outside.model)
+        signals = open_external_signals(None, settings) if signals is None else signals
+        self._features = FeatureExtractor(index, signals)
+        self._dynamic = FeatureScorer(feature_weights(settings.weights, changes), signals.model)
 
     @property
     def needs_words(self) -> bool:
         """Whether what it ranks by is complete only once the words of the index are loaded."""
         return self._dynamic.fixed
 
-    def prepare(self, tree: Node, notes: tuple[str, ...] = ()) -> Prepared:
+    def plan(self, tree: Node, notes: tuple[str, ...] = ()) -> QueryPlan:
         """Look up and weigh the words of a query."""
-        prepared = prepare(self._index, tree, self._scoring, notes)
+        prepared = plan_query(self._index, tree, self._scoring, notes)
         if not self._fusion:
             return prepared
         from periplus.rank.fusion import is_plain, said
 
         return prepared._replace(said=said(tree), plain=is_plain(tree))
 
-    def rank(self, prepared: Prepared, k: int, budget: float = float("inf")) -> Candidates:
+    def rank(self, prepared: QueryPlan, k: int, budget: float = float("inf")) -> Candidates:
         """Give the `k` best documents, best first."""
-        found = run(self._index, prepared, max(k, self._settings.rerank), budget)
+        found = find_candidates(self._index, prepared, max(k, self._settings.rerank), budget)
         if self._settings.rerank and prepared.words:
             found = self._look_again(prepared, found)
         found = self._fusion.fuse(prepared, found) if self._fusion else found
         return found._replace(segments=found.segments[:k], documents=found.documents[:k], scores=found.scores[:k])
 
-    def look(self, prepared: Prepared) -> Looked:
+    def look(self, prepared: QueryPlan) -> Looked:
         """Give the candidates of the second look with all their features, for those that learn from them."""
-        found = run(self._index, prepared, self._settings.rerank or 100)
+        found = find_candidates(self._index, prepared, self._settings.rerank or 100)
         rows = self._features.of(prepared, found)
         return Looked(found, rows, self._dynamic.score(rows))
 
-    def _look_again(self, prepared: Prepared, found: Candidates) -> Candidates:
+    def _look_again(self, prepared: QueryPlan, found: Candidates) -> Candidates:
         """Put the best candidates in order by all their features; the others stay behind them."""
         most = self._settings.rerank
         best = found._replace(
@@ -102,7 +102,7 @@ class Ranker:
             scores=np.concatenate((scores, behind)),
         )
 
-    def explain(self, prepared: Prepared, segment_number: int, document: int) -> tuple[tuple[str, float], ...]:
+    def explain(self, prepared: QueryPlan, segment_number: int, document: int) -> tuple[tuple[str, float], ...]:
         """Say what a document's score is made of: the parts of the first stage, then what each feature adds."""
         reasons = self._explain_first(prepared, segment_number, document)
         if self._settings.rerank and prepared.words:
@@ -116,7 +116,7 @@ class Ranker:
             reasons["meaning"] = self._fusion.added(prepared, segment_number, document)
         return tuple((name, value) for name, value in reasons.items() if abs(value) > _LEAST)
 
-    def _explain_first(self, prepared: Prepared, segment_number: int, document: int) -> dict[str, float]:
+    def _explain_first(self, prepared: QueryPlan, segment_number: int, document: int) -> dict[str, float]:
         """Name the parts of a document's score in the first stage."""
         segment = self._index.segments[segment_number]
         reasons: dict[str, float] = {}
@@ -147,6 +147,6 @@ def _fusion(index: Index, semantic: SemanticSettings | None) -> "Fusion | None":
     return Fusion(index, semantic)
 
 
-def _whole(prepared: Prepared) -> float:
+def _whole(prepared: QueryPlan) -> float:
     """Give the best score that the words of a query could have."""
     return sum(word.weight for word in prepared.words) or 1.0

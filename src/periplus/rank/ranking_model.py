@@ -16,9 +16,9 @@ __all__ = [
     "FEATURES",
     "FOLDER",
     "USED",
-    "Model",
+    "ModelSelection",
     "Rows",
-    "Used",
+    "TreeModel",
     "open_model",
     "read_model",
     "used_model",
@@ -44,14 +44,14 @@ _TYPES: Final = {
 }
 
 
-class Used(msgspec.Struct, frozen=True):
+class ModelSelection(msgspec.Struct, frozen=True):
     """Which model of a data folder is used."""
 
     model: str
     format: int = _FORMAT
 
 
-class Model:
+class TreeModel:
     """Trees that correct the sum of the weights."""
 
     def __init__(self, flat: trees.Trees, scale: float) -> None:
@@ -70,13 +70,13 @@ class Model:
         return parts / self.scale
 
 
-def write_model(path: Path, model: Model) -> None:
+def write_model(path: Path, model: TreeModel) -> None:
     """Write a model as one checked file; it names the features it was made with."""
     notes = {"features": list(FEATURES), "scale": model.scale}
     write_arrays(path, _KIND, model.trees._asdict(), notes, format=_FORMAT)
 
 
-def read_model(path: Path) -> Model:
+def read_model(path: Path) -> TreeModel:
     """Read a model; raise `CorruptFile` for one that is damaged or was made with other features."""
     file = ArrayFile(path, _KIND, format=_FORMAT)
     file.check()
@@ -89,7 +89,7 @@ def read_model(path: Path) -> Model:
     scale = file.notes.get("scale")
     if not _sound(flat) or not isinstance(scale, float) or not scale > 0:
         raise CorruptFile(f"{path} has trees that lead nowhere.")
-    return Model(flat, scale)
+    return TreeModel(flat, scale)
 
 
 def _renumbered(flat: trees.Trees, names: Any, path: Path) -> trees.Trees:
@@ -115,7 +115,7 @@ def _sound(flat: trees.Trees) -> bool:
     return all(bool(one.all()) for one in fine)
 
 
-def open_model(folder: Path) -> Model | None:
+def open_model(folder: Path) -> TreeModel | None:
     """Open the model that a data folder uses; None when there is none, or it cannot be read."""
     name = used_model(folder)
     try:
@@ -128,7 +128,7 @@ def used_model(folder: Path) -> str:
     """Name the model that a data folder uses, '' if it uses none."""
     path = folder / FOLDER / USED
     try:
-        name = decode_json(path, path.read_bytes(), Used, _FORMAT).model
+        name = decode_json(path, path.read_bytes(), ModelSelection, _FORMAT).model
     except (OSError, CorruptFile):
         return ""
     return name if name == Path(name).name else ""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from periplus.errors import BadInput, MissingPart
 from periplus.rank.kernels import trees
-from periplus.rank.ranking_model import FEATURES, Model
+from periplus.rank.ranking_model import FEATURES, TreeModel
 from periplus.rank.training_samples import Sample, join
 
-__all__ = ["Learned", "flatten", "learn", "ndcg"]
+__all__ = ["TrainingResult", "flatten", "ndcg", "train_model"]
 
 _SCALE: Final = 20.0
 """What a share of a query's best score counts in the trees: neighbours differ by a hundredth or so."""
@@ -49,10 +49,10 @@ _SETTINGS: Final = {
 }
 
 
-class Learned(NamedTuple):
+class TrainingResult(NamedTuple):
     """A model and how good it is on queries it was not made from."""
 
-    model: Model
+    model: TreeModel
     queries: int
     before: float
     """nDCG@10 by the weights."""
@@ -71,9 +71,9 @@ class Learned(NamedTuple):
         return self.after > self.before and self.p < _LEVEL
 
 
-def learn(
+def train_model(
     samples: Sequence[Sample], report: Callable[[str, int, int], None] = lambda stage, done, total: None
-) -> Learned:
+) -> TrainingResult:
     """Make a model of all samples, and measure it on held-out queries."""
     if len(samples) < _FEWEST:
         raise BadInput(
@@ -92,7 +92,7 @@ def learn(
     model, importance = _train(samples)
     report("learning", _FOLDS + 1, _FOLDS + 1)
     low, p = _bootstrap(after - before)
-    return Learned(model, len(samples), float(before.mean()), float(after.mean()), low, p, importance)
+    return TrainingResult(model, len(samples), float(before.mean()), float(after.mean()), low, p, importance)
 
 
 def ndcg(sample: Sample, scores: npt.NDArray[np.float64], k: int = 10) -> float:
@@ -110,7 +110,7 @@ def _bootstrap(difference: npt.NDArray[np.float64]) -> tuple[float, float]:
     return float(np.quantile(means, 0.025)), float(((means <= 0).sum() + 1) / (_DRAWS + 1))
 
 
-def _train(samples: Sequence[Sample]) -> tuple[Model, dict[str, float]]:
+def _train(samples: Sequence[Sample]) -> tuple[TreeModel, dict[str, float]]:
     """Make trees of samples; give the model and what each feature did for it."""
     try:
         import lightgbm
@@ -123,7 +123,7 @@ def _train(samples: Sequence[Sample]) -> tuple[Model, dict[str, float]]:
     booster = lightgbm.train(dict(_SETTINGS), data, _ROUNDS)
     gain = booster.feature_importance("gain").astype(float)
     shares = (gain / gain.sum()).tolist() if gain.sum() else gain.tolist()
-    return Model(flatten(booster.dump_model()), _SCALE), dict(zip(FEATURES, shares, strict=True))
+    return TreeModel(flatten(booster.dump_model()), _SCALE), dict(zip(FEATURES, shares, strict=True))
 
 
 def flatten(dump: dict[str, Any]) -> trees.Trees:

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.index import Index
-from periplus.query import parse
+from periplus.query import parse_query
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import Rows
 from periplus.signals import estimate_liking, read_clicks, read_judgements
 from periplus.url import parse_address
 
-__all__ = ["Grades", "Sample", "grades_of_folder", "take_samples"]
+__all__ = ["Grades", "Sample", "collect_samples", "read_grades"]
 
 Grades = Mapping[str, Mapping[int, int]]
 """By query and page key: 0 is bad, 4 is perfect."""
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
     """All grades of the query, the best first, found or not."""
 
 
-def grades_of_folder(folder: Path) -> Grades:
+def read_grades(folder: Path) -> Grades:
     """Give what people judged and clicked in a data folder; a judgement counts for more than any clicks."""
     grades: dict[str, dict[int, int]] = {}
     for query, pages in estimate_liking(read_clicks(folder)).pages.items():
@@ -54,7 +54,7 @@ def _put(grades: dict[str, dict[int, int]], query: str, url: str, grade: int) ->
         return
 
 
-def take_samples(
+def collect_samples(
     index: Index, ranker: Ranker, grades: Grades, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Sample]:
     """Run all judged queries; those with nothing to tell apart are left out."""
@@ -63,10 +63,10 @@ def take_samples(
     samples = []
     for number, (query, judged) in enumerate(grades.items()):
         progress(number, len(grades))
-        tree = parse(query).tree
+        tree = parse_query(query).tree
         if tree is None:
             continue
-        looked = ranker.look(ranker.prepare(tree))
+        looked = ranker.look(ranker.plan(tree))
         where = zip(looked.found.segments, looked.found.documents, strict=True)
         found = np.array([_gain(judged.get(int(keys[segment][document]), 0)) for segment, document in where], np.int32)
         if len(found) > 1 and found.min() != found.max():

@@ -9,16 +9,16 @@ why a page is not found. `Inbox` keeps pages that are handed in until they are i
 """
 
 from periplus.search.presentation.snippets import make_snippet
-from periplus.search.ranking_weights import Weight
+from periplus.search.ranking_weights import RankingWeight
 from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
-from periplus.search.why_not import FoundPage
+from periplus.search.why_not import PageStatus
 
 __all__ = [
     "CachedPage",
-    "FoundPage",
     "IndexParts",
+    "PageStatus",
+    "RankingWeight",
     "SearchStatistics",
     "Searcher",
-    "Weight",
     "make_snippet",
 ]

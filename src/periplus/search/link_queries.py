@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadUrl, DataError
-from periplus.query import All, Any, Link, Node, Without
+from periplus.query import And, AndNot, Link, Node, Or
 from periplus.url import parse_address
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def look_up_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
 
 
 def _parts(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, All | Any):
+    if isinstance(node, And | Or):
         return node.parts
-    return (node.part, node.barred) if isinstance(node, Without) else ()
+    return (node.part, node.barred) if isinstance(node, AndNot) else ()
 
 
 def _any_link(node: Node) -> bool:
@@ -65,9 +65,9 @@ def _any_link(node: Node) -> bool:
 def _replaced(node: Node, pages: Callable[[str], Keys]) -> Node:
     if isinstance(node, Link):
         return Link(node.target, pages(node.target))
-    if isinstance(node, Without):
-        return Without(_replaced(node.part, pages), _replaced(node.barred, pages))
-    if isinstance(node, All | Any):
+    if isinstance(node, AndNot):
+        return AndNot(_replaced(node.part, pages), _replaced(node.barred, pages))
+    if isinstance(node, And | Or):
         return type(node)(tuple(_replaced(part, pages) for part in node.parts))
     return node
 

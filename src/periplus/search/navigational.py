@@ -13,7 +13,7 @@ import numpy as np
 
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, squeeze
-from periplus.query import Bag, Node
+from periplus.query import BagOfWords, Node
 from periplus.records import Candidates, Hit, PageFlag, Query
 
 __all__ = ["Home", "explain_home", "find_home", "put_first"]
@@ -41,7 +41,7 @@ class Home(NamedTuple):
 def find_home(index: Index, tree: Node | None, query: Query) -> Home | None:
     """Find the home page that a query means; None if it asks for anything but words."""
     narrowed = query.language or query.site or query.days or query.kinds or query.having
-    if not isinstance(tree, Bag) or len(tree.words) > _MOST_WORDS or narrowed:
+    if not isinstance(tree, BagOfWords) or len(tree.words) > _MOST_WORDS or narrowed:
         return None
     words = tree.words
     while words and words[0] in _BEFORE:

@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.rank import dynamic_weights
+from periplus.rank import feature_weights
 from periplus.settings import RankSettings, table
 
-__all__ = ["Changed", "Weight", "list_weights", "with_weights"]
+__all__ = ["Changed", "RankingWeight", "list_weights", "with_weights"]
 
 _FEATURE: Final = "dynamic."
 
 
-class Weight(msgspec.Struct, frozen=True):
+class RankingWeight(msgspec.Struct, frozen=True):
     """One weight, as it is set."""
 
     name: str
@@ -34,14 +34,14 @@ class Changed(NamedTuple):
     """Weights of features by name."""
 
 
-def list_weights(settings: RankSettings) -> tuple[Weight, ...]:
+def list_weights(settings: RankSettings) -> tuple[RankingWeight, ...]:
     """List all weights: settings that are numbers, then the features of the dynamic ranker."""
     helps = {row.name.removeprefix("rank."): row.help for row in table() if row.name.startswith("rank.")}
     values = msgspec.structs.asdict(settings)
-    features = dynamic_weights(settings.weights).items()
+    features = feature_weights(settings.weights).items()
     return (
-        *(Weight(name, value, helps[name]) for name, value in values.items() if _is_number(value)),
-        *(Weight(_FEATURE + name, one.weight, one.about) for name, one in features if name != "first"),
+        *(RankingWeight(name, value, helps[name]) for name, value in values.items() if _is_number(value)),
+        *(RankingWeight(_FEATURE + name, one.weight, one.about) for name, one in features if name != "first"),
     )
 
 
@@ -58,7 +58,7 @@ def with_weights(settings: RankSettings, changes: Mapping[str, float]) -> Change
             values[name] = int(value) if isinstance(values[name], int) and value == int(value) else value
         else:
             raise BadInput(f"{name[:40]} is no weight.")
-    dynamic_weights(settings.weights, features)
+    feature_weights(settings.weights, features)
     try:
         return Changed(msgspec.convert(values, RankSettings), features)
     except msgspec.ValidationError as error:

@@ -3,7 +3,7 @@
 import time
 from typing import Final
 
-from periplus.query import All, Any, Dates, Having, Kind, Language, Node, Site
+from periplus.query import And, ContentType, DateRange, Language, Node, Or, Site, Vertical
 from periplus.records import Query
 
 __all__ = ["names_site", "narrow"]
@@ -20,13 +20,13 @@ def narrow(tree: Node, query: Query) -> Node:
     if query.site:
         parts.append(Site(query.site))
     if query.days > 0:
-        parts.append(Dates(int(time.time() // _DAY) - query.days, _FAR))
+        parts.append(DateRange(int(time.time() // _DAY) - query.days, _FAR))
     if query.kinds:
-        kinds = tuple(Kind(kind) for kind in query.kinds)
-        parts.append(kinds[0] if len(kinds) == 1 else Any(kinds))
+        kinds = tuple(ContentType(kind) for kind in query.kinds)
+        parts.append(kinds[0] if len(kinds) == 1 else Or(kinds))
     if query.having:
-        parts.append(Having(query.having))
-    return tree if len(parts) == 1 else All(tuple(parts))
+        parts.append(Vertical(query.having))
+    return tree if len(parts) == 1 else And(tuple(parts))
 
 
 def names_site(query: Query) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import Deleted
-from periplus.query import Prepared, Synonyms, corrections, offers, parse
-from periplus.rank import Ranker, open_outside
+from periplus.query import QueryPlan, Synonyms, correct_spelling, parse_query, suggest_alternatives
+from periplus.rank import Ranker, open_external_signals
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
 from periplus.search.link_queries import look_up_links
 from periplus.search.navigational import explain_home, find_home, put_first
@@ -23,10 +23,10 @@ from periplus.search.presentation.cards import Cards, is_named
 from periplus.search.presentation.hits import Dresser, Known
 from periplus.search.presentation.result_selection import Arranged, arrange, hidden_flags
 from periplus.search.presentation.verticals import freshen, known_extras, with_media
-from periplus.search.ranking_weights import Weight, list_weights, with_weights
+from periplus.search.ranking_weights import RankingWeight, list_weights, with_weights
 from periplus.search.request_filters import names_site, narrow
 from periplus.search.suggester import Suggester
-from periplus.search.why_not import INDEXED, FoundPage, why_not
+from periplus.search.why_not import INDEXED, PageStatus, why_not
 from periplus.settings import Settings
 from periplus.signals import Popular
 from periplus.text import LANGUAGES
@@ -106,8 +106,8 @@ class _Open:
 
     def __init__(self, index: Index, settings: Settings, before: "_Open | None", popular: Popular | None) -> None:
         self.index = index
-        self.outside = open_outside(index.folder.parent, settings.rank)
-        self.ranker = Ranker(index, settings.rank, settings.semantic, outside=self.outside)
+        self.signals = open_external_signals(index.folder.parent, settings.rank)
+        self.ranker = Ranker(index, settings.rank, settings.semantic, signals=self.signals)
         self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
         earlier = before.suggester if before else None
         self.suggester: Suggester = Suggester(index, earlier, popular)
@@ -152,7 +152,7 @@ class Searcher:
             try:
                 before = self._open
                 changed = before is None or before.index.changed()
-                if before is not None and not changed and not before.outside.stale:
+                if before is not None and not changed and not before.signals.stale:
                     return False
                 known = before.index if before else None
                 index = Index.open(self._folder, before=known) if known is None or changed else known
@@ -170,7 +170,7 @@ class Searcher:
         """Answer a query. Any words will do; nothing found is an answer too."""
         return self._search(self._open, query)
 
-    def weights(self) -> tuple[Weight, ...]:
+    def weights(self) -> tuple[RankingWeight, ...]:
         """List the weights of ranking."""
         return list_weights(self._settings.rank)
 
@@ -179,14 +179,14 @@ class Searcher:
         changed = with_weights(self._settings.rank, weights)
         opened = copy.copy(self._open)
         if opened is not None:
-            outside = open_outside(self._folder.parent, changed.settings)
+            signals = open_external_signals(self._folder.parent, changed.settings)
             semantic = self._settings.semantic
-            opened.ranker = Ranker(opened.index, changed.settings, semantic, outside=outside, changes=changed.features)
+            opened.ranker = Ranker(opened.index, changed.settings, semantic, signals=signals, changes=changed.features)
         return self._search(opened, query)
 
     def _search(self, opened: _Open | None, query: Query) -> ResultPage:
         clock = _Clock()
-        parsed = parse(query.words)
+        parsed = parse_query(query.words)
         if opened is None or parsed.tree is None:
             documents = opened.index.documents if opened else 0
             return ResultPage(query, (), 0, True, False, clock.whole(), documents, parsed.notes)
@@ -194,7 +194,7 @@ class Searcher:
         start, size = max(0, query.start), max(0, min(query.size, most))
         end = min(start + size, most)
         tree, about_links = look_up_links(parsed.tree, self._folder.parent / "graph", opened.index.manifest.visits)
-        prepared = opened.ranker.prepare(narrow(tree, query), parsed.notes + about_links)
+        prepared = opened.ranker.plan(narrow(tree, query), parsed.notes + about_links)
         prepared = opened.synonyms.widen(opened.index, prepared, tree)
         clock.passed("query")
         # Whole steps, so that every page of results is cut from the same order.
@@ -245,7 +245,7 @@ class Searcher:
         return arrange(dresser.flags(), dresser.look(), wanted, hidden_flags(query.safe), per_host, bits)
 
     def _hits(
-        self, opened: _Open, prepared: Prepared, found: Candidates, dresser: Dresser, arranged: Arranged, query: Query
+        self, opened: _Open, prepared: QueryPlan, found: Candidates, dresser: Dresser, arranged: Arranged, query: Query
     ) -> list[Hit]:
         """Dress the results that are asked for."""
         rows = arranged.rows[max(0, query.start) :]
@@ -261,13 +261,13 @@ class Searcher:
         opened = self._open
         return opened.suggester.suggest(words, size) if opened else ()
 
-    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
+    def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
         """Take note of queries, each with who asked: completions that many ask for are raised (see `popular`)."""
         opened = self._open
         if opened is not None:
-            opened.suggester.count_asked(asked, time.time())
+            opened.suggester.record_queries(queries, time.time())
 
-    def parts(self) -> IndexParts | None:
+    def index_parts(self) -> IndexParts | None:
         """Say what the index is made of, for those who look after it."""
         opened = self._open
         if opened is None:
@@ -286,17 +286,17 @@ class Searcher:
         most = tuple(hosts.most_common(_MOST_HOSTS))
         return IndexParts(index.manifest.generation, index.documents, tuple(segments), parts, index.languages, most)
 
-    def find(self, url: str) -> FoundPage:
+    def page_status(self, url: str) -> PageStatus:
         """Say whether a URL can be found, and if not, why; raise `BadUrl` for what is no URL."""
         place = parse_address(url)
-        copy = self.cached(place.key)
+        copy = self.cached_page(place.key)
         if copy is not None:
-            return FoundPage(place.url, place.key, INDEXED, "", copy.when)
+            return PageStatus(place.url, place.key, INDEXED, "", copy.when)
         if self._deleted.has(place.key):
-            return FoundPage(place.url, place.key, "deleted")
+            return PageStatus(place.url, place.key, "deleted")
         return why_not(place, self._cards.visit(place.key))
 
-    def cached(self, key: int) -> CachedPage | None:
+    def cached_page(self, key: int) -> CachedPage | None:
         """Give the kept text of the page with this key, if it is in the index."""
         opened = self._open
         for segment in opened.index.segments if opened and 0 <= key < 1 << 64 else ():
@@ -311,10 +311,10 @@ class Searcher:
         return None
 
 
-def _corrections(index: Index, query: Query, prepared: Prepared, hits: list[Hit]) -> tuple[str, ...]:
+def _corrections(index: Index, query: Query, prepared: QueryPlan, hits: list[Hit]) -> tuple[str, ...]:
     """Give other ways to write a query, with its first results."""
     if query.start:
         return ()
     complete = bool(hits) and not hits[0].missing
     given = query.words, prepared.words, complete
-    return corrections(index, *given) or offers(index, *given)
+    return correct_spelling(index, *given) or suggest_alternatives(index, *given)

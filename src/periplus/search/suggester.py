@@ -79,11 +79,11 @@ class Suggester:
         ranked = sorted(found.values(), key=lambda item: (-item[1], item[0]))
         return tuple(ranked[:size])
 
-    def count_asked(self, asked: Sequence[tuple[str, str]], now: float) -> None:
+    def record_queries(self, queries: Sequence[tuple[str, str]], now: float) -> None:
         """Take note of what was asked for and by whom, as far as it is a text that is offered anyway."""
         if self._popular is None:
             return
-        for words, visitor in asked:
+        for words, visitor in queries:
             text = _typed(words[:_LONGEST].strip())
             if text and self._find(text):
                 self._popular.count(text, visitor, now)

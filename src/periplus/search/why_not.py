@@ -6,12 +6,12 @@ import msgspec
 
 from periplus.records import Address, FetchRecord
 
-__all__ = ["INDEXED", "FoundPage", "why_not"]
+__all__ = ["INDEXED", "PageStatus", "why_not"]
 
 INDEXED: Final = "indexed"
 
 
-class FoundPage(msgspec.Struct, frozen=True):
+class PageStatus(msgspec.Struct, frozen=True):
     """What is known of one URL."""
 
     url: str
@@ -31,12 +31,12 @@ class FoundPage(msgspec.Struct, frozen=True):
         return self.reason == INDEXED
 
 
-def why_not(place: Address, visit: FetchRecord | None) -> FoundPage:
+def why_not(place: Address, visit: FetchRecord | None) -> PageStatus:
     """Say why a page is not in the index, by its last good visit."""
     if visit is None:
-        return FoundPage(place.url, place.key, "unknown")
+        return PageStatus(place.url, place.key, "unknown")
     reason, other = _reason(visit)
-    return FoundPage(place.url, place.key, reason, other, visit.when)
+    return PageStatus(place.url, place.key, reason, other, visit.when)
 
 
 def _reason(visit: FetchRecord) -> tuple[str, str]:

@@ -134,7 +134,7 @@ class SearcherLike(Protocol):
     def search(self, query: Query) -> ResultPage:
         """Answer a query."""
 
-    def cached(self, key: int) -> CachedPageLike | None:
+    def cached_page(self, key: int) -> CachedPageLike | None:
         """Give the kept copy of the page with this fingerprint, if there is one."""
 
     def statistics(self) -> StatisticsLike:
@@ -146,13 +146,13 @@ class SearcherLike(Protocol):
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
         """Complete what somebody types, best first; each with how fitting it is, up to 1."""
 
-    def count_asked(self, asked: Sequence[tuple[str, str]]) -> None:
+    def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
         """Take note of queries, each with what stands for who asked, for completions; nobody waits for it."""
 
-    def find(self, url: str) -> FoundLike:
+    def page_status(self, url: str) -> FoundLike:
         """Say whether a URL is in the index; raise `BadUrl` for what is no URL."""
 
-    def parts(self) -> PartsLike | None:
+    def index_parts(self) -> PartsLike | None:
         """Say what the index is made of, if there is one."""
 
     def weights(self) -> Sequence[WeightLike]:

@@ -77,15 +77,15 @@ class Gate:
         if self._finding.locked():
             raise Overloaded("Somebody else is looking a page up.", "Try again in a moment.")
         async with self._finding:
-            return await asyncio.to_thread(self._searcher.find, url)
+            return await asyncio.to_thread(self._searcher.page_status, url)
 
     async def cached(self, key: int) -> CachedPageLike | None:
         """Give the kept copy of a page; raise `Overloaded` when too many wait."""
-        return await self.run(lambda: self._searcher.cached(key))
+        return await self.run(lambda: self._searcher.cached_page(key))
 
     async def parts(self) -> PartsLike | None:
         """Say what the index is made of; raise `Overloaded` when too many wait."""
-        return await self.run(self._searcher.parts)
+        return await self.run(self._searcher.index_parts)
 
     async def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Answer a query as other weights would have it; raise `Overloaded` when too many wait."""

@@ -40,16 +40,15 @@ def learn(
     The model is used from then on if it is better than the weights on queries it was not made from; if not, it is
     refused, and only its card is kept.
     """
-    from periplus.rank import keep_model
-    from periplus.rank import learn as learn_from
+    from periplus.rank import save_model, train_model
 
     compile_kernels(as_json)
     folder = open_data_folder(Path(settings.folder), create=False)
     with progress(as_json) as report:
         samples, sources = _samples(folder, settings, judgements or [], report)
-        learned = learn_from(samples, report)
+        learned = train_model(samples, report)
     with lock_folder(open_data_folder(folder, create=True) / "models", "learn"):
-        card = keep_model(folder, learned, tuple(sources))
+        card = save_model(folder, learned, tuple(sources))
     if as_json:
         say_json(card)
     else:
@@ -66,11 +65,11 @@ def models(
     as_json: AsJson = False,
 ) -> None:
     """List the learned models of the data folder, and say which one ranks."""
-    from periplus.rank import list_models, use_model
+    from periplus.rank import list_models, select_model
 
     folder = open_data_folder(Path(settings.folder), create=False)
     if use is not None:
-        use_model(folder, "" if use == "none" else use)
+        select_model(folder, "" if use == "none" else use)
     cards, used = list_models(folder)
     if as_json:
         say_json({"used": used, "models": cards})
@@ -100,20 +99,20 @@ def _samples(
     """Run the judged queries of the data folder's index, then those of each collection over an index of its own."""
     from periplus.errors import NothingHere
     from periplus.index import Index
-    from periplus.rank import Ranker, grades_of_folder, open_outside, take_samples
+    from periplus.rank import Ranker, collect_samples, open_external_signals, read_grades
 
     # Neither an earlier model nor the clicks that grades are made of may take part in what is learned from.
     plain = msgspec.structs.replace(settings.rank, learned=False)
     samples: list[Sample] = []
     sources: list[str] = []
-    if grades := grades_of_folder(folder):
+    if grades := read_grades(folder):
         try:
             index = Index.open(folder / "index")
         except NothingHere:
             grades = {}
         else:
-            ranker = Ranker(index, plain, outside=open_outside(None, plain))
-            samples += take_samples(index, ranker, grades, _stage(report, "judged queries"))
+            ranker = Ranker(index, plain, signals=open_external_signals(None, plain))
+            samples += collect_samples(index, ranker, grades, _stage(report, "judged queries"))
             sources.append("this data folder")
     for path in collections:
         samples += _samples_of(path, settings, report)
@@ -130,7 +129,7 @@ def _samples_of(path: Path, settings: Settings, report: _Report) -> list["Sample
     from periplus.evaluate import read_collection, read_visits
     from periplus.hashing import fingerprint_text
     from periplus.index import Index, build_index
-    from periplus.rank import Ranker, take_samples
+    from periplus.rank import Ranker, collect_samples
 
     collection = read_collection(path)
     ids: list[str] = []
@@ -144,4 +143,4 @@ def _samples_of(path: Path, settings: Settings, report: _Report) -> list["Sample
             if query in collection.queries
         }
         ranker = Ranker(index, msgspec.structs.replace(settings.rank, learned=False))
-        return take_samples(index, ranker, grades, _stage(report, path.name))
+        return collect_samples(index, ranker, grades, _stage(report, path.name))

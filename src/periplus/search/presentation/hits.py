@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment
-from periplus.query import Prepared
+from periplus.query import QueryPlan
 from periplus.records import Candidates, Hit
 from periplus.search.presentation.result_selection import ENOUGH, Arranged, Look, Resemblance
 from periplus.search.presentation.snippets import Piece, cut_snippets
@@ -43,7 +43,7 @@ class Known:
 class Dresser:
     """Reads what one answer needs of its candidates, each thing at most once."""
 
-    def __init__(self, index: Index, prepared: Prepared, found: Candidates, known: Known) -> None:
+    def __init__(self, index: Index, prepared: QueryPlan, found: Candidates, known: Known) -> None:
         self._index = index
         self._prepared = prepared
         self._segments: list[int] = found.segments.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Segment
-from periplus.query import Prepared
+from periplus.query import QueryPlan
 from periplus.search.kernels import snippets
 from periplus.text import code_point_kinds
 
@@ -24,7 +24,7 @@ Snippet = tuple[Piece, ...]
 
 
 def cut_snippets(
-    segment: Segment, prepared: Prepared, documents: Sequence[int], texts: Sequence[bytes], chars: int
+    segment: Segment, prepared: QueryPlan, documents: Sequence[int], texts: Sequence[bytes], chars: int
 ) -> tuple[list[Snippet], npt.NDArray[np.bool_]]:
     """Cut the snippets of some documents of a segment, in ascending order, by one call.
 

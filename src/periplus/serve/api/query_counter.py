@@ -34,4 +34,4 @@ class Queries:
             first = given.get("page", "1") == "1" and given.get("pageno", "1") == "1" and given.get("start", "0") == "0"
             if network and words and first:
                 found.append((words, network))
-        self._searcher.count_asked(found)
+        self._searcher.record_queries(found)

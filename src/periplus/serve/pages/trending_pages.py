@@ -50,7 +50,7 @@ class Trending:
         found: dict[str, Trend] = {}
         for url, visits in rising:
             host = url.partition("://")[2].partition("/")[0]
-            known = self._searcher.cached(fingerprint_text(url)) if safe_link(url) and host not in found else None
+            known = self._searcher.cached_page(fingerprint_text(url)) if safe_link(url) and host not in found else None
             if known is not None:
                 found[host] = Trend(known.url, known.title.strip() or host, host, visits)
             if len(found) == _SHOWN:
