@@ -65,6 +65,13 @@ def test_a_kernel_is_stale_when_anything_it_imports_has_changed() -> None:
     assert changed == {"a.kernels.far", "a.kernels.near", "b.kernels", "c.kernels"}
 
 
+def test_a_renamed_record_type_gets_a_new_cache_folder() -> None:
+    before = compile_cache.fingerprint_types({"a.kernels": b"class Rows(NamedTuple):\n    x: int\n"})
+    assert before == compile_cache.fingerprint_types({"a.kernels": b"class Rows(NamedTuple):\n    y: int\n"})
+    assert before != compile_cache.fingerprint_types({"a.kernels": b"class Table(NamedTuple):\n    x: int\n"})
+    assert compile_cache.FOLDER.name.endswith(compile_cache.fingerprint_types(compile_cache.kernel_sources()))
+
+
 def test_every_import_of_a_kernel_is_seen() -> None:
     """What Python imports and what the fingerprint counts must be the same, however an import is written."""
     sources = compile_cache.kernel_sources()

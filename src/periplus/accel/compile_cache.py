@@ -2,7 +2,7 @@
 
 Compiled code contains the code of its callees, from other files too. So each kernel is stamped with a fingerprint of
 its module and of every kernel module that one imports, however indirectly; Numba recompiles what has another stamp, and
-nothing else.
+nothing else. Compiled code refers to the record types of its arguments by name, so a renamed one needs a new folder.
 """
 
 import hashlib
@@ -27,6 +27,7 @@ _PATTERNS: Final = ("accel/*.py", "*/kernels.py", "*/kernels/*.py", "*/*/kernels
 """Where kernel modules are, below the package."""
 _IMPORTS: Final = re.compile(rb"^[ \t]*from periplus\.([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 _NAME: Final = re.compile(r"(\w+)(?: as \w+)?")
+_CLASS: Final = re.compile(rb"^class (\w+)", re.MULTILINE)
 
 
 def _choose_folder() -> Path:
@@ -38,10 +39,7 @@ def _choose_folder() -> Path:
     except OSError:
         writable = False
     base = beside if writable else Path(tempfile.gettempdir()) / f"periplus-kernels-{os.getuid()}"
-    return base / f"numba-{numba.__version__}"
-
-
-FOLDER: Final = _choose_folder()
+    return base / f"numba-{numba.__version__}-{fingerprint_types(kernel_sources())}"
 
 
 @cache
@@ -52,6 +50,14 @@ def kernel_sources() -> dict[str, bytes]:
 
 def _name_of(path: Path) -> str:
     return ".".join(path.relative_to(_PACKAGE).with_suffix("").parts)
+
+
+def fingerprint_types(sources: Mapping[str, bytes]) -> str:
+    """Return a fingerprint of the names of all record types: Numba cannot even read what refers to one that is gone."""
+    names = (
+        f"{name}:{match[1].decode()}" for name, source in sorted(sources.items()) for match in _CLASS.finditer(source)
+    )
+    return hashlib.blake2b("\n".join(names).encode(), digest_size=4).hexdigest()
 
 
 def imported(source: bytes) -> set[str]:
@@ -89,6 +95,9 @@ def fingerprint_all() -> str:
     for name, source in sorted(kernel_sources().items()):
         digest.update(name.encode() + b"\0" + source)
     return digest.hexdigest()
+
+
+FOLDER: Final = _choose_folder()
 
 
 class StampedLocator(UserProvidedCacheLocator):  # type: ignore[misc]
