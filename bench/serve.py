@@ -40,7 +40,7 @@ from clients import Pairs, lua, ours, percentile, words_of, wrk
 from corpus import make_passages, make_queries, read_passages, tokenise
 from peers.ours import page_visits
 from periplus.index import build_index
-from periplus.serve import Keys
+from periplus.serve import ApiKeys
 from periplus.settings import Settings
 from record import save
 
@@ -281,7 +281,7 @@ def hit_rate(before: tuple[float, float], after: tuple[float, float]) -> float:
 def publish(folder: Path, url: str, pages: int) -> dict[str, Any]:
     """Publish pages over HTTP one by one, and ask for each until it is found."""
     name = f"bench-{time.time_ns()}"
-    secret = Keys(folder).add(name, "publish")
+    secret = ApiKeys(folder).add(name, "publish")
     time.sleep(1.1)  # servers notice new keys within a second
     taken = []
     for number in range(pages):
@@ -293,7 +293,7 @@ def publish(folder: Path, url: str, pages: int) -> dict[str, Any]:
         while not ask(url, f"/api/search?q={word}&n={time.time_ns()}")["number_of_results"]:
             time.sleep(0.005)
         taken.append(1000 * (time.perf_counter() - began))
-    Keys(folder).remove(name)
+    ApiKeys(folder).remove(name)
     return {
         "pages": pages,
         "first_ms": round(taken[0]),

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from periplus.serve.search_executor import Gate
+from periplus.serve.search_executor import SearchExecutor
 from periplus.settings import ServeSettings
 
 SECONDS = 60.0
@@ -12,11 +12,11 @@ SECONDS = 60.0
 
 def be_patient() -> None:
     """Let searches wait a minute for their turn, except where a test says how long."""
-    begin = Gate.__init__
+    begin = SearchExecutor.__init__
 
-    def patient(gate: Gate, searcher: Any, settings: ServeSettings, *more: Any, **named: Any) -> None:
+    def patient(gate: SearchExecutor, searcher: Any, settings: ServeSettings, *more: Any, **named: Any) -> None:
         if settings.deadline == ServeSettings().deadline:
             settings = msgspec.structs.replace(settings, deadline=SECONDS)
         begin(gate, searcher, settings, *more, **named)
 
-    Gate.__init__ = patient  # type: ignore[method-assign]
+    SearchExecutor.__init__ = patient  # type: ignore[method-assign]

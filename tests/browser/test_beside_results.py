@@ -16,7 +16,7 @@ from fake_searcher import Copy, Facts, FakeSearcher
 from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
 from periplus.records import Media, Query, ResultPage
-from periplus.serve import Actions, Clicked, Judged, Keys, serving
+from periplus.serve import Actions, ApiKeys, ClickEvent, JudgementRequest, background_server
 from periplus.settings import ServeSettings
 
 pytestmark = pytest.mark.browser
@@ -93,23 +93,23 @@ class World:
 
     def __init__(self) -> None:
         self.pictures = Pictures()
-        self.judged: list[Judged] = []
-        self.clicked: list[Clicked] = []
+        self.judged: list[JudgementRequest] = []
+        self.clicked: list[ClickEvent] = []
         self.asked: list[str] = []
-        self.keys = Keys(None)
+        self.keys = ApiKeys(None)
         self.secret = self.keys.add("rater", "judge")
         self.actions = Actions(
             judge=self.judge,
             click=self.click,
-            rising=lambda: [("https://tail.example/tides", 12), ("https://other.example/", 5)],
+            trending=lambda: [("https://tail.example/tides", 12), ("https://other.example/", 5)],
             fetch=self.fetch,
         )
 
-    def judge(self, given: Judged) -> bool:
+    def judge(self, given: JudgementRequest) -> bool:
         self.judged.append(given)
         return True
 
-    def click(self, given: Clicked, source: str) -> bool:
+    def click(self, given: ClickEvent, source: str) -> bool:
         self.clicked.append(given)
         return True
 
@@ -130,7 +130,7 @@ def world() -> World:
 def site(world: World) -> Iterator[str]:
     settings = ServeSettings(port=0, clicks=True, weather="http://w.example/{latitude}/{longitude}")
     settings = msgspec.structs.replace(settings, places="http://places.example/{name}")
-    with serving(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
+    with background_server(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
         yield url
 
 

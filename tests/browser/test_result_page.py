@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeSearcher
 from tabs import wait_until
 
-from periplus.serve import serving
+from periplus.serve import background_server
 from periplus.settings import ServeSettings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -58,7 +58,7 @@ OTHERS = ["settings", "add", "why-not?url=coast.example/x", "api", "admin"]
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    with serving(FakeSearcher(), ServeSettings(port=0)) as url:
+    with background_server(FakeSearcher(), ServeSettings(port=0)) as url:
         yield url
 
 
@@ -338,7 +338,7 @@ def test_the_skip_link_leads_to_the_content(browser: Any, site: str) -> None:
 
 
 def test_the_first_run_gives_a_command_to_copy(browser: Any, tmp_path: Path) -> None:
-    with serving(FakeSearcher(documents=0, total=0), ServeSettings(port=0)) as url:
+    with background_server(FakeSearcher(documents=0, total=0), ServeSettings(port=0)) as url:
         with Tab(browser, LOOKS[0], permissions=["clipboard-read", "clipboard-write"]) as page:
             page.goto(url)
             page.click(".copy")

@@ -16,7 +16,7 @@ from fake_searcher import FakeSearcher
 from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
 from periplus.records import Query, ResultPage
-from periplus.serve import Actions, Keys, serving
+from periplus.serve import Actions, ApiKeys, background_server
 from periplus.settings import ServeSettings
 
 pytestmark = pytest.mark.browser
@@ -77,14 +77,14 @@ class Crawl:
         self.state = "stopping"
 
 
-KEYS = Keys(None)
+KEYS = ApiKeys(None)
 SECRET = KEYS.add("me", "admin")
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     actions = Actions(report=lambda seen: (len(seen), 0), crawl=Crawl())
-    with serving(Searcher(), ServeSettings(port=0, submissions=True), actions, KEYS) as url:
+    with background_server(Searcher(), ServeSettings(port=0, submissions=True), actions, KEYS) as url:
         yield url
 
 

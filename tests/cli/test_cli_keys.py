@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from periplus.cli import main
-from periplus.serve import Keys
+from periplus.serve import ApiKeys
 
 
 def test_keys_are_made_listed_and_taken_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = ["--folder", str(tmp_path / "data")]
     assert main(["keys", "add", "me", "publish", *folder]) == 0
     secret = capsys.readouterr().out.strip()
-    assert Keys(tmp_path / "data").find(secret) is not None
+    assert ApiKeys(tmp_path / "data").find(secret) is not None
     assert main(["keys", "list", "--json", *folder]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [(key["name"], key["role"]) for key in listed] == [("me", "publish")]

@@ -13,21 +13,21 @@ from periplus.evaluate.comparison import Comparison, Moved
 from periplus.evaluate.experiment import Judged, Result
 from periplus.evaluate.report import keep_quality
 from periplus.publish import Deleted, Inbox
-from periplus.serve.api_keys import Keys
+from periplus.serve.api_keys import ApiKeys
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
 from periplus.signals.popular_queries import Popular
 
 
 def write_keys(folder: Path) -> None:
     """Make two keys."""
-    keys = Keys(folder)
+    keys = ApiKeys(folder)
     keys.add("editor", "publish")
     keys.add("operator", "admin")
 
 
 def read_keys(folder: Path) -> Any:
     """Return the keys and a signature."""
-    keys = Keys(folder)
+    keys = ApiKeys(folder)
     return {"keys": plain(keys.all()), "signature": keys.sign("text")}
 
 

@@ -15,7 +15,7 @@ from fake_searcher import Copy, FakeSearcher
 from periplus.cli.serving import actions_of, read_quality
 from periplus.hashing import fingerprint_text
 from periplus.records import Hit, Media, Query, ResultPage, VisitReport
-from periplus.serve import Keys, make_app
+from periplus.serve import ApiKeys, make_app
 from periplus.serve.pages.trending_pages import Trending
 from periplus.settings import ServeSettings, Settings
 from periplus.signals import read_clicks, read_judgements, read_rising, take_visits
@@ -110,7 +110,7 @@ class World:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
-        self.keys = Keys(None)
+        self.keys = ApiKeys(None)
         self.secret = {role: self.keys.add(role, role) for role in ("judge", "publish", "admin")}
         actions = actions_of(folder, FakeSearcher(), Settings())
         self.app = make_app(FakeSearcher(), ServeSettings(threads=1, **settings), actions, self.keys)

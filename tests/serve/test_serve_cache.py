@@ -12,18 +12,18 @@ from fake_searcher import FakeSearcher, hit
 
 from periplus.errors import CorruptFile
 from periplus.records import Query, ResultPage
-from periplus.serve import AnswerCache, make_app
+from periplus.serve import ResponseCache, make_app
 from periplus.serve.response_cache import Sketch
 from periplus.settings import ServeSettings
 
 
-def put(cache: AnswerCache, key: str, size: int = 1000) -> bool:
+def put(cache: ResponseCache, key: str, size: int = 1000) -> bool:
     cache.put(key, 200, (), b"x" * size, cache.epoch)
     return key in cache._kept
 
 
 def test_bytes_are_bounded_and_counted() -> None:
-    cache = AnswerCache(100_000)
+    cache = ResponseCache(100_000)
     for n in range(1000):
         cache.get(str(n))
         put(cache, str(n), n)
@@ -35,7 +35,7 @@ def test_bytes_are_bounded_and_counted() -> None:
 
 
 def test_what_comes_often_outlives_a_flood() -> None:
-    cache = AnswerCache(64_000)
+    cache = ResponseCache(64_000)
     for _ in range(20):
         for n in range(20):
             if cache.get(f"often{n}") is None:
@@ -49,7 +49,7 @@ def test_what_comes_often_outlives_a_flood() -> None:
 def test_it_beats_plain_recency_on_a_zipf_log() -> None:
     random.seed(7)
     log = random.choices(range(5000), [1 / n for n in range(1, 5001)], k=20_000)
-    cache, recent, hits = AnswerCache(160_000), OrderedDict[int, bool](), 0
+    cache, recent, hits = ResponseCache(160_000), OrderedDict[int, bool](), 0
     for n in log:
         if cache.get(n) is None:
             cache.put(n, 200, (), b"x" * 1000, cache.epoch)
@@ -64,7 +64,7 @@ def test_it_beats_plain_recency_on_a_zipf_log() -> None:
 
 
 def test_an_answer_of_an_older_index_is_not_kept() -> None:
-    cache = AnswerCache(100_000)
+    cache = ResponseCache(100_000)
     epoch = cache.epoch
     cache.clear()
     cache.put("late", 200, (), b"x", epoch)
@@ -72,7 +72,7 @@ def test_an_answer_of_an_older_index_is_not_kept() -> None:
 
 
 def test_answers_grow_stale() -> None:
-    cache = AnswerCache(100_000, seconds=-1.0)
+    cache = ResponseCache(100_000, seconds=-1.0)
     put(cache, "a")
     assert cache.get("a") is None
 

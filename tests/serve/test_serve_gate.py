@@ -10,7 +10,7 @@ from fake_searcher import FakeSearcher
 from periplus.errors import CorruptFile, Overloaded
 from periplus.records import Query, ResultPage
 from periplus.serve import make_app
-from periplus.serve.search_executor import Gate
+from periplus.serve.search_executor import SearchExecutor
 from periplus.settings import ServeSettings
 
 
@@ -35,7 +35,7 @@ class Blocking(FakeSearcher):
 
 def test_more_than_fit_are_refused_and_the_rest_are_answered() -> None:
     searcher = Blocking()
-    gate = Gate(searcher, ServeSettings(threads=2, max_waiting=3))
+    gate = SearchExecutor(searcher, ServeSettings(threads=2, max_waiting=3))
 
     async def story() -> list[object]:
         tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(9)]
@@ -54,7 +54,7 @@ def test_room_is_given_back_after_failures() -> None:
     def fail(_: Query) -> ResultPage:
         raise CorruptFile("x")
 
-    gate = Gate(FakeSearcher(answer=fail), ServeSettings(threads=1, max_waiting=1))
+    gate = SearchExecutor(FakeSearcher(answer=fail), ServeSettings(threads=1, max_waiting=1))
 
     async def story() -> None:
         for _ in range(10):
@@ -67,7 +67,7 @@ def test_room_is_given_back_after_failures() -> None:
 
 def test_a_cancelled_search_gives_its_place_back() -> None:
     searcher = Blocking()
-    gate = Gate(searcher, ServeSettings(threads=1, max_waiting=1))
+    gate = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=1))
 
     async def story() -> ResultPage:
         first, second = (asyncio.create_task(gate.search(Query("x"))) for _ in range(2))
@@ -86,7 +86,7 @@ def test_a_cancelled_search_gives_its_place_back() -> None:
 
 def test_closing_refuses_all_that_wait() -> None:
     searcher = Blocking()
-    gate = Gate(searcher, ServeSettings(threads=1, max_waiting=5))
+    gate = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=5))
 
     async def story() -> list[object]:
         tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(3)]
@@ -103,7 +103,7 @@ def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.Mon
     clock = [100.0]
     monkeypatch.setattr("periplus.serve.search_executor.time.monotonic", lambda: clock[0])
     searcher = FakeSearcher()
-    gate = Gate(searcher, ServeSettings(threads=1))
+    gate = SearchExecutor(searcher, ServeSettings(threads=1))
 
     async def ask(times: int) -> None:
         for _ in range(times):
@@ -124,7 +124,7 @@ def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: py
             raise CorruptFile("torn")
 
     monkeypatch.setattr("periplus.serve.search_executor._REFRESH_SECONDS", 0.0)
-    gate = Gate(Torn(), ServeSettings(threads=1))
+    gate = SearchExecutor(Torn(), ServeSettings(threads=1))
     assert asyncio.run(gate.search(Query("x"))).hits
     gate.close()
 

@@ -12,7 +12,7 @@ from periplus.cli.serving import actions_of
 from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
-from periplus.serve import Keys, make_app
+from periplus.serve import ApiKeys, make_app
 from periplus.serve.middleware.reporters import Reporters
 from periplus.settings import ServeSettings, Settings
 from periplus.signals import read_clicks
@@ -29,7 +29,7 @@ class World:
         self.folder = folder
         settings = Settings(search=msgspec.structs.replace(Settings().search, per_host=0))
         self.searcher = Searcher.open(folder, settings)
-        self.keys = Keys(folder)
+        self.keys = ApiKeys(folder)
         self.key = self.keys.add("report", "report")
         serving = ServeSettings(threads=1, proxied=True, clicks=True, rate=0)
         self.app = make_app(self.searcher, serving, actions_of(folder, self.searcher, settings), self.keys)
@@ -107,7 +107,7 @@ def test_numbers_of_reporters_say_nothing_beyond_one_page() -> None:
         client = Client
         headers: ClassVar[dict[str, Any]] = {}
 
-    reporters = Reporters(Keys(None), proxied=False)
+    reporters = Reporters(ApiKeys(None), proxied=False)
 
     def source(host: str, about: str) -> int:
         Client.host = host
@@ -118,7 +118,7 @@ def test_numbers_of_reporters_say_nothing_beyond_one_page() -> None:
     assert len({source("45.67.89.9", f"page {n}") for n in range(200)}) > 50, "another for every page"
     assert len({source(f"10.0.0.{n}", "a") for n in range(200)}) > 50, "people of a private network are told apart"
     assert source("nonsense", "a") == source("", "a") == 0
-    others = Reporters(Keys(None), proxied=False)
+    others = Reporters(ApiKeys(None), proxied=False)
     assert [reporters.source(Asked, str(n)) for n in range(9)] == [0] * 9  # type: ignore[arg-type]
     Client.host = "45.67.89.9"
     mine, theirs = ([r.source(Asked, str(n)) for n in range(20)] for r in (reporters, others))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from periplus.cli.serving import open_all
 from periplus.files import open_data_folder
 from periplus.index import build_index
 from periplus.publish import publishing
-from periplus.serve import serving
+from periplus.serve import background_server
 from periplus.settings import ServeSettings, Settings
 
 if shutil.which("curl") is None:
@@ -36,7 +36,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     key = opened.keys.add("me", "publish")
     with (
         publishing(folder, Settings()),
-        serving(opened.searcher, ServeSettings(port=0), opened.actions, opened.keys) as url,
+        background_server(opened.searcher, ServeSettings(port=0), opened.actions, opened.keys) as url,
     ):
         yield url.rstrip("/"), key
 

@@ -15,7 +15,7 @@ from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.search import Searcher
-from periplus.serve import SearcherLike, make_app, serving
+from periplus.serve import SearcherLike, background_server, make_app
 from periplus.settings import IndexSettings, ServeSettings, Settings
 
 TEXTS = {
@@ -87,7 +87,7 @@ def test_an_empty_folder_is_a_first_run_until_there_is_an_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("periplus.serve.search_executor._FACTS_SECONDS", 0.0)
-    with serving(Searcher.open(tmp_path, Settings(), may_be_empty=True), ServeSettings(port=0)) as url:
+    with background_server(Searcher.open(tmp_path, Settings(), may_be_empty=True), ServeSettings(port=0)) as url:
         assert b"Nothing to search yet" in urllib.request.urlopen(url).read()
         build_index(visits(TEXTS), tmp_path / "index", IndexSettings())
         while json.load(urllib.request.urlopen(url + "api/statistics"))["documents"] == 0:

@@ -12,7 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
 from periplus.records import VisitReport
-from periplus.serve import Actions, Keys, Published, serving
+from periplus.serve import Actions, ApiKeys, PublishReceipt, background_server
 from periplus.settings import ServeSettings
 from periplus.url import parse_address
 
@@ -35,11 +35,11 @@ def report(seen: Sequence[VisitReport]) -> tuple[int, int]:
     return len(seen), 0
 
 
-KEYS = Keys(None)
+KEYS = ApiKeys(None)
 SECRET = KEYS.add("all", "admin")
 WEATHER = b'{"current": {"temperature_2m": 11.4}}'
 ACTIONS = Actions(
-    lambda given: Published("00000000000000ab", given.url),
+    lambda given: PublishReceipt("00000000000000ab", given.url),
     lambda name: None,
     report,
     Crawl(),
@@ -54,7 +54,7 @@ SETTINGS = ServeSettings(
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
-    with serving(FakeSearcher(), SETTINGS, ACTIONS, KEYS) as url:
+    with background_server(FakeSearcher(), SETTINGS, ACTIONS, KEYS) as url:
         yield schemathesis.openapi.from_url(url + "openapi.json")
 
 

@@ -18,7 +18,7 @@ from fake_searcher import FakeSearcher
 
 from periplus.errors import PortInUse
 from periplus.records import Query, ResultPage
-from periplus.serve import run, serving
+from periplus.serve import background_server, run
 from periplus.settings import ServeSettings
 
 SETTINGS = ServeSettings(port=0, threads=2)
@@ -37,7 +37,7 @@ def ask(url: str, target: str, method: str = "GET") -> tuple[int, dict[str, str]
 
 def test_many_ask_at_once() -> None:
     searcher = FakeSearcher()
-    with serving(searcher, SETTINGS) as url, ThreadPoolExecutor(16) as clients:
+    with background_server(searcher, SETTINGS) as url, ThreadPoolExecutor(16) as clients:
         targets = [f"/api/search?q=salt+{number}&size=5" for number in range(100)]
         answers = list(clients.map(lambda target: ask(url, target), targets))
     assert [json.loads(body)["query"] for _, _, body in answers] == [f"salt {number}" for number in range(100)]
@@ -45,7 +45,7 @@ def test_many_ask_at_once() -> None:
 
 
 def test_pages_come_over_the_wire() -> None:
-    with serving(FakeSearcher(), SETTINGS) as url:
+    with background_server(FakeSearcher(), SETTINGS) as url:
         status, headers, body = ask(url, "/search?q=salt+harbour")
         assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
@@ -67,7 +67,7 @@ def test_overload_is_refused_and_passes() -> None:
         return ResultPage(query, (), 0, True, False, 0.0, 1)
 
     settings = ServeSettings(port=0, threads=1, max_waiting=2)
-    with serving(FakeSearcher(answer=hold), settings) as url, ThreadPoolExecutor(12) as clients:
+    with background_server(FakeSearcher(answer=hold), settings) as url, ThreadPoolExecutor(12) as clients:
         asked = [clients.submit(ask, url, f"/api/search?q=x{n}") for n in range(12)]
         assert begun.acquire(timeout=60)
         while sum(one.done() for one in asked) < 9:
@@ -90,7 +90,7 @@ def test_a_request_under_way_is_answered_before_the_server_stops(monkeypatch: py
         return ResultPage(query, (), 0, True, False, 0.0, 1)
 
     with ThreadPoolExecutor(1) as clients:
-        with serving(FakeSearcher(answer=hold), SETTINGS) as url:
+        with background_server(FakeSearcher(answer=hold), SETTINGS) as url:
             asked = clients.submit(ask, url, "/api/search?q=last")
             assert begun.wait(60)
             threading.Timer(0.2, let_go.set).start()
@@ -108,7 +108,7 @@ def test_a_stuck_search_does_not_keep_the_server_up() -> None:
         return ResultPage(query, (), 0, True, False, 0.0, 1)
 
     with ThreadPoolExecutor(1) as clients:
-        with serving(FakeSearcher(answer=hold), SETTINGS) as url:
+        with background_server(FakeSearcher(answer=hold), SETTINGS) as url:
             asked = clients.submit(ask, url, "/api/search?q=stuck")
             assert begun.wait(60)
         assert not let_go.is_set()
@@ -117,15 +117,15 @@ def test_a_stuck_search_does_not_keep_the_server_up() -> None:
 
 
 def test_the_port_is_free_again_after_stopping() -> None:
-    with serving(FakeSearcher(), SETTINGS) as url:
+    with background_server(FakeSearcher(), SETTINGS) as url:
         port = urlsplit(url).port or 0
         assert ask(url, "/healthz")[0] == 200
-    with serving(FakeSearcher(), ServeSettings(port=port)) as again:
+    with background_server(FakeSearcher(), ServeSettings(port=port)) as again:
         assert again == url
 
 
 def test_a_port_in_use_is_one_clear_line() -> None:
-    with serving(FakeSearcher(), SETTINGS) as url, pytest.raises(PortInUse) as caught:
+    with background_server(FakeSearcher(), SETTINGS) as url, pytest.raises(PortInUse) as caught:
         run(FakeSearcher(), ServeSettings(port=urlsplit(url).port or 0), lambda _: None)
     assert "\n" not in str(caught.value)
     assert "already in use" in str(caught.value)
@@ -140,13 +140,13 @@ def test_an_address_that_is_not_ours_is_one_clear_line(host: str) -> None:
 
 
 def test_names_and_ipv6_addresses_work() -> None:
-    with serving(FakeSearcher(), ServeSettings(host="localhost", port=0)) as url:
+    with background_server(FakeSearcher(), ServeSettings(host="localhost", port=0)) as url:
         assert ask(url, "/healthz")[0] == 200
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("this machine has no IPv6")
-    with serving(FakeSearcher(), ServeSettings(host="::1", port=0)) as url:
+    with background_server(FakeSearcher(), ServeSettings(host="::1", port=0)) as url:
         assert url.startswith("http://[::1]:")
         assert ask(url, "/healthz")[0] == 200
 

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from periplus.crawl import CrawlControl
     from periplus.records import VisitReport
-    from periplus.serve import Actions, Clicked, Judged, Opened, Publication, Published
+    from periplus.serve import Actions, ClickEvent, JudgementRequest, PublishReceipt, PublishRequest, ServerResources
 
 __all__ = ["actions_of", "get_once", "open_all", "read_quality"]
 
 _QUALITY_FORMAT = 1
 
 
-def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "Opened":
+def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "ServerResources":
     """Open all that one process serves with. warm: search once before anything else; else in a thread, meanwhile."""
     from periplus.records import Query
     from periplus.search import Searcher
-    from periplus.serve import Keys, Opened
+    from periplus.serve import ApiKeys, ServerResources
 
     searcher = Searcher.open(folder, settings, may_be_empty=may_be_empty)
     # Compiled kernels are loaded by the first search: better ours, now, than somebody's.
@@ -37,20 +37,20 @@ def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm:
         searcher.search(Query("first"))
     else:
         threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
-    keys = Keys(folder)
-    keys.keep_secret()
-    return Opened(searcher, actions_of(folder, searcher, settings), keys)
+    keys = ApiKeys(folder)
+    keys.ensure_file()
+    return ServerResources(searcher, actions_of(folder, searcher, settings), keys)
 
 
 def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     """Give what a server of this data folder can do beside searching."""
     from periplus.errors import BadInput
     from periplus.publish import Inbox, page_to_publish
-    from periplus.serve import Actions, Published
+    from periplus.serve import Actions, PublishReceipt
 
     inbox = Inbox(folder)
 
-    def publish(given: "Publication") -> "Published":
+    def publish(given: "PublishRequest") -> "PublishReceipt":
         visit = page_to_publish(
             given.title,
             given.content,
@@ -62,9 +62,9 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
             given.language,
         )
         inbox.put(visit)
-        return Published(f"{visit.key:016x}", visit.url)
+        return PublishReceipt(f"{visit.key:016x}", visit.url)
 
-    def forget(name: str) -> None:
+    def unpublish(name: str) -> None:
         key = int(name, 16)
         known = inbox.find(key) or searcher.cached_page(key)
         if known is None:
@@ -78,17 +78,17 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
         gather_visits(folder)
         return taken
 
-    def judge(given: "Judged") -> bool:
+    def judge(given: "JudgementRequest") -> bool:
         from periplus.signals import Judgement, write_judgement
 
         return write_judgement(folder, Judgement(given.query, given.url, given.grade, time.time()))
 
-    def click(given: "Clicked", source: int = 0) -> bool:
+    def click(given: "ClickEvent", source: int = 0) -> bool:
         from periplus.signals import Click, write_click
 
         return write_click(folder, Click(given.query, given.url, given.position, given.shown, time.time(), source))
 
-    def rising() -> "Sequence[tuple[str, int]]":
+    def trending() -> "Sequence[tuple[str, int]]":
         if not (folder / "passive").is_dir():
             return ()
         from periplus.signals import gather_visits, read_rising
@@ -98,12 +98,12 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
 
     return Actions(
         publish,
-        forget,
+        unpublish,
         report,
         _Crawl(folder, settings),
         judge,
         click,
-        rising,
+        trending,
         lambda url: get_once(url, settings.fetch),
         lambda: read_quality(folder),
     )

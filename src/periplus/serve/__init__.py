@@ -1,42 +1,44 @@
-"""The search page and the API: HTTP requests in, pages and JSON out.
+"""The HTTP server: search pages for people, an API for programs.
 
-In goes a searcher (anything with the methods of `SearcherLike`), `ServeSettings`, and what may be done beside searching
-(`Actions`, with the `Keys` of those who may); out come pages for people (`/`, `/search`, `/about`, `/add`, `/admin`...)
-and JSON, RSS and CSV for programs (docs/api.md, `/openapi.json`), JSON as `as_json` makes it. `Front` stands
-before everything: host check, rate limit, kept answers, security headers, figures. Searches run in a few threads behind
-a bounded queue; more than it holds are answered 429, those that would wait too long 503. `run` serves in this process,
-`run_processes` in several. Everything that came from a page or a person is escaped; nothing of a third party runs in
-the browser.
+In: a searcher (anything with the methods of `SearcherLike`), `ServeSettings`, the `Actions` that the server offers
+besides searching, and the `ApiKeys` that authorize them. Out: pages (`/`, `/search`, `/about`, `/add`, `/admin`...),
+and JSON, RSS and CSV for programs (docs/api.md, `/openapi.json`). `as_json` returns the JSON form of a result page.
+
+Every path is a row of one table, `serve.routes`, from which the routes, the permission checks, the metric labels and
+the OpenAPI document are made. `middleware` checks host names and rates and answers searches from a cache. Searches run
+in a few threads behind a bounded queue (`search_executor`), which refuses what it cannot answer in time with 429 or
+503. `run` serves in this process, `run_processes` in several. All text from pages and people is escaped, and no
+third-party code runs in the browser.
 """
 
-from periplus.serve.actions import Actions, Clicked, CrawlLike, Judged, Publication, Published
+from periplus.serve.actions import Actions, ClickEvent, CrawlLike, JudgementRequest, PublishReceipt, PublishRequest
 from periplus.serve.api.result_formats import as_json
-from periplus.serve.api_keys import ROLES, Keys
+from periplus.serve.api_keys import ROLES, ApiKeys
 from periplus.serve.application import make_app
-from periplus.serve.protocols import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike
-from periplus.serve.response_cache import AnswerCache
-from periplus.serve.server import run, serving
-from periplus.serve.worker_processes import Opened, run_processes
+from periplus.serve.protocols import CachedPageLike, IndexPartsLike, PageStatusLike, SearcherLike, StatisticsLike
+from periplus.serve.response_cache import ResponseCache
+from periplus.serve.server import background_server, run
+from periplus.serve.worker_processes import ServerResources, run_processes
 
 __all__ = [
     "ROLES",
     "Actions",
-    "AnswerCache",
+    "ApiKeys",
     "CachedPageLike",
-    "Clicked",
+    "ClickEvent",
     "CrawlLike",
-    "FoundLike",
-    "Judged",
-    "Keys",
-    "Opened",
-    "PartsLike",
-    "Publication",
-    "Published",
+    "IndexPartsLike",
+    "JudgementRequest",
+    "PageStatusLike",
+    "PublishReceipt",
+    "PublishRequest",
+    "ResponseCache",
     "SearcherLike",
+    "ServerResources",
     "StatisticsLike",
     "as_json",
+    "background_server",
     "make_app",
     "run",
     "run_processes",
-    "serving",
 ]

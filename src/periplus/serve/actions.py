@@ -1,4 +1,4 @@
-"""What the server can do beside searching. Whoever starts it hands these in; this room imports none of it."""
+"""What a server can do besides searching. Whoever starts it passes these in; this package imports none of it."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -8,17 +8,17 @@ from msgspec import Meta
 
 from periplus.records import VisitReport
 
-__all__ = ["Actions", "Clicked", "CrawlLike", "Judged", "Publication", "Published"]
+__all__ = ["Actions", "ClickEvent", "CrawlLike", "JudgementRequest", "PublishReceipt", "PublishRequest"]
 
 
-class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A page that somebody hands in."""
+class PublishRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page to publish."""
 
     title: str
     content: str
     """Plain text."""
     url: str = ""
-    """Where it is on the web; without one it is found here only."""
+    """Its address on the web; a page without one exists only in this index."""
     description: str = ""
     author: str = ""
     date: str = ""
@@ -27,71 +27,71 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: str = ""
 
 
-class Published(msgspec.Struct, frozen=True):
-    """What became of it."""
+class PublishReceipt(msgspec.Struct, frozen=True):
+    """Where a published page can be found."""
 
     id: str
-    """16 hexadecimal digits that name the page."""
+    """The fingerprint of its URL, 16 hexadecimal digits."""
     url: str
 
 
-class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How well somebody found that a page answers a query."""
+class JudgementRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rater's grade for a page as the answer to a query."""
 
     query: Annotated[str, Meta(min_length=1, max_length=2_000)]
     url: Annotated[str, Meta(min_length=1, max_length=4_000)]
     grade: Annotated[int, Meta(ge=0, le=3)]
-    """0 is not at all, 3 is perfectly."""
+    """From 0 (irrelevant) to 3 (perfect)."""
 
 
-class Clicked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A result that was opened, and nothing about who did."""
+class ClickEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A result that was opened. It does not identify who opened it."""
 
     query: Annotated[str, Meta(min_length=1, max_length=2_000)]
     url: Annotated[str, Meta(min_length=1, max_length=4_000)]
     position: Annotated[int, Meta(ge=1, le=1_000)]
     shown: Annotated[tuple[Annotated[str, Meta(max_length=4_000)], ...], Meta(max_length=100)] = ()
-    """All results that stood there, best first."""
+    """URLs of all results on the page, best first."""
 
 
 class CrawlLike(Protocol):
-    """The crawl of the data folder."""
+    """Control of the crawl of the data folder."""
 
     def status(self) -> dict[str, Any]:
-        """Say how it is."""
+        """Return its state and counters."""
 
     def start(self, seeds: Sequence[str] = ()) -> None:
-        """Begin it with these seeds too, or go on with it.
+        """Start or continue the crawl, with additional seeds.
 
-        Raise `BadUrl` for a seed that is none, `BadInput` when one runs or nothing is known to begin with.
+        Raise `BadUrl` for an invalid seed, `BadInput` if a crawl is running or there is no URL to start from.
         """
 
     def pause(self) -> None:
-        """Let no more requests begin; raise `BadInput` when no crawl runs."""
+        """Stop sending requests; raise `BadInput` if no crawl is running."""
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue after a pause."""
 
     def stop(self) -> None:
-        """Let it end in good order."""
+        """End the crawl cleanly."""
 
 
 class Actions(NamedTuple):
-    """What can be done; None is what cannot be done here."""
+    """The actions of a server; None for one that is not available."""
 
-    publish: Callable[[Publication], Published] | None = None
-    forget: Callable[[str], None] | None = None
-    """Take a published page back, by its id."""
+    publish: Callable[[PublishRequest], PublishReceipt] | None = None
+    unpublish: Callable[[str], None] | None = None
+    """Remove a published page, by its id."""
     report: Callable[[Sequence[VisitReport]], tuple[int, int]] | None = None
-    """Take note of visits that others made; give how many were taken and how many refused. Submitting is one visit."""
+    """Record visits; return how many were accepted and how many rejected. A submitted URL is recorded as one visit."""
     crawl: CrawlLike | None = None
-    judge: Callable[[Judged], bool] | None = None
-    """Keep a judgement; say whether there was room for it."""
+    judge: Callable[[JudgementRequest], bool] | None = None
+    """Store a judgement; return False if the store is full."""
     click: Callable[..., bool] | None = None
-    """Keep a click (`Clicked`, and `source` as `Reporters` gives it); say whether there was room for it."""
-    rising: Callable[[], Sequence[tuple[str, int]]] | None = None
-    """Give the URLs that are visited more than they were, and how often lately."""
+    """Store a `ClickEvent`, with `source` as computed by `ReporterHasher`; return False if the store is full."""
+    trending: Callable[[], Sequence[tuple[str, int]]] | None = None
+    """Return the URLs whose visits are increasing, with their recent number of visits."""
     fetch: Callable[[str], bytes | None] | None = None
-    """One bounded GET of a service that whoever runs this has chosen; None when it brings nothing."""
+    """Send one bounded GET to a service chosen by the operator; return None if it fails."""
     quality: Callable[[], tuple[Any, Sequence[Any]]] | None = None
-    """Give the latest report on the quality of ranking, None if there is none, and the short form of all there were."""
+    """Return the latest report on ranking quality (None if there is none) and the history of scores."""

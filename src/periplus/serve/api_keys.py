@@ -1,4 +1,4 @@
-"""API keys: who may change what. Only fingerprints of keys are kept, in `keys.json` of the data folder."""
+"""API keys, and the permissions of each role. `keys.json` of the data folder holds digests of keys, not the keys."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ import msgspec
 from periplus.errors import BadInput
 from periplus.files import decode_json, write_atomically
 
-__all__ = ["ROLES", "Key", "Keys"]
+__all__ = ["ROLES", "ApiKey", "ApiKeys"]
 
 ROLES: Final[dict[str, frozenset[str]]] = {
     "publish": frozenset({"publish", "submit"}),
@@ -22,121 +22,121 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     "judge": frozenset({"judge"}),
     "admin": frozenset({"publish", "submit", "report", "crawl", "judge", "admin"}),
 }
-"""What the holder of a key may do, by role."""
+"""Permissions by role. The route table names the permission that each route needs."""
 _FILE: Final = "keys.json"
-_REMEDY: Final = "Remove it and make the keys again."
+_REMEDY: Final = "Remove it and create the keys again."
 _FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
-_LOOK_SECONDS: Final = 1.0
+"""The format number of the file, raised whenever its content changes. A file without one has format 0."""
+_RELOAD_SECONDS: Final = 1.0
 
 
-class Key(msgspec.Struct, frozen=True):
-    """One key, without the secret itself."""
+class ApiKey(msgspec.Struct, frozen=True):
+    """One key, without its secret."""
 
     name: str
     role: str
-    mark: str
+    digest: str = msgspec.field(name="mark")
     """SHA-256 of the secret."""
-    made: float
+    created: float = msgspec.field(name="made")
 
-    def may(self, what: str) -> bool:
-        """Say whether the key's role allows something."""
-        return what in ROLES.get(self.role, frozenset())
+    def allows(self, permission: str) -> bool:
+        """Return whether the key's role has a permission."""
+        return permission in ROLES.get(self.role, frozenset())
 
 
-class _Book(msgspec.Struct, frozen=True):
+class _KeyFile(msgspec.Struct, frozen=True):
     secret: str
-    """What session cookies and form tokens are signed with."""
-    keys: tuple[Key, ...] = ()
+    """Signs session cookies and form tokens."""
+    keys: tuple[ApiKey, ...] = ()
     format: int = _FORMAT
 
 
-class Keys:
-    """The keys of a data folder; changes of the file are noticed within a second."""
+class ApiKeys:
+    """The keys of a data folder. A change of the file takes effect within a second."""
 
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / _FILE if folder else None
-        self._book = _Book(secrets.token_hex(32))
-        self._looked = 0.0
+        self._file = _KeyFile(secrets.token_hex(32))
+        self._checked = 0.0
         self._stamp: tuple[int, int] = (0, 0)
         if self._path is not None:
             self._read()
 
     def add(self, name: str, role: str) -> str:
-        """Make a key; give its secret, which is not kept and cannot be shown again."""
+        """Create a key and return its secret, which is not stored and cannot be shown again."""
         if role not in ROLES:
             raise BadInput(f"There is no role '{role}'.", f"Roles are {', '.join(ROLES)}.")
         if not name or len(name) > 100 or not name.isprintable():
             raise BadInput("A key needs a name of up to 100 characters.")
         if any(key.name == name for key in self.all()):
-            raise BadInput(f"There is a key called '{name}' already.", "Remove it first, or choose another name.")
+            raise BadInput(f"There is already a key called '{name}'.", "Remove it first, or choose another name.")
         secret = "pk_" + secrets.token_urlsafe(32)
-        self._write((*self._book.keys, Key(name, role, _mark(secret), time.time())))
+        self._write((*self._file.keys, ApiKey(name, role, _digest(secret), time.time())))
         return secret
 
     def remove(self, name: str) -> None:
-        """Take a key back; raise `BadInput` when there is none of this name."""
+        """Revoke a key; raise `BadInput` if there is none with this name."""
         left = tuple(key for key in self.all() if key.name != name)
-        if len(left) == len(self._book.keys):
+        if len(left) == len(self._file.keys):
             raise BadInput(f"There is no key called '{name}'.")
         self._write(left)
 
-    def all(self) -> tuple[Key, ...]:
-        """List the keys."""
-        self._renew()
-        return self._book.keys
+    def all(self) -> tuple[ApiKey, ...]:
+        """Return all keys."""
+        self._reload()
+        return self._file.keys
 
-    def find(self, secret: str) -> Key | None:
-        """Give the key with this secret, taking the same time for any wrong one."""
-        self._renew()
-        mark, found = _mark(secret), None
-        for key in self._book.keys:
-            if hmac.compare_digest(key.mark, mark):
-                found = key
-        return found
+    def find(self, secret: str) -> ApiKey | None:
+        """Return the key with this secret, in the same time for every wrong secret."""
+        self._reload()
+        digest, match = _digest(secret), None
+        for key in self._file.keys:
+            if hmac.compare_digest(key.digest, digest):
+                match = key
+        return match
 
     def sign(self, text: str) -> str:
-        """Give a signature that only this data folder's servers can make."""
-        self._renew()
-        return hmac.new(self._book.secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+        """Return a signature that only servers of this data folder can make."""
+        self._reload()
+        return hmac.new(self._file.secret.encode(), text.encode(), hashlib.sha256).hexdigest()
 
-    def signed(self, text: str, signature: str) -> bool:
-        """Say whether a signature is ours."""
+    def is_signed(self, text: str, signature: str) -> bool:
+        """Return whether a signature was made by `sign`."""
         return hmac.compare_digest(self.sign(text), signature)
 
-    def keep_secret(self) -> None:
-        """Write the file if there is none, so that several processes sign alike."""
+    def ensure_file(self) -> None:
+        """Write the file if it does not exist, so that all processes sign with the same secret."""
         if self._path is not None and not self._path.exists():
             self._write(())
 
-    def _renew(self) -> None:
-        if self._path is not None and time.monotonic() - self._looked > _LOOK_SECONDS:
+    def _reload(self) -> None:
+        if self._path is not None and time.monotonic() - self._checked > _RELOAD_SECONDS:
             self._read()
 
     def _read(self) -> None:
         assert self._path is not None
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         try:
-            found = self._path.stat()
-            stamp = (found.st_mtime_ns, found.st_ino)
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_ino)
             if stamp != self._stamp:
-                self._book = decode_json(self._path, self._path.read_bytes(), _Book, _FORMAT, _REMEDY)
+                self._file = decode_json(self._path, self._path.read_bytes(), _KeyFile, _FORMAT, _REMEDY)
                 self._stamp = stamp
         except FileNotFoundError:
-            self._book, self._stamp = _Book(self._book.secret), (0, 0)
+            self._file, self._stamp = _KeyFile(self._file.secret), (0, 0)
 
-    def _write(self, keys: tuple[Key, ...]) -> None:
-        self._book = _Book(self._book.secret, keys)
+    def _write(self, keys: tuple[ApiKey, ...]) -> None:
+        self._file = _KeyFile(self._file.secret, keys)
         if self._path is None:
             return
-        before = os.umask(0o077)  # nobody else on this machine may read it, not even for a moment
+        previous = os.umask(0o077)  # the file must not be readable by others, not even for a moment
         try:
-            write_atomically(self._path, msgspec.json.encode(self._book))
+            write_atomically(self._path, msgspec.json.encode(self._file))
         finally:
-            os.umask(before)
+            os.umask(previous)
         self._stamp = (0, 0)
         self._read()
 
 
-def _mark(secret: str) -> str:
+def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -20,7 +20,7 @@ from periplus.serve.api.query_counter import Queries
 from periplus.serve.api.ratings import Rating
 from periplus.serve.api.search_api import Api
 from periplus.serve.api.write_api import Changes
-from periplus.serve.api_keys import Keys
+from periplus.serve.api_keys import ApiKeys
 from periplus.serve.instant.weather import WeatherDesk
 from periplus.serve.middleware.access_log import AccessLog
 from periplus.serve.middleware.auth import Doors
@@ -36,8 +36,8 @@ from periplus.serve.pages.site_pages import Sites
 from periplus.serve.pages.trending_pages import Trending
 from periplus.serve.pages.views import Views
 from periplus.serve.protocols import SearcherLike
-from periplus.serve.response_cache import AnswerCache
-from periplus.serve.search_executor import Gate
+from periplus.serve.response_cache import ResponseCache
+from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.server_metrics import Metrics
 from periplus.settings import ServeSettings
 
@@ -49,7 +49,7 @@ _SHARE_SECONDS: Final = 1.0
 class Application:
     """The ASGI application, and what has to be ended with it."""
 
-    def __init__(self, front: Front, gate: Gate, log: AccessLog) -> None:
+    def __init__(self, front: Front, gate: SearchExecutor, log: AccessLog) -> None:
         self._front = front
         self._log = log
         self.gate = gate
@@ -68,7 +68,7 @@ def make_app(
     searcher: SearcherLike,
     settings: ServeSettings,
     actions: Actions | None = None,
-    keys: Keys | None = None,
+    keys: ApiKeys | None = None,
     figures: tuple[Path, int] | None = None,
     processes: int = 1,
 ) -> Application:
@@ -77,15 +77,15 @@ def make_app(
     figures: the folder through which processes share what they count, and the number of this one; processes: how
     many there are, which share the rate that one client may ask at.
     """
-    cache = AnswerCache(settings.cache_mb << 20)
-    gate, assets = Gate(searcher, settings, cache.clear), read_assets()
-    actions, keys = actions or Actions(), keys or Keys(None)
+    cache = ResponseCache(settings.cache_mb << 20)
+    gate, assets = SearchExecutor(searcher, settings, cache.clear), read_assets()
+    actions, keys = actions or Actions(), keys or ApiKeys(None)
     limit = RateLimit(settings.rate / processes)
     doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
     pages, reporters = Pages(assets), Reporters(keys, settings.proxied)
     views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
     weather = WeatherDesk(settings, actions.fetch, pages)
-    trending, queries = Trending(searcher, actions.rising), Queries(searcher)
+    trending, queries = Trending(searcher, actions.trending), Queries(searcher)
     about = About(lambda: trending.shown, settings.clicks, weather.open)
     results = Results(searcher, pages, gate.busy, about)
     rating = Rating(doors, actions, settings.clicks, reporters)
@@ -131,7 +131,7 @@ def make_app(
     return Application(Front(inner, desk), gate, log)
 
 
-async def _share(gate: Gate, api: Api, log: AccessLog, trending: Trending, queries: Queries) -> None:
+async def _share(gate: SearchExecutor, api: Api, log: AccessLog, trending: Trending, queries: Queries) -> None:
     while True:
         with contextlib.suppress(Overloaded, DataError):
             await gate.statistics()

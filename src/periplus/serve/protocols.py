@@ -5,7 +5,7 @@ from typing import Protocol
 
 from periplus.records import Query, ResultPage
 
-__all__ = ["CachedPageLike", "FoundLike", "PartsLike", "SearcherLike", "StatisticsLike", "WeightLike"]
+__all__ = ["CachedPageLike", "IndexPartsLike", "PageStatusLike", "SearcherLike", "StatisticsLike", "WeightLike"]
 
 
 class CachedPageLike(Protocol):
@@ -56,7 +56,7 @@ class StatisticsLike(Protocol):
         """Content types of pages."""
 
 
-class FoundLike(Protocol):
+class PageStatusLike(Protocol):
     """Whether one page can be found, and if not, why."""
 
     @property
@@ -84,7 +84,7 @@ class FoundLike(Protocol):
         """Seconds since 1970 at which it was fetched; 0 when it is not there."""
 
 
-class PartsLike(Protocol):
+class IndexPartsLike(Protocol):
     """What an index is made of."""
 
     @property
@@ -149,10 +149,10 @@ class SearcherLike(Protocol):
     def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
         """Take note of queries, each with what stands for who asked, for completions; nobody waits for it."""
 
-    def page_status(self, url: str) -> FoundLike:
-        """Say whether a URL is in the index; raise `BadUrl` for what is no URL."""
+    def page_status(self, url: str) -> PageStatusLike:
+        """Return whether a URL is in the index; raise `BadUrl` for an invalid one."""
 
-    def index_parts(self) -> PartsLike | None:
+    def index_parts(self) -> IndexPartsLike | None:
         """Say what the index is made of, if there is one."""
 
     def weights(self) -> Sequence[WeightLike]:

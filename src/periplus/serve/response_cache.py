@@ -13,7 +13,7 @@ from typing import Final
 
 from periplus.hashing import fingerprint
 
-__all__ = ["AnswerCache", "Kept", "Sketch"]
+__all__ = ["Kept", "ResponseCache", "Sketch"]
 
 _ROWS: Final = 4
 _SECONDS: Final = 600.0
@@ -90,7 +90,7 @@ class Sketch:
         return [((number >> 8) + n * step) & mask for n in range(_ROWS)]
 
 
-class AnswerCache:
+class ResponseCache:
     """Keeps answers within a number of bytes. Used from one event loop."""
 
     def __init__(self, most_bytes: int, seconds: float = _SECONDS) -> None:

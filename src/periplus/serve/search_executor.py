@@ -11,11 +11,18 @@ from typing import Any, Final, TypeVar
 
 from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage
-from periplus.serve.protocols import CachedPageLike, FoundLike, PartsLike, SearcherLike, StatisticsLike, WeightLike
+from periplus.serve.protocols import (
+    CachedPageLike,
+    IndexPartsLike,
+    PageStatusLike,
+    SearcherLike,
+    StatisticsLike,
+    WeightLike,
+)
 from periplus.serve.thread_workers import Workers
 from periplus.settings import ServeSettings
 
-__all__ = ["FULL", "LATE", "STOPPING", "Gate"]
+__all__ = ["FULL", "LATE", "STOPPING", "SearchExecutor"]
 
 LATE: Final = "Too many searches wait."
 FULL: Final = "Too many searches at once."
@@ -36,7 +43,7 @@ _PATIENCE: Final = 30
 """The longest time, in seconds, that a refused request is told to wait."""
 
 
-class Gate:
+class SearchExecutor:
     """Runs a searcher's methods in threads. Call it from one event loop; kernels leave the loop free meanwhile."""
 
     def __init__(
@@ -72,7 +79,7 @@ class Gate:
         """Answer a query; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.search(query))
 
-    async def find(self, url: str) -> FoundLike:
+    async def find(self, url: str) -> PageStatusLike:
         """Say whether a page is in the index. One at a time, beside the searches: it may read much of a large store."""
         if self._finding.locked():
             raise Overloaded("Somebody else is looking a page up.", "Try again in a moment.")
@@ -83,7 +90,7 @@ class Gate:
         """Give the kept copy of a page; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.cached_page(key))
 
-    async def parts(self) -> PartsLike | None:
+    async def parts(self) -> IndexPartsLike | None:
         """Say what the index is made of; raise `Overloaded` when too many wait."""
         return await self.run(self._searcher.index_parts)
 

@@ -19,12 +19,12 @@ from granian.server.embed import Server as Granian
 
 from periplus.errors import PortInUse
 from periplus.serve.actions import Actions
-from periplus.serve.api_keys import Keys
+from periplus.serve.api_keys import ApiKeys
 from periplus.serve.application import Application, make_app
 from periplus.serve.protocols import SearcherLike
 from periplus.settings import ServeSettings
 
-__all__ = ["Running", "free_address", "run", "serving"]
+__all__ = ["HttpServer", "background_server", "free_address", "run"]
 
 _READY_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 1.5
@@ -47,21 +47,21 @@ def run(
     settings: ServeSettings,
     on_ready: Callable[[str], None],
     actions: Actions | None = None,
-    keys: Keys | None = None,
+    keys: ApiKeys | None = None,
 ) -> None:
     """Serve until Ctrl-C (or SIGTERM); `on_ready` is told the address once it answers. Raise `PortInUse` if taken."""
     address, port = free_address(settings.host, settings.port)
-    Running(make_app(searcher, settings, actions, keys), settings, address, port).run(on_ready)
+    HttpServer(make_app(searcher, settings, actions, keys), settings, address, port).run(on_ready)
 
 
 @contextlib.contextmanager
-def serving(
-    searcher: SearcherLike, settings: ServeSettings, actions: Actions | None = None, keys: Keys | None = None
+def background_server(
+    searcher: SearcherLike, settings: ServeSettings, actions: Actions | None = None, keys: ApiKeys | None = None
 ) -> Iterator[str]:
     """Serve in a thread of this process for as long as the block runs; gives the address."""
     address, port = free_address(settings.host, settings.port)
     app, told = make_app(searcher, settings, actions, keys), Future[str]()
-    running = Running(app, settings, address, port)
+    running = HttpServer(app, settings, address, port)
 
     def work() -> None:
         try:
@@ -108,7 +108,7 @@ def _hint(error: Exception) -> str:
     return "Check serve.host and serve.port."
 
 
-class Running:
+class HttpServer:
     """One server, from its start to its end."""
 
     def __init__(self, app: Application, settings: ServeSettings, address: str, port: int) -> None:

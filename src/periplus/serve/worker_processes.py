@@ -1,4 +1,4 @@
-"""Several processes that answer at one address, each with its own eyes on the same memory-mapped index."""
+"""Several worker processes that listen on one address and share one memory-mapped index."""
 
 import contextlib
 import multiprocessing
@@ -18,140 +18,146 @@ import msgspec
 
 from periplus.errors import PeriplusError
 from periplus.serve.actions import Actions
-from periplus.serve.api_keys import Keys
+from periplus.serve.api_keys import ApiKeys
 from periplus.serve.application import make_app
 from periplus.serve.protocols import SearcherLike
-from periplus.serve.server import Running, free_address
+from periplus.serve.server import HttpServer, free_address
 from periplus.settings import ServeSettings
 
-__all__ = ["Opened", "run_processes"]
+__all__ = ["ServerResources", "run_processes"]
 
-_LOOK_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.2
 _READY_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 10.0
-_RESTS: Final = (0.0, 1.0, 5.0, 30.0)
-"""Seconds to wait before a process that died is started again, by how often that happened lately."""
+_RESTART_DELAYS: Final = (0.0, 1.0, 5.0, 30.0)
+"""Seconds to wait before a process that died is restarted, by the number of its recent deaths."""
 
 
-class Opened(NamedTuple):
-    """What a process serves with."""
+class ServerResources(NamedTuple):
+    """What a process needs to serve."""
 
     searcher: SearcherLike
     actions: Actions
-    keys: Keys
+    keys: ApiKeys
 
 
 def run_processes(
-    opener: Callable[..., Opened],
+    opener: Callable[..., ServerResources],
     arguments: tuple[Any, ...],
     settings: ServeSettings,
     on_ready: Callable[[str], None],
-    opened: Opened | None = None,
+    resources: ServerResources | None = None,
 ) -> None:
     """Serve with `settings.workers` processes until Ctrl-C or SIGTERM; one that dies is replaced.
 
-    opener: a function of some module, called with `arguments` in each process; opened: what it gave in this one, which
-    the processes then share from the start where they can. No thread may run yet.
+    opener: an importable function, called with `arguments` in each process; resources: what it returned in this
+    process, which forked workers then share. No thread may be running yet.
     """
     count = settings.workers or os.cpu_count() or 1
     address, port = free_address(settings.host, settings.port)
     threads = settings.threads or max(1, (os.cpu_count() or 1) // count)
     settings = msgspec.structs.replace(settings, port=port, threads=threads)
-    with tempfile.TemporaryDirectory(prefix="periplus-") as figures:
-        team = _Team(count, (settings, address, figures, count), partial(opener, *arguments), opened)
-        with _stopping_on_signals(team):
-            team.start()
-            if team.wait_until_ready():
+    with tempfile.TemporaryDirectory(prefix="periplus-") as metrics_folder:
+        pool = _ProcessPool(count, (settings, address, metrics_folder, count), partial(opener, *arguments), resources)
+        with _stop_on_signals(pool):
+            pool.start()
+            if pool.wait_until_ready():
                 on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
-            team.look_after()
-        team.end()
-        if team.failure:
-            raise PeriplusError(team.failure)
+            pool.supervise()
+        pool.close()
+        if pool.failure:
+            raise PeriplusError(pool.failure)
 
 
-class _Team:
-    """The processes, by number."""
+class _ProcessPool:
+    """The worker processes, by number."""
 
-    def __init__(self, count: int, given: tuple[Any, ...], opener: Callable[[], Opened], opened: Opened | None) -> None:
+    def __init__(
+        self,
+        count: int,
+        arguments: tuple[Any, ...],
+        opener: Callable[[], ServerResources],
+        resources: ServerResources | None,
+    ) -> None:
         self._context = multiprocessing.get_context("spawn")
-        self._given = given
+        self._arguments = arguments
         self._opener = opener
-        self._opened = opened if sys.platform == "linux" else None
+        self._resources = resources if sys.platform == "linux" else None
         self._ready = [self._context.Event() for _ in range(count)]
-        self._members: list[BaseProcess | None] = [None] * count
-        self._fell: list[list[float]] = [[] for _ in range(count)]
+        self._processes: list[BaseProcess | None] = [None] * count
+        self._deaths: list[list[float]] = [[] for _ in range(count)]
         self.stopping = threading.Event()
         self.failure = ""
 
     def start(self) -> None:
-        """Start all of them: as forks of this process, which has everything open, or else anew.
+        """Start all processes: as forks of this one if it has everything open, else as new interpreters.
 
-        Later this process has threads, which a fork would lack and whose locks it would have: those that replace others
-        begin anew.
+        Replacements are always new interpreters: by then this process has threads, whose locks a fork would inherit
+        without the threads themselves.
         """
-        begun = multiprocessing.get_context("fork") if self._opened is not None else self._context
-        for number in range(len(self._members)):
-            self._start(number, begun, self._opened)
-        self._opened = None
+        context = multiprocessing.get_context("fork") if self._resources is not None else self._context
+        for number in range(len(self._processes)):
+            self._start(number, context, self._resources)
+        self._resources = None
 
-    def _start(self, number: int, context: Any, opened: Opened | None) -> None:
-        given = (number, os.getpid(), self._ready[number], self._opener, opened, *self._given)
-        member = context.Process(target=_work, args=given, name=f"periplus-serve-{number}")
-        member.start()
-        self._members[number] = member
+    def _start(self, number: int, context: Any, resources: ServerResources | None) -> None:
+        arguments = (number, os.getpid(), self._ready[number], self._opener, resources, *self._arguments)
+        process = context.Process(target=_work, args=arguments, name=f"periplus-serve-{number}")
+        process.start()
+        self._processes[number] = process
 
     def wait_until_ready(self) -> bool:
-        """Wait until all of them answer; say whether they do."""
+        """Wait until all processes answer requests; return whether they do."""
         deadline = time.monotonic() + _READY_SECONDS
         while not self.stopping.is_set() and time.monotonic() < deadline:
             if all(ready.wait(0.02) for ready in self._ready):
                 return True
-            if any(member and member.exitcode for member in self._members):
-                self.failure = "A process that should answer ended at once. See above."
+            if any(process and process.exitcode for process in self._processes):
+                self.failure = "A worker process ended while it was starting. See the messages above."
                 self.stopping.set()
         return False
 
-    def look_after(self) -> None:
-        """Replace those that die, until told to stop."""
-        while not self.stopping.wait(_LOOK_SECONDS):
-            for number, member in enumerate(self._members):
-                if member is not None and not member.is_alive() and self._may_rise(number):
+    def supervise(self) -> None:
+        """Replace processes that die, until `stopping` is set."""
+        while not self.stopping.wait(_POLL_SECONDS):
+            for number, process in enumerate(self._processes):
+                if process is not None and not process.is_alive() and self._may_restart(number):
                     self._start(number, self._context, None)
 
-    def _may_rise(self, number: int) -> bool:
-        """Say whether a process that died may be started again now: later each time, if it keeps dying."""
-        now, fell = time.monotonic(), self._fell[number]
-        while fell and now - fell[0] > 2 * _RESTS[-1]:
-            fell.pop(0)
-        if fell and now - fell[-1] < _RESTS[min(len(fell), len(_RESTS) - 1)]:
+    def _may_restart(self, number: int) -> bool:
+        """Return whether a dead process may be restarted now; the delay grows if it keeps dying."""
+        now, deaths = time.monotonic(), self._deaths[number]
+        while deaths and now - deaths[0] > 2 * _RESTART_DELAYS[-1]:
+            deaths.pop(0)
+        if deaths and now - deaths[-1] < _RESTART_DELAYS[min(len(deaths), len(_RESTART_DELAYS) - 1)]:
             return False
-        fell.append(now)
+        deaths.append(now)
         return True
 
-    def end(self) -> None:
-        """Let all of them answer what they have and end; those that do not are killed."""
-        members = [member for member in self._members if member is not None]
-        for member in members:
-            member.terminate()
+    def close(self) -> None:
+        """Ask all processes to finish and exit; kill those that do not."""
+        processes = [process for process in self._processes if process is not None]
+        for process in processes:
+            process.terminate()
         deadline = time.monotonic() + _STOP_SECONDS
-        for member in members:
-            member.join(max(0.1, deadline - time.monotonic()))
-            if member.is_alive():
-                member.kill()
-                member.join()
+        for process in processes:
+            process.join(max(0.1, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
 
 
 @contextlib.contextmanager
-def _stopping_on_signals(team: _Team) -> Iterator[None]:
+def _stop_on_signals(pool: _ProcessPool) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: team.stopping.set()) for number in numbers}
+    previous = {number: signal.signal(number, lambda *_: pool.stopping.set()) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
@@ -159,24 +165,25 @@ def _work(
     number: int,
     parent: int,
     ready: Any,
-    opener: Callable[[], Opened],
-    opened: Opened | None,
+    opener: Callable[[], ServerResources],
+    resources: ServerResources | None,
     settings: ServeSettings,
     address: str,
-    figures: str,
+    metrics_folder: str,
     count: int,
 ) -> None:
-    """Serve in a child process; Ctrl-C is the parent's, which ends this one in good order."""
+    """Serve in a child process. Ctrl-C is handled by the parent, which ends this process cleanly."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
-    opened = opened or opener()
-    app = make_app(opened.searcher, settings, opened.actions, opened.keys, (Path(figures), number), count)
-    running = Running(app, settings, address, settings.port)
-    running.run(lambda _: ready.set(), numbers=(signal.SIGTERM,))
+    resources = resources or opener()
+    shared = (Path(metrics_folder), number)
+    app = make_app(resources.searcher, settings, resources.actions, resources.keys, shared, count)
+    server = HttpServer(app, settings, address, settings.port)
+    server.run(lambda _: ready.set(), numbers=(signal.SIGTERM,))
 
 
 def _watch_parent(parent: int) -> None:
-    """End when the parent is gone: a child that nobody looks after should not hold the port."""
+    """Exit when the parent is gone: an orphan would keep the port."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGTERM)

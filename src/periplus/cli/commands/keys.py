@@ -31,9 +31,9 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Make a key and print it, once: only its fingerprint is kept."""
-    from periplus.serve import Keys
+    from periplus.serve import ApiKeys
 
-    secret = Keys(open_data_folder(Path(settings.folder), create=True)).add(name, role)
+    secret = ApiKeys(open_data_folder(Path(settings.folder), create=True)).add(name, role)
     if as_json:
         say_json({"name": name, "role": role, "key": secret})
     else:
@@ -44,11 +44,11 @@ def add(
 @with_settings()
 def list_keys(settings: Settings, as_json: AsJson = False) -> None:
     """List the keys, without their secrets."""
-    from periplus.serve import Keys
+    from periplus.serve import ApiKeys
 
-    found = Keys(open_data_folder(Path(settings.folder), create=False)).all()
+    found = ApiKeys(open_data_folder(Path(settings.folder), create=False)).all()
     if as_json:
-        say_json([{"name": key.name, "role": key.role, "made": key.made} for key in found])
+        say_json([{"name": key.name, "role": key.role, "made": key.created} for key in found])
     elif found:
         rows(("name", "role"), [(key.name, key.role) for key in found])
     else:
@@ -59,7 +59,7 @@ def list_keys(settings: Settings, as_json: AsJson = False) -> None:
 @with_settings()
 def remove(name: _Name, settings: Settings) -> None:
     """Take a key back; servers notice within a second."""
-    from periplus.serve import Keys
+    from periplus.serve import ApiKeys
 
-    Keys(open_data_folder(Path(settings.folder), create=False)).remove(name)
+    ApiKeys(open_data_folder(Path(settings.folder), create=False)).remove(name)
     say(f"The key '{name}' is no good any more.")

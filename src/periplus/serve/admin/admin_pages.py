@@ -22,7 +22,7 @@ from periplus.serve.admin.quality_panel import quality_panel
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.pages.page_templates import Pages
 from periplus.serve.request_bodies import read_form
-from periplus.serve.search_executor import Gate
+from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import ask_page, parameters
 from periplus.serve.server_metrics import EDGES, Figures, Metrics
 
@@ -42,7 +42,7 @@ class Admin:
 
     def __init__(
         self,
-        gate: Gate,
+        gate: SearchExecutor,
         pages: Pages,
         doors: Doors,
         actions: Actions,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from periplus.serve.actions import Actions, Clicked, Judged
+from periplus.serve.actions import Actions, ClickEvent, JudgementRequest
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.middleware.reporters import Reporters
 from periplus.serve.request_bodies import json_response, read_form, read_json
@@ -68,7 +68,7 @@ class Rating:
             self._doors.need(request, "judge")
         else:
             self._doors.check_form(request, self._session(request), request.headers.get("x-token", ""))
-        return await self._keep(self._actions.judge, await read_json(request, Judged))
+        return await self._keep(self._actions.judge, await read_json(request, JudgementRequest))
 
     async def click(self, request: Request) -> Response:
         """Count a result that was opened."""
@@ -76,7 +76,7 @@ class Rating:
             raise HTTPException(501, "Clicks are not counted here: see serve.clicks.")
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             raise HTTPException(403, "Only our own pages tell of clicks.")
-        given = await read_json(request, Clicked)
+        given = await read_json(request, ClickEvent)
         source = self._reporters.source(request, f"{given.url} {given.query}")
         keep = self._actions.click
         return await self._keep(functools.partial(keep, source=source) if keep else None, given)
@@ -88,7 +88,7 @@ class Rating:
             raise HTTPException(401, "This needs a key with the role judge, or a rater who signed in.", headers)
         return session
 
-    async def _keep(self, keep: Callable[[Any], bool] | None, given: Judged | Clicked) -> Response:
+    async def _keep(self, keep: Callable[[Any], bool] | None, given: JudgementRequest | ClickEvent) -> Response:
         if keep is None:
             raise HTTPException(501, "This server was started without that.")
         if not await asyncio.to_thread(keep, given):

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from periplus.serve.api.openapi import document
 from periplus.serve.request_bodies import json_response
-from periplus.serve.response_cache import AnswerCache
-from periplus.serve.search_executor import Gate
+from periplus.serve.response_cache import ResponseCache
+from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.server_metrics import Metrics, as_text
 
 __all__ = ["Api", "failure"]
@@ -22,7 +22,7 @@ _JSON_PATHS: Final = frozenset({"/suggest", "/openapi.json", "/readyz", "/health
 class Api:
     """The JSON views."""
 
-    def __init__(self, gate: Gate, metrics: Metrics, cache: AnswerCache) -> None:
+    def __init__(self, gate: SearchExecutor, metrics: Metrics, cache: ResponseCache) -> None:
         self._gate = gate
         self._metrics = metrics
         self._cache = cache

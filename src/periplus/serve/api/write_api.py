@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from periplus.errors import BadInput, BadUrl
 from periplus.records import VisitReport
-from periplus.serve.actions import Actions, Publication
+from periplus.serve.actions import Actions, PublishRequest
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.middleware.reporters import Reporters
 from periplus.serve.request_bodies import json_response, read_json
@@ -60,18 +60,18 @@ class Changes:
         """Take a page; it can be found within a second."""
         self._doors.need(request, "publish")
         publish = _there(self._actions.publish)
-        given = await read_json(request, Publication)
+        given = await read_json(request, PublishRequest)
         done = await asyncio.to_thread(publish, given)
         return json_response({"id": done.id, "url": done.url, "cached": f"/cached/{done.id}"}, 201)
 
     async def forget(self, request: Request) -> Response:
         """Take a published page back."""
         self._doors.need(request, "publish")
-        forget = _there(self._actions.forget)
+        unpublish = _there(self._actions.unpublish)
         name = request.path_params["id"]
         if not _ID.fullmatch(name):
             raise HTTPException(404, "There is no such page.")
-        await asyncio.to_thread(forget, name)
+        await asyncio.to_thread(unpublish, name)
         return json_response({"id": name, "status": "forgotten"})
 
     async def submit(self, request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.serve.api_keys import Key, Keys
+from periplus.serve.api_keys import ApiKey, ApiKeys
 from periplus.serve.middleware.rate_limit import RateLimit
 
 __all__ = ["Doors"]
@@ -25,11 +25,11 @@ _LONGEST: Final = 500
 class Doors:
     """Checks who asks before anything is changed."""
 
-    def __init__(self, keys: Keys, limit: RateLimit) -> None:
+    def __init__(self, keys: ApiKeys, limit: RateLimit) -> None:
         self._keys = keys
         self._limit = limit
 
-    def need(self, request: Request, what: str) -> Key:
+    def need(self, request: Request, what: str) -> ApiKey:
         """Give the key that a program sent; refuse when there is none, or it does not allow `what`."""
         kind, _, secret = request.headers.get("authorization", "")[:_LONGEST].partition(" ")
         secret = secret.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")[:_LONGEST]
@@ -40,7 +40,7 @@ class Doors:
                 "This needs a key: send Authorization: Bearer KEY.",
                 {"www-authenticate": 'Bearer realm="periplus"'},
             )
-        if not key.may(what):
+        if not key.allows(what):
             raise HTTPException(403, f"The role {key.role} may not do this.")
         wait = self._limit.wait("key " + key.name)
         if wait:
@@ -50,10 +50,10 @@ class Doors:
     def begin(self, request: Request, secret: str, response: Response, what: str = "admin") -> bool:
         """Begin a session for the holder of a key that allows `what`; say whether that is who it is."""
         key = self._keys.find(secret[:_LONGEST])
-        if key is None or not key.may(what):
+        if key is None or not key.allows(what):
             return False
         name, path = _COOKIES[what]
-        text = f"{int(time.time()) + _SESSION_SECONDS}.{secrets.token_hex(16)}.{key.mark[:16]}"
+        text = f"{int(time.time()) + _SESSION_SECONDS}.{secrets.token_hex(16)}.{key.digest[:16]}"
         response.set_cookie(
             name,
             f"{text}.{self._keys.sign(text)}",
@@ -73,10 +73,10 @@ class Doors:
     def session(self, request: Request, what: str = "admin") -> str:
         """Give the name of the session that a request belongs to, or ''. A key taken back ends its sessions."""
         text, _, signature = request.cookies.get(_COOKIES[what][0], "")[:_LONGEST].rpartition(".")
-        if not text or not self._keys.signed(text, signature):
+        if not text or not self._keys.is_signed(text, signature):
             return ""
         until, _, mark = text.split(".")
-        known = any(key.mark[:16] == mark and key.may(what) for key in self._keys.all())
+        known = any(key.digest[:16] == mark and key.allows(what) for key in self._keys.all())
         return text if known and int(until) > time.time() else ""
 
     def token(self, purpose: str) -> str:
@@ -88,7 +88,7 @@ class Doors:
         """Refuse a form that did not come from here."""
         when, _, signature = token[:_LONGEST].partition(".")
         fresh = when.isdigit() and len(when) < 12 and 0 <= time.time() - int(when) <= _TOKEN_SECONDS
-        if not fresh or not self._keys.signed(f"{purpose}.{when}", signature) or not _from_here(request):
+        if not fresh or not self._keys.is_signed(f"{purpose}.{when}", signature) or not _from_here(request):
             raise HTTPException(403, "This form is too old, or not ours. Load the page again.")
 
 

@@ -20,7 +20,7 @@ from periplus.serve.pages.result_pages import Asking
 from periplus.serve.pages.views import Views
 from periplus.serve.request_bodies import encode_json
 from periplus.serve.response_cache import Kept
-from periplus.serve.search_executor import FULL, Gate
+from periplus.serve.search_executor import FULL, SearchExecutor
 from periplus.serve.search_request import LONGEST, parameters
 
 __all__ = ["Troubles"]
@@ -33,7 +33,7 @@ _FOR_PROGRAMS: Final = ("json", "rss", "csv")
 class Troubles:
     """Answers for whatever went wrong."""
 
-    def __init__(self, gate: Gate, views: Views) -> None:
+    def __init__(self, gate: SearchExecutor, views: Views) -> None:
         self._gate = gate
         self._views = views
         self._ready: dict[tuple[bool, str, str, int], Kept] = {}

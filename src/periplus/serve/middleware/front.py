@@ -18,7 +18,7 @@ from periplus.serve.middleware.response_headers import HEADERS, Outgoing
 from periplus.serve.middleware.visitors import Refusal, Visitors
 from periplus.serve.pages.locales import preferred
 from periplus.serve.pages.result_pages import PATHS, Asking, Made, form_of
-from periplus.serve.response_cache import AnswerCache, Kept
+from periplus.serve.response_cache import Kept, ResponseCache
 from periplus.serve.server_metrics import Metrics
 
 __all__ = ["Desk", "Front"]
@@ -52,7 +52,7 @@ class Desk(NamedTuple):
     """What the front works with."""
 
     visitors: Visitors
-    cache: AnswerCache
+    cache: ResponseCache
     metrics: Metrics
     log: AccessLog
     full: Callable[[float], bool]

@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from periplus.serve.api_keys import Keys
+from periplus.serve.api_keys import ApiKeys
 
 __all__ = ["NUMBERS", "Reporters", "network_of"]
 
@@ -32,7 +32,7 @@ def network_of(peer: str) -> str:
 class Reporters:
     """Numbers those who report."""
 
-    def __init__(self, keys: Keys, proxied: bool) -> None:
+    def __init__(self, keys: ApiKeys, proxied: bool) -> None:
         self._keys = keys
         self._proxied = proxied
 

@@ -13,7 +13,7 @@ from periplus.serve.actions import Actions
 from periplus.serve.middleware.auth import Doors
 from periplus.serve.pages.page_templates import Pages
 from periplus.serve.request_bodies import read_form
-from periplus.serve.search_executor import Gate
+from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parameters
 
 __all__ = ["Sites"]
@@ -36,7 +36,7 @@ _REASONS: Final = {
 class Sites:
     """The views for those who look after a web site."""
 
-    def __init__(self, gate: Gate, pages: Pages, doors: Doors, actions: Actions, open_to_all: bool) -> None:
+    def __init__(self, gate: SearchExecutor, pages: Pages, doors: Doors, actions: Actions, open_to_all: bool) -> None:
         self._gate = gate
         self._pages = pages
         self._doors = doors

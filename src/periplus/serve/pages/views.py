@@ -13,7 +13,7 @@ from periplus.serve.middleware.auth import Doors
 from periplus.serve.middleware.visitors import HOST
 from periplus.serve.pages.locales import tongue as spoken
 from periplus.serve.pages.page_templates import Asset, Pages
-from periplus.serve.search_executor import Gate
+from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parameters
 
 __all__ = ["Views"]
@@ -31,7 +31,7 @@ _COPY_POLICY: Final = (
 class Views:
     """The HTML views."""
 
-    def __init__(self, gate: Gate, pages: Pages, assets: Mapping[str, Asset], doors: Doors) -> None:
+    def __init__(self, gate: SearchExecutor, pages: Pages, assets: Mapping[str, Asset], doors: Doors) -> None:
         self._gate = gate
         self._doors = doors
         self._pages = pages
