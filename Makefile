@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -27,6 +27,30 @@ demo: $(RUN_READY) ## crawl a small made-up web, index it, search it (ARGS=--onc
 test: setup ## run all tests (ARGS= goes to pytest)
 	@$(BIN)/python -c 'from periplus.cli.kernels import compile_kernels; compile_kernels()'
 	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
+
+# What exercises kernels, on inputs that are small enough for kernels that are not compiled.
+KERNEL_TESTS := tests/kernels tests/graph/test_graph_backlinks.py tests/graph/test_graph_copies.py \
+	tests/graph/test_graph_pagerank.py tests/index/test_index_against_naive.py tests/index/test_index_merge.py \
+	tests/index/test_index_words.py tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py \
+	tests/search/test_snippets.py tests/query/test_offers.py tests/query/test_query_limits.py
+KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
+
+test-slow: setup ## kernel tests without compiling and with checked bounds, then the tests marked slow
+	@echo 'Kernels without compiling'
+	@NUMBA_DISABLE_JIT=1 $(KERNEL_RUN) $(KERNEL_TESTS)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python tests/parse/bounds_html.py 200
+	@echo 'Kernels with checked bounds'
+	@NUMBA_BOUNDSCHECK=1 $(KERNEL_RUN) $(KERNEL_TESTS) tests/parse
+	@echo 'Tests marked slow'
+	@$(BIN)/python -m pytest -n 2 -q -m slow $(ARGS)
+
+coverage: setup ## lines that the tests reach: total and the least covered modules; pages in htmlcov (ARGS= goes to pytest)
+	@$(BIN)/coverage erase
+	@COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/coverage run -m pytest -n 2 -q $(ARGS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage html -q
+	@$(BIN)/coverage report --sort=cover --skip-covered --skip-empty | head -27
+	@echo "Total: $$($(BIN)/coverage report --format=total) %. Line by line: htmlcov/index.html"
 
 lint: $(DEV_READY) ## check style and formatting
 	@$(BIN)/ruff check --quiet $(CODE)
@@ -125,7 +149,7 @@ lock: ## write constraints.txt anew, from the newest versions pyproject.toml all
 	@PYTHON=$(PYTHON) scripts/lock
 
 clean: ## remove the virtual environment and all caches; data folders stay
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots htmlcov .coverage .coverage.*
 	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

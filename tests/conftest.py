@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,6 +29,7 @@ def shared_data() -> Path:
 # time: what chance finds is not the fault of whoever runs the tests. It has a profile of its own (CONTRIBUTING.md).
 settings.register_profile("plain", deadline=None, derandomize=True)
 settings.register_profile("chance", deadline=None)
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=5, suppress_health_check=HealthCheck)
 settings.load_profile("plain")
 
 

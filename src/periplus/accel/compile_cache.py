@@ -39,7 +39,9 @@ def _choose_folder() -> Path:
     except OSError:
         writable = False
     base = beside if writable else Path(tempfile.gettempdir()) / f"periplus-kernels-{os.getuid()}"
-    return base / f"numba-{numba.__version__}-{fingerprint_types(kernel_sources())}"
+    # Code that checks the bounds of arrays is stored apart: Numba would take one for the other.
+    checked = "-checked" if numba.config.BOUNDSCHECK else ""
+    return base / f"numba-{numba.__version__}-{fingerprint_types(kernel_sources())}{checked}"
 
 
 @cache

@@ -188,7 +188,7 @@ def put_blocks(
         if n & each == 0:
             row = group + (n >> shift_of(kind))
             groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, gathered.position[i]
-        step = out[heads + n] & 15
+        step = np.int64(out[heads + n]) & 15
         if step == FAR:
             last += FAR
             out[at] = 0  # One byte, so that lengths can be added up without looking at steps.
