@@ -81,15 +81,15 @@ def test_words_entered_and_absorbed_keep_one_number_each() -> None:
     chance, table, known = random.Random(1), WordTable(capacity=1), dict[bytes, int]()
     for _ in range(20):
         words = [b"w%d" % chance.randrange(500) * chance.choice([1, 9]) for _ in range(chance.choice([0, 1, 200]))]
-        numbers = table.enter(words).tolist()
+        numbers = table.add_words(words).tolist()
         assert [known.setdefault(word, number) for word, number in zip(words, numbers, strict=True)] == numbers
     assert table.words() == list(known)
-    assert [bytes(word) for word in table.some(np.array([3, 0, 4]))] == [list(known)[n] for n in (3, 0, 4)]
+    assert [bytes(word) for word in table.select_words(np.array([3, 0, 4]))] == [list(known)[n] for n in (3, 0, 4)]
     one, other = WordTable(), WordTable()
     first = one.split(b"sea land", np.array([0, 8]), np.ones(1, np.uint8))
     second = other.split(b"sky sea", np.array([0, 7]), np.ones(1, np.uint8))
     other.split(b"sea", np.array([0, 3]), np.zeros(1, np.uint8))
-    turned = one.absorb(other)
+    turned = one.add_table(other)
     assert turned.tolist() == [2, 0, 3]
     assert turned[second.words].tolist() == [2, 0]
     assert one.words() == [b"sea", b"land", b"sky", b"sea"]

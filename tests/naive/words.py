@@ -1,10 +1,10 @@
 """Naive twin of `kernels.words.split`: one character at a time, over Python strings."""
 
 from periplus.text.kernels import tokenizer
-from periplus.text.kernels.tokenizer import Fold
+from periplus.text.kernels.tokenizer import FoldTable
 
 
-def split(text: str, fold: Fold) -> list[str]:
+def split(text: str, fold: FoldTable) -> list[str]:
     found: list[str] = []
     word, run = "", []
 
@@ -43,7 +43,7 @@ def split(text: str, fold: Fold) -> list[str]:
     return found
 
 
-def _look_up(character: str, fold: Fold) -> tuple[int, str]:
+def _look_up(character: str, fold: FoldTable) -> tuple[int, str]:
     code = ord(character)
     if code < 128:
         if character == "'":

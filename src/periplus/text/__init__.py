@@ -1,8 +1,8 @@
-"""Text to terms: split, fold, stem, drop stop words, tell the language.
+"""Text analysis: tokens, folding, stemming, stop words, language identification.
 
-In: strings or UTF-8 bytes with the language of each. Out: word numbers as arrays (for building) or terms (for queries).
-Words are split and folded by a kernel; each different word is stemmed once, by the Snowball stemmer of its language.
-A term is the UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
+In: strings or UTF-8 bytes with the language of each. Out: word ids as arrays (for building) or terms (for queries).
+A kernel tokenizes and folds; each distinct word is stemmed once, by the Snowball stemmer of its language. A term is the
+UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
 """
 
 from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, token_spans

@@ -1,4 +1,4 @@
-"""Words as numbers: a growing table of different words, filled by a kernel, stemmed once each."""
+"""The analyzer: texts to word ids, by a growing table of distinct words; each word is stemmed once."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,25 +19,26 @@ _NO_SPANS: Final = np.zeros((0, 2), np.int32)
 
 
 class Tokens(NamedTuple):
-    """Texts as word numbers."""
+    """Texts as word ids."""
 
     words: npt.NDArray[np.int32]
-    """The word number of each token, text after text."""
+    """The word id of each token, text after text."""
     lengths: npt.NDArray[np.int32]
-    """How many tokens each text has."""
+    """Number of tokens of each text."""
 
 
 class WordTable:
-    """All different words met so far, each with its language."""
+    """All distinct words seen so far, each with its language; the id of a word is its position."""
 
     def __init__(self, capacity: int = 1 << 12) -> None:
         self.count = 0
-        self._table = self._room(capacity, capacity * 16)
+        self._table = self._allocate(capacity, capacity * 16)
 
     @staticmethod
-    def _room(words: int, size: int) -> kernel.Words:
+    def _allocate(words: int, size: int) -> kernel.WordSlots:
+        """Return an empty table for `words` words of `size` bytes in all."""
         slots = 1 << (2 * words - 1).bit_length()
-        return kernel.Words(
+        return kernel.WordSlots(
             np.zeros(2 * slots, np.uint64),
             np.zeros(words, np.uint64),
             np.zeros(words + 1, np.int64),
@@ -46,11 +47,11 @@ class WordTable:
         )
 
     def _grow(self, longest: int) -> None:
-        """Double the table, or more if one text needs it."""
+        """Double the table, or grow it further if one text needs more."""
         old = self._table
         words = max(2 * len(old.hashes), self.count + longest)
         size = max(2 * len(old.blob), int(old.starts[self.count]) + 4 * longest + kernel.MAX_WORD)
-        new = self._room(words, size)
+        new = self._allocate(words, size)
         new.hashes[: self.count] = old.hashes[: self.count]
         new.starts[: self.count + 1] = old.starts[: self.count + 1]
         new.languages[: self.count] = old.languages[: self.count]
@@ -60,7 +61,7 @@ class WordTable:
         self._table = new
 
     def split(self, data: bytes, bounds: npt.NDArray[np.int64], languages: npt.NDArray[np.uint8]) -> Tokens:
-        """Split the texts that `bounds` cuts out of UTF-8 `data`, entering new words into the table."""
+        """Tokenize the texts that `bounds` delimits in UTF-8 `data`; add new words to the table."""
         texts = len(bounds) - 1
         raw = np.frombuffer(data, np.uint8)
         tokens = np.empty(len(data) // 2 + 2 * texts + 2, np.int32)
@@ -77,30 +78,30 @@ class WordTable:
         return Tokens(tokens[:used], lengths)
 
     def words(self, start: int = 0) -> list[bytes]:
-        """Give the words from number `start` on, as UTF-8."""
+        """Return the words from id `start` on, as UTF-8."""
         starts = self._table.starts[start : self.count + 1]
         blob = self._table.blob[starts[0] : starts[-1]].tobytes()
         return [blob[a:b] for a, b in itertools.pairwise((starts - starts[0]).tolist())]
 
-    def laid(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """Give all words, as UTF-8, one after the other, and where each begins; the last is where they end."""
+    def as_arrays(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """Return all words, as one UTF-8 blob, and the offset of each; the last offset is the end."""
         starts = self._table.starts[: self.count + 1]
         blob = self._table.blob[: int(starts[-1])]
         blob.flags.writeable = False
         return blob, starts
 
-    def enter(self, words: Sequence[bytes]) -> npt.NDArray[np.int32]:
-        """Enter words as they are, without a language; give the number of each."""
+    def add_words(self, words: Sequence[bytes]) -> npt.NDArray[np.int32]:
+        """Add words without a language; return the id of each."""
         starts = np.zeros(len(words) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=starts[1:])
         blob = np.frombuffer(b"".join(words), np.uint8)
-        return self._enter(blob, starts, word_table.hash_words(blob, starts), np.zeros(len(words), np.uint8))
+        return self._add(blob, starts, word_table.hash_words(blob, starts), np.zeros(len(words), np.uint8))
 
-    def absorb(self, other: "WordTable") -> npt.NDArray[np.int32]:
-        """Enter the words of another table; give the number of each."""
-        return self._enter(*other.laid(), other._table.hashes[: other.count], other.languages())
+    def add_table(self, other: "WordTable") -> npt.NDArray[np.int32]:
+        """Add the words of another table; return the id of each."""
+        return self._add(*other.as_arrays(), other._table.hashes[: other.count], other.languages())
 
-    def _enter(
+    def _add(
         self,
         blob: npt.NDArray[np.uint8],
         starts: npt.NDArray[np.int64],
@@ -111,21 +112,21 @@ class WordTable:
         if self.count + len(hashes) >= len(table.hashes) or table.starts[self.count] + len(blob) > len(table.blob):
             self._grow(max(len(hashes) + 1, -(-len(blob) // 4)))
         numbers = np.empty(len(hashes), np.int32)
-        self.count = word_table.enter(blob, starts, hashes, languages, self._table, self.count, numbers)
+        self.count = word_table.add_words(blob, starts, hashes, languages, self._table, self.count, numbers)
         return numbers
 
-    def some(self, numbers: npt.NDArray[np.signedinteger[Any]]) -> list[memoryview]:
-        """Give some words, as UTF-8."""
-        blob, starts = self.laid()
+    def select_words(self, numbers: npt.NDArray[np.signedinteger[Any]]) -> list[memoryview]:
+        """Return the words with the ids `numbers`, as UTF-8."""
+        blob, starts = self.as_arrays()
         raw, spans = blob.data, zip(starts[numbers].tolist(), starts[numbers + 1].tolist(), strict=True)
         return [raw[a:b] for a, b in spans]
 
     def languages(self) -> npt.NDArray[np.uint8]:
-        """Give the language number of each word."""
+        """Return the language number of each word."""
         return self._table.languages[: self.count]
 
     def terms(self, start: int = 0) -> list[bytes]:
-        """Give the term (stem) of each word from number `start` on."""
+        """Return the term (stem) of each word from id `start` on."""
         words = self.words(start)
         languages = self._table.languages[start : self.count]
         terms = list(words)
@@ -139,11 +140,11 @@ class WordTable:
         return terms
 
 
-def _split_one(data: bytes) -> tuple[kernel.Words, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Split one text with a table of its own; give table, words in it, word numbers and byte spans."""
-    room = len(data) // 2 + 4
-    table = WordTable._room(room + 1, 3 * len(data) + 4 * kernel.MAX_WORD)
-    tokens, lengths, spans = np.empty(room, np.int32), np.zeros(1, np.int32), np.empty((room, 2), np.int32)
+def _split_one(data: bytes) -> tuple[kernel.WordSlots, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Tokenize one text with a table of its own; return the table, its size, word ids and byte spans."""
+    capacity = len(data) // 2 + 4
+    table = WordTable._allocate(capacity + 1, 3 * len(data) + 4 * kernel.MAX_WORD)
+    tokens, lengths, spans = np.empty(capacity, np.int32), np.zeros(1, np.int32), np.empty((capacity, 2), np.int32)
     bounds, languages = np.array([0, len(data)], np.int64), np.zeros(1, np.uint8)
     _, count, used = kernel.split(
         np.frombuffer(data, np.uint8), bounds, languages, 0, folding(), table, 0, tokens, 0, lengths, spans
@@ -152,7 +153,7 @@ def _split_one(data: bytes) -> tuple[kernel.Words, int, npt.NDArray[np.int32], n
 
 
 def split_text(text: str) -> list[str]:
-    """Split one text into its folded words."""
+    """Return the folded words of one text."""
     if text.isascii() and text.isalnum():
         return [text[: kernel.MAX_WORD].lower()]
     table, count, tokens, _ = _split_one(text.encode("utf-8", "replace"))
@@ -162,11 +163,11 @@ def split_text(text: str) -> list[str]:
 
 
 def token_spans(data: bytes) -> npt.NDArray[np.int32]:
-    """Give the byte begin and end of each token of a UTF-8 text: token n is what positions call n."""
+    """Return begin and end, in bytes, of each token of a UTF-8 text; row n is the token at position n."""
     return _split_one(data)[3]
 
 
 def terms_of(words: Sequence[str], language: str) -> list[bytes]:
-    """Stem folded words of one language into terms."""
+    """Return the terms of folded words of one language."""
     code = LANGUAGES[language_number(language)]
     return [stemmed.encode("utf-8") for stemmed in stem_all(words, code)]

@@ -1,7 +1,7 @@
-"""The folding table: for each code point, whether it makes words and what it becomes.
+"""The folding table: for each code point, its class for the tokenizer and its folded form.
 
-Case, compatibility forms and (for alphabets where they are ornament) accents are folded away: 'Čapek' and 'capek' meet.
-Scripts where marks are vowels keep them.
+Case and compatibility forms are folded, and so are accents in alphabets where they do not change the letter: 'Čapek'
+and 'capek' are the same word. Scripts whose marks are vowels keep them.
 """
 
 import functools
@@ -29,22 +29,22 @@ _UNSPACED: Final = (
     (0xFF66, 0xFF9F),
     (0x20000, 0x2FFFF),
 )
-_ACCENTS_ARE_ORNAMENT: Final = (
+_ACCENTS_FOLD: Final = (
     (0x0000, 0x06FF),
     (0x1E00, 0x1FFF),
     (0xFB00, 0xFDFF),
     (0xFE70, 0xFEFF),
     (0xFF00, 0xFF5E),
 )
-_AS_THEY_ARE: Final = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x20000, 0x2FFFF))
-"""Han and Hangul: pairs of characters, nothing to fold."""
-_TO_LOOK_AT: Final = ((0x80, 0x33FF), (0xA000, 0xABFF), (0xF900, 0x107FF), (0x1D400, 0x1D7FF))
+_NOT_FOLDED: Final = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x20000, 0x2FFFF))
+"""Han and Hangul: tokens are pairs of characters, nothing is folded."""
+_FOLDED_RANGES: Final = ((0x80, 0x33FF), (0xA000, 0xABFF), (0xF900, 0x107FF), (0x1D400, 0x1D7FF))
 _APOSTROPHES: Final = frozenset((0x2019, 0x02BC, 0xFF07))
 _SPECIAL: Final = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "ı": "i", "þ": "th", "ð": "d"}
 
 
-def _within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
-    for low, high in ranges:  # noqa: SIM110 - asked a hundred thousand times at every start: no generator
+def _in_ranges(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    for low, high in ranges:  # noqa: SIM110 - called a hundred thousand times at every start: no generator
         if low <= code <= high:
             return True
     return False
@@ -54,48 +54,48 @@ def _kind(code: int, character: str) -> int:
     category = unicodedata.category(character)
     if code in _APOSTROPHES:
         return tokenizer.APOSTROPHE
-    if _within(code, _UNSPACED):
+    if _in_ranges(code, _UNSPACED):
         return tokenizer.UNSPACED if category[0] in "LNM" else tokenizer.SEPARATOR
-    if category in ("Mn", "Me") and (_within(code, _ACCENTS_ARE_ORNAMENT) or 0x0300 <= code <= 0x036F):
+    if category in ("Mn", "Me") and (_in_ranges(code, _ACCENTS_FOLD) or 0x0300 <= code <= 0x036F):
         return tokenizer.MARK
     if category == "Cf":
-        return tokenizer.MARK  # soft hyphens and joiners are invisible, and part nothing
+        return tokenizer.MARK  # soft hyphens and joiners are invisible and do not separate
     return tokenizer.WORD if category[0] in "LNM" else tokenizer.SEPARATOR
 
 
-def _folded(code: int, character: str) -> str:
+def _fold_character(code: int, character: str) -> str:
     low = character.casefold()
-    if not _within(code, _ACCENTS_ARE_ORNAMENT):
+    if not _in_ranges(code, _ACCENTS_FOLD):
         return unicodedata.normalize("NFKC", low)
-    bare = "".join(c for c in unicodedata.normalize("NFKD", low) if unicodedata.category(c)[0] != "M")
-    # Compatibility forms may open into spaces and signs (a ligature of several words): letters only.
-    bare = "".join(_SPECIAL.get(c, c) for c in bare.casefold() if unicodedata.category(c)[0] in "LN")
-    return bare or character
+    letters = "".join(c for c in unicodedata.normalize("NFKD", low) if unicodedata.category(c)[0] != "M")
+    # Compatibility forms may expand to spaces and symbols (a ligature of several words): keep letters only.
+    letters = "".join(_SPECIAL.get(c, c) for c in letters.casefold() if unicodedata.category(c)[0] in "LN")
+    return letters or character
 
 
 @functools.cache
-def folding() -> tokenizer.Fold:
-    """Make the folding table, once a process."""
+def folding() -> tokenizer.FoldTable:
+    """Return the folding table, built once per process."""
     kind = np.zeros(tokenizer.TABLE_SIZE, np.uint8)
     start = np.full(tokenizer.TABLE_SIZE, -1, np.int32)
     blob = bytearray()
-    for low, high in _AS_THEY_ARE:
+    for low, high in _NOT_FOLDED:
         kind[low : high + 1] = tokenizer.UNSPACED
-    for low, high in _TO_LOOK_AT:
+    for low, high in _FOLDED_RANGES:
         for code in range(low, high + 1):
             character = chr(code)
-            kind[code] = what = _kind(code, character)
-            if what not in (tokenizer.WORD, tokenizer.UNSPACED):
+            kind[code] = code_class = _kind(code, character)
+            if code_class not in (tokenizer.WORD, tokenizer.UNSPACED):
                 continue
-            folded = _folded(code, character)
+            folded = _fold_character(code, character)
             if folded != character:
                 raw = folded.encode("utf-8")[:48]
                 start[code] = len(blob)
                 blob.append(len(raw))
                 blob += raw
-    return tokenizer.Fold(kind, start, np.frombuffer(bytes(blob), np.uint8).copy())
+    return tokenizer.FoldTable(kind, start, np.frombuffer(bytes(blob), np.uint8).copy())
 
 
 def code_point_kinds() -> npt.NDArray[np.uint8]:
-    """Say what each code point is: part of a word or not, as splitting has it."""
+    """Return the tokenizer class of each code point."""
     return folding().kind

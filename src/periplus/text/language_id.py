@@ -1,4 +1,4 @@
-"""Which language a text is in: by its script, then by its stop words."""
+"""Language identification: by script, then by stop words."""
 
 import re
 from collections import Counter
@@ -37,12 +37,12 @@ for _code, _words in STOP_WORDS.items():
 
 
 def language_number(code: str) -> int:
-    """Give the number under which segments store a language; 0 for one we do not know."""
+    """Return the number under which segments store a language, 0 for an unknown one."""
     return _NUMBERS.get(code[:2].lower(), 0)
 
 
 def detect_language(text: str) -> str:
-    """Tell the language of a text from its beginning, as two letters; '' where nothing speaks for any."""
+    """Return the two-letter code of the language of a text, judged by its beginning; '' if there is no evidence."""
     sample = text[:_SAMPLE]
     for code, script, share in _SCRIPTS:
         if len(script.findall(sample)) > share * len(sample):

@@ -1,4 +1,4 @@
-"""Words to stems, by the Snowball stemmer of each language."""
+"""Stemming by the Snowball stemmer of each language."""
 
 import functools
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ def _stemmer(language: str) -> Any:
 
 
 def has_stemmer(language: str) -> bool:
-    """Say whether words of a language are stemmed at all."""
+    """Return whether there is a stemmer for a language."""
     return _stemmer(language) is not None
 
 
 def stem_all(words: Sequence[str], language: str) -> list[str]:
-    """Stem many folded words of one language; a language without a stemmer keeps them as they are."""
+    """Return the stems of folded words of one language; the words themselves if it has no stemmer."""
     stemmer = _stemmer(language)
     return list(words) if stemmer is None else list(stemmer.stemWords(words))
 
 
 def stem(word: str, language: str) -> str:
-    """Stem one folded word."""
+    """Return the stem of one folded word."""
     return stem_all([word], language)[0]

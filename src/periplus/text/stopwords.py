@@ -1,6 +1,6 @@
-"""Words so common that they say little: dropped from queries that have better ones, kept in phrases and in the index.
+"""Stop words: dropped from queries that have other words, kept in phrases and in the index.
 
-The lists (stopwords.txt) are short on purpose, in folded form (no accents); they also serve to tell languages apart.
+The lists (stopwords.txt) are short on purpose and in folded form (no accents); language identification uses them too.
 """
 
 from importlib.resources import files
@@ -10,7 +10,7 @@ __all__ = ["STOP_WORDS", "is_stop_word", "stop_words"]
 
 
 def _read() -> dict[str, frozenset[str]]:
-    """Read 'code: words' entries; an indented line goes on with the one above."""
+    """Read 'code: words' entries; an indented line continues the one above."""
     text = files("periplus.text").joinpath("stopwords.txt").read_text("utf-8").replace("\n    ", " ")
     entries = (line.partition(": ") for line in text.splitlines())
     return {code: frozenset(words.split()) for code, _, words in entries}
@@ -21,10 +21,10 @@ STOP_WORDS: Final = _read()
 
 
 def is_stop_word(word: str, language: str = "en") -> bool:
-    """Say whether a folded word is a stop word of `language`."""
+    """Return whether a folded word is a stop word of `language`."""
     return word in STOP_WORDS.get(language, frozenset())
 
 
 def stop_words(language: str) -> frozenset[str]:
-    """Give the stop words of a language, folded; none for one without a list."""
+    """Return the folded stop words of a language, none for one without a list."""
     return STOP_WORDS.get(language, frozenset())

@@ -161,8 +161,8 @@ class Draft:
 
     def take(self, piece: Piece) -> None:
         """Take a batch that was split into words of our table, or of one of its own."""
-        tokens = piece.tokens if piece.table is self.words else self.words.absorb(piece.table)[piece.tokens]
-        self._turned.append(self.terms.enter(self.words.terms(sum(map(len, self._turned)))))
+        tokens = piece.tokens if piece.table is self.words else self.words.add_table(piece.table)[piece.tokens]
+        self._turned.append(self.terms.add_words(self.words.terms(sum(map(len, self._turned)))))
         self._tokens.add(tokens.view(np.uint8).data)
         self._data.add(piece.data)
         self._media.add(b"".join(piece.media))

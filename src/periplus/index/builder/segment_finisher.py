@@ -115,7 +115,7 @@ def _write_postings(draft: Draft, texts: forward_index.Texts) -> Counted:
     uses = forward_index.count_uses(texts, draft.words.count)
     turned = draft.term_of_word()
     totals = np.bincount(turned, uses[:, 1], draft.terms.count).astype(np.int64)
-    blob, start = draft.terms.laid()
+    blob, start = draft.terms.as_arrays()
     met = np.flatnonzero(totals)  # Those of documents that are left out are not.
     in_order = met[sort_pieces(blob, start[met], start[met + 1])]
     new = np.full(draft.terms.count, -1, np.int32)
@@ -129,7 +129,7 @@ def _write_postings(draft: Draft, texts: forward_index.Texts) -> Counted:
     whole = write_runs(draft.folder, runs, scale, draft.settings)
     laid, starts = string_table.lay(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(draft.folder, starts, laid, whole)
-    return count_words(*draft.words.laid(), texts, uses[:, 0].astype(np.int32))
+    return count_words(*draft.words.as_arrays(), texts, uses[:, 0].astype(np.int32))
 
 
 def _tokens_at_once(draft: Draft) -> int:

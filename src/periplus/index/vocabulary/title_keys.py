@@ -37,9 +37,9 @@ def title_keys(
     stops, used = np.zeros((2, table.count), np.bool_)
     used[title] = True
     met = np.flatnonzero(used)  # Most words are in no title.
-    marks[met] = [fingerprint(term) for term in terms.some(term_of_word[met])]
+    marks[met] = [fingerprint(term) for term in terms.select_words(term_of_word[met])]
     codes = [LANGUAGES[number] for number in table.languages()[met].tolist()]
-    pairs = zip(table.some(met), codes, strict=True)
+    pairs = zip(table.select_words(met), codes, strict=True)
     stops[met] = [is_stop_word(str(word, "utf-8", "replace"), code) for word, code in pairs]
     every, kept = np.zeros(len(counts), np.uint64), np.zeros(len(counts), np.uint64)
     np.add.at(every, owner, marks[title])

@@ -266,7 +266,7 @@ def cut_all(
 ) -> Sheet:
     """Cut the snippets of some documents of one segment, given in ascending order, out of their texts.
 
-    data, bounds: the texts, UTF-8, and where each begins and ends; kinds: what each code point is (`words.Fold`).
+    data, bounds: the texts, UTF-8, and where each begins and ends; kinds: code point classes (`tokenizer.FoldTable`).
     """
     sheet = make_sheet(len(documents), len(asked.weights), len(data), chars)
     _cut_all(lists_at, asked, documents, data, bounds, kinds, chars, sheet)

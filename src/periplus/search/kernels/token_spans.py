@@ -47,7 +47,7 @@ def find_spans(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Note begin and end of tokens from byte `at`, which must lie between words, until `wanted` are known.
 
-    kinds: what each code point is, as in `words.Fold`. Gives how many are known and where to go on; or `end` + 1.
+    kinds: code point classes, as in `tokenizer.FoldTable`. Gives how many are known and where to go on; or `end` + 1.
     """
     inside, run, opened, opened_pair = False, 0, at, at
     while at <= end:

@@ -1,8 +1,8 @@
-"""Bytes to word numbers: split, fold and look up in one pass over UTF-8.
+"""The tokenizer: UTF-8 bytes to word ids; it splits, folds and looks words up in one pass.
 
-A word is a run of letters and digits; an apostrophe between letters belongs to it. Scripts that do not part words
-by spaces (Han, kana, Hangul, Thai and their like) give overlapping pairs of characters. Folding (case, accents,
-compatibility forms) comes from a table over code points. Words longer than MAX_WORD bytes are cut there.
+A word is a run of letters and digits, including apostrophes between letters. Scripts that do not separate words by
+spaces (Han, kana, Hangul, Thai and similar) yield overlapping pairs of characters. Folding (case, accents,
+compatibility forms) comes from a table over code points. WordSlots are truncated to MAX_WORD bytes.
 """
 
 from typing import Any, NamedTuple
@@ -20,16 +20,16 @@ __all__ = [
     "TABLE_SIZE",
     "UNSPACED",
     "WORD",
-    "Fold",
-    "Words",
+    "FoldTable",
+    "WordSlots",
     "rehash",
     "split",
 ]
 
 SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE = 0, 1, 2, 3, 4
-"""What a code point is."""
+"""Classes of code points."""
 MAX_WORD = 64
-"""Longest word, in bytes after folding."""
+"""Maximum length of a word, in bytes after folding."""
 TABLE_SIZE = 0x30000
 """Code points from here on are separators."""
 
@@ -39,25 +39,25 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
 
-class Fold(NamedTuple):
-    """The folding table: what each code point is, and what it becomes."""
+class FoldTable(NamedTuple):
+    """The folding table: class and folded form of each code point."""
 
     kind: npt.NDArray[np.uint8]
     """SEPARATOR, WORD, UNSPACED, MARK or APOSTROPHE, by code point."""
     start: npt.NDArray[np.int32]
-    """Where in `blob` its folded form is (a length byte, then UTF-8), or -1 where it stays as it is."""
+    """Offset in `blob` of its folded form (a length byte, then UTF-8), or -1 if it is not folded."""
     blob: npt.NDArray[np.uint8]
 
 
-class Words(NamedTuple):
-    """An open-addressing table of words, each with the number of its language."""
+class WordSlots(NamedTuple):
+    """An open-addressing hash table of words, each with its language number."""
 
     slots: npt.NDArray[np.uint64]
-    """Two for each place: the word's hash, and its number plus one (0 where the place is free)."""
+    """Two for each slot: the hash of the word, and its id plus one (0 for a free slot)."""
     hashes: npt.NDArray[np.uint64]
     """By word."""
     starts: npt.NDArray[np.int64]
-    """Where each word begins in `blob`; one more than there are words."""
+    """Offset of each word in `blob`; one offset more than words."""
     languages: npt.NDArray[np.uint8]
     blob: npt.NDArray[np.uint8]
 
@@ -72,12 +72,12 @@ def _lower_table() -> npt.NDArray[np.uint8]:
 
 
 _LOWER = _lower_table()
-"""For each byte, the letter or digit it stands for, in lower case; 0 for all others."""
+"""For each byte, the letter or digit in lower case; 0 for all other bytes."""
 
 
 @njit(cache=True, nogil=True)
 def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Decode one code point of UTF-8 at `at`; give it and its length. Broken bytes are 0 (a separator)."""
+    """Decode the code point at `at`; return it and its length. Invalid bytes are 0 (a separator)."""
     first = int(data[at])
     if first < 0xE0:
         if first >= 0xC2 and at + 1 < end:
@@ -95,14 +95,14 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _mix(hashed: Any, language: int) -> Any:  # pragma: no cover - compiled
-    """Let the same word of another language be another word."""
+    """Mix the language into a hash: the same word of another language is another word."""
     hashed = (hashed ^ np.uint64(language + 1)) * _SPREAD
     return hashed ^ (hashed >> np.uint64(29))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _seek(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
-    """Find the number of a word by its mixed hash, -1 if it is new; and its slot, or the one it may have."""
+def _find_slot(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - compiled
+    """Return the id of a word by its mixed hash, -1 if it is new, and its slot or the free one for it."""
     mask = np.uint64(len(slots) // 2 - 1)
     slot = hashed & mask
     while True:
@@ -113,15 +113,15 @@ def _seek(slots: Any, hashed: Any) -> tuple[int, Any]:  # pragma: no cover - com
 
 
 @njit(cache=True, nogil=True)
-def _number(
-    hashed: Any, word: Any, length: int, language: int, words: Words, count: int
+def _find_or_add(
+    hashed: Any, word: Any, length: int, language: int, words: WordSlots, count: int
 ) -> int:  # pragma: no cover - compiled
-    """Find the number of a word by its hash; `count` (the next free number) means that it is new and was entered.
+    """Return the id of a word by its hash; `count` (the next free id) means that it is new and was added.
 
-    Two words are taken for one if all 64 bits of their hashes agree.
+    Two words are considered equal if all 64 bits of their hashes agree.
     """
     hashed = _mix(hashed, language)
-    number, slot = _seek(words.slots, hashed)
+    number, slot = _find_slot(words.slots, hashed)
     if number >= 0:
         return number
     words.slots[2 * slot] = hashed
@@ -144,8 +144,8 @@ def _hash(word: Any, length: int) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def rehash(words: Words, count: int) -> None:  # pragma: no cover - compiled
-    """Enter the first `count` words into empty slots again, after the table has grown."""
+def rehash(words: WordSlots, count: int) -> None:  # pragma: no cover - compiled
+    """Insert the first `count` words into empty slots again, after the table has grown."""
     mask = np.uint64(len(words.slots) // 2 - 1)
     for number in range(count):
         slot = words.hashes[number] & mask
@@ -161,27 +161,38 @@ def split(
     bounds: npt.NDArray[np.int64],
     languages: npt.NDArray[np.uint8],
     first: int,
-    fold: Fold,
-    words: Words,
+    fold: FoldTable,
+    words: WordSlots,
     count: int,
     tokens: npt.NDArray[np.int32],
     used: int,
     lengths: npt.NDArray[np.int32],
     spans: npt.NDArray[np.int32],
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Split texts `first`, `first`+1, ... of `data`; give (next text, words in the table, tokens written).
+    """Tokenize texts `first`, `first`+1, ... of `data`.
 
-    bounds: where each text begins and ends in `data`. lengths: tokens of each text, filled in. spans: byte begin and
-    end of each token within its text, filled in if it has rows. Stops early, before the text it returns, when `words`
-    or `tokens` may run out of room; the caller makes room and calls again.
+    Parameters
+    ----------
+    data, bounds: the texts in UTF-8, and the offset of each; one offset more than texts.
+    languages: the language number of each text.
+    fold: the folding table.
+    words, count: the table of words, and how many it has; new words are added.
+    tokens, used: the word ids written so far, appended to from `used` on.
+    lengths: number of tokens of each text, filled in.
+    spans: begin and end, in bytes, of each token within its text; filled in if it has rows.
+
+    Returns
+    -------
+    The next text, the number of words in the table, and the number of tokens written. The kernel stops before a text
+    for which `words` or `tokens` may be too small; the caller grows them and calls again.
     """
     word = np.empty(MAX_WORD, np.uint8)
     pair = np.empty(MAX_WORD, np.uint8)
-    keep = len(spans) > 0
+    has_spans = len(spans) > 0
     for text in range(first, len(bounds) - 1):
         begin, end = bounds[text], bounds[text + 1]
-        most = (end - begin) // 2 + 2
-        if count + most >= len(words.hashes) or used + most > len(tokens):
+        needed = (end - begin) // 2 + 2
+        if count + needed >= len(words.hashes) or used + needed > len(tokens):
             return text, count, used
         if words.starts[count] + 3 * (end - begin) + MAX_WORD > len(words.blob):
             return text, count, used
@@ -189,7 +200,7 @@ def split(
         before = used
         size = 0
         opened = begin
-        previous = 0  # bytes of the last unspaced character, kept in `pair`
+        previous = 0  # bytes of the last unspaced character, in `pair`
         opened_pair = begin
         run = 0  # unspaced characters in a row
         at = begin
@@ -200,21 +211,21 @@ def split(
             code = 0
             if at < end:
                 letter = _LOWER[data[at]]
-                if letter and run == 0 and size == 0:  # most words: ASCII letters and digits, then something else ASCII
+                if letter and run == 0 and size == 0:  # the usual word: ASCII letters and digits, then other ASCII
                     opened = at
                     while letter:
                         hashed = (hashed ^ np.uint64(letter)) * _PRIME
                         at += 1
                         letter = _LOWER[data[at]] if at < end else np.uint8(0)
                     if at - opened <= MAX_WORD and (at >= end or (data[at] < 0x80 and data[at] != 39)):
-                        number, _ = _seek(words.slots, _mix(hashed, language))
+                        number, _ = _find_slot(words.slots, _mix(hashed, language))
                         if number < 0:
                             for i in range(at - opened):
                                 word[i] = _LOWER[data[opened + i]]
-                            number = np.int64(_number(hashed, word, at - opened, language, words, count))
+                            number = np.int64(_find_or_add(hashed, word, at - opened, language, words, count))
                             count += 1
                         tokens[used] = number
-                        if keep:
+                        if has_spans:
                             spans[used, 0], spans[used, 1] = opened - begin, at - begin
                         used += 1
                         at += 1
@@ -223,7 +234,7 @@ def split(
                     at = opened
                     hashed = _SEED
                     letter = _LOWER[data[at]]
-                if letter and run == 0:  # a run of them within a longer word
+                if letter and run == 0:  # a run of them inside a longer word
                     if size == 0:
                         opened = at
                     while letter:
@@ -249,15 +260,15 @@ def split(
                 continue
             if kind == APOSTROPHE:
                 following = int(data[at + step]) if at + step < end else 0
-                lettered = (following | 32) >= 97 and (following | 32) <= 122
-                if size == 0 or not (lettered or following >= 0xC3):
+                before_letter = (following | 32) >= 97 and (following | 32) <= 122
+                if size == 0 or not (before_letter or following >= 0xC3):
                     kind = SEPARATOR
             if kind != UNSPACED and run > 0:
-                if run == 1:  # a character alone is a word of its own
-                    number = _number(_hash(pair, previous), pair, previous, language, words, count)
+                if run == 1:  # a single character is a word of its own
+                    number = _find_or_add(_hash(pair, previous), pair, previous, language, words, count)
                     count += number == count
                     tokens[used] = number
-                    if keep:
+                    if has_spans:
                         spans[used, 0], spans[used, 1] = opened_pair - begin, at - begin
                     used += 1
                 run = 0
@@ -276,38 +287,38 @@ def split(
                         size += 1
                         hashed = (hashed ^ np.uint64(39)) * _PRIME
                 else:
-                    place = fold.start[code]
-                    extra = step if place < 0 else int(fold.blob[place])
+                    folded_at = fold.start[code]
+                    extra = step if folded_at < 0 else int(fold.blob[folded_at])
                     if size + extra <= MAX_WORD:
                         for i in range(extra):
-                            word[size + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
+                            word[size + i] = data[at + i] if folded_at < 0 else fold.blob[folded_at + 1 + i]
                             hashed = (hashed ^ np.uint64(word[size + i])) * _PRIME
                         size += extra
                 at += step
                 continue
             if size > 0:
-                number, _ = _seek(words.slots, _mix(hashed, language))
+                number, _ = _find_slot(words.slots, _mix(hashed, language))
                 if number < 0:
-                    number = np.int64(_number(hashed, word, size, language, words, count))
+                    number = np.int64(_find_or_add(hashed, word, size, language, words, count))
                     count += 1
                 tokens[used] = number
-                if keep:
+                if has_spans:
                     spans[used, 0], spans[used, 1] = opened - begin, at - begin
                 used += 1
                 size = 0
                 hashed = _SEED
             if kind == UNSPACED:
-                place = fold.start[code]
-                extra = step if place < 0 else int(fold.blob[place])
+                folded_at = fold.start[code]
+                extra = step if folded_at < 0 else int(fold.blob[folded_at])
                 if previous + extra > MAX_WORD:
                     extra = 0
                 for i in range(extra):
-                    pair[previous + i] = data[at + i] if place < 0 else fold.blob[place + 1 + i]
+                    pair[previous + i] = data[at + i] if folded_at < 0 else fold.blob[folded_at + 1 + i]
                 if run > 0:
-                    number = _number(_hash(pair, previous + extra), pair, previous + extra, language, words, count)
+                    number = _find_or_add(_hash(pair, previous + extra), pair, previous + extra, language, words, count)
                     count += number == count
                     tokens[used] = number
-                    if keep:
+                    if has_spans:
                         spans[used, 0], spans[used, 1] = opened_pair - begin, at + step - begin
                     used += 1
                     for i in range(extra):
@@ -322,8 +333,8 @@ def split(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    fold = Fold(np.zeros(TABLE_SIZE, np.uint8), np.full(TABLE_SIZE, -1, np.int32), np.zeros(1, np.uint8))
-    words = Words(
+    fold = FoldTable(np.zeros(TABLE_SIZE, np.uint8), np.full(TABLE_SIZE, -1, np.int32), np.zeros(1, np.uint8))
+    words = WordSlots(
         np.zeros(128, np.uint64),
         np.zeros(32, np.uint64),
         np.zeros(33, np.int64),
@@ -332,7 +343,7 @@ def warm() -> None:
     )
     data = np.frombuffer(b"a word's worth", np.uint8)
     bounds = np.array([0, len(data)], np.int64)
-    room = np.zeros(64, np.int32)
+    tokens = np.zeros(64, np.int32)
     rehash(words, 0)
     split(
         data,
@@ -342,7 +353,7 @@ def warm() -> None:
         fold,
         words,
         0,
-        room,
+        tokens,
         0,
         np.zeros(1, np.int32),
         np.zeros((64, 2), np.int32),

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.text.kernels.tokenizer import Words
+from periplus.text.kernels.tokenizer import WordSlots
 
-__all__ = ["enter", "hash_words"]
+__all__ = ["add_words", "hash_words"]
 
 _SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -16,7 +16,12 @@ _PRIME = np.uint64(0x100000001B3)
 def hash_words(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
-    """Give a number for each word; never 0."""
+    """Return the 64-bit hash of each word, never 0.
+
+    Parameters
+    ----------
+    blob, start: the words in UTF-8, and the offset of each; one offset more than words.
+    """
     hashes = np.empty(len(start) - 1, np.uint64)
     for word in range(len(hashes)):
         hashed = _SEED
@@ -27,16 +32,23 @@ def hash_words(
 
 
 @njit(cache=True, nogil=True)
-def enter(
+def add_words(
     blob: npt.NDArray[np.uint8],
     starts: npt.NDArray[np.int64],
     hashes: npt.NDArray[np.uint64],
     languages: npt.NDArray[np.uint8],
-    words: Words,
+    words: WordSlots,
     count: int,
     numbers: npt.NDArray[np.int32],
 ) -> int:  # pragma: no cover - compiled
-    """Enter words, given with their hashes, into a table that has room; fill `numbers`, give the words it has then."""
+    """Add words to a table that has room for them; return its number of words.
+
+    Parameters
+    ----------
+    blob, starts, hashes, languages: the words, their offsets, hashes and language numbers.
+    words, count: the table, and how many words it has.
+    numbers: the id of each word, filled in.
+    """
     mask, one = np.uint64(len(words.slots) // 2 - 1), np.uint64(1)
     for word in range(len(starts) - 1):
         slot = hashes[word] & mask
@@ -60,7 +72,7 @@ def warm() -> None:
     blob, start = np.frombuffer(b"abcd", np.uint8), np.array([0, 2, 4])
     for pieces in (blob, blob.copy()):
         hash_words(pieces, start)
-    table = Words(
+    table = WordSlots(
         np.zeros(8, np.uint64),
         np.zeros(4, np.uint64),
         np.zeros(5, np.int64),
@@ -68,4 +80,6 @@ def warm() -> None:
         np.zeros(8, np.uint8),
     )
     word = np.frombuffer(b"a", np.uint8)
-    enter(word, np.array([0, 1], np.int64), np.ones(1, np.uint64), table.languages[:1], table, 0, np.zeros(1, np.int32))
+    add_words(
+        word, np.array([0, 1], np.int64), np.ones(1, np.uint64), table.languages[:1], table, 0, np.zeros(1, np.int32)
+    )
