@@ -172,7 +172,7 @@ def main() -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     stored = Counter(visit.url for visit in visits)
-    kept = {visit.url for visit in visits if visit.page is not None or visit.copy_of}
+    kept = {visit.url for visit in visits if visit.page is not None or visit.duplicate_of}
     lost = sum(page.url not in kept for page in truth.pages)
     twice = sum(times - 1 for times in stored.values())
     again = sum(n - 1 for url, n in requests.counts.items() if not url.endswith("/robots.txt"))

@@ -251,7 +251,7 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     etag: str = ""
     modified: str = ""
     page: Page | None = None
-    copy_of: str = ""
+    duplicate_of: str = msgspec.field(default="", name="copy_of")
     """The URL that already has this very content."""
     bytes: int = 0
     """Length of the body."""
@@ -262,11 +262,11 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Redirects followed to get here."""
     retry_after: float = 0.0
     """Seconds the host asked to be left alone."""
-    again: bool = False
+    revisit: bool = msgspec.field(default=False, name="again")
     """Whether the page was stored before, and this was another look at it."""
     simhash: int = 0
     """Of the main content; 0 when it says too little to compare."""
-    near_copy_of: str = ""
+    near_duplicate_of: str = msgspec.field(default="", name="near_copy_of")
     """The URL of a page that said nearly the same before."""
 
 

@@ -53,7 +53,7 @@ def stored(folder: Path, settings: Settings) -> list[FetchRecord]:
 
 def page_urls(visits: list[FetchRecord]) -> set[str]:
     """The URLs that have a page, or whose very content is kept under another URL."""
-    return {visit.url for visit in visits if visit.copy_of or (visit.page and visit.page.kind.startswith("text/"))}
+    return {visit.url for visit in visits if visit.duplicate_of or (visit.page and visit.page.kind.startswith("text/"))}
 
 
 @pytest.fixture

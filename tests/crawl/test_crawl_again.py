@@ -30,7 +30,7 @@ def test_a_second_look_reads_what_has_changed(server, fast, fake_web, tmp_path, 
     assert outcomes.count(Outcome.NOT_MODIFIED) > 50
     changed = [visit for visit in later if visit.outcome is Outcome.OK and visit.page is not None]
     assert changed
-    assert all(visit.again for visit in later)
+    assert all(visit.revisit for visit in later)
     assert len({visit.url for visit in later}) == len(later)
     assert revisits(data / "store") == outcomes.count(Outcome.NOT_MODIFIED)
     third = Crawler(data, fast(recrawl=True)).run()  # all was looked at a moment ago

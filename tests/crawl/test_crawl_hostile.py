@@ -36,7 +36,7 @@ def test_every_good_page_of_the_hostile_web_is_fetched(hostile, tmp_path, read_s
     for host in GOOD_HOSTS:
         for number in range(PAGES):
             visit = visits[f"http://{host}/p{number}" if number else f"http://{host}/"]
-            assert visit.page is not None or visit.copy_of
+            assert visit.page is not None or visit.duplicate_of
     assert final.seconds < 150
     assert grown < 250
     assert final.waiting == 0 or final.given_up

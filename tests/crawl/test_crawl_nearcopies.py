@@ -124,18 +124,18 @@ def test_a_near_copy_is_read_and_marked_and_does_not_become_an_original():
     first = visit_of("http://a.test/1", article(text), originals)
     near = visit_of("http://b.test/1", article(f"{text} (reprinted)", "/next"), originals)
     other = visit_of("http://a.test/2", article(prose(2)), originals)
-    assert (first.near_copy_of, near.near_copy_of, other.near_copy_of) == ("", "http://a.test/1", "")
-    assert near.copy_of == ""
+    assert (first.near_duplicate_of, near.near_duplicate_of, other.near_duplicate_of) == ("", "http://a.test/1", "")
+    assert near.duplicate_of == ""
     assert near.page.links[0].url == "http://b.test/next"
     third = visit_of("http://c.test/1", article(f"{text} (printed again)"), originals)
-    assert third.near_copy_of == "http://a.test/1"
+    assert third.near_duplicate_of == "http://a.test/1"
     assert len(originals.near) == 2
 
 
 def test_a_page_is_no_copy_of_itself():
     originals = Originals()
     visit_of("http://a.test/1", article(prose(1)), originals)
-    assert visit_of("http://a.test/1", article(f"{prose(1)} and a little more"), originals).near_copy_of == ""
+    assert visit_of("http://a.test/1", article(f"{prose(1)} and a little more"), originals).near_duplicate_of == ""
 
 
 def test_the_crawl_marks_near_copies_also_after_a_restart(scripted, tmp_path, read_stored):
@@ -148,15 +148,15 @@ def test_the_crawl_marks_near_copies_also_after_a_restart(scripted, tmp_path, re
     Crawler(tmp_path / "data", options, ["http://a.test/"]).run()
     Crawler(tmp_path / "data", options, ["http://b.test/"]).run()
     visits = {visit.url: visit for visit in read_stored(tmp_path / "data", options)}
-    assert visits["http://b.test/"].near_copy_of == "http://a.test/original"
-    assert visits["http://b.test/next"].near_copy_of == ""
+    assert visits["http://b.test/"].near_duplicate_of == "http://a.test/original"
+    assert visits["http://b.test/next"].near_duplicate_of == ""
     # Without the snapshot all of it is learnt again from the visits.
     (tmp_path / "data" / "crawl" / "frontier.bin").write_bytes(b"damaged")
     scripted.put("http://c.test/", article(f"{text} reprinted by c"))
     options = scripted.settings(tmp_path, "a.test", "b.test", "c.test", scope="domain")
     Crawler(tmp_path / "data", options, ["http://c.test/"]).run()
     visits = {visit.url: visit for visit in read_stored(tmp_path / "data", options)}
-    assert visits["http://c.test/"].near_copy_of == "http://a.test/original"
+    assert visits["http://c.test/"].near_duplicate_of == "http://a.test/original"
 
 
 def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
@@ -170,8 +170,8 @@ def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
             fetched = FetchResult(FetchRequest(place), Outcome.OK, 1.0, 200, headers, answer.body)
             visit = page_visit(fetched, ParseSettings(), originals)
             originals.learn(visit)
-            if visit.near_copy_of:
-                marked[url] = visit.near_copy_of
+            if visit.near_duplicate_of:
+                marked[url] = visit.near_duplicate_of
 
     def group(url: str) -> str:
         return truth.near_duplicates.get(url) or truth.duplicates.get(url) or url

@@ -60,7 +60,7 @@ def test_what_is_not_followed():
     assert found(harvester(), visit(links(target))) == [target]
     assert found(harvester(), visit(links(target), depth=3)) == []
     assert found(harvester(), visit(links(target, nofollow=True))) == []
-    assert found(harvester(), visit(links(target), copy_of="http://www.here.test/b")) == []
+    assert found(harvester(), visit(links(target), duplicate_of="http://www.here.test/b")) == []
     assert found(harvester(), visit(Page(HOME.url, links=(Link(target, nofollow=True),)))) == []
     assert found(harvester(), visit(links(target, noindex=True))) == [target]
 
@@ -128,9 +128,9 @@ def test_copies_are_told_by_content():
     assert first.page is not None
     assert first.page.title == "one"
     second = page_visit(fetched("http://a.test/2", body=body, headers=html), ParseSettings(), originals)
-    assert (second.copy_of, second.page, second.content) == ("http://a.test/1", None, first.content)
+    assert (second.duplicate_of, second.page, second.content) == ("http://a.test/1", None, first.content)
     again = page_visit(fetched("http://a.test/1", body=body, headers=html), ParseSettings(), originals)
-    assert again.copy_of == ""
+    assert again.duplicate_of == ""
 
 
 def test_a_copy_that_names_its_original_gives_way_to_it():
@@ -139,7 +139,7 @@ def test_a_copy_that_names_its_original_gives_way_to_it():
     html = (("content-type", "text/html"),)
     originals.learn(page_visit(fetched("http://a.test/copy", body=body, headers=html), ParseSettings(), originals))
     true = page_visit(fetched("http://a.test/true", body=body, headers=html), ParseSettings(), originals)
-    assert true.copy_of == ""
+    assert true.duplicate_of == ""
     assert true.page is not None
 
 

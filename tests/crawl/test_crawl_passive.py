@@ -212,7 +212,7 @@ def test_a_changed_digest_is_looked_at_again_and_an_old_one_not(scripted, tmp_pa
     assert scripted.requests[3:] == ["http://a.test/p"]
     assert scripted.headers[3]["If-None-Match"] == '"p1"'
     newest = [visit for visit in read_stored(folder, settings) if visit.url.endswith("/p")][-1]
-    assert newest.again
+    assert newest.revisit
     assert "different" in newest.page.text
     assert final.pages == 3
     take_visits(folder, [VisitReport("http://a.test/p", 1, "three", when=newest.when - 100)])

@@ -350,7 +350,7 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     with together(data, fast(recrawl=True, recrawl_per_day=10**9, pages=200), (), 3) as crawl:
         assert sum(len(shard._memory.frontier.hosts()) for shard in crawl.shards) >= 3
         crawl.turns()
-    again = {visit.url for visit in read_stored(data, fast()) if visit.again}
+    again = {visit.url for visit in read_stored(data, fast()) if visit.revisit}
     asked = {url for url in once if server.requests().counts[url] == before[url] + 1}
     assert once <= again
     assert asked >= once

@@ -10,7 +10,7 @@ from periplus.url import parse_address
 
 
 def visit(url: str, text: str = "words", **more) -> FetchRecord:
-    page = None if more.get("copy_of") else Page(url, title="T", text=text)
+    page = None if more.get("duplicate_of") else Page(url, title="T", text=text)
     return FetchRecord(url, parse_address(url).key, Outcome.OK, 1000.0, status=200, page=page, **more)
 
 
@@ -57,10 +57,10 @@ def test_twins_are_one_after_three_pages_agree():
     traps = Traps()
     for number in range(3):
         assert rewritten(traps, "http://here.test/z") == "http://here.test/z"
-        traps.learn(visit(f"http://here.test/{number}", copy_of=f"https://www.here.test/{number}"))
+        traps.learn(visit(f"http://here.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
     assert rewritten(traps, "http://here.test/z?q=1") == "https://www.here.test/z?q=1"
     for number in range(9):
-        traps.learn(visit(f"http://mirror.test/{number}", copy_of=f"https://www.here.test/{number}"))
+        traps.learn(visit(f"http://mirror.test/{number}", duplicate_of=f"https://www.here.test/{number}"))
     assert rewritten(traps, "http://mirror.test/z") == "http://mirror.test/z"
 
 
@@ -69,10 +69,10 @@ def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
     place = parse_address("http://mirror.test:8080/next")
     before = harvester.rank(place, 1)
     for number in range(19):
-        harvester.harvest(visit(f"http://mirror.test:8080/{number}", copy_of=f"http://here.test/{number}"))
+        harvester.harvest(visit(f"http://mirror.test:8080/{number}", duplicate_of=f"http://here.test/{number}"))
     assert harvester.rank(place, 1) == before
     near = visit("http://mirror.test:8080/19", "nearly")
-    harvester.harvest(msgspec.structs.replace(near, near_copy_of="http://here.test/19"))
+    harvester.harvest(msgspec.structs.replace(near, near_duplicate_of="http://here.test/19"))
     assert harvester.rank(place, 1) < before - 3
     assert Traps(harvester.traps.state).mirrors == {"mirror.test"}
     for number in range(5):
@@ -83,7 +83,7 @@ def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
 def test_copies_within_one_host_make_no_mirror():
     traps = Traps()
     for number in range(50):
-        traps.learn(visit(f"http://here.test/{number}", copy_of="http://here.test/first"))
+        traps.learn(visit(f"http://here.test/{number}", duplicate_of="http://here.test/first"))
     assert traps.mirrors == set()
 
 

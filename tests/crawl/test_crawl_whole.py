@@ -34,14 +34,14 @@ def test_a_crawl_finds_the_truth(server, fast, fake_web, tmp_path, read_stored, 
         if copy in by_url:
             pair = (by_url[copy], by_url[original])
             canonical = by_url[copy].page.canonical if by_url[copy].page else ""
-            assert pair[0].copy_of == original or pair[1].copy_of == copy or canonical == original
+            assert pair[0].duplicate_of == original or pair[1].duplicate_of == copy or canonical == original
     for url in truth.missing & by_url.keys():
         assert by_url[url].outcome is Outcome.GONE
     for url, target in truth.redirects.items():
         if url in by_url:
             assert by_url[url].outcome is Outcome.REDIRECT
             assert not target or target in by_url
-    assert all(visit.page is None for visit in visits if visit.copy_of)
+    assert all(visit.page is None for visit in visits if visit.duplicate_of)
     assert final.pages == sum(visit.page is not None and not visit.page.kind.endswith("-list") for visit in visits)
     assert final.waiting == final.busy == 0
     assert seen[-1].pages == final.pages

@@ -25,9 +25,9 @@ def crawl(web):
         elif answer.status == 200:
             fetched = FetchResult(FetchRequest(target), Outcome.OK, 0.0, 200, headers, answer.body)
             read = parse(fetched, ParseSettings())
-            copy_of = contents.setdefault(answer.body, url)
-            if read is not None and copy_of != url:
-                yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, copy_of=copy_of)
+            duplicate_of = contents.setdefault(answer.body, url)
+            if read is not None and duplicate_of != url:
+                yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, duplicate_of=duplicate_of)
             elif read is not None:
                 found = [link.url for link in read.links if not link.nofollow and not read.nofollow]
                 yield FetchRecord(url, target.key, Outcome.OK, 1.0, 200, depth=depth, page=read)

@@ -19,10 +19,10 @@ def key(url):
     return parse_address(url).key
 
 
-def page(url, *links, canonical="", nofollow=False, copy_of=""):
+def page(url, *links, canonical="", nofollow=False, duplicate_of=""):
     made = tuple(link if isinstance(link, Link) else Link(link, "a good name") for link in links)
     read = Page(url, links=made, canonical=canonical, nofollow=nofollow)
-    return FetchRecord(url, key(url), Outcome.OK, 1.0, 200, page=read, copy_of=copy_of)
+    return FetchRecord(url, key(url), Outcome.OK, 1.0, 200, page=read, duplicate_of=duplicate_of)
 
 
 def moved(url, location):
@@ -78,7 +78,7 @@ def test_redirects_copies_and_canonical_links_lead_to_their_page(tmp_path):
         page(A, B + "old", B + "copy", B + "variant"),
         moved(B + "old", B + "older"),
         moved(B + "older", B),
-        page(B + "copy", C, copy_of=B),
+        page(B + "copy", C, duplicate_of=B),
         page(B + "variant", D, canonical=B),
         page(B),
         page(C),
@@ -202,7 +202,7 @@ def test_any_visits_make_ranks_that_sum_to_1(tmp_path_factory, rows):
         elif kind == "gone":
             visits.append(ended(urls[own], Outcome.GONE))
         else:
-            extra = {"copy": {"copy_of": urls[other]}, "canonical": {"canonical": urls[other]}}.get(kind, {})
+            extra = {"copy": {"duplicate_of": urls[other]}, "canonical": {"canonical": urls[other]}}.get(kind, {})
             visits.append(page(urls[own], *(urls[n] for n in links), **extra))
     statistics, graph = build(tmp_path_factory.mktemp("any"), visits)
     assert len(graph) == statistics.pages
@@ -215,8 +215,8 @@ def test_any_visits_make_ranks_that_sum_to_1(tmp_path_factory, rows):
 def expected_in_links(visits, urls):
     """Say with dictionaries what the arrays should say."""
     newest = {visit.url: visit for visit in visits}
-    leads = {v.url: v.location or v.copy_of for v in newest.values() if v.location or v.copy_of}
-    pages = {v.url: v for v in newest.values() if v.page is not None and not v.copy_of}
+    leads = {v.url: v.location or v.duplicate_of for v in newest.values() if v.location or v.duplicate_of}
+    pages = {v.url: v for v in newest.values() if v.page is not None and not v.duplicate_of}
 
     def follow(url):
         for _ in range(8):

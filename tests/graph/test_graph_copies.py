@@ -90,7 +90,7 @@ def test_mirrors_in_different_shards_are_one(mirrored, tmp_path):
         build_index(visits, data / "index", IndexSettings(), Graph.open(data / "graph"))
     pages = [visit for visit in visits if visit.page is not None]
     assert len(pages) == 16
-    assert not any(visit.copy_of or visit.near_copy_of for visit in pages), "no shard can know"
+    assert not any(visit.duplicate_of or visit.near_duplicate_of for visit in pages), "no shard can know"
     assert made.mirrors == 1
     searcher = Searcher.open(data, Settings(folder=str(data)))
     found = [hit.url for hit in searcher.search(Query("tide chart", size=50, folded=False)).hits]

@@ -42,7 +42,7 @@ def mirrored(equal, apart=0):
     for number in range(equal + apart):
         yield page(f"{ONE}/{number}", f"{ONE}/0", simhash=1 << number)
     for number in range(equal):
-        kind = {"copy_of": f"{ONE}/{number}"} if number % 2 else {"near_copy_of": f"{ONE}/{number}"}
+        kind = {"duplicate_of": f"{ONE}/{number}"} if number % 2 else {"near_duplicate_of": f"{ONE}/{number}"}
         yield page(f"{TWO}/{number}", f"{TWO}/0", simhash=1 << number, **kind)
     for number in range(equal, equal + apart):
         yield page(f"{TWO}/{number}", f"{TWO}/0", simhash=(1 << 64) - 1 - number)
@@ -72,7 +72,7 @@ def test_hosts_with_a_few_equal_pages_are_no_mirrors(tmp_path):
 def test_a_copy_under_a_foreign_domain_keeps_what_is_its_own(tmp_path):
     copy = "http://copycat.example"
     visits = [page(f"{ONE}/{n}", f"{ONE}/0", simhash=n + 1) for n in range(5)]
-    visits += [page(f"{copy}/{n}", f"{copy}/spam", near_copy_of=f"{ONE}/{n}", simhash=n + 1) for n in range(5)]
+    visits += [page(f"{copy}/{n}", f"{copy}/spam", near_duplicate_of=f"{ONE}/{n}", simhash=n + 1) for n in range(5)]
     visits += [page(f"{copy}/spam")]
     statistics, graph = build(tmp_path, visits)
     assert statistics.mirrors == 1

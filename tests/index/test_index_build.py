@@ -44,7 +44,7 @@ def test_good_pages_are_numbered_first(tmp_path: Path) -> None:
 def test_what_must_not_be_found_is_left_out(tmp_path: Path) -> None:
     kept = visit("https://a.test/", "sea")
     failed = FetchRecord("https://b.test/", 2, Outcome.GONE, 0.0, 404)
-    copy = FetchRecord("https://c.test/", 3, Outcome.OK, 0.0, 200, page=kept.page, copy_of=kept.url)
+    copy = FetchRecord("https://c.test/", 3, Outcome.OK, 0.0, 200, page=kept.page, duplicate_of=kept.url)
     hidden = visit("https://d.test/", "sea", noindex=True)
     build_index([kept, failed, copy, hidden], tmp_path, SETTINGS)
     index = Index.open(tmp_path)

@@ -24,7 +24,7 @@ def test_every_reason_is_known(tmp_path: Path) -> None:
     pages = {
         "indexed": plain,
         "noindex": other(visit("https://a.test/n", "No", "x"), noindex=True),
-        "copy": msgspec.structs.replace(visit("https://a.test/c", "Copy", "x"), copy_of="https://a.test/"),
+        "copy": msgspec.structs.replace(visit("https://a.test/c", "Copy", "x"), duplicate_of="https://a.test/"),
         "canonical": other(visit("https://a.test/k", "K", "x"), canonical="https://a.test/"),
         "empty": msgspec.structs.replace(visit("https://a.test/e", "E", "x"), page=None),
         "waiting": visit("https://a.test/w", "W", "x"),

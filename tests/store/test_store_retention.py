@@ -91,7 +91,7 @@ def test_what_is_gone_or_became_a_copy_is_not_carried(tmp_path):
             put(store, number, 1)
         store.append(FetchRecord(gone.url, gone.key, Outcome.GONE, time.time(), 404))
         store.append(
-            FetchRecord(copied.url, copied.key, Outcome.OK, time.time(), 200, copy_of="http://example.org/page/3")
+            FetchRecord(copied.url, copied.key, Outcome.OK, time.time(), 200, duplicate_of="http://example.org/page/3")
         )
         store.append(FetchRecord(unchanged.url, unchanged.key, Outcome.NOT_MODIFIED, time.time(), 304))
         store.trim(keep_bytes=1)

@@ -198,7 +198,7 @@ class Memory:
         totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1
         totals.fetched += visit.outcome is not Outcome.ROBOTS
         totals.bytes += visit.bytes
-        totals.copies += bool(visit.copy_of)
+        totals.copies += bool(visit.duplicate_of)
         known = self.history.pages.get(visit.key)
         if known is not None:
             # A list that says so later in this run is not news.
@@ -208,7 +208,7 @@ class Memory:
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)
-        if visit.again:
+        if visit.revisit:
             return False
         totals.pages += 1
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1

@@ -300,7 +300,7 @@ class Crawler:
         """Write a visit down first, and only then let frontier and harvest know of it."""
         memory, now = self._memory, self._now()
         if due.address.key in memory.history.pages:
-            visit = msgspec.structs.replace(visit, again=True)
+            visit = msgspec.structs.replace(visit, revisit=True)
         visit = self._store.append(visit, fetched)
         memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None, ip=ip)
         if memory.count(visit, due.address.host):

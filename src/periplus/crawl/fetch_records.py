@@ -40,10 +40,10 @@ class Originals:
 
     def learn(self, visit: FetchRecord) -> None:
         """Remember the content of a page."""
-        if visit.page is None or visit.copy_of or not visit.content:
+        if visit.page is None or visit.duplicate_of or not visit.content:
             return
         self.urls.setdefault(visit.content, _canonical(visit.page, visit.url))
-        if visit.simhash and not visit.near_copy_of and not (visit.again and self.near.find(visit.simhash)):
+        if visit.simhash and not visit.near_duplicate_of and not (visit.revisit and self.near.find(visit.simhash)):
             self.near.add(visit.simhash, visit.content)
 
 
@@ -83,11 +83,11 @@ def page_visit(
     """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
     due = fetched.request
     content = fingerprint(fetched.body) if fetched.body else 0
-    copy_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
+    duplicate_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
     page, outcome = None, Outcome.OK
     if as_list:
         page = read_list(fetched)
-    elif not copy_of:
+    elif not duplicate_of:
         page, outcome = _parse(fetched, settings)
         if forms and page is not None and page.kind == "text/html":
             page = msgspec.structs.replace(page, forms=read_forms(fetched))
@@ -104,11 +104,11 @@ def page_visit(
         etag=fetched.header("etag")[:256],
         modified=fetched.header("last-modified")[:64],
         page=page,
-        copy_of=copy_of,
+        duplicate_of=duplicate_of,
         bytes=len(fetched.body),
         hops=due.hops,
         simhash=value,
-        near_copy_of=originals.nearly(value, due.address.url) if value else "",
+        near_duplicate_of=originals.nearly(value, due.address.url) if value else "",
     )
 
 

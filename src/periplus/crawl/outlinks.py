@@ -80,7 +80,7 @@ class Harvester:
         if self._settings.forms:
             self.forms.learn(visit, _host_of(visit.url))
         relevance = self.focus.look(visit) if self.focus is not None else 0.0
-        if visit.page is None or visit.copy_of:
+        if visit.page is None or visit.duplicate_of:
             return []
         asked = [probe] if probe is not None and self._settings.probe else []
         return [

@@ -220,8 +220,8 @@ def _of_visit(url: str, visit: FetchRecord) -> tuple[str, str, str]:
         return "robots", _OUTCOMES[Outcome.ROBOTS], ""
     if visit.outcome in _OUTCOMES:
         return "failed", f"{_OUTCOMES[visit.outcome]} ({visit.outcome.value})", ""
-    if visit.copy_of:
-        return "copy", f"it has the very content of {visit.copy_of}", visit.copy_of
+    if visit.duplicate_of:
+        return "copy", f"it has the very content of {visit.copy_of}", visit.duplicate_of
     if page is None:
         return "empty", "there was nothing in it to read", ""
     if page.noindex:

@@ -97,13 +97,13 @@ class _Table:
         lead, canonical = None, None
         if kind == _MOVED:
             lead = key_of(visit.location)
-        elif kind == _PAGE and visit.copy_of:
-            kind, lead = _MOVED, key_of(visit.copy_of)
+        elif kind == _PAGE and visit.duplicate_of:
+            kind, lead = _MOVED, key_of(visit.duplicate_of)
         elif kind == _PAGE and (visit.page is None or visit.page.kind == LIST_KIND):
             kind = 255
         elif kind == _PAGE and visit.page is not None and visit.page.canonical:
             canonical = key_of(visit.page.canonical)
-        near = key_of(visit.near_copy_of) if visit.near_copy_of else None
+        near = key_of(visit.near_duplicate_of) if visit.near_duplicate_of else None
         self.keys.append(visit.key)
         self.leads.append(visit.key if lead is None else lead)
         self.canonical.append(visit.key if canonical is None else canonical)

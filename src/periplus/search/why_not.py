@@ -41,8 +41,8 @@ def why_not(place: Address, visit: FetchRecord | None) -> PageStatus:
 
 def _reason(visit: FetchRecord) -> tuple[str, str]:
     page = visit.page
-    if visit.copy_of:
-        return "copy", visit.copy_of
+    if visit.duplicate_of:
+        return "copy", visit.duplicate_of
     if page is None:
         return "empty", ""
     if page.noindex:

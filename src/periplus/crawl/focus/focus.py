@@ -95,9 +95,9 @@ class Focus:
     def look(self, visit: FetchRecord) -> float:
         """Look at a visit: give how much its page is about the topic, and learn from it."""
         page = visit.page
-        if page is None or page.kind == LIST_KIND or visit.copy_of:
+        if page is None or page.kind == LIST_KIND or visit.duplicate_of:
             return 0.0
-        if visit.key in self.urls and not visit.again:
+        if visit.key in self.urls and not visit.revisit:
             self._classifier.give(page)
         relevance = self._classifier.look(page)
         host = _host_of(visit.url)

@@ -58,7 +58,7 @@ class FormFiller:
         if not self._budget:
             return
         asked = self.state.asked.pop(visit.key, "")
-        if asked and (visit.page is None or visit.copy_of or visit.near_copy_of):
+        if asked and (visit.page is None or visit.duplicate_of or visit.near_duplicate_of):
             self._host(asked).fruitless += 1
         elif asked:
             self._host(asked).fruitless = 0

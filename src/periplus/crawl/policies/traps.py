@@ -127,7 +127,7 @@ class Traps:
             if visit.status == 200 and visit.content:
                 state.soft[host] = visit.content
             return None
-        if visit.copy_of:
+        if visit.duplicate_of:
             self._learn_twin(visit)
         if visit.outcome is Outcome.OK:
             self._learn_mirror(visit)
@@ -185,7 +185,7 @@ class Traps:
     def _learn_twin(self, visit: FetchRecord) -> None:
         """Believe that two origins are one when several of their pages are: http and https, with and without www."""
         try:
-            copy, original = parse_address(visit.url), parse_address(visit.copy_of)
+            copy, original = parse_address(visit.url), parse_address(visit.duplicate_of)
         except BadUrl:
             return
         if copy.path != original.path or copy.origin == original.origin or _bare(copy.host) != _bare(original.host):
@@ -197,7 +197,7 @@ class Traps:
 
     def _learn_mirror(self, visit: FetchRecord) -> None:
         """Count pages that another host had before, and those that none had."""
-        host, original = _host(visit.url), _host(visit.copy_of or visit.near_copy_of)
+        host, original = _host(visit.url), _host(visit.duplicate_of or visit.near_duplicate_of)
         counts = self.state.copied.get(host)
         is_copy = bool(original) and original != host
         if is_copy or counts is not None:

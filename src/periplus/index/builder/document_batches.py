@@ -64,7 +64,7 @@ class Silence:
 def read_visit(visit: FetchRecord, signals: Signals) -> Document | None:
     """Give the document of a page that may be found: read, not refused by the page itself, not a copy of another."""
     page = visit.page
-    if visit.outcome is not Outcome.OK or page is None or page.noindex or visit.copy_of:
+    if visit.outcome is not Outcome.OK or page is None or page.noindex or visit.duplicate_of:
         return None
     language = page.language or detect_language(page.text[:_SAMPLE] or page.title)
     return read_document(visit, language, signals.anchors(visit.key))
