@@ -37,7 +37,7 @@ DIALECT_CLASSES = {
     "Gathered",
     "Gathering",
     "Handle",
-    "Harvester",
+    "OutlinkExtractor",
     "Having",
     "Held",
     "Joined",

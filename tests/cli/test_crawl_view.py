@@ -1,7 +1,7 @@
 """What people see of a crawl while it runs."""
 
 from periplus.cli.crawl_view import block, errors_as_text
-from periplus.crawl import CrawlStatistics, Status
+from periplus.crawl import CrawlStatistics, CrawlStatus
 
 HOSTILE = "http://a.test/\x1b[31mred"
 
@@ -21,8 +21,8 @@ def test_one_process():
 
 def test_a_line_for_each_shard():
     shards = [
-        Status(11, "running", figures(5, recent=("http://a.test/x", HOSTILE)), number=0, kept=1_234),
-        Status(12, "idle", figures(6), number=1),
+        CrawlStatus(11, "running", figures(5, recent=("http://a.test/x", HOSTILE)), number=0, kept=1_234),
+        CrawlStatus(12, "idle", figures(6), number=1),
     ]
     lines = block(figures(11, recent=("http://whole.test/",)), shards).splitlines()
     head, first, second = lines[-3:]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from periplus.crawl.crawl_status import Status, read_status
+from periplus.crawl.crawl_status import CrawlStatus, read_status
 from periplus.crawl.sharding.mailbox import mark_of_inbox
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_crawler import ShardCrawler
-from periplus.crawl.sharding.topology import desk
+from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.settings import Settings
 from periplus.url import parse_address
 
@@ -46,8 +46,8 @@ class Together:
     def start(self, number: int) -> ShardCrawler:
         return ShardCrawler(self.folder, self.settings, self.topology.seeds, number, self.topology.shards)
 
-    def known(self) -> dict[int, Status]:
-        found = {number: read_status(desk(self.folder, number)) for number in self.topology.shards}
+    def known(self) -> dict[int, CrawlStatus]:
+        found = {number: read_status(mailbox_dir(self.folder, number)) for number in self.topology.shards}
         return {number: status for number, status in found.items() if status is not None}
 
     def turns(self, enough: Callable[[], bool] = lambda: False) -> None:
@@ -59,7 +59,9 @@ class Together:
             known = self.known()
             self.quotas.share_out(known)
             states = {status.state for status in known.values()}
-            taken = all(mark_of_inbox(desk(self.folder, n) / "inbox") == status.mark for n, status in known.items())
+            taken = all(
+                mark_of_inbox(mailbox_dir(self.folder, n) / "inbox") == status.mark for n, status in known.items()
+            )
             done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.reached(known))
             if enough() or (done and taken):
                 return

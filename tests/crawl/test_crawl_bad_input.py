@@ -9,7 +9,7 @@ import pytest
 
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import Originals, page_visit
-from periplus.crawl.outlinks import Harvester
+from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.robots import parse_robots
@@ -30,7 +30,7 @@ def test_a_page_of_very_many_links_takes_little(count):
     body = b"".join(b'<a href="/%d">x</a>' % number for number in range(count))
     seed = parse_address("http://a.test/")
     fetched = FetchResult(FetchRequest(seed), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body)
-    harvester = Harvester(CrawlSettings(), [seed])
+    harvester = OutlinkExtractor(CrawlSettings(), [seed])
     before = peak()
     visit = page_visit(fetched, ParseSettings(), Originals())
     found = harvester.harvest(visit)

@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from periplus.crawl import CrawlControl, Crawler, tell
+from periplus.crawl import CrawlControl, Crawler, send_command
 from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.errors import BadInput, SettingsError
 from periplus.settings import CrawlSettings
@@ -50,18 +50,18 @@ def test_block_lists(tmp_path):
 def test_filters_bound_a_crawl(server, fast, fake_web, tmp_path):
     host = fake_web.truth().pages[0].url.split("/")[2]
     Crawler(tmp_path / "data", fast(hosts=(host,)), [f"http://{host}/"]).run()
-    asked = {url.split("/")[2] for url in server.requests().counts}
-    assert asked == {host}
+    pending_command = {url.split("/")[2] for url in server.requests().counts}
+    assert pending_command == {host}
 
 
 def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.crawl.crawler._REPORT", 0.01)
     data = tmp_path / "data"
     with pytest.raises(BadInput, match="No crawl is running"):
-        tell(data, "pause")
+        send_command(data, "pause")
     crawler = Crawler(data, fast(), fake_web.seeds)
     crawler.step()
-    tell(data, "pause")
+    send_command(data, "pause")
     while not crawler._paused or crawler._fetcher.busy():
         assert crawler.step()
     before = server.requests().total
@@ -70,19 +70,19 @@ def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_p
     assert server.requests().total == before
     text = (data / "crawl" / "metrics.prom").read_text()
     assert f"periplus_crawl_pages_total {crawler.statistics().pages:g}\n" in text
-    tell(data, "resume")
+    send_command(data, "resume")
     while server.requests().total == before:
         assert crawler.step()
-    threading.Timer(0.01, tell, (data, "stop")).start()
+    threading.Timer(0.01, send_command, (data, "stop")).start()
     end = time.monotonic() + 30
     while crawler.step() and time.monotonic() < end:
         pass
     assert crawler._stops or crawler.statistics().waiting == 0
     crawler.close()
     with pytest.raises(BadInput, match="No crawl is running"):
-        tell(data, "stop")
+        send_command(data, "stop")
     with pytest.raises(BadInput, match="dance"):
-        tell(data, "dance")
+        send_command(data, "dance")
 
 
 def test_what_a_crawl_says_of_itself(server, fast, fake_web, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import Originals, page_visit
-from periplus.crawl.outlinks import Harvester
+from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, ParseSettings
 from periplus.url import parse_address
@@ -18,7 +18,7 @@ def led_to(markup: str, *headers: tuple[str, str]) -> list[str]:
     fetched = FetchResult(
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"), *headers), markup.encode()
     )
-    harvester = Harvester(CrawlSettings(scope="web"), [SEED])
+    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
     return [due.address.url for due in harvester.harvest(page_visit(fetched, ParseSettings(), Originals()))]
 
 
@@ -124,7 +124,7 @@ def test_malformed_urls_of_every_attribute_are_ordinary(attribute, nasty):
     fetched = FetchResult(
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode("utf-8", "replace")
     )
-    harvester = Harvester(CrawlSettings(scope="web", forms=5), [SEED])
+    harvester = OutlinkExtractor(CrawlSettings(scope="web", forms=5), [SEED])
     visit = page_visit(fetched, ParseSettings(), Originals(), forms=True)
     assert visit.outcome is Outcome.OK
     for due in harvester.harvest(visit):
@@ -151,7 +151,7 @@ def test_feeds_and_language_versions_are_followed_in_a_crawl(scripted, tmp_path)
 def test_what_a_page_only_shows_waits_behind_what_it_names():
     markup = "<a href=http://b.test/one>One</a><iframe src=http://c.test/one></iframe>"
     fetched = FetchResult(FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode())
-    harvester = Harvester(CrawlSettings(scope="web"), [SEED])
+    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
     dues = harvester.harvest(page_visit(fetched, ParseSettings(), Originals()))
     ranks = {due.address.host: due.rank for due in dues}
     assert ranks["b.test"] > ranks["c.test"]

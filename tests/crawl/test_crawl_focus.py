@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.crawl_snapshot import read_state
+from periplus.crawl.crawl_snapshot import read_snapshot
 from periplus.crawl.focus.classifier import Classifier
 from periplus.crawl.focus.focus import Focus, open_focus
 from periplus.crawl.focus.hubs import Distiller
@@ -81,7 +81,7 @@ def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
 ) -> None:
     folder = tmp_path / "data"
     Crawler(folder, settings(server, 80, topic=WORDS), web.seeds).run()
-    before = read_state(folder / "crawl" / "frontier.bin")
+    before = read_snapshot(folder / "crawl" / "frontier.bin")
     assert before is not None
     assert before.focus is not None
     assert before.focus.classifier.pages >= 60
@@ -92,7 +92,7 @@ def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
         assert known is not None
         assert known.dump() == before.focus
         crawler.run()
-    after = read_state(folder / "crawl" / "frontier.bin")
+    after = read_snapshot(folder / "crawl" / "frontier.bin")
     assert after is not None
     assert after.focus is not None
     assert after.focus.looked > before.focus.looked
@@ -104,7 +104,7 @@ def test_recovery_from_the_visits_alone_learns_the_same(
 ) -> None:
     folder = tmp_path / "data"
     Crawler(folder, settings(server, 60, topic=WORDS), web.seeds).run()
-    before = read_state(folder / "crawl" / "frontier.bin")
+    before = read_snapshot(folder / "crawl" / "frontier.bin")
     assert before is not None
     assert before.focus is not None
     (folder / "crawl" / "frontier.bin").write_bytes(b"torn")

@@ -6,7 +6,7 @@ from periplus.crawl import Crawler
 from periplus.crawl.policies.form_filler import FormFiller
 from periplus.parse import read_forms
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Form, Outcome, Page, VisitReport
-from periplus.signals import take_visits
+from periplus.signals import append_visit_reports
 from periplus.url import parse_address
 
 
@@ -119,7 +119,7 @@ def test_forms_that_give_nothing_new_are_left_alone_soon(scripted, tmp_path):
 
 
 def test_words_that_people_ask_for_come_first(library, tmp_path):
-    take_visits(tmp_path / "data", [VisitReport("http://a.test/find?q=storm+petrel&page=2", 5)])
+    append_visit_reports(tmp_path / "data", [VisitReport("http://a.test/find?q=storm+petrel&page=2", 5)])
     Crawler(tmp_path / "data", library.settings(tmp_path, "a.test", forms=3), ["http://a.test/"]).run()
     assert "http://a.test/find?q=storm+petrel&page=2" in library.requests
     filler = FormFiller(10)

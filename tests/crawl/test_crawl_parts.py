@@ -4,8 +4,8 @@ import pytest
 
 from periplus.crawl.crawl_statistics import Meter
 from periplus.crawl.fetch_records import Originals, page_visit, retry_after
-from periplus.crawl.outlinks import LIST_KIND, Harvester
-from periplus.crawl.robots_cache import RobotsBook
+from periplus.crawl.outlinks import LIST_KIND, OutlinkExtractor
+from periplus.crawl.robots_cache import RobotsCache
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import CrawlSettings, ParseSettings
 from periplus.url import parse_address
@@ -25,12 +25,12 @@ def links(*urls: str, **more) -> Page:
     return Page(HOME.url, links=tuple(Link(url) for url in urls), **more)
 
 
-def found(harvester: Harvester, found_by: FetchRecord) -> list[str]:
+def found(harvester: OutlinkExtractor, found_by: FetchRecord) -> list[str]:
     return [due.address.url for due in harvester.harvest(found_by)]
 
 
 def test_links_are_filtered():
-    harvester = Harvester(CrawlSettings(scope="domain", max_url=64), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(scope="domain", max_url=64), [HOME])
     page = links(
         "http://www.here.test/a",
         "http://other.here.test/b",
@@ -53,8 +53,8 @@ def test_links_are_filtered():
 
 
 def test_what_is_not_followed():
-    def harvester() -> Harvester:
-        return Harvester(CrawlSettings(depth=3), [HOME])
+    def harvester() -> OutlinkExtractor:
+        return OutlinkExtractor(CrawlSettings(depth=3), [HOME])
 
     target = "http://www.here.test/a"
     assert found(harvester(), visit(links(target))) == [target]
@@ -66,13 +66,13 @@ def test_what_is_not_followed():
 
 
 def test_a_link_too_deep_is_found_again_from_nearer():
-    harvester = Harvester(CrawlSettings(depth=3), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(depth=3), [HOME])
     assert found(harvester, visit(links("http://www.here.test/a"), depth=3)) == []
     assert found(harvester, visit(links("http://www.here.test/a"), depth=2)) == ["http://www.here.test/a"]
 
 
 def test_redirects_lead_on_but_not_for_ever():
-    harvester = Harvester(CrawlSettings(), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
     moved = visit(outcome=Outcome.REDIRECT, location="http://www.here.test/new", depth=2, hops=4)
     assert [(due.address.path, due.depth, due.hops) for due in harvester.harvest(moved)] == [("/new", 2, 5)]
     assert found(harvester, visit(outcome=Outcome.REDIRECT, location="http://www.here.test/new", hops=5)) == []
@@ -81,28 +81,28 @@ def test_redirects_lead_on_but_not_for_ever():
 
 
 def test_a_seed_that_moved_takes_its_scope_along():
-    harvester = Harvester(CrawlSettings(), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
     assert found(harvester, visit(outcome=Outcome.REDIRECT, location="http://far.test/")) == ["http://far.test/"]
     assert found(harvester, visit(links("http://far.test/x"))) == ["http://far.test/x"]
 
 
 def test_canonical_and_feeds_are_taken():
-    harvester = Harvester(CrawlSettings(), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
     page = Page(HOME.url, canonical="http://www.here.test/true", feeds=("/feed.xml",))
     assert found(harvester, visit(page)) == ["http://www.here.test/true", "http://www.here.test/feed.xml"]
     assert parse_address("http://www.here.test/feed.xml").key in harvester.lists
     assert parse_address("http://www.here.test/true").key not in harvester.lists
-    assert found(Harvester(CrawlSettings(feeds=False), [HOME]), visit(page)) == ["http://www.here.test/true"]
+    assert found(OutlinkExtractor(CrawlSettings(feeds=False), [HOME]), visit(page)) == ["http://www.here.test/true"]
 
 
 def test_lists_of_one_host_are_bounded():
-    harvester = Harvester(CrawlSettings(), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
     page = Page(HOME.url, kind=LIST_KIND, feeds=tuple(f"/sitemap-{n}.xml" for n in range(500)))
     assert len(harvester.harvest(visit(page))) == 100
 
 
 def test_near_and_plain_urls_rank_higher():
-    harvester = Harvester(CrawlSettings(), [HOME])
+    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
 
     def rank(url: str, depth: int) -> float:
         return harvester.rank(parse_address(url), depth)
@@ -114,7 +114,7 @@ def test_near_and_plain_urls_rank_higher():
     for number in range(9):
         harvester.harvest(visit(links(f"http://famous.test/{number}")))
     assert rank("http://famous.test/", 1) == before  # out of scope: not counted
-    web = Harvester(CrawlSettings(scope="web"), [HOME])
+    web = OutlinkExtractor(CrawlSettings(scope="web"), [HOME])
     web.harvest(visit(links(*(f"http://famous.test/{number}" for number in range(9)))))
     assert web.rank(parse_address("http://famous.test/"), 1) > before
 
@@ -180,8 +180,8 @@ ORIGIN = HOME.origin
 NO = b"User-agent: *\nDisallow: /secret\nCrawl-delay: 3\n"
 
 
-def book() -> RobotsBook:
-    return RobotsBook("PeriplusBot/0.1 (+x)")
+def book() -> RobotsCache:
+    return RobotsCache("PeriplusBot/0.1 (+x)")
 
 
 def test_robots_are_asked_for_and_learnt():
@@ -193,7 +193,7 @@ def test_robots_are_asked_for_and_learnt():
     assert rules is not None
     assert (rules.allows("/secret/x"), rules.allows("/open"), rules.delay) == (False, True, 3.0)
     assert robots.rules(ORIGIN, 86_401.0) is None
-    again = RobotsBook("PeriplusBot", robots.known(1.0)).rules(ORIGIN, 1.0)
+    again = RobotsCache("PeriplusBot", robots.known(1.0)).rules(ORIGIN, 1.0)
     assert again is not None
     assert not again.allows("/secret")
 

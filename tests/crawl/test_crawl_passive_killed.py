@@ -8,14 +8,14 @@ import time
 
 from periplus.hashing import fingerprint_text
 from periplus.records import VisitReport
-from periplus.signals import read_popularity, take_visits
-from periplus.signals.visit_counts import forget_read
-from periplus.signals.visit_reports import SinkPosition, read_sink
+from periplus.signals import append_visit_reports, read_visit_counts
+from periplus.signals.visit_counts import prune_visit_reports
+from periplus.signals.visit_reports import LogPosition, read_visit_reports
 
 
 def report(folder, pipe, name):
     for number in range(1_000_000):
-        take_visits(folder, [VisitReport(f"http://{name}.test/{number}/{part}") for part in range(20)])
+        append_visit_reports(folder, [VisitReport(f"http://{name}.test/{number}/{part}") for part in range(20)])
         pipe.send(number)
 
 
@@ -38,9 +38,9 @@ def test_every_acknowledged_report_is_read_after_kills(tmp_path):
                 last = here.recv()
         except EOFError:
             acknowledged[f"w{turn}"] = last
-    urls, position = set(), SinkPosition()
+    urls, position = set(), LogPosition()
     while True:
-        found, after = read_sink(tmp_path, position)
+        found, after = read_visit_reports(tmp_path, position)
         if after == position:
             break
         urls.update(sighting.url for sighting in found)
@@ -51,7 +51,7 @@ def test_every_acknowledged_report_is_read_after_kills(tmp_path):
 
 
 def forget(folder, end):
-    forget_read(folder, end, kept=0)
+    prune_visit_reports(folder, end, kept=0)
 
 
 def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
@@ -61,15 +61,15 @@ def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
     url = "http://a.test/page"
     for turn in range(10):
         for number in range(8):
-            take_visits(
+            append_visit_reports(
                 tmp_path, [VisitReport(url), *(VisitReport(f"http://a.test/{turn}/{number}/{k}") for k in range(9))]
             )
-        end = read_sink(tmp_path, SinkPosition(), 1 << 30)[1]
+        end = read_visit_reports(tmp_path, LogPosition(), 1 << 30)[1]
         process = context.Process(target=forget, args=(tmp_path, end))
         process.start()
         time.sleep(chance.random() * 0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        assert read_popularity(tmp_path).of(fingerprint_text(url)) == 8 * (turn + 1)
-    forget_read(tmp_path, end, kept=0)
-    assert read_popularity(tmp_path).of(fingerprint_text(url)) == 80
+        assert read_visit_counts(tmp_path).of(fingerprint_text(url)) == 8 * (turn + 1)
+    prune_visit_reports(tmp_path, end, kept=0)
+    assert read_visit_counts(tmp_path).of(fingerprint_text(url)) == 80

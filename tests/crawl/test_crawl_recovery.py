@@ -107,7 +107,7 @@ def test_a_damaged_snapshot_is_made_again(server, fast, fake_web, tmp_path, read
 
 def test_retry_after_survives_a_kill(tmp_path, make_settings):
     """A host that asked to be left alone is left alone by the next run, snapshot or not."""
-    from periplus.crawl.crawl_state import Memory
+    from periplus.crawl.crawl_state import CrawlState
     from periplus.records import FetchRecord, Outcome
     from periplus.store import PageStore
     from periplus.url import parse_address
@@ -117,10 +117,10 @@ def test_retry_after_survives_a_kill(tmp_path, make_settings):
     settings = make_settings(hosts)
     seed = parse_address("http://busy.test/")
     with PageStore.open(tmp_path / "store", settings.store, write=True) as store:
-        memory = Memory.recover(tmp_path / "frontier.bin", settings, store, [seed])
+        memory = CrawlState.recover(tmp_path / "frontier.bin", settings, store, [seed])
         memory.save(store.commit(), 1000.0)
         store.append(FetchRecord(seed.url, seed.key, Outcome.BUSY, 1000.0, 503, elapsed=0.5, retry_after=120.0))
-        again = Memory.recover(tmp_path / "frontier.bin", settings, store, [])
+        again = CrawlState.recover(tmp_path / "frontier.bin", settings, store, [])
     assert again.frontier.wait(1000.5) == pytest.approx(120.0)
     due = again.frontier.next(1120.5)
     assert due is not None

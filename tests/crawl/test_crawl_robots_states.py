@@ -2,7 +2,7 @@
 
 import pytest
 
-from periplus.crawl.robots_cache import RobotsBook
+from periplus.crawl.robots_cache import RobotsCache
 from periplus.fetch.outcomes import of_status
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.url import parse_address
@@ -13,7 +13,7 @@ DAY = 86_400.0
 ALLOWED, DISALLOWED, BY_RULES, AGAIN = "all allowed", "all disallowed", "by its rules", "asked again"
 
 
-def state(book: RobotsBook, outcome: Outcome, now: float = 0.0) -> str:
+def state(book: RobotsCache, outcome: Outcome, now: float = 0.0) -> str:
     """Say in a word what the book lets us do."""
     rules = book.rules(HOME.origin, now)
     if rules is None:
@@ -35,7 +35,7 @@ STATUSES = [
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES)
 def test_by_status(status, expected):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     outcome = of_status(status, False)
     assert state(book, book.learn(HOME.origin, answer(outcome, BODY), 0.0)) == expected
 
@@ -45,16 +45,16 @@ FAILURES = [Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIMEOUT, Outcome.
 
 @pytest.mark.parametrize("outcome", FAILURES)
 def test_what_cannot_be_reached_allows_nothing(outcome):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     assert state(book, book.learn(HOME.origin, answer(outcome), 0.0)) == DISALLOWED
 
 
 @pytest.mark.parametrize("outcome", [*FAILURES, Outcome.SERVER_ERROR, Outcome.BUSY])
 def test_an_old_copy_speaks_while_a_new_one_cannot_be_had(outcome):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     book.learn(HOME.origin, answer(Outcome.OK, BODY), 0.0)
     assert book.rules(HOME.origin, DAY) is None
-    book = RobotsBook("PeriplusBot", book.known(DAY))
+    book = RobotsCache("PeriplusBot", book.known(DAY))
     assert state(book, book.learn(HOME.origin, answer(outcome), DAY), DAY) == BY_RULES
     assert book.rules(HOME.origin, DAY + 7200) is None
     book.learn(HOME.origin, answer(outcome), 29 * DAY)
@@ -77,13 +77,13 @@ BODIES = [
 
 @pytest.mark.parametrize(("body", "expected"), BODIES)
 def test_by_body(body, expected):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     assert state(book, book.learn(HOME.origin, answer(Outcome.OK, body), 0.0)) == expected
 
 
 @pytest.mark.parametrize("first", [Outcome.TOO_LARGE, Outcome.OK])
 def test_the_first_500_kib_count_of_a_body_without_end(first):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     book.learn(HOME.origin, answer(first, BODY + b"x" * 4_000_000), 0.0)
     assert state(book, first) == BY_RULES
     assert len(book.known(0.0)[0].body) <= 512_000
@@ -102,7 +102,7 @@ HOPS = [
 
 @pytest.mark.parametrize(("hops", "expected"), HOPS)
 def test_by_redirects(hops, expected):
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     outcome = Outcome.REDIRECT
     for hop in hops:
         outcome = book.learn(HOME.origin, answer(Outcome.REDIRECT, location=hop), 0.0)
@@ -113,7 +113,7 @@ def test_by_redirects(hops, expected):
 
 
 def test_a_copy_is_good_for_a_day_and_for_one_origin():
-    book = RobotsBook("PeriplusBot")
+    book = RobotsCache("PeriplusBot")
     book.learn(HOME.origin, answer(Outcome.OK, BODY), 0.0)
     assert book.rules(HOME.origin, DAY - 1) is not None
     assert book.rules(HOME.origin, DAY + 1) is None

@@ -13,14 +13,22 @@ from shards_together import Together, killed_in_move, together
 from periplus.crawl import Crawler, CrawlStatistics, count_shards
 from periplus.crawl.crawl_metrics import as_metrics
 from periplus.crawl.crawl_statistics import total
-from periplus.crawl.crawl_status import Status
+from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.sharding import resharding as resharding_module
-from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, mark_of_inbox, read_parcel, write_parcel
+from periplus.crawl.sharding.mailbox import (
+    Answer,
+    Question,
+    SentLink,
+    ShardMessage,
+    mark_of_inbox,
+    read_message,
+    write_message,
+)
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_router import Neighbours
 from periplus.crawl.sharding.supervisor import share_of
-from periplus.crawl.sharding.topology import Ring, Topology, desk, read_topology
+from periplus.crawl.sharding.topology import HostPartitioner, Topology, mailbox_dir, read_topology
 from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
@@ -36,7 +44,7 @@ def impatient(monkeypatch):
 
 def test_a_domain_is_on_one_shard_and_few_move():
     hosts = [f"h{n}.site{n % 500}.test" for n in range(2000)]
-    three, four = Ring((0, 1, 2)), Ring((0, 1, 2, 3))
+    three, four = HostPartitioner((0, 1, 2)), HostPartitioner((0, 1, 2, 3))
     for name in ("a.example.co.uk", "b.example.co.uk", "example.co.uk"):
         assert three.owner(name) == three.owner("example.co.uk")
     shares = Counter(three.owner(host) for host in hosts)
@@ -47,7 +55,7 @@ def test_a_domain_is_on_one_shard_and_few_move():
 
 
 def test_parcels_come_back_whole_or_not_at_all(tmp_path):
-    parcel = Parcel(
+    parcel = ShardMessage(
         3,
         [SentLink("http://a.test/", 2, 1.5, 0, True)],
         ["http://b.test/"],
@@ -55,20 +63,20 @@ def test_parcels_come_back_whole_or_not_at_all(tmp_path):
         [Answer("http://a.test:80", "http://c.test/robots.txt", Outcome.OK, 200, 0.1, "", "", b"\0x")],
     )
     path = tmp_path / "03-1.parcel"
-    write_parcel(path, parcel)
-    assert read_parcel(path) == parcel
+    write_message(path, parcel)
+    assert read_message(path) == parcel
     assert len(parcel) == 4
     good = path.read_bytes()
     for bad in (b"", good[:10], good[:-1], good[:-1] + bytes([good[-1] ^ 1]), b"X" + good[1:]):
         path.write_bytes(bad)
         with pytest.raises(CorruptFile, match="03-1"):
-            read_parcel(path)
+            read_message(path)
     path.write_bytes(good[:8] + b"\x07" + good[9:])
     with pytest.raises(NewerFormat, match="format 7"):
-        read_parcel(path)
+        read_message(path)
 
 
-def links_for(ring: Ring, number: int, count: int) -> list[FetchRequest]:
+def links_for(ring: HostPartitioner, number: int, count: int) -> list[FetchRequest]:
     hosts = [f"h{n}.test" for n in range(1000) if ring.owner(f"h{n}.test") == number]
     return [FetchRequest(parse_address(f"http://{hosts[n % len(hosts)]}/{n}")) for n in range(count)]
 
@@ -77,7 +85,7 @@ def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monke
     monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_PARCELS", 3)
     monkeypatch.setattr("periplus.crawl.sharding.shard_router._BATCH", 10)
     monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_KEPT", 25)
-    ring = Ring((0, 1))
+    ring = HostPartitioner((0, 1))
     sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
     dues = links_for(ring, 1, 100)
     own = links_for(ring, 0, 5)
@@ -90,7 +98,7 @@ def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monke
     assert sender.kept() == 30
     taken: list[str] = []
 
-    def take(parcel: Parcel) -> None:
+    def take(parcel: ShardMessage) -> None:
         taken.extend(link.url for link in parcel.links)
 
     assert receiver.receive(take) == 3
@@ -106,7 +114,7 @@ def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monke
     again.receive(take)
     again.settle()
     assert taken == [due.address.url for due in dues[:60]]
-    assert not list((desk(tmp_path, 1) / "inbox").iterdir())
+    assert not list((mailbox_dir(tmp_path, 1) / "inbox").iterdir())
     sender.ours(dues[60:], set())
     for _ in range(9):
         sender.send(everything=True)  # before a snapshot there is always room
@@ -115,9 +123,9 @@ def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monke
 
 def test_a_parcel_that_comes_when_another_is_gone_is_on_its_way(tmp_path):
     """As many are in the inbox as the receiver said that it holds, and yet it has to take one more."""
-    dues = links_for(Ring((0, 1)), 1, 2)
+    dues = links_for(HostPartitioner((0, 1)), 1, 2)
     sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
-    inbox = desk(tmp_path, 1) / "inbox"
+    inbox = mailbox_dir(tmp_path, 1) / "inbox"
     assert mark_of_inbox(inbox) == receiver.mark == 0
     sender.ours(dues[:1], set())
     sender.send(everything=True)
@@ -180,10 +188,10 @@ def pages_of(crawl: Together) -> int:
 def waiting(data, settings) -> dict[str, tuple[int, tuple[str, ...]]]:
     """Give the shard of each host, and what waits there; the files stay as they are."""
     topology, found = read_topology(data), {}
-    ring = Ring(topology.shards)
+    ring = HostPartitioner(topology.shards)
     for number in topology.shards:
         with resharding_module._open(data, settings, number, ring, 1.0) as (memory, _):
-            for host in memory.frontier.give(memory.frontier.hosts()):
+            for host in memory.frontier.export_hosts(memory.frontier.hosts()):
                 assert host.name not in found
                 assert ring.owner(host.name) == number
                 found[host.name] = (number, tuple(sorted(entry.url for entry in host.queue)))
@@ -243,14 +251,14 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     quotas, figures = Quotas(tmp_path, 1000), total([])
     had, known = {0: 0, 1: 0}, {0: 0, 1: 0}
     for _ in range(200):
-        shards = {n: Status(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
+        shards = {n: CrawlStatus(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
         quotas.share_out(shards)
         told = read_quotas(tmp_path)
         known = {n: told.get(n, 0) for n in had}
         assert known[0] + known[1] <= 1000
         had[0] = known[0]
     assert had[0] == 1000
-    assert quotas.reached({0: Status(1, "full", figures, had=1000), 1: Status(1, "idle", figures)})
+    assert quotas.reached({0: CrawlStatus(1, "full", figures, had=1000), 1: CrawlStatus(1, "idle", figures)})
 
 
 def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
@@ -261,7 +269,7 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
         if turn in (3, 9):
             quotas.restart(0, had)
             killed, had = killed + had, 0
-        quotas.share_out({0: Status(1, "running", figures, had=had, quota=had)})
+        quotas.share_out({0: CrawlStatus(1, "running", figures, had=had, quota=had)})
         told = read_quotas(tmp_path)
         assert killed + told[0] <= 100
         had = told[0]
@@ -271,7 +279,7 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
 
 def test_robots_that_has_moved_to_another_shard(tmp_path):
     """The shard that has the host asks for it, within its pauses, and gives the answer back."""
-    ring = Ring((0, 1))
+    ring = HostPartitioner((0, 1))
     ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
     web = ScriptedWeb()
     try:
@@ -291,7 +299,7 @@ def test_robots_that_has_moved_to_another_shard(tmp_path):
 
 
 def test_a_seed_that_moves_widens_the_scope_of_all(tmp_path):
-    ring = Ring((0, 1))
+    ring = HostPartitioner((0, 1))
     ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
     web = ScriptedWeb()
     try:
@@ -354,7 +362,7 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     asked = {url for url in once if server.requests().counts[url] == before[url] + 1}
     assert once <= again
     assert asked >= once
-    shards = {Ring((0, 1, 2)).owner(parse_address(url).host) for url in again}
+    shards = {HostPartitioner((0, 1, 2)).owner(parse_address(url).host) for url in again}
     assert len(shards) == 3
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from periplus.crawl.outlinks import Harvester
+from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps, TrapsState, signature
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import CrawlSettings
@@ -65,7 +65,7 @@ def test_twins_are_one_after_three_pages_agree():
 
 
 def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
-    harvester = Harvester(CrawlSettings(scope="web"), [parse_address("http://here.test/")])
+    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://here.test/")])
     place = parse_address("http://mirror.test:8080/next")
     before = harvester.rank(place, 1)
     for number in range(19):
@@ -128,7 +128,7 @@ def test_an_honest_404_to_a_probe_teaches_nothing():
 
 
 def test_the_harvest_asks_by_what_was_learnt():
-    harvester = Harvester(CrawlSettings(scope="web"), [parse_address("http://maze.test/")])
+    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://maze.test/")])
     for mark in ("0a1b2c3d", "ffee0011", "12345678", "87654321"):
         harvester.harvest(visit(f"http://maze.test/room?visit={mark}"))
     links = tuple(Link(f"http://maze.test/hall?visit=aa{n}bb{n}cc{n}dd") for n in range(9))

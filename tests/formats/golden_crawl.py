@@ -8,21 +8,21 @@ import msgspec
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from periplus.crawl.control import CrawlControl
-from periplus.crawl.crawl_snapshot import read_state
-from periplus.crawl.crawl_state import Memory
+from periplus.crawl.crawl_snapshot import read_snapshot
+from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics
-from periplus.crawl.crawl_status import Status, leave_status, read_status
+from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.reported_visits import HEARD, read_heard
-from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, read_parcel, write_parcel
+from periplus.crawl.sharding.mailbox import Answer, Question, SentLink, ShardMessage, read_message, write_message
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
-from periplus.crawl.sharding.topology import Topology, desk, home, read_topology, write_topology
+from periplus.crawl.sharding.topology import Topology, mailbox_dir, read_topology, shard_dir, write_topology
 from periplus.errors import CorruptFile
 from periplus.frontier.host_state import unpack
 from periplus.records import FetchRequest, FetchResult, Outcome, VisitReport
 from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
-from periplus.signals.visit_counts import gather_visits, read_popularity
-from periplus.signals.visit_reports import SinkPosition, read_sink, take_visits
+from periplus.signals.visit_counts import read_visit_counts, update_visit_counts
+from periplus.signals.visit_reports import LogPosition, append_visit_reports, read_visit_reports
 from periplus.store import PageStore
 from periplus.url import parse_address
 
@@ -44,7 +44,7 @@ def _due(url: str, rank: float = 0.0) -> FetchRequest:
 def write_crawl(folder: Path) -> None:
     """Write the snapshot of a crawl in two shards, hosts in every state, and all that lies beside it."""
     write_topology(folder, Topology((0, 1), ("http://harbour.test/",), (1,)))
-    memory = Memory(folder / "crawl" / "frontier.bin", SETTINGS)
+    memory = CrawlState(folder / "crawl" / "frontier.bin", SETTINGS)
     with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
         memory._keep_to_topic(store)
         memory.add_seeds([parse_address("http://harbour.test/")])
@@ -56,15 +56,15 @@ def write_crawl(folder: Path) -> None:
         memory.passive.state.digests = {parse_address("http://light.test/").key: 17}
         memory.save(1, NOW)
         memory.frontier.close()
-    other = home(folder, 1)
+    other = shard_dir(folder, 1)
     other.mkdir(parents=True, exist_ok=True)
-    second = Memory(folder / "crawl" / "frontier.next", Settings())
+    second = CrawlState(folder / "crawl" / "frontier.next", Settings())
     second.add_seeds([parse_address("http://chart.test/")])
     second.save(0, NOW, other / "frontier.next")
     _write_beside(folder)
 
 
-def _learn(memory: Memory) -> None:
+def _learn(memory: CrawlState) -> None:
     """Take visits as a crawl does: links, a feed, forms, copies, totals."""
     for number in range(len(WORDS)):
         visit, _ = fetched_page(number)
@@ -86,7 +86,7 @@ def _learn(memory: Memory) -> None:
     memory.harvester.forms.state.filled[6] = None
 
 
-def _use_every_state(memory: Memory) -> None:
+def _use_every_state(memory: CrawlState) -> None:
     """Leave hosts busy, ready, held, waiting to try again, given up, parked, deferred, and with URLs on disk."""
     frontier = memory.frontier
     frontier.best_first = None
@@ -100,53 +100,53 @@ def _use_every_state(memory: Memory) -> None:
         if due is None:
             break
         _end(memory, due, now)
-    frontier.hold("held.test", now + 60.0)
+    frontier.reserve("held.test", now + 60.0)
     frontier.add([_due("http://busy.test/late", 500.0), _due("http://ready.test/late", 1.0)])
     busy = frontier.next(now + 90.0)
     assert busy is not None
 
 
-def _end(memory: Memory, due: FetchRequest, now: float) -> None:
+def _end(memory: CrawlState, due: FetchRequest, now: float) -> None:
     frontier, name = memory.frontier, due.address.host.partition(".")[0]
     if name == "parked":
-        frontier.park(due, now)
+        frontier.suspend(due, now)
     elif name == "given-up":
         frontier.done(due, Outcome.CONNECT, now, 0.1)
     elif name == "again":
         frontier.done(due, Outcome.SERVER_ERROR, now, 0.5, retry_after=900_000.0)
     elif name in ("ready", "busy", "disk"):
-        frontier.defer(due, now, 0.25, delay=9_000.0)
+        frontier.requeue(due, now, 0.25, delay=9_000.0)
     else:
         frontier.done(due, Outcome.OK, now, 0.25, delay=2.0, ip="192.0.2.7")
 
 
 def _write_beside(folder: Path) -> None:
-    inbox = desk(folder, 1) / "inbox"
+    inbox = mailbox_dir(folder, 1) / "inbox"
     inbox.mkdir(parents=True)
-    parcel = Parcel(
+    parcel = ShardMessage(
         0,
         [SentLink("http://chart.test/a", 2, 1.5, 1, False), SentLink("http://chart.test/map.xml", 1, 0.5, 0, True)],
         ["http://chart.test/"],
         [Question("http://harbour.test:80", "http://chart.test/robots.txt")],
         [Answer("http://a.test:80", "http://b.test/r", Outcome.OK, 200, 0.5, "", "", b"User-agent: *")],
     )
-    write_parcel(inbox / "00-00001700000000000000.parcel", parcel)
-    for shard, place in ((0, folder / "crawl"), (1, desk(folder, 1))):
+    write_message(inbox / "00-00001700000000000000.parcel", parcel)
+    for shard, place in ((0, folder / "crawl"), (1, mailbox_dir(folder, 1))):
         own = {"number": shard, "had": 3, "quota": 8, "taken": 2, "held": 1, "mark": 5, "kept": 4, "answered": 6}
-        leave_status(place, Status(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
+        write_status(place, CrawlStatus(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
     quotas = Quotas(folder, 40)
-    quotas.share_out({number: Status(1, "running", STATISTICS, number=number) for number in (0, 1)})
+    quotas.share_out({number: CrawlStatus(1, "running", STATISTICS, number=number) for number in (0, 1)})
     (folder / "crawl" / "control").write_bytes(b"pause")
 
 
 def read_crawl(folder: Path) -> Any:
     """Return the snapshot as its fields are called on disk, what a crawl recovers from it, and what lies beside."""
     topology = read_topology(folder)
-    state = read_state(folder / "crawl" / "frontier.bin")
-    next_state = read_state(home(folder, 1) / "frontier.next")
+    state = read_snapshot(folder / "crawl" / "frontier.bin")
+    next_state = read_snapshot(shard_dir(folder, 1) / "frontier.next")
     assert state is not None
     assert next_state is not None
-    parcel = read_parcel(desk(folder, 1) / "inbox" / "00-00001700000000000000.parcel")
+    parcel = read_message(mailbox_dir(folder, 1) / "inbox" / "00-00001700000000000000.parcel")
     return {
         "topology": content(topology),
         "state": _without_weights(plain(msgspec.to_builtins(state))),
@@ -157,7 +157,8 @@ def read_crawl(folder: Path) -> Any:
         "heard": plain(read_heard(folder / "crawl" / HEARD)),
         "quotas": plain(read_quotas(folder)),
         "status": [
-            content(read_status(place)) if read_status(place) else None for place in (folder / "crawl", desk(folder, 1))
+            content(read_status(place)) if read_status(place) else None
+            for place in (folder / "crawl", mailbox_dir(folder, 1))
         ],
         "control": plain(CrawlControl(folder).status()),
     }
@@ -175,7 +176,7 @@ def _recovered(folder: Path) -> Any:
     """Take up the crawl, and return how its frontier is and what is fetched first."""
     with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
         kept = msgspec.structs.replace(SETTINGS, focus=FocusSettings())
-        memory = Memory.recover(folder / "crawl" / "frontier.bin", kept, store, [], NOW)
+        memory = CrawlState.recover(folder / "crawl" / "frontier.bin", kept, store, [], NOW)
         if memory.notes:  # the snapshot was made again from the visits
             raise CorruptFile(memory.notes[0])
         frontier, order = memory.frontier, []
@@ -191,17 +192,19 @@ def _recovered(folder: Path) -> Any:
 
 def write_passive(folder: Path) -> None:
     """Report visits, twice, and count them."""
-    take_visits(folder, [VisitReport(f"http://harbour.test/{n}", n + 1, f"d{n}", DAY + n, n + 1) for n in range(3)])
-    gather_visits(folder, 0.0)
-    take_visits(
+    append_visit_reports(
+        folder, [VisitReport(f"http://harbour.test/{n}", n + 1, f"d{n}", DAY + n, n + 1) for n in range(3)]
+    )
+    update_visit_counts(folder, 0.0)
+    append_visit_reports(
         folder, [VisitReport("http://harbour.test/0", 5, "other", DAY + 9, 7), VisitReport("http://light.test/")]
     )
 
 
 def read_passive(folder: Path) -> Any:
     """Return the reports and the counts."""
-    reports, position = read_sink(folder, SinkPosition())
-    popularity = read_popularity(folder)
+    reports, position = read_visit_reports(folder, LogPosition())
+    popularity = read_visit_counts(folder)
     return {
         "reports": plain(reports),
         "position": plain(position),

@@ -15,7 +15,7 @@ from periplus.evaluate.report import keep_quality
 from periplus.publish import Deleted, Inbox
 from periplus.serve.api_keys import ApiKeys
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
-from periplus.signals.popular_queries import Popular
+from periplus.signals.popular_queries import PopularQueries
 
 
 def write_keys(folder: Path) -> None:
@@ -77,7 +77,7 @@ def read_signals(folder: Path) -> Any:
 
 def write_popular(folder: Path) -> None:
     """Count a text that many ask for, and one that few do."""
-    popular = Popular(folder / "popular", 3)
+    popular = PopularQueries(folder / "popular", 3)
     for visitor in range(5):
         popular.count(b"tide table", f"192.0.2.{visitor}", NOW)
     popular.count(b"fog", "192.0.2.1", NOW)
@@ -86,7 +86,7 @@ def write_popular(folder: Path) -> None:
 
 def read_popular(folder: Path) -> Any:
     """Return what may be told, and count once more: visitors of the day are remembered."""
-    popular = Popular(folder / "popular", 3)
+    popular = PopularQueries(folder / "popular", 3)
     before = popular.beginning(b"ti", 5)
     for visitor in range(3):
         popular.count(b"fog", f"192.0.2.{visitor}", NOW)

@@ -62,9 +62,9 @@ def test_waiting_urls_can_be_lifted() -> None:
     found = frontier()
     found.add([due("http://a.test/1", 3.0), due("http://a.test/2", 2.0), due("http://b.test/1", 12.0)])
     place = parse_address("http://a.test/2")
-    found.lift({"a.test": {place.key: 18.0, 1: 99.0}, "nobody.test": {2: 5.0}})
+    found.reprioritize({"a.test": {place.key: 18.0, 1: 99.0}, "nobody.test": {2: 5.0}})
     assert take(found, 0.0) == "http://a.test/2"
-    found.lift({"a.test": {parse_address("http://a.test/1").key: 1.0}})
+    found.reprioritize({"a.test": {parse_address("http://a.test/1").key: 1.0}})
     assert [take(found, 2.0), take(found, 3.0), take(found, 4.0)] == ["http://b.test/1", "http://a.test/1", ""]
 
 

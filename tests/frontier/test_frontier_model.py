@@ -244,8 +244,8 @@ def test_replaying_the_log_gives_back_the_queues(wanted, todo, data):
     restored = Frontier.load(snapshot, wanted)
     for what, *rest in log:
         restored.add(rest[0]) if what == "add" else restored.replay(*rest)
-    restored.forget_busy()
-    live.forget_busy()
+    restored.requeue_in_flight()
+    live.requeue_in_flight()
     if wanted.per_host == 100:
         assert left(restored, now) == left(live, now)
 

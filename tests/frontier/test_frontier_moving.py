@@ -51,7 +51,7 @@ def test_nothing_is_lost_on_the_way(tmp_path, monkeypatch, seed, memory):
     names = first.hosts()[::2]
     waits = {name: first._hosts[name].next_time for name in names}
     before = first.statistics()
-    second.adopt(first.give(names))
+    second.import_hosts(first.export_hosts(names))
     assert {name: second._hosts[name].next_time for name in names} == waits
     for left, right in ((first, second), (reloaded(first, tmp_path / "b"), reloaded(second, tmp_path / "c"))):
         counts = left.statistics(), right.statistics()
@@ -74,7 +74,7 @@ def test_a_host_that_both_know(tmp_path):
         taken = frontier.next(now)
         assert taken is not None
         frontier.done(taken, Outcome.BUSY, now, 0.0, retry_after=30.0)
-    second.adopt(first.give(["a.test"]))
+    second.import_hosts(first.export_hosts(["a.test"]))
     assert first.wait(0.0) is None
     assert second.wait(0.0) == pytest.approx(80.0)
     assert [url for url, _, _ in drain(second, 80.0)] == [f"http://a.test/{n}" for n in (1, 2, 3)]
@@ -85,7 +85,7 @@ def test_a_host_that_is_busy_stays():
     frontier.add([due("http://a.test/1"), due("http://b.test/1")])
     taken = frontier.next(10.0)
     assert taken is not None
-    names = {host.name for host in frontier.give(frontier.hosts())}
+    names = {host.name for host in frontier.export_hosts(frontier.hosts())}
     assert names == {"a.test", "b.test"} - {taken.address.host}
     frontier.done(taken, Outcome.OK, 10.0, 0.0)
 
@@ -95,7 +95,7 @@ def test_keys_that_others_have_counted():
     frontier.add([due("http://a.test/1")])
     keys = frontier.seen_keys()
     other = Frontier(WANTED)
-    other.know(keys, len(keys))
+    other.set_seen(keys, len(keys))
     assert other.statistics().seen == 0
     assert other.add([due("http://a.test/1"), due("http://a.test/2")]) == 1
     assert Frontier.load(other.dump(), WANTED).statistics().seen == 1

@@ -71,7 +71,7 @@ def test_deferring_keeps_the_url_and_waits():
     frontier.add([due("http://a.test/x")])
     taken = frontier.next(10.0)
     assert taken is not None
-    frontier.defer(taken, 10.0, 0.1, delay=5.0)
+    frontier.requeue(taken, 10.0, 0.1, delay=5.0)
     assert frontier.next(14.9) is None
     assert frontier.next(15.0) == taken
 
@@ -108,7 +108,7 @@ def test_a_host_that_cannot_be_reached_keeps_its_urls():
     again = Frontier.load(snapshot, wanted)
     for ended in log:
         again.replay(*ended)
-    again.forget_busy()
+    again.requeue_in_flight()
     for recovered in (frontier, again):
         recovered.revive()
         assert recovered.statistics().waiting == 4

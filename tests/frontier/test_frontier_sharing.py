@@ -99,11 +99,11 @@ def test_one_address_is_asked_a_few_times_at_once_also_after_a_restart():
 def test_another_hosts_turn_is_asked_for_and_counts():
     frontier = Frontier(FrontierSettings(delay=5.0))
     frontier.add([due("http://a.test/1"), due("http://a.test/2")])
-    assert frontier.hold("a.test", 10.0) == 0.0
+    assert frontier.reserve("a.test", 10.0) == 0.0
     assert frontier.next(10.0) is None
-    assert frontier.hold("a.test", 10.0) > 0
+    assert frontier.reserve("a.test", 10.0) > 0
     frontier.release("a.test", Outcome.OK, 11.0, 0.1)
-    assert frontier.hold("a.test", 12.0) == pytest.approx(4.0)
+    assert frontier.reserve("a.test", 12.0) == pytest.approx(4.0)
     assert frontier.next(15.9) is None
     assert frontier.next(16.0) is not None
 

@@ -24,7 +24,7 @@ from periplus.rank.ranking_model import TreeModel, read_model, write_model
 from periplus.rank.training import flatten
 from periplus.settings import RankSettings
 from periplus.signals import Click, Judgement, write_click, write_judgement
-from periplus.signals.click_model import estimate_liking
+from periplus.signals.click_model import estimate_relevance
 from periplus.url import parse_address
 
 
@@ -146,7 +146,7 @@ def test_clicks_are_freed_from_their_positions() -> None:
             if chance.random() < looks[place] * liking[url]:
                 clicks.append(Click("tides", url, place + 1, tuple(shown)))
                 break
-    found = estimate_liking(clicks)
+    found = estimate_relevance(clicks)
     order = sorted(liking, key=lambda url: -found.pages["tides"][url])
     assert order[:2] == ["https://a.example/1", "https://a.example/4"]
     assert order[-1] == "https://a.example/0"

@@ -18,7 +18,7 @@ from periplus.records import Hit, Media, Query, ResultPage, VisitReport
 from periplus.serve import ApiKeys, make_app
 from periplus.serve.pages.trending_pages import Trending
 from periplus.settings import ServeSettings, Settings
-from periplus.signals import read_clicks, read_judgements, read_rising, take_visits
+from periplus.signals import append_visit_reports, read_clicks, read_judgements, read_trending
 
 DAY = 86_400
 BAD = '"><script>alert(1)</script>'
@@ -79,14 +79,14 @@ def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
         VisitReport("https://d.example/once", 4, "", now - 60),
         VisitReport("https://d.example/past", 400, "", now - 30 * DAY),
     ]
-    take_visits(tmp_path, seen)
-    assert read_rising(tmp_path) == [
+    append_visit_reports(tmp_path, seen)
+    assert read_trending(tmp_path) == [
         ("https://b.example/new", 9),
         ("https://d.example/once", 4),
         ("https://a.example/old", 12),
     ]
-    assert read_rising(tmp_path, most=1) == [("https://b.example/new", 9)]
-    assert read_rising(tmp_path / "none") == []
+    assert read_trending(tmp_path, most=1) == [("https://b.example/new", 9)]
+    assert read_trending(tmp_path / "none") == []
 
 
 class Known(FakeSearcher):

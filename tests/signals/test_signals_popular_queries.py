@@ -17,8 +17,8 @@ DAY = 86_400.0
 NOW = 20_000 * DAY
 
 
-def popular_of(folder: Path, after: int = 3) -> popular_queries.Popular:
-    return popular_queries.Popular(folder, after)
+def popular_of(folder: Path, after: int = 3) -> popular_queries.PopularQueries:
+    return popular_queries.PopularQueries(folder, after)
 
 
 def everything(folder: Path) -> bytes:
@@ -132,8 +132,8 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
 PROGRAM = """
 import sys
 from pathlib import Path
-from periplus.signals import Popular
-counts = Popular(Path(sys.argv[1]), 3)
+from periplus.signals import PopularQueries
+counts = PopularQueries(Path(sys.argv[1]), 3)
 for number in range(100):
     counts.count(b"text %d" % (number % 20), sys.argv[2] + str(number), 20_000 * 86_400.0)
     counts.share(20_000 * 86_400.0)

@@ -10,7 +10,7 @@ from periplus.cli import main
 from periplus.errors import BadFile
 from periplus.signals import import_proxy_logs
 from periplus.signals.proxy_logs import _read_line, read_proxy_log
-from periplus.signals.visit_reports import SinkPosition, read_sink
+from periplus.signals.visit_reports import LogPosition, read_visit_reports
 
 COMMON = b"""\
 10.0.0.7 - anna [10/Oct/2025:13:55:36 +0200] "GET http://a.test/page?x=1 HTTP/1.1" 200 2326
@@ -33,7 +33,7 @@ def test_both_formats_are_read_and_nobody_is_named(tmp_path):
     (tmp_path / "access.log").write_bytes(COMMON)
     (tmp_path / "squid.log.gz").write_bytes(gzip.compress(SQUID))
     assert import_proxy_logs(tmp_path / "data", [tmp_path / "access.log", tmp_path / "squid.log.gz"]) == (3, 0)
-    found, _ = read_sink(tmp_path / "data", SinkPosition())
+    found, _ = read_visit_reports(tmp_path / "data", LogPosition())
     assert {(sighting.url, sighting.count, int(sighting.when)) for sighting in found} == {
         ("http://a.test/page?x=1", 1, 1760097336),
         ("http://a.test/page?x=1", 1, 1760097396),
@@ -71,7 +71,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     (tmp_path / "access.log").write_bytes(COMMON)
     assert main(["import", "--proxy-log", "access.log"]) == 0
     assert "2 reports of visited pages" in capsys.readouterr().out
-    assert read_sink(tmp_path / "periplus-data", SinkPosition())[0][0].url == "http://a.test/page?x=1"
+    assert read_visit_reports(tmp_path / "periplus-data", LogPosition())[0][0].url == "http://a.test/page?x=1"
     assert main(["import"]) == 1
     assert "nothing to import" in capsys.readouterr().err
     assert main(["import", "--proxy-log", "none.log"]) == 1

@@ -21,7 +21,7 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
     from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
     from periplus.publish import Deleted, Inbox
-    from periplus.signals import gather_visits
+    from periplus.signals import update_visit_counts
     from periplus.store import PageStore
 
     open_data_folder(folder, create=False)
@@ -44,7 +44,7 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
     take_out(folder, settings)  # what was deleted while we were building
     inbox.again()
     if (folder / "passive").is_dir():
-        gather_visits(folder, 0)
+        update_visit_counts(folder, 0)
     made = Index.open(folder / "index", verify=False).statistics()
     if stored > made.documents and not quiet:
         note(

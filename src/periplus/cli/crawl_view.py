@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.cli.console import bytes_as_text, clean, is_terminal, note
 
 if TYPE_CHECKING:
-    from periplus.crawl import CrawlStatistics, Status
+    from periplus.crawl import CrawlStatistics, CrawlStatus
 
 __all__ = ["block", "errors_as_text", "watched"]
 
@@ -46,7 +46,7 @@ def _live() -> Iterator[Show]:
     # Nothing refreshes itself in a thread: shards are forked from this process.
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
 
-        def show(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> None:
+        def show(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> None:
             nonlocal last
             if time.monotonic() - last >= _LIVE_SECONDS:
                 last = time.monotonic()
@@ -55,13 +55,13 @@ def _live() -> Iterator[Show]:
         yield show
 
 
-def _drawn(found: "CrawlStatistics", shards: "Sequence[Status]") -> Any:
+def _drawn(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]") -> Any:
     from rich.text import Text
 
     return Text(block(found, shards), overflow="ellipsis", no_wrap=True)
 
 
-def block(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> str:
+def block(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> str:
     """Draw a crawl in a few lines, and a line for each of its shards."""
     lines = [
         f"{found.pages:>9,} pages   {found.rate:,.0f}/s   {bytes_as_text(found.bytes)}   {found.seconds:,.0f} s",
@@ -77,7 +77,7 @@ def block(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> str:
     return "\n".join(lines)
 
 
-def _shard_lines(shards: "Sequence[Status]") -> list[str]:
+def _shard_lines(shards: "Sequence[CrawlStatus]") -> list[str]:
     """Say what each shard does."""
     if not shards:
         return []
@@ -95,7 +95,7 @@ def _shard_lines(shards: "Sequence[Status]") -> list[str]:
 def _plain() -> Show:
     last = time.monotonic()
 
-    def show(found: "CrawlStatistics", shards: "Sequence[Status]" = ()) -> None:
+    def show(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= _PLAIN_SECONDS:

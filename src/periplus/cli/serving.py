@@ -72,10 +72,10 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
         inbox.forget(known.url)
 
     def report(seen: "Sequence[VisitReport]") -> tuple[int, int]:
-        from periplus.signals import gather_visits, take_visits
+        from periplus.signals import append_visit_reports, update_visit_counts
 
-        taken = take_visits(folder, seen)
-        gather_visits(folder)
+        taken = append_visit_reports(folder, seen)
+        update_visit_counts(folder)
         return taken
 
     def judge(given: "JudgementRequest") -> bool:
@@ -91,10 +91,10 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     def trending() -> "Sequence[tuple[str, int]]":
         if not (folder / "passive").is_dir():
             return ()
-        from periplus.signals import gather_visits, read_rising
+        from periplus.signals import read_trending, update_visit_counts
 
-        gather_visits(folder)  # What was reported last, and nobody reported after it.
-        return read_rising(folder)
+        update_visit_counts(folder)  # What was reported last, and nobody reported after it.
+        return read_trending(folder)
 
     return Actions(
         publish,

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from periplus.crawl.crawl_status import Status, read_status
-from periplus.crawl.sharding.topology import desk
+from periplus.crawl.crawl_status import CrawlStatus, read_status
+from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadInput, FolderInUse
 from periplus.files import lock_folder, write_atomically
 from periplus.settings import Settings
 
-__all__ = ["CrawlControl", "asked", "clear", "is_running", "tell"]
+__all__ = ["CrawlControl", "clear_command", "is_running", "pending_command", "send_command"]
 
 _FILE: Final = "control"
 _MOST_SHARDS: Final = 64
@@ -53,25 +53,25 @@ class CrawlControl:
 
         Raise `BadInput` when one runs already, and with its own words when it does not start.
         """
-        from periplus.crawl.detached import start_apart
+        from periplus.crawl.detached import start_detached
 
         if self._settings is None:
             raise BadInput("Nobody said with which settings to crawl.")
         if is_running(self._folder):
             raise BadInput(f"A crawl is running in {self._folder} already.")
-        start_apart(self._folder, self._settings, seeds)
+        start_detached(self._folder, self._settings, seeds)
 
     def pause(self) -> None:
         """Let no more requests begin; raise `BadInput` when no crawl runs."""
-        tell(self._folder, "pause")
+        send_command(self._folder, "pause")
 
     def resume(self) -> None:
         """Let a paused crawl go on; raise `BadInput` when no crawl runs."""
-        tell(self._folder, "resume")
+        send_command(self._folder, "resume")
 
     def stop(self) -> None:
         """Let the crawl end in good order; raise `BadInput` when no crawl runs."""
-        tell(self._folder, "stop")
+        send_command(self._folder, "stop")
 
     def resize(self, shards: int) -> None:
         """Let a crawl in shards go on with another number of them; raise `BadInput` when none runs."""
@@ -81,7 +81,7 @@ class CrawlControl:
             raise BadInput(
                 f"No crawl in shards is running in {self._folder}.", "Stop it, and begin it again with --shards."
             )
-        tell(self._folder, f"shards {shards}")
+        send_command(self._folder, f"shards {shards}")
 
 
 def is_running(folder: Path) -> bool:
@@ -100,10 +100,10 @@ def is_running(folder: Path) -> bool:
 
 
 def _desks(folder: Path, shards: tuple[int, ...]) -> list[Path]:
-    return [desk(folder, number) for number in shards]
+    return [mailbox_dir(folder, number) for number in shards]
 
 
-def _of_shard(status: Status) -> dict[str, Any]:
+def _of_shard(status: CrawlStatus) -> dict[str, Any]:
     figures: dict[str, Any] = msgspec.to_builtins(status.statistics)
     own = {"number": status.number, "process": status.process, "state": status.state, "kept": status.kept}
     return {**own, **figures}
@@ -119,7 +119,7 @@ def _lives(process: int) -> bool:
     return True
 
 
-def tell(folder: Path, word: str) -> None:
+def send_command(folder: Path, word: str) -> None:
     """Leave a word for the crawl that runs in a data folder; raise `BadInput` when none does."""
     if not _WORDS.fullmatch(word):
         raise BadInput(f"A crawl cannot be told to '{word}'.", "It can pause, resume and stop.")
@@ -128,7 +128,7 @@ def tell(folder: Path, word: str) -> None:
     write_atomically(folder / "crawl" / _FILE, word.encode())
 
 
-def asked(folder: Path) -> str:
+def pending_command(folder: Path) -> str:
     """Give the word that was left for the crawl of this folder, or ''."""
     try:
         word = (folder / "crawl" / _FILE).read_text("ascii").strip()
@@ -137,7 +137,7 @@ def asked(folder: Path) -> str:
     return word if _WORDS.fullmatch(word) else ""
 
 
-def clear(folder: Path) -> None:
+def clear_command(folder: Path) -> None:
     """Forget what was left."""
     with contextlib.suppress(OSError):
         (folder / "crawl" / _FILE).unlink()

@@ -18,7 +18,7 @@ from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import write_atomically
 from periplus.hashing import fingerprint
 
-__all__ = ["CrawlState", "Totals", "read_state", "write_state"]
+__all__ = ["CrawlSnapshot", "Totals", "read_snapshot", "write_snapshot"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
@@ -39,7 +39,7 @@ class Totals(msgspec.Struct):
     outcomes: dict[str, int] = {}
 
 
-class CrawlState(msgspec.Struct, frozen=True):
+class CrawlSnapshot(msgspec.Struct, frozen=True):
     """A crawl at one moment."""
 
     visits: int
@@ -62,13 +62,13 @@ class CrawlState(msgspec.Struct, frozen=True):
     """What was learnt of the topic, when there is one."""
 
 
-def write_state(path: Path, state: CrawlState) -> None:
+def write_snapshot(path: Path, state: CrawlSnapshot) -> None:
     """Replace the snapshot, all or nothing."""
     body = msgspec.msgpack.encode(state)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
-def read_state(path: Path) -> CrawlState | None:
+def read_snapshot(path: Path) -> CrawlSnapshot | None:
     """Read the snapshot; None when there is none. Raise `CorruptFile` when it is damaged."""
     try:
         data = path.read_bytes()
@@ -85,6 +85,6 @@ def read_state(path: Path) -> CrawlState | None:
     if fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.")
     try:
-        return msgspec.msgpack.decode(body, type=CrawlState)
+        return msgspec.msgpack.decode(body, type=CrawlSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.") from error

@@ -4,30 +4,30 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from periplus.crawl.crawl_snapshot import CrawlState, Totals, read_state, write_state
+from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
 from periplus.crawl.fetch_records import Originals
 from periplus.crawl.focus.focus import FocusState, by_host, open_focus
-from periplus.crawl.outlinks import Harvester
+from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.reported_visits import HEARD, Passive, read_heard, write_heard
 from periplus.crawl.revisits import History, seen_once
-from periplus.crawl.robots_cache import RobotsBook
-from periplus.crawl.sharding.mailbox import Parcel
+from periplus.crawl.robots_cache import RobotsCache
+from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.shard_router import Alone
-from periplus.crawl.sharding.topology import home, read_topology
+from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
 from periplus.frontier import Frontier
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome
 from periplus.settings import Settings
-from periplus.signals import SinkPosition
+from periplus.signals import LogPosition
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-__all__ = ["Memory"]
+__all__ = ["CrawlState"]
 
 
-class Memory:
+class CrawlState:
     """All state of a crawl but the pages themselves."""
 
     def __init__(self, path: Path, settings: Settings, neighbours: Alone | None = None) -> None:
@@ -40,8 +40,8 @@ class Memory:
         self.settings = settings
         self._spill = path.with_name("spill")
         self.frontier = Frontier(settings.frontier, self._spill)
-        self.robots = RobotsBook(settings.fetch.user_agent)
-        self.harvester = Harvester(settings.crawl, ())
+        self.robots = RobotsCache(settings.fetch.user_agent)
+        self.harvester = OutlinkExtractor(settings.crawl, ())
         self._data = path.parents[1 if self.neighbours.number == 0 else 2]
         self._introduce()
         self.originals = Originals()
@@ -62,13 +62,13 @@ class Memory:
         seeds: Sequence[Address],
         now: float = 0.0,
         neighbours: Alone | None = None,
-    ) -> "Memory":
+    ) -> "CrawlState":
         """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
         memory = cls(path, settings, neighbours)
         start: int | None = None
         damaged = False
         try:
-            state = read_state(path)
+            state = read_snapshot(path)
             if state is not None:
                 start = memory._restore(state, store.commit())
         except CorruptFile as error:
@@ -81,7 +81,7 @@ class Memory:
         if start is not None:
             for visit in memory.neighbours.read_all(store) if damaged else store.visits(start):
                 memory._replay(visit)
-        memory.frontier.forget_busy(now if start is not None else 0.0)
+        memory.frontier.requeue_in_flight(now if start is not None else 0.0)
         memory.frontier.revive()
         if settings.crawl.recrawl:
             memory.history = memory.neighbours.read_history(store)
@@ -89,7 +89,7 @@ class Memory:
         return memory
 
     def _look_again(self, dues: list[FetchRequest]) -> None:
-        self.frontier.add_again(due for due in dues if self.neighbours.mine(due.address.host))
+        self.frontier.add_revisits(due for due in dues if self.neighbours.mine(due.address.host))
 
     def _noted_seeds(self) -> list[Address]:
         """Read the seeds from their own small file, which outlives a damaged snapshot."""
@@ -98,17 +98,17 @@ class Memory:
         except (OSError, ValueError, BadUrl):
             return []
 
-    def _restore(self, state: CrawlState, stored: int) -> int:
+    def _restore(self, state: CrawlSnapshot, stored: int) -> int:
         """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
         if state.visits > stored:
             raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
-        self.harvester = Harvester(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
+        self.harvester = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
         if not state.totals.answered and state.totals.outcomes and type(self.neighbours) is Alone:
             self.frontier.add(self._seed_dues(self.harvester.seeds))
             return state.visits
         self.frontier.close()
         self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
-        self.robots = RobotsBook(self.settings.fetch.user_agent, state.robots)
+        self.robots = RobotsCache(self.settings.fetch.user_agent, state.robots)
         self.harvester.traps = Traps(state.traps)
         self.harvester.forms.state = state.forms
         self.harvester.lists.update(state.lists)
@@ -161,10 +161,10 @@ class Memory:
         self.frontier.add(ours)
         if focus is not None:
             # What waits already may promise more by now, for where it was seen again or by the hubs that lead there.
-            self.frontier.lift(by_host(known))
-            self.frontier.lift(focus.raised())
+            self.frontier.reprioritize(by_host(known))
+            self.frontier.reprioritize(focus.raised())
 
-    def take(self, parcel: Parcel) -> None:
+    def take(self, parcel: ShardMessage) -> None:
         """Take the links and seeds that another shard has sent."""
         for seed in parcel.seeds:
             with contextlib.suppress(BadUrl):
@@ -214,7 +214,7 @@ class Memory:
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
 
-    def hear(self, store: PageStore, until: SinkPosition | None = None) -> bool:
+    def hear(self, store: PageStore, until: LogPosition | None = None) -> bool:
         """Take the next visits that others reported; tell whether there were any."""
         near = self.neighbours
         reported = self.passive.read(
@@ -223,7 +223,7 @@ class Memory:
         self.frontier.add(reported.fresh)
         for _, visit in reported.again:
             self.history.pages.setdefault(visit.key, seen_once(visit))
-        self.frontier.add_again(due for due, _ in reported.again)
+        self.frontier.add_revisits(due for due, _ in reported.again)
         return reported.read
 
     def had_its_share(self, host: str) -> bool:
@@ -237,7 +237,7 @@ class Memory:
             write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
             self._noted = len(seeds)
         self.neighbours.send(everything=True)
-        state = CrawlState(
+        state = CrawlSnapshot(
             visits=visits,
             frontier=self.frontier.dump(),
             seeds=seeds,
@@ -254,7 +254,7 @@ class Memory:
             passive=self.passive.state,
             focus=self.harvester.focus.dump() if self.harvester.focus is not None else None,
         )
-        write_state(path or self._path, state)
+        write_snapshot(path or self._path, state)
         if path is None:
             with contextlib.suppress(CorruptFile):  # without a list of shards nobody knows who has read what
                 self._heard()
@@ -262,7 +262,7 @@ class Memory:
     def _heard(self) -> None:
         """Say how far we have read what others reported; the first shard clears away what all have read."""
         shards = read_topology(self._data).shards
-        if len(shards) > 1 and self.passive.position != SinkPosition():
+        if len(shards) > 1 and self.passive.position != LogPosition():
             write_heard(self._path.with_name(HEARD), self.passive.position)
         if self.neighbours.number == 0:
-            self.passive.saved(read_heard(home(self._data, number) / HEARD) for number in shards if number)
+            self.passive.saved(read_heard(shard_dir(self._data, number) / HEARD) for number in shards if number)

@@ -12,14 +12,14 @@ from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.errors import CorruptFile
 from periplus.files import decode_json
 
-__all__ = ["Status", "leave_status", "now_status", "read_status"]
+__all__ = ["CrawlStatus", "read_status", "status_now", "write_status"]
 
 _FILE: Final = "status.json"
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 
 
-class Status(msgspec.Struct, frozen=True):
+class CrawlStatus(msgspec.Struct, frozen=True):
     """One process of a crawl at one moment."""
 
     process: int
@@ -51,7 +51,7 @@ class Status(msgspec.Struct, frozen=True):
         return self.process, self.state, self.taken, self.mark
 
 
-def leave_status(folder: Path, status: Status) -> None:
+def write_status(folder: Path, status: CrawlStatus) -> None:
     """Replace the status of a folder; a status is worth no waiting for the disk, and no error when it is full."""
     path = folder / _FILE
     temporary = path.with_name(f".{_FILE}.{os.getpid()}.new")
@@ -60,14 +60,14 @@ def leave_status(folder: Path, status: Status) -> None:
         os.replace(temporary, path)
 
 
-def read_status(folder: Path) -> Status | None:
+def read_status(folder: Path) -> CrawlStatus | None:
     """Read the status that was left last; None when there is none that can be read."""
     try:
-        return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), Status, _FORMAT)
+        return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), CrawlStatus, _FORMAT)
     except (OSError, CorruptFile):
         return None
 
 
-def now_status(state: str, statistics: CrawlStatistics) -> Status:
+def status_now(state: str, statistics: CrawlStatistics) -> CrawlStatus:
     """Make the status of this process."""
-    return Status(os.getpid(), state, statistics, time.time())
+    return CrawlStatus(os.getpid(), state, statistics, time.time())

@@ -9,15 +9,15 @@ from typing import Final, Self
 
 import msgspec
 
-from periplus.crawl.control import asked, clear
+from periplus.crawl.control import clear_command, pending_command
 from periplus.crawl.crawl_metrics import as_metrics
-from periplus.crawl.crawl_state import Memory
+from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, Meter
-from periplus.crawl.crawl_status import leave_status, now_status
+from periplus.crawl.crawl_status import status_now, write_status
 from periplus.crawl.fetch_records import page_visit, plain_visit
 from periplus.crawl.robots_cache import ruled_path
 from periplus.crawl.sharding.shard_router import Alone
-from periplus.crawl.sharding.topology import home, read_topology
+from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder, write_atomically
@@ -84,11 +84,11 @@ class Crawler:
         open_data_folder(folder, create=True)
         number = self._neighbours.number
         self._claim(folder)
-        self._held.enter_context(lock_folder(home(folder, number), "crawl"))
+        self._held.enter_context(lock_folder(shard_dir(folder, number), "crawl"))
         self._store = PageStore.open(part_folder(folder / "store", number), self._settings.store, write=True)
         self._held.callback(self._store.close)
-        path = home(folder, number) / "frontier.bin"
-        self._memory = Memory.recover(path, self._settings, self._store, seeds, self._now(), self._neighbours)
+        path = shard_dir(folder, number) / "frontier.bin"
+        self._memory = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._neighbours)
         self._held.callback(self._memory.frontier.close)
         if not self._memory.harvester.seeds:
             raise BadInput(f"There is no crawl in {folder} to go on with.", "Give at least one URL to begin at.")
@@ -103,7 +103,7 @@ class Crawler:
                 f"The crawl in {folder} has {shards} shards.",
                 "Use `Supervisor`, which goes on with all of them, or --shards 0.",
             )
-        clear(folder)
+        clear_command(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +172,7 @@ class Crawler:
 
     def _tell(self, state: str) -> None:
         self._shown = self.statistics()
-        leave_status(self._folder / "crawl", now_status(state, self._shown))
+        write_status(self._folder / "crawl", status_now(state, self._shown))
 
     def checkpoint(self) -> None:
         """Make all visits durable and write the snapshot that reflects them."""
@@ -219,7 +219,7 @@ class Crawler:
 
     def _start_one(self, due: FetchRequest, now: float) -> None:
         if self._memory.had_its_share(due.address.host):
-            self._memory.frontier.park(due, now)
+            self._memory.frontier.suspend(due, now)
             return
         rules = self._memory.robots.rules(due.address.origin, now)
         if rules is None:
@@ -235,7 +235,7 @@ class Crawler:
         """Ask for robots.txt; where it has moved to another host, that host's pauses hold too."""
         target = self._memory.robots.target(due.address)
         if target.host != due.address.host:
-            wait = self._memory.frontier.hold(target.host, now)
+            wait = self._memory.frontier.reserve(target.host, now)
             if wait > 0:
                 self._memory.frontier.postpone(due, now, wait)
                 return
@@ -282,14 +282,14 @@ class Crawler:
     def _learn_robots(self, due: FetchRequest, fetched: FetchResult) -> list[FetchRequest]:
         """Take robots.txt; the page that asked for it waits another turn, or fails as its robots.txt did."""
         now, memory = self._now(), self._memory
-        asked = fetched.request.address.host
-        if asked != due.address.host and self._neighbours.mine(asked):
-            memory.frontier.release(asked, fetched.outcome, now, fetched.elapsed)
+        pending_command = fetched.request.address.host
+        if pending_command != due.address.host and self._neighbours.mine(pending_command):
+            memory.frontier.release(pending_command, fetched.outcome, now, fetched.elapsed)
         outcome = memory.robots.learn(due.address.origin, fetched, now)
         if outcome not in (Outcome.OK, Outcome.REDIRECT):
             return self._end(due, plain_visit(due, outcome, fetched), None)
         rules = memory.robots.rules(due.address.origin, now)
-        memory.frontier.defer(due, now, fetched.elapsed, rules.delay if rules else None)
+        memory.frontier.requeue(due, now, fetched.elapsed, rules.delay if rules else None)
         if rules is None or not self._settings.crawl.sitemaps:
             return []
         return memory.harvester.listed(rules.sitemaps, due.address.url)
@@ -327,12 +327,12 @@ class Crawler:
     def _listen(self) -> None:
         """Hear what another process has to say, and tell it how we are."""
         self._memory.hear(self._store)
-        word = asked(self._folder)
+        word = pending_command(self._folder)
         self._paused = word == "pause"
         if word == "stop":
             self.stop()
         if word in ("stop", "resume"):
-            clear(self._folder)
+            clear_command(self._folder)
         self._tell("stopping" if self._stops else "paused" if self._paused else "running")
         with contextlib.suppress(DiskFailed):
             write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(self._shown).encode())

@@ -21,7 +21,7 @@ from periplus.errors import BadInput, PeriplusError
 from periplus.files import disk_errors
 from periplus.settings import Settings
 
-__all__ = ["start_apart"]
+__all__ = ["start_detached"]
 
 _PATIENCE: Final = 60.0
 _TURN: Final = 0.02
@@ -33,7 +33,7 @@ class _Order(msgspec.Struct):
     seeds: list[str]
 
 
-def start_apart(folder: Path, settings: Settings, seeds: Sequence[str]) -> None:
+def start_detached(folder: Path, settings: Settings, seeds: Sequence[str]) -> None:
     """Begin a crawl, or go on with it, in a new process; raise `BadInput` with its own words when it does not start."""
     log = folder / "crawl" / "crawl.log"
     with disk_errors(log):

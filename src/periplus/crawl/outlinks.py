@@ -14,7 +14,7 @@ from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
 from periplus.url import in_scope, parse_address
 
-__all__ = ["Harvester"]
+__all__ = ["OutlinkExtractor"]
 
 _MAX_HOPS: Final = 5
 _MAX_LISTS: Final = 100
@@ -42,7 +42,7 @@ _TYPES: Final = {
 _UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not readable(kind) for name in names)
 
 
-class Harvester:
+class OutlinkExtractor:
     """Turns visits into dues: scope, depth, length, extension and traps are checked here, and nowhere else."""
 
     def __init__(self, settings: CrawlSettings, seeds: Iterable[Address], focus: Focus | None = None) -> None:

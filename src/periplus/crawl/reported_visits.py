@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.crawl.outlinks import Harvester
+from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.errors import CorruptFile
 from periplus.files import decode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
-from periplus.signals import SinkPosition, forget_read, gather_visits, read_sink
+from periplus.signals import LogPosition, prune_visit_reports, read_visit_reports, update_visit_counts
 
 __all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests", "write_heard"]
 
@@ -54,14 +54,14 @@ class Passive:
 
     def read(
         self,
-        harvester: Harvester,
+        harvester: OutlinkExtractor,
         find: Callable[[int], FetchRecord | None],
         is_mine: Callable[[Address], bool] = lambda place: True,
-        until: SinkPosition | None = None,
+        until: LogPosition | None = None,
     ) -> Reported:
         """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
         before = self.position
-        found, self.state.position = read_sink(self._folder, before, _BITE, until=until)
+        found, self.state.position = read_visit_reports(self._folder, before, _BITE, until=until)
         counts: dict[int, int] = {}
         places: dict[int, Address] = {}
         changed: dict[int, FetchRecord] = {}
@@ -91,14 +91,14 @@ class Passive:
         return before != digest
 
     @property
-    def position(self) -> SinkPosition:
+    def position(self) -> LogPosition:
         """How far the queue was read."""
-        return SinkPosition(*self.state.position)
+        return LogPosition(*self.state.position)
 
-    def saved(self, others: Iterable[SinkPosition] = ()) -> None:
+    def saved(self, others: Iterable[LogPosition] = ()) -> None:
         """Let go of what we and `others` have read, now that snapshots reflect it."""
-        gather_visits(self._folder)
-        forget_read(self._folder, min([self.position, *others]))
+        update_visit_counts(self._folder)
+        prune_visit_reports(self._folder, min([self.position, *others]))
 
 
 class _Heard(msgspec.Struct, frozen=True):
@@ -107,21 +107,21 @@ class _Heard(msgspec.Struct, frozen=True):
     format: int = _FORMAT
 
 
-def write_heard(path: Path, position: SinkPosition) -> None:
+def write_heard(path: Path, position: LogPosition) -> None:
     """Write down how far a shard has read the queue."""
     write_atomically(path, msgspec.json.encode(_Heard(*position)))
 
 
-def read_heard(path: Path) -> SinkPosition:
+def read_heard(path: Path) -> LogPosition:
     """Return how far a shard has read by its own word; nothing at all where it says none."""
     try:
         data = path.read_bytes()
         if data.startswith(b"["):  # format 0: file and offset alone
-            return msgspec.json.decode(data, type=SinkPosition)
+            return msgspec.json.decode(data, type=LogPosition)
         heard = decode_json(path, data, _Heard, _FORMAT)
-        return SinkPosition(heard.file, heard.offset)
+        return LogPosition(heard.file, heard.offset)
     except (OSError, msgspec.MsgspecError, CorruptFile):
-        return SinkPosition()
+        return LogPosition()
 
 
 def share_digests(states: Sequence[PassiveState]) -> None:
@@ -137,6 +137,6 @@ def share_digests(states: Sequence[PassiveState]) -> None:
         state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
 
 
-def _due(harvester: Harvester, place: Address, count: int) -> FetchRequest:
+def _due(harvester: OutlinkExtractor, place: Address, count: int) -> FetchRequest:
     """Give a due that comes the sooner the more often it was visited."""
     return FetchRequest(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))

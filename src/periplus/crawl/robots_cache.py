@@ -8,7 +8,7 @@ from periplus.records import Address, FetchResult, Outcome
 from periplus.robots import RobotsRules, parse_robots
 from periplus.url import parse_address
 
-__all__ = ["KnownRobots", "RobotsBook", "ruled_path"]
+__all__ = ["KnownRobots", "RobotsCache", "ruled_path"]
 
 _DAY: Final = 86_400.0
 _STALE: Final = 29 * _DAY
@@ -39,10 +39,10 @@ class KnownRobots(NamedTuple):
 class HasRobots(Protocol):
     """Whoever keeps a book of robots.txt."""
 
-    robots: "RobotsBook"
+    robots: "RobotsCache"
 
 
-class RobotsBook:
+class RobotsCache:
     """Rules by origin. It never fetches: it says what to ask for, and learns from the answer."""
 
     def __init__(self, agent: str, known: tuple[KnownRobots, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from periplus.crawl import Whereabouts, find_url
+from periplus.crawl import UrlStatus, url_status
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.query import parse_query
@@ -102,7 +102,7 @@ def explain(
         found = None
     if found is not None and found.indexed:
         return _in_index(place.url, found)
-    return _elsewhere(place.url, words, found is not None and found.buried, find_url(folder, settings, place))
+    return _elsewhere(place.url, words, found is not None and found.buried, url_status(folder, settings, place))
 
 
 class _Asked:
@@ -197,7 +197,7 @@ def _left_out(asked: _Asked, hits: tuple[Hit, ...], missing: tuple[str, ...]) ->
     return "no match", "It does not match: an operator of the query leaves it out.", ""
 
 
-def _elsewhere(url: str, words: str, buried: bool, where: Whereabouts) -> Explanation:
+def _elsewhere(url: str, words: str, buried: bool, where: UrlStatus) -> Explanation:
     """Explain a page that is not in the index."""
     visit = where.visit
     told = Explanation(url, words, "", "")
@@ -221,7 +221,7 @@ def _of_visit(url: str, visit: FetchRecord) -> tuple[str, str, str]:
     if visit.outcome in _OUTCOMES:
         return "failed", f"{_OUTCOMES[visit.outcome]} ({visit.outcome.value})", ""
     if visit.duplicate_of:
-        return "copy", f"it has the very content of {visit.copy_of}", visit.duplicate_of
+        return "copy", f"it has the very content of {visit.duplicate_of}", visit.duplicate_of
     if page is None:
         return "empty", "there was nothing in it to read", ""
     if page.noindex:

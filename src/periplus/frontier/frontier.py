@@ -72,7 +72,7 @@ class Frontier:
         self._queues.fit(self._hosts.values())
         return len(keys)
 
-    def add_again(self, dues: Iterable[FetchRequest]) -> None:
+    def add_revisits(self, dues: Iterable[FetchRequest]) -> None:
         """Queue URLs for another look, also when they were fetched before; those that wait already stay as they are."""
         of_host: dict[str, list[FetchRequest]] = {}
         for due in dues:
@@ -90,7 +90,7 @@ class Frontier:
         """Tell whether the URL with this fingerprint was ever added."""
         return key in self._seen
 
-    def lift(self, ranks: Mapping[str, Mapping[int, float]]) -> None:
+    def reprioritize(self, ranks: Mapping[str, Mapping[int, float]]) -> None:
         """Raise URLs that wait already, by host and key, to a better crawl rank."""
         for name, wanted in ranks.items():
             host = self._hosts.get(name)
@@ -159,14 +159,14 @@ class Frontier:
                 self._queues.give_up(host)
         self._schedule(host)
 
-    def defer(self, due: FetchRequest, now: float, elapsed: float, delay: float | None = None) -> None:
+    def requeue(self, due: FetchRequest, now: float, elapsed: float, delay: float | None = None) -> None:
         """Give `due` back unfetched after another request to its host (for robots.txt) that took `elapsed`."""
         host, entry = self._return(due, now)
         self._account(host, Outcome.OK, now, elapsed, None, delay)
         self._queues.push(host, entry)
         self._schedule(host)
 
-    def park(self, due: FetchRequest, now: float) -> None:
+    def suspend(self, due: FetchRequest, now: float) -> None:
         """Give `due` back and leave its host alone for the rest of this run: it has had its share."""
         host, entry = self._return(due, now)
         self._queues.push(host, entry)
@@ -180,7 +180,7 @@ class Frontier:
         self._queues.push(host, entry)
         self._schedule(host)
 
-    def hold(self, name: str, now: float) -> float:
+    def reserve(self, name: str, now: float) -> float:
         """Ask for one turn at a host that is not in its own turn; 0.0 when it is granted, else seconds to wait.
 
         `release` ends what was granted.
@@ -215,7 +215,7 @@ class Frontier:
         if outcome in RETRYABLE:
             self._queues.push(host, Entry(-due.rank, self._count(), due.address.url, due.depth, 0, due.hops))
 
-    def forget_busy(self, now: float = 0.0) -> None:
+    def requeue_in_flight(self, now: float = 0.0) -> None:
         """After recovery: put what was under way back into its queue, less what `replay` has shown to be done."""
         # A request may have gone out at the last moment and left no trace: every host has its full pause from `now`.
         self._groups.clear()
@@ -291,7 +291,7 @@ class Frontier:
         """Name all hosts that are known."""
         return list(self._hosts)
 
-    def give(self, names: Iterable[str]) -> list[Host]:
+    def export_hosts(self, names: Iterable[str]) -> list[Host]:
         """Let go of hosts, none of them busy: give all that waits there, and when they may be asked again."""
         gone = [self._hosts.pop(name) for name in names if self._hosts[name].busy is None]
         for host in gone:
@@ -305,10 +305,10 @@ class Frontier:
         heapify(self._deferred)
         return gone
 
-    def adopt(self, hosts: Iterable[Host]) -> None:
+    def import_hosts(self, hosts: Iterable[Host]) -> None:
         """Take hosts over from another frontier; what is known here already of one of them holds as well."""
         for host in hosts:
-            for known in self.give([host.name] if host.name in self._hosts else []):
+            for known in self.export_hosts([host.name] if host.name in self._hosts else []):
                 host.queue = sorted({entry.url: entry for entry in (*known.queue, *host.queue)}.values())
                 host.next_time = max(host.next_time, known.next_time)
                 host.crawl_delay = max(host.crawl_delay, known.crawl_delay)
@@ -324,7 +324,7 @@ class Frontier:
         """Give the keys of all URLs ever added, sorted."""
         return self._seen.keys()
 
-    def know(self, keys: npt.NDArray[np.uint64], foreign: int) -> None:
+    def set_seen(self, keys: npt.NDArray[np.uint64], foreign: int) -> None:
         """Take `keys` for all that was ever added, `foreign` of them counted elsewhere."""
         self._seen, self._foreign = SeenSet(keys), foreign
 

@@ -13,7 +13,15 @@ from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
 from periplus.rank.ranking_model import FOLDER, USED, TreeModel, open_model
 from periplus.settings import RankSettings
-from periplus.signals import CLICKS, NOBODY, VISITS, Visited, estimate_liking, read_clicks, read_visited
+from periplus.signals import (
+    CLICKS_FILE,
+    NO_POPULARITY,
+    VISIT_COUNTS_FILE,
+    PagePopularity,
+    estimate_relevance,
+    read_clicks,
+    read_page_popularity,
+)
 from periplus.text import is_stop_word, split_text
 from periplus.url import parse_address
 
@@ -33,7 +41,7 @@ class ExternalSignals:
         liked: Mapping[str, dict[int, float]] | None = None,
         today: float | None = None,
         model: TreeModel | None = None,
-        visited: Visited = NOBODY,
+        visited: PagePopularity = NO_POPULARITY,
         watched: tuple[Path, ...] = (),
     ) -> None:
         self.popular = popular or {}
@@ -79,9 +87,9 @@ def open_external_signals(folder: Path | None, settings: RankSettings) -> Extern
     if folder is None:
         return ExternalSignals(popular)
     lists = (Path(settings.popularity),) if settings.popularity else ()
-    watched = (folder / CLICKS, folder / VISITS, folder / FOLDER / USED, *lists)
+    watched = (folder / CLICKS_FILE, folder / VISIT_COUNTS_FILE, folder / FOLDER / USED, *lists)
     model = open_model(folder) if settings.learned else None
-    return ExternalSignals(popular, _liked(folder), model=model, visited=read_visited(folder), watched=watched)
+    return ExternalSignals(popular, _liked(folder), model=model, visited=read_page_popularity(folder), watched=watched)
 
 
 def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
@@ -108,12 +116,12 @@ _ESTIMATES: Final[dict[Path, _Estimate]] = {}
 
 def _liked(folder: Path) -> dict[str, dict[int, float]]:
     """Give what people like, estimated anew when there are more clicks, but not more often than once in a while."""
-    path = folder / CLICKS
+    path = folder / CLICKS_FILE
     size = path.stat().st_size if path.exists() else 0
     known = _ESTIMATES.get(folder)
     now = time.monotonic()
     if size and (known is None or (size != known.size and now - known.when > _AGAIN)):
-        liked = {query: _by_key(pages) for query, pages in estimate_liking(read_clicks(folder)).pages.items()}
+        liked = {query: _by_key(pages) for query, pages in estimate_relevance(read_clicks(folder)).pages.items()}
         known = _ESTIMATES[folder] = _Estimate(now, size, liked)
     return known.liked if known and size else {}
 

@@ -12,7 +12,7 @@ from periplus.index import Index
 from periplus.query import parse_query
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import Rows
-from periplus.signals import estimate_liking, read_clicks, read_judgements
+from periplus.signals import estimate_relevance, read_clicks, read_judgements
 from periplus.url import parse_address
 
 __all__ = ["Grades", "Sample", "collect_samples", "read_grades"]
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 def read_grades(folder: Path) -> Grades:
     """Give what people judged and clicked in a data folder; a judgement counts for more than any clicks."""
     grades: dict[str, dict[int, int]] = {}
-    for query, pages in estimate_liking(read_clicks(folder)).pages.items():
+    for query, pages in estimate_relevance(read_clicks(folder)).pages.items():
         for url, liking in pages.items():
             if liking >= _LEAST_LIKED:
                 _put(grades, query, url, max(1, round(_BEST * liking)))

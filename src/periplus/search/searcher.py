@@ -28,7 +28,7 @@ from periplus.search.request_filters import names_site, narrow
 from periplus.search.suggester import Suggester
 from periplus.search.why_not import INDEXED, PageStatus, why_not
 from periplus.settings import Settings
-from periplus.signals import Popular
+from periplus.signals import PopularQueries
 from periplus.text import LANGUAGES
 from periplus.url import parse_address
 
@@ -104,7 +104,9 @@ class _Clock:
 class _Open:
     """One generation of the index and what belongs to it."""
 
-    def __init__(self, index: Index, settings: Settings, before: "_Open | None", popular: Popular | None) -> None:
+    def __init__(
+        self, index: Index, settings: Settings, before: "_Open | None", popular: PopularQueries | None
+    ) -> None:
         self.index = index
         self.signals = open_external_signals(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.semantic, signals=self.signals)
@@ -135,7 +137,7 @@ class Searcher:
         self._cards = Cards(folder, settings.store)
         self._deleted = Deleted(folder)
         after = settings.search.popular_after
-        self._popular = Popular(folder / "popular", after) if after else None
+        self._popular = PopularQueries(folder / "popular", after) if after else None
         self.refresh()
 
     @classmethod

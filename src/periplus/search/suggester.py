@@ -16,7 +16,7 @@ import numpy.typing as npt
 from periplus.errors import DataError
 from periplus.index import LINK_TEXT, Index, Segment
 from periplus.index.vocabulary.kernels import completion_table
-from periplus.signals import Popular
+from periplus.signals import PopularQueries
 from periplus.text import split_text
 
 __all__ = ["Suggester", "fold"]
@@ -48,7 +48,7 @@ def fold(text: str) -> str:
 class Suggester:
     """Completes beginnings from one generation of the index."""
 
-    def __init__(self, index: Index, before: "Suggester | None" = None, popular: Popular | None = None) -> None:
+    def __init__(self, index: Index, before: "Suggester | None" = None, popular: PopularQueries | None = None) -> None:
         self._popular = popular
         known = before._offers if before else {}
         self._offers: dict[str, _Offer] = {}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from periplus.signals.judgements import Click
 
-__all__ = ["Liking", "estimate_liking"]
+__all__ = ["ClickRelevance", "estimate_relevance"]
 
 _DEEPEST: Final = 50
 _ROUNDS: Final = 30
@@ -25,7 +25,7 @@ _DOUBT: Final = 3.0
 """Looks that liking is shrunk by: one click is not yet a verdict."""
 
 
-class Liking(NamedTuple):
+class ClickRelevance(NamedTuple):
     """How much pages are liked for queries."""
 
     pages: dict[str, dict[str, float]]
@@ -34,7 +34,7 @@ class Liking(NamedTuple):
     """The chance that somebody looks at position 1, 2, ...; 1 for the first."""
 
 
-def estimate_liking(clicks: Iterable[Click]) -> Liking:
+def estimate_relevance(clicks: Iterable[Click]) -> ClickRelevance:
     """Take looking and liking apart. A page that is clicked counts as shown; so do those that stood beside it."""
     shown, clicked = _count(clicks)
     keys = sorted(shown)
@@ -49,7 +49,7 @@ def estimate_liking(clicks: Iterable[Click]) -> Liking:
     pages: dict[str, dict[str, float]] = {}
     for (query, url), number in pairs.items():
         pages.setdefault(query, {})[url] = float(sure[number])
-    return Liking(pages, looks)
+    return ClickRelevance(pages, looks)
 
 
 def _count(clicks: Iterable[Click]) -> tuple[Counter[tuple[str, str, int]], Counter[tuple[str, str, int]]]:

@@ -18,10 +18,10 @@ from msgspec import Meta
 
 from periplus.files import check_format, disk_errors
 
-__all__ = ["CLICKS", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
+__all__ = ["CLICKS_FILE", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
 
-JUDGEMENTS: Final = "judgements.jsonl"
-CLICKS: Final = "clicks.jsonl"
+JUDGEMENTS_FILE: Final = "judgements.jsonl"
+CLICKS_FILE: Final = "clicks.jsonl"
 _FORMAT: Final = 1
 """The number of what the lines hold; it is raised whenever that changes."""
 _FIRST: Final = b'{"format":%d}\n' % _FORMAT
@@ -62,23 +62,23 @@ class Click(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def write_judgement(folder: Path, judgement: Judgement) -> bool:
     """Keep a judgement in a data folder; say whether there was room for it."""
-    return _append(folder / JUDGEMENTS, judgement)
+    return _append(folder / JUDGEMENTS_FILE, judgement)
 
 
 def write_click(folder: Path, click: Click) -> bool:
     """Keep a click in a data folder; say whether there was room for it."""
-    return _append(folder / CLICKS, click)
+    return _append(folder / CLICKS_FILE, click)
 
 
 def read_judgements(folder: Path) -> list[Judgement]:
     """Give the judgements of a data folder; of those on the same query and page the last."""
-    last = {(one.query, one.url): one for one in _read(folder / JUDGEMENTS, Judgement)}
+    last = {(one.query, one.url): one for one in _read(folder / JUDGEMENTS_FILE, Judgement)}
     return list(last.values())
 
 
 def read_clicks(folder: Path) -> Iterator[Click]:
     """Give the clicks of a data folder, oldest first."""
-    return _read(folder / CLICKS, Click)
+    return _read(folder / CLICKS_FILE, Click)
 
 
 def _append(path: Path, record: Judgement | Click) -> bool:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import DataError
 
-__all__ = ["VISITS", "Visited", "read_visited"]
+__all__ = ["VISIT_COUNTS_FILE", "PagePopularity", "read_page_popularity"]
 
-VISITS: Final = Path("passive") / "counts.arrays"
+VISIT_COUNTS_FILE: Final = Path("passive") / "counts.arrays"
 _KIND: Final = "passive-counts"
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes."""
@@ -26,7 +26,7 @@ _MANY: Final = 500.0
 """So many are as popular as can be; with a bit for each, hardly more can be told apart."""
 
 
-class Visited(NamedTuple):
+class PagePopularity(NamedTuple):
     """Keys of pages in rising order, and how popular each is, above 0 and up to 1."""
 
     keys: npt.NDArray[np.uint64]
@@ -40,29 +40,29 @@ class Visited(NamedTuple):
         return np.where(self.keys[at] == keys, self.popularity[at], np.float32(0))
 
 
-NOBODY: Final = Visited(np.zeros(0, np.uint64), np.zeros(0, np.float32))
+NO_POPULARITY: Final = PagePopularity(np.zeros(0, np.uint64), np.zeros(0, np.float32))
 
 
-def read_visited(folder: Path, now: float | None = None) -> Visited:
+def read_page_popularity(folder: Path, now: float | None = None) -> PagePopularity:
     """Read how popular the pages of a data folder are; nothing if nobody reported, or what is kept is damaged."""
-    path = folder / VISITS
+    path = folder / VISIT_COUNTS_FILE
     if not path.exists():
-        return NOBODY
+        return NO_POPULARITY
     try:
         file = ArrayFile(path, _KIND, format=_FORMAT)
         file.check()
         if "heard" not in file or "earlier" not in file:  # Of an earlier version: who reported is not known.
-            return NOBODY
+            return NO_POPULARITY
         keys, heard, earlier = file["keys"], file["heard"], file["earlier"]
     except DataError:
-        return NOBODY
+        return NO_POPULARITY
     if not keys.shape == heard.shape == earlier.shape or keys.dtype != np.uint64 or heard.dtype != np.uint64:
-        return NOBODY
+        return NO_POPULARITY
     passed = int((time.time() if now is None else now) // _PERIOD) - int(file.notes.get("period", 0))
     reporters = (earlier + _different(heard)) * 0.5 ** min(max(passed, 0), 60)
     popular = np.flatnonzero(reporters > _ALONE)
     scale = np.log(reporters[popular] / _ALONE) / np.log(_MANY / _ALONE)
-    return Visited(np.array(keys[popular]), np.minimum(scale, 1.0).astype(np.float32))
+    return PagePopularity(np.array(keys[popular]), np.minimum(scale, 1.0).astype(np.float32))
 
 
 def _different(heard: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

@@ -28,7 +28,7 @@ import msgspec
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
 from periplus.files import decode_json, lock_folder, write_atomically
 
-__all__ = ["FEWEST", "Popular"]
+__all__ = ["FEWEST", "PopularQueries"]
 
 FEWEST: Final = 3
 """Fewer visitors than this never make a text popular."""
@@ -69,7 +69,7 @@ class _Texts(msgspec.Struct, frozen=True):
     format: int = _FORMAT
 
 
-class Popular:
+class PopularQueries:
     """Counts of texts that were asked for. May be used from many threads, and by many processes on one folder."""
 
     def __init__(self, folder: Path, after: int) -> None:

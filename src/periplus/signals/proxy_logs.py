@@ -9,7 +9,7 @@ from typing import Final
 from periplus.errors import BadFile
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
-from periplus.signals.visit_reports import SOURCES, Taken, take_visits
+from periplus.signals.visit_reports import SOURCES, ReportCount, append_visit_reports
 from periplus.store import open_text
 
 __all__ = ["import_proxy_logs", "read_proxy_log"]
@@ -27,7 +27,7 @@ _LOOKED_AT: Final = 1_000
 """A file of which so many first lines mean nothing is no log."""
 
 
-def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> Taken:
+def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> ReportCount:
     """Queue the visits that proxies have written down; each batch is one report."""
     taken = refused = 0
     waiting: dict[tuple[str, int], VisitReport] = {}
@@ -40,10 +40,10 @@ def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> Taken:
                 sighting = VisitReport(sighting.url, known.count + 1, when=when, source=sighting.source)
             waiting[place] = sighting
             if len(waiting) >= _BATCH:
-                done = take_visits(folder, waiting.values())
+                done = append_visit_reports(folder, waiting.values())
                 taken, refused, waiting = taken + done.taken, refused + done.refused, {}
-    done = take_visits(folder, waiting.values())
-    return Taken(taken + done.taken, refused + done.refused)
+    done = append_visit_reports(folder, waiting.values())
+    return ReportCount(taken + done.taken, refused + done.refused)
 
 
 def read_proxy_log(path: Path) -> Iterator[VisitReport]:

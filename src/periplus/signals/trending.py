@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from periplus.records import VisitReport
-from periplus.signals.visit_reports import FOLDER, SinkPosition, read_sink, sink_files
+from periplus.signals.visit_reports import FOLDER, LogPosition, log_files, read_visit_reports
 
-__all__ = ["read_rising"]
+__all__ = ["read_trending"]
 
 _DAY: Final = 86_400.0
 _BEFORE: Final = 6
@@ -19,7 +19,7 @@ _FEWEST: Final = 3
 """Fewer visits than this in a day are nobody's business."""
 
 
-def read_rising(folder: Path, now: float | None = None, most: int = 50) -> list[tuple[str, int]]:
+def read_trending(folder: Path, now: float | None = None, most: int = 50) -> list[tuple[str, int]]:
     """Give the URLs whose visits of the last day rose most, each with how many they were."""
     now = time.time() if now is None else now
     late, early = Counter[str](), Counter[str]()
@@ -36,10 +36,10 @@ def read_rising(folder: Path, now: float | None = None, most: int = 50) -> list[
 
 def _newest(folder: Path) -> list[VisitReport]:
     """Give the newest reports, within bounds."""
-    files, size, first = sink_files(folder / FOLDER), 0, 0
+    files, size, first = log_files(folder / FOLDER), 0, 0
     for number, path in reversed(files):
         size += path.stat().st_size
         first = number
         if size >= _BYTES:
             break
-    return read_sink(folder, SinkPosition(first), 2 * _BYTES)[0] if files else []
+    return read_visit_reports(folder, LogPosition(first), 2 * _BYTES)[0] if files else []

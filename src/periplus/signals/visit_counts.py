@@ -5,8 +5,9 @@
     heard     u64   a bit for each number that stands for a reporter (`VisitReport.source`) heard in the current period
     earlier   f32   reporters of earlier periods; what a period brought counts half in the next
 
-A reporter sets one bit of a page however often it reports it, so that one flood is one reporter. `Popularity.reporters`
-says how many different ones there were, of late: that is what ranking reads (`periplus.rank`), from the file.
+A reporter sets one bit of a page however often it reports it, so a flood of reports by one is one reporter.
+`VisitCounts.reporters` estimates the number of recent distinct reporters; `page_popularity` turns it into a signal for
+ranking.
 """
 
 import contextlib
@@ -21,9 +22,9 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.hashing import fingerprint_text
 from periplus.records import VisitReport
-from periplus.signals.visit_reports import FOLDER, SOURCES, SinkPosition, read_sink, sink_files, sink_lock
+from periplus.signals.visit_reports import FOLDER, SOURCES, LogPosition, lock_log, log_files, read_visit_reports
 
-__all__ = ["PERIOD", "Popularity", "forget_read", "gather_visits", "read_popularity"]
+__all__ = ["PERIOD", "VisitCounts", "prune_visit_reports", "read_visit_counts", "update_visit_counts"]
 
 PERIOD: Final = 28 * 86_400
 """Seconds in which a reporter of a page counts once."""
@@ -40,7 +41,7 @@ _EVERY: Final = 600.0
 _COLUMNS: Final[dict[str, Any]] = {"keys": np.uint64, "counts": np.uint64, "heard": np.uint64, "earlier": np.float32}
 
 
-class Popularity(NamedTuple):
+class VisitCounts(NamedTuple):
     """What is known of each URL, by its key in rising order."""
 
     keys: npt.NDArray[np.uint64]
@@ -60,22 +61,22 @@ class Popularity(NamedTuple):
         return (self.earlier + _different(self.heard)).astype(np.float32)
 
 
-def read_popularity(folder: Path) -> Popularity:
+def read_visit_counts(folder: Path) -> VisitCounts:
     """Count all visits that were ever reported to a data folder."""
     known, reached = _read_counts(folder / FOLDER)
     return _with(known, folder, reached)[0]
 
 
-def gather_visits(folder: Path, every: float = _EVERY) -> bool:
+def update_visit_counts(folder: Path, every: float = _EVERY) -> bool:
     """Bring the counts in a data folder up to date, if that was not done within so many seconds; say whether it was.
 
     Ranking reads them: this is how reported visits reach it.
     """
     sink, path = folder / FOLDER, folder / FOLDER / _FILE
-    files = sink_files(sink)
+    files = log_files(sink)
     if not files or (path.exists() and time.time() - path.stat().st_mtime < every):
         return False
-    with sink_lock(sink, _LOCK):
+    with lock_log(sink, _LOCK):
         before, reached = _read_counts(sink)
         known, after = _with(before, folder, reached)
         if after == reached:
@@ -84,10 +85,10 @@ def gather_visits(folder: Path, every: float = _EVERY) -> bool:
     return True
 
 
-def forget_read(folder: Path, position: SinkPosition, kept: int = _KEPT_BYTES) -> None:
+def prune_visit_reports(folder: Path, position: LogPosition, kept: int = _KEPT_BYTES) -> None:
     """Remove the oldest files that were read whole while they take more than `kept`; their counts stay."""
     sink = folder / FOLDER
-    done = [(number, path) for number, path in sink_files(sink) if number < position.file]
+    done = [(number, path) for number, path in log_files(sink) if number < position.file]
     total = sum(path.stat().st_size for _, path in done)
     if total <= kept:
         return
@@ -97,25 +98,25 @@ def forget_read(folder: Path, position: SinkPosition, kept: int = _KEPT_BYTES) -
             break
         total -= path.stat().st_size
         going.append((number, path))
-    with sink_lock(sink, _LOCK):
+    with lock_log(sink, _LOCK):
         # Counts that name how far they go come first: a crash in between counts nothing twice.
         known, reached = _read_counts(sink)
         if reached.file <= going[-1][0]:
             known, _ = _with(known, folder, reached, going[-1][0] + 1)
-            _write(sink, known, SinkPosition(going[-1][0] + 1))
-    with sink_lock(sink):
+            _write(sink, known, LogPosition(going[-1][0] + 1))
+    with lock_log(sink):
         for _, path in going:
             path.unlink(missing_ok=True)
 
 
-def _write(sink: Path, known: Popularity, reached: SinkPosition) -> None:
+def _write(sink: Path, known: VisitCounts, reached: LogPosition) -> None:
     kept = _bounded(known)
     arrays = {name: getattr(kept, name) for name in _COLUMNS}
     notes = {"file": reached.file, "offset": reached.offset, "period": kept.period}
     write_arrays(sink / _FILE, _KIND, arrays, notes, format=_FORMAT)
 
 
-def _read_counts(sink: Path) -> tuple[Popularity, SinkPosition]:
+def _read_counts(sink: Path) -> tuple[VisitCounts, LogPosition]:
     """Give the counts on disk and how far they go; a damaged file counts as none."""
     path = sink / _FILE
     if path.exists():
@@ -126,26 +127,26 @@ def _read_counts(sink: Path) -> tuple[Popularity, SinkPosition]:
             keys = file["keys"]
             found = {name: file[name] if name in file else np.zeros(len(keys), kind) for name, kind in _COLUMNS.items()}
             if all(found[name].dtype == kind and found[name].shape == keys.shape for name, kind in _COLUMNS.items()):
-                reached = SinkPosition(int(file.notes.get("file", 0)), int(file.notes.get("offset", 0)))
-                return Popularity(**found, period=int(file.notes.get("period", 0))), reached
-    return Popularity(*_NOTHING, 0), SinkPosition()
+                reached = LogPosition(int(file.notes.get("file", 0)), int(file.notes.get("offset", 0)))
+                return VisitCounts(**found, period=int(file.notes.get("period", 0))), reached
+    return VisitCounts(*_NOTHING, 0), LogPosition()
 
 
 _NOTHING: Final = (np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.float32))
 
 
 def _with(
-    known: Popularity, folder: Path, position: SinkPosition, end: int | None = None
-) -> tuple[Popularity, SinkPosition]:
+    known: VisitCounts, folder: Path, position: LogPosition, end: int | None = None
+) -> tuple[VisitCounts, LogPosition]:
     """Add what the queue's files hold from `position` on, up to file number `end`; say how far that is."""
     while True:
-        found, after = read_sink(folder, position, _BITE, end)
+        found, after = read_visit_reports(folder, position, _BITE, end)
         if after == position:
             return known, position
         known, position = _sum(known, found), after
 
 
-def _sum(known: Popularity, found: list[VisitReport]) -> Popularity:
+def _sum(known: VisitCounts, found: list[VisitReport]) -> VisitCounts:
     """Add sightings. Those of the period before count as new: they come late. Older ones raise counts alone."""
     when = np.fromiter((sighting.when for sighting in found), np.float64, len(found)) // PERIOD
     known = _grown(known, int(when.max(initial=known.period)))
@@ -159,10 +160,10 @@ def _sum(known: Popularity, found: list[VisitReport]) -> Popularity:
     np.add.at(counts, place, np.concatenate((known.counts, more)))
     np.bitwise_or.at(heard, place, np.concatenate((known.heard, bits)))
     earlier[old] = known.earlier
-    return Popularity(keys, counts, heard, earlier.astype(np.float32), known.period)
+    return VisitCounts(keys, counts, heard, earlier.astype(np.float32), known.period)
 
 
-def _grown(known: Popularity, period: int) -> Popularity:
+def _grown(known: VisitCounts, period: int) -> VisitCounts:
     """Give the same in a later period."""
     passed = period - known.period
     if passed <= 0:
@@ -179,7 +180,7 @@ def _different(heard: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     return different
 
 
-def _bounded(known: Popularity) -> Popularity:
+def _bounded(known: VisitCounts) -> VisitCounts:
     """Keep the most popular when there are too many."""
     if len(known.keys) <= _MOST:
         return known

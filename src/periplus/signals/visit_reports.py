@@ -27,20 +27,20 @@ from periplus.url import parse_address
 
 __all__ = [
     "FOLDER",
-    "MOST_UNREAD",
+    "MAX_LOG_BYTES",
     "SOURCES",
-    "SinkPosition",
-    "Taken",
-    "read_sink",
-    "sink_files",
-    "sink_lock",
-    "take_visits",
+    "LogPosition",
+    "ReportCount",
+    "append_visit_reports",
+    "lock_log",
+    "log_files",
+    "read_visit_reports",
 ]
 
 FOLDER: Final = "passive"
 _FORMAT: Final = 1
 """The number of what the lines hold; it is raised whenever that changes."""
-MOST_UNREAD: Final = 256 << 20
+MAX_LOG_BYTES: Final = 256 << 20
 """Bytes that may wait; more is refused, because nobody seems to read."""
 SOURCES: Final = 64
 """Numbers that stand for who reports; 0 for all who are not known."""
@@ -61,7 +61,7 @@ class _First(msgspec.Struct, frozen=True):
     format: int = 0
 
 
-class Taken(NamedTuple):
+class ReportCount(NamedTuple):
     """What became of a report."""
 
     taken: int
@@ -69,14 +69,14 @@ class Taken(NamedTuple):
     """Records whose URL is none, or none that is fetched."""
 
 
-class SinkPosition(NamedTuple):
+class LogPosition(NamedTuple):
     """How far a reader has come: the number of a file, and the offset in it."""
 
     file: int = 0
     offset: int = 0
 
 
-def take_visits(folder: Path, records: Iterable[VisitReport]) -> Taken:
+def append_visit_reports(folder: Path, records: Iterable[VisitReport]) -> ReportCount:
     """Queue visits that were reported from outside, durably, whether or not a crawl is running.
 
     Raise `Overloaded` when so much waits that nobody can be reading.
@@ -93,7 +93,7 @@ def take_visits(folder: Path, records: Iterable[VisitReport]) -> Taken:
         open_data_folder(folder, create=True)
         lines = b"".join(_line(good[at : at + _BATCH]) for at in range(0, len(good), _BATCH))
         _append(folder / FOLDER, lines)
-    return Taken(len(good), refused)
+    return ReportCount(len(good), refused)
 
 
 def _checked(record: VisitReport) -> VisitReport | None:
@@ -117,7 +117,7 @@ def _line(content: object) -> bytes:
 
 
 @contextlib.contextmanager
-def sink_lock(sink: Path, name: str = ".lock") -> Iterator[None]:
+def lock_log(sink: Path, name: str = ".lock") -> Iterator[None]:
     """Wait for the right to change the queue's files; it is given back however the process ends."""
     with disk_errors(sink):
         sink.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ def sink_lock(sink: Path, name: str = ".lock") -> Iterator[None]:
         yield
 
 
-def sink_files(sink: Path) -> list[tuple[int, Path]]:
+def log_files(sink: Path) -> list[tuple[int, Path]]:
     """List the queue's files with their numbers, in order."""
     try:
         found = [(_NAME.fullmatch(path.name), path) for path in sink.iterdir()]
@@ -137,9 +137,9 @@ def sink_files(sink: Path) -> list[tuple[int, Path]]:
 
 
 def _append(sink: Path, lines: bytes) -> None:
-    with sink_lock(sink), disk_errors(sink):
-        files = sink_files(sink)
-        if sum(path.stat().st_size for _, path in files) + len(lines) > MOST_UNREAD:
+    with lock_log(sink), disk_errors(sink):
+        files = log_files(sink)
+        if sum(path.stat().st_size for _, path in files) + len(lines) > MAX_LOG_BYTES:
             raise Overloaded("More reported visits wait than the queue holds.", "Run periplus crawl to read them.")
         number, path = files[-1] if files else (0, sink / "visits-00000.log")
         if files and path.stat().st_size >= _ROTATE:
@@ -171,19 +171,19 @@ def _write(descriptor: int, lines: bytes) -> None:
         raise
 
 
-def read_sink(
+def read_visit_reports(
     folder: Path,
-    position: SinkPosition,
+    position: LogPosition,
     most: int = 1 << 20,
     before: int | None = None,
-    until: SinkPosition | None = None,
-) -> tuple[list[VisitReport], SinkPosition]:
+    until: LogPosition | None = None,
+) -> tuple[list[VisitReport], LogPosition]:
     """Give what was reported since `position`, about `most` bytes of it, and how far that goes.
 
     Files from number `before` on are not looked at, nor what comes after `until`, how far another reader has come.
     """
     found: list[VisitReport] = []
-    for number, path in sink_files(folder / FOLDER):
+    for number, path in log_files(folder / FOLDER):
         if number < position.file:
             continue
         if before is not None and number >= before:
@@ -197,7 +197,7 @@ def read_sink(
         data, is_all = _whole_lines(path, offset, most)
         for line in data.split(b"\n"):
             found += _read_line(line)
-        position = SinkPosition(number, offset + len(data))
+        position = LogPosition(number, offset + len(data))
         most -= len(data)
         if most <= 0 or not is_all:
             break

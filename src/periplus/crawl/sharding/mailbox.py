@@ -19,7 +19,16 @@ from periplus.files import write_atomically
 from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import Outcome
 
-__all__ = ["Answer", "Parcel", "Question", "SentLink", "mark_of", "mark_of_inbox", "read_parcel", "write_parcel"]
+__all__ = [
+    "Answer",
+    "Question",
+    "SentLink",
+    "ShardMessage",
+    "mark_of",
+    "mark_of_inbox",
+    "read_message",
+    "write_message",
+]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIPARC"
@@ -59,7 +68,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Parcel(msgspec.Struct):
+class ShardMessage(msgspec.Struct):
     """What one shard has for another."""
 
     sender: int
@@ -73,13 +82,13 @@ class Parcel(msgspec.Struct):
         return len(self.links) + len(self.seeds) + len(self.questions) + len(self.answers)
 
 
-def write_parcel(path: Path, parcel: Parcel) -> None:
+def write_message(path: Path, parcel: ShardMessage) -> None:
     """Put a parcel into an inbox, durably."""
     body = msgspec.msgpack.encode(parcel)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
-def read_parcel(path: Path) -> Parcel:
+def read_message(path: Path) -> ShardMessage:
     """Read a parcel; raise `CorruptFile` when a single bit is off."""
     try:
         data = path.read_bytes()
@@ -92,7 +101,7 @@ def read_parcel(path: Path) -> Parcel:
     if magic != _MAGIC or version < 1 or fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.", _REMEDY)
     try:
-        return msgspec.msgpack.decode(body, type=Parcel)
+        return msgspec.msgpack.decode(body, type=ShardMessage)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.", _REMEDY) from error
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from periplus.crawl.crawl_status import Status
+from periplus.crawl.crawl_status import CrawlStatus
 from periplus.errors import CorruptFile
 from periplus.files import decode_json, write_atomically
 
@@ -52,11 +52,11 @@ class Quotas:
         self._written: dict[str, int] = {}
         self._path.unlink(missing_ok=True)
 
-    def reached(self, shards: Mapping[int, Status]) -> bool:
+    def reached(self, shards: Mapping[int, CrawlStatus]) -> bool:
         """Tell whether all shards together have had all pages."""
         return sum(self._had(number, status) for number, status in shards.items()) >= self._limit
 
-    def _had(self, number: int, status: Status) -> int:
+    def _had(self, number: int, status: CrawlStatus) -> int:
         return status.had + self._spent.get(number, 0)
 
     def restart(self, number: int, had: int) -> None:
@@ -64,7 +64,7 @@ class Quotas:
         self._spent[number] = self._spent.get(number, 0) + had
         self._write()
 
-    def share_out(self, shards: Mapping[int, Status]) -> None:
+    def share_out(self, shards: Mapping[int, CrawlStatus]) -> None:
         """Give more to those that are short of it; take from those that have nothing to do what they do not need."""
         had = {number: self._had(number, status) for number, status in shards.items()}
         # What a shard was given counts until it has said that it knows of less.

@@ -17,11 +17,18 @@ import msgspec
 import numpy as np
 
 from periplus.crawl.crawl_snapshot import Totals
-from periplus.crawl.crawl_state import Memory
+from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.reported_visits import share_digests
-from periplus.crawl.sharding.mailbox import Parcel, SentLink, read_parcel
+from periplus.crawl.sharding.mailbox import SentLink, ShardMessage, read_message
 from periplus.crawl.sharding.shard_router import Alone
-from periplus.crawl.sharding.topology import Ring, Topology, desk, home, read_topology, write_topology
+from periplus.crawl.sharding.topology import (
+    HostPartitioner,
+    Topology,
+    mailbox_dir,
+    read_topology,
+    shard_dir,
+    write_topology,
+)
 from periplus.files import lock_folder, sync_folder
 from periplus.records import Address, FetchRequest
 from periplus.settings import Settings
@@ -37,10 +44,10 @@ _LAST: Final = "frontier.bin"
 class _Gathering(Alone):
     """Stands for the other shards while nobody crawls: keeps what is to be sent."""
 
-    def __init__(self, number: int, ring: Ring) -> None:
+    def __init__(self, number: int, ring: HostPartitioner) -> None:
         self.number = number
         self._ring = ring
-        self.parcel = Parcel(number)
+        self.parcel = ShardMessage(number)
 
     def mine(self, host: str) -> bool:
         return self._ring.owner(host) == self.number
@@ -69,7 +76,7 @@ def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Addres
     for number in shards:
         # A store that is not there yet would not be looked for by those who read all of them.
         part_folder(folder / "store", number).mkdir(parents=True, exist_ok=True)
-        desk(folder, number).mkdir(parents=True, exist_ok=True)
+        mailbox_dir(folder, number).mkdir(parents=True, exist_ok=True)
     return _finish(folder, wanted)
 
 
@@ -77,10 +84,10 @@ def _finish(folder: Path, topology: Topology) -> Topology:
     """Let the next snapshots hold where that was decided; forget those of a move that was not."""
     every = {0, *topology.shards, *topology.moving, *_numbers(folder)}
     for number in every:
-        following = home(folder, number) / _NEXT
+        following = shard_dir(folder, number) / _NEXT
         if number in topology.moving and following.exists():
-            os.replace(following, home(folder, number) / _LAST)
-            sync_folder(home(folder, number))
+            os.replace(following, shard_dir(folder, number) / _LAST)
+            sync_folder(shard_dir(folder, number))
         following.unlink(missing_ok=True)
         if number in topology.moving:
             for path in _parcels(folder, number):
@@ -97,7 +104,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _parcels(folder: Path, number: int) -> list[Path]:
-    return sorted((desk(folder, number) / "inbox").glob("*.parcel"))
+    return sorted((mailbox_dir(folder, number) / "inbox").glob("*.parcel"))
 
 
 def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) -> Topology:
@@ -106,13 +113,14 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
     every = tuple(sorted({*before.shards, *wanted.shards}))
     with contextlib.ExitStack() as held:
         shards = {
-            number: held.enter_context(_open(folder, settings, number, Ring(before.shards), now)) for number in every
+            number: held.enter_context(_open(folder, settings, number, HostPartitioner(before.shards), now))
+            for number in every
         }
         memories = {number: shard[0] for number, shard in shards.items()}
         loose = [memory.neighbours.parcel for memory in memories.values() if isinstance(memory.neighbours, _Gathering)]
-        loose += [read_parcel(path) for number in every for path in _parcels(folder, number)]
+        loose += [read_message(path) for number in every for path in _parcels(folder, number)]
         _hear_out(shards, before.shards)
-        ring = Ring(wanted.shards)
+        ring = HostPartitioner(wanted.shards)
         for number, memory in memories.items():
             memory.neighbours = _Gathering(number, ring)
         _move_all(memories, ring, wanted.shards)
@@ -120,7 +128,7 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
         for parcel in loose:
             _deliver(parcel, memories, ring)
         for number, (memory, store) in shards.items():
-            memory.save(store.commit(), now, home(folder, number) / _NEXT)
+            memory.save(store.commit(), now, shard_dir(folder, number) / _NEXT)
     with PageStore.open(folder / "store", settings.store) as stored:
         # What was stored before comes before what is stored from now on, wherever it is.
         stored.settle()
@@ -129,7 +137,7 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
     return topology
 
 
-def _hear_out(shards: dict[int, tuple[Memory, PageStore]], before: tuple[int, ...]) -> None:
+def _hear_out(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int, ...]) -> None:
     """Let all shards have read as much of what others reported as the first of them, while hosts are still theirs.
 
     Each reads all reports and takes those of its own hosts: a host that moves to one that has read on would lose some.
@@ -144,49 +152,51 @@ def _hear_out(shards: dict[int, tuple[Memory, PageStore]], before: tuple[int, ..
 
 
 @contextlib.contextmanager
-def _open(folder: Path, settings: Settings, number: int, ring: Ring, now: float) -> Iterator[tuple[Memory, PageStore]]:
+def _open(
+    folder: Path, settings: Settings, number: int, ring: HostPartitioner, now: float
+) -> Iterator[tuple[CrawlState, PageStore]]:
     """Recover one shard as it was."""
     plain = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, recrawl=False))
     with (
-        lock_folder(home(folder, number), "crawl"),
+        lock_folder(shard_dir(folder, number), "crawl"),
         PageStore.open(part_folder(folder / "store", number), settings.store, write=True) as store,
     ):
-        path = home(folder, number) / _LAST
-        memory = Memory.recover(path, plain, store, (), now, _Gathering(number, ring))
+        path = shard_dir(folder, number) / _LAST
+        memory = CrawlState.recover(path, plain, store, (), now, _Gathering(number, ring))
         try:
             yield memory, store
         finally:
             memory.frontier.close()
 
 
-def _share_seeds(memories: dict[int, Memory], loose: list[Parcel], wanted: Topology) -> tuple[str, ...]:
+def _share_seeds(memories: dict[int, CrawlState], loose: list[ShardMessage], wanted: Topology) -> tuple[str, ...]:
     """Let every shard know the seeds of all; give them."""
     seeds = {url: None for parcel in loose for url in parcel.seeds}
     seeds.update((seed.url, None) for memory in memories.values() for seed in memory.harvester.seeds)
     for number in wanted.shards:
-        memories[number].take(Parcel(number, seeds=list(seeds)))
+        memories[number].take(ShardMessage(number, seeds=list(seeds)))
     return tuple(dict.fromkeys((*wanted.seeds, *seeds)))
 
 
-def _deliver(parcel: Parcel, memories: dict[int, Memory], ring: Ring) -> None:
-    parts: dict[int, Parcel] = {}
+def _deliver(parcel: ShardMessage, memories: dict[int, CrawlState], ring: HostPartitioner) -> None:
+    parts: dict[int, ShardMessage] = {}
     for link in parcel.links:
         owner = ring.owner(parse_address(link.url).host)
-        parts.setdefault(owner, Parcel(parcel.sender)).links.append(link)
+        parts.setdefault(owner, ShardMessage(parcel.sender)).links.append(link)
     for owner, part in parts.items():
         memories[owner].take(part)
 
 
-def _move_all(memories: dict[int, Memory], ring: Ring, shards: tuple[int, ...]) -> None:
+def _move_all(memories: dict[int, CrawlState], ring: HostPartitioner, shards: tuple[int, ...]) -> None:
     keys = np.unique(np.concatenate([memory.frontier.seen_keys() for memory in memories.values()]))
     counted = sum(memory.frontier.statistics().seen for memory in memories.values())
     for number, memory in memories.items():
         gone = [name for name in memory.frontier.hosts() if ring.owner(name) != number]
-        for host in memory.frontier.give(gone):
-            memories[ring.owner(host.name)].frontier.adopt([host])
+        for host in memory.frontier.export_hosts(gone):
+            memories[ring.owner(host.name)].frontier.import_hosts([host])
     for number, memory in memories.items():
         # URLs are known by their keys alone, which do not say whose they are: each shard knows them all from here on.
-        memory.frontier.know(keys, len(keys) - counted if number == 0 else len(keys))
+        memory.frontier.set_seen(keys, len(keys) - counted if number == 0 else len(keys))
     _move_facts(memories, ring)
     first = memories[0]
     for number in set(memories) - set(shards):
@@ -194,11 +204,11 @@ def _move_all(memories: dict[int, Memory], ring: Ring, shards: tuple[int, ...]) 
         memories[number].totals = Totals()
 
 
-def _move_facts(memories: dict[int, Memory], ring: Ring) -> None:
+def _move_facts(memories: dict[int, CrawlState], ring: HostPartitioner) -> None:
     """Move what is known of hosts that have moved."""
     for number, memory in memories.items():
 
-        def owner(key: str, number: int = number) -> Memory | None:
+        def owner(key: str, number: int = number) -> CrawlState | None:
             found = ring.owner(_host_of(key))
             return memories[found] if found != number else None
 
@@ -217,12 +227,14 @@ def _move_facts(memories: dict[int, Memory], ring: Ring) -> None:
         memory.harvester.traps.state.probes.update(probes)
 
 
-def _traps_table(name: str, memory: Memory) -> dict[str, Any]:
+def _traps_table(name: str, memory: CrawlState) -> dict[str, Any]:
     found: dict[str, Any] = getattr(memory.harvester.traps.state, name)
     return found
 
 
-def _hand_over(table: Any, owner: Callable[[str], Memory | None], place: Callable[[Memory], dict[str, Any]]) -> None:
+def _hand_over(
+    table: Any, owner: Callable[[str], CrawlState | None], place: Callable[[CrawlState], dict[str, Any]]
+) -> None:
     """Move the entries of a table whose keys begin with a host to the shards that have these hosts."""
     if not isinstance(table, dict):
         return

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from periplus.crawl.control import asked
-from periplus.crawl.crawl_status import Status, leave_status
+from periplus.crawl.control import pending_command
+from periplus.crawl.crawl_status import CrawlStatus, write_status
 from periplus.crawl.crawler import Crawler
-from periplus.crawl.sharding.mailbox import Answer, Parcel
+from periplus.crawl.sharding.mailbox import Answer, ShardMessage
 from periplus.crawl.sharding.quotas import read_quotas
 from periplus.crawl.sharding.shard_router import Neighbours
-from periplus.crawl.sharding.topology import desk
+from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadUrl
 from periplus.records import Address, FetchRequest, FetchResult
 from periplus.settings import Settings
@@ -47,7 +47,7 @@ class ShardCrawler(Crawler):
         self, folder: Path, settings: Settings, seeds: Iterable[str], number: int, shards: tuple[int, ...]
     ) -> None:
         self._others = Neighbours(folder, number, shards, settings.store)
-        self._desk = desk(folder, number)
+        self._desk = mailbox_dir(folder, number)
         self._errands: list[_Errand] = []
         self._running: dict[int, _Errand] = {}
         self._awaited: dict[str, tuple[FetchRequest, float]] = {}
@@ -82,7 +82,7 @@ class ShardCrawler(Crawler):
         self._say()
         return going
 
-    def _take(self, parcel: Parcel) -> None:
+    def _take(self, parcel: ShardMessage) -> None:
         self._memory.take(parcel)
         # Seeds that others have found need not be told to others again.
         self._told_seeds = len(self._memory.harvester.seeds)
@@ -126,7 +126,7 @@ class ShardCrawler(Crawler):
         if now - self._listened < _LISTEN:
             return
         self._listened = now
-        self._paused = asked(self._folder) == "pause"
+        self._paused = pending_command(self._folder) == "pause"
         self._most = self._known_quota = read_quotas(self._folder).get(self._others.number, self._most)
 
     def _say(self, now: bool = False) -> None:
@@ -138,7 +138,7 @@ class ShardCrawler(Crawler):
     def _tell(self, state: str) -> None:
         self._state, self._said = state, time.monotonic()
         totals, others = self._memory.totals, self._others
-        status = Status(
+        status = CrawlStatus(
             os.getpid(),
             state,
             self.statistics(),
@@ -152,7 +152,7 @@ class ShardCrawler(Crawler):
             kept=others.kept(),
             answered=totals.answered,
         )
-        leave_status(self._desk, status)
+        write_status(self._desk, status)
 
     def _state_now(self) -> str:
         if self._stops:
@@ -205,7 +205,7 @@ class ShardCrawler(Crawler):
         for errand in waiting:
             if now - errand.since > _PATIENCE:
                 continue
-            if self._paused or self._stops or self._memory.frontier.hold(errand.target.host, now) > 0:
+            if self._paused or self._stops or self._memory.frontier.reserve(errand.target.host, now) > 0:
                 self._errands.append(errand)
                 continue
             due = FetchRequest(errand.target)

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from periplus.crawl.crawl_status import Status, read_status
+from periplus.crawl.crawl_status import CrawlStatus, read_status
 from periplus.crawl.sharding.shard_crawler import ShardCrawler
-from periplus.crawl.sharding.topology import desk
+from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import PeriplusError, ProcessFailed
 from periplus.settings import Settings
 
@@ -38,8 +38,8 @@ class ShardProcess:
     ) -> None:
         self._folder, self._settings, self._seeds = folder, settings, seeds
         self._number, self._shards = number, shards
-        self.log = desk(folder, number) / "shard.log"
-        self.last: Status | None = None
+        self.log = mailbox_dir(folder, number) / "shard.log"
+        self.last: CrawlStatus | None = None
         """What the process before said last, where there was one."""
         self._process = 0
         self._since = 0.0
@@ -55,7 +55,7 @@ class ShardProcess:
         if self._process or time.monotonic() < self._next:
             return False
         # What an earlier run has left behind is not of one that we started.
-        self.last = read_status(desk(self._folder, self._number)) if self._since else None
+        self.last = read_status(mailbox_dir(self._folder, self._number)) if self._since else None
         self._since = time.monotonic()
         self._process = self._fork()
         return True
@@ -91,9 +91,9 @@ class ShardProcess:
         said = next((line for line in reversed(lines) if line.strip()), "")
         return said.strip()[:300] if self._failures >= _FAILURES and said else "it was killed."
 
-    def status(self) -> Status | None:
+    def status(self) -> CrawlStatus | None:
         """Give what the process that runs now says of itself; None when it has said nothing yet."""
-        found = read_status(desk(self._folder, self._number))
+        found = read_status(mailbox_dir(self._folder, self._number))
         return found if found is not None and self._process and found.process == self._process else None
 
     def send(self, number: int) -> None:

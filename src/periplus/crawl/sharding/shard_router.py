@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from periplus.crawl.revisits import History, read_history
-from periplus.crawl.sharding.mailbox import Answer, Parcel, Question, SentLink, mark_of, read_parcel, write_parcel
-from periplus.crawl.sharding.topology import Ring, desk
+from periplus.crawl.sharding.mailbox import (
+    Answer,
+    Question,
+    SentLink,
+    ShardMessage,
+    mark_of,
+    read_message,
+    write_message,
+)
+from periplus.crawl.sharding.topology import HostPartitioner, mailbox_dir
 from periplus.errors import DataError
 from periplus.files import disk_errors
 from periplus.records import Address, FetchRecord, FetchRequest
@@ -64,11 +72,11 @@ class Neighbours(Alone):
     def __init__(self, folder: Path, number: int, shards: tuple[int, ...], settings: StoreSettings) -> None:
         self.number = number
         self._settings = settings
-        self._ring = Ring(shards)
+        self._ring = HostPartitioner(shards)
         self._stores = folder / "store"
         self._every: PageStore | None = None
-        self._inboxes = {other: desk(folder, other) / "inbox" for other in shards}
-        self._boxes = {other: Parcel(number) for other in shards if other != number}
+        self._inboxes = {other: mailbox_dir(folder, other) / "inbox" for other in shards}
+        self._boxes = {other: ShardMessage(number) for other in shards if other != number}
         self._since: dict[int, float] = {}
         self._sent: dict[int, None] = {}
         self._had: dict[str, None] = {}
@@ -118,7 +126,7 @@ class Neighbours(Alone):
             self._sent.clear()
         self._sent[key] = None
 
-    def _box(self, other: int) -> Parcel:
+    def _box(self, other: int) -> ShardMessage:
         self._since.setdefault(other, time.monotonic())
         return self._boxes[other]
 
@@ -142,8 +150,8 @@ class Neighbours(Alone):
             ripe = at_once or len(box) >= _BATCH or now - self._since.get(other, now) >= _AGE
             if len(box) and (everything or (ripe and self._has_room(other))):
                 name = f"{self.number:02d}-{time.time_ns():020d}.parcel"
-                write_parcel(self._inboxes[other] / name, box)
-                self._boxes[other] = Parcel(self.number)
+                write_message(self._inboxes[other] / name, box)
+                self._boxes[other] = ShardMessage(self.number)
                 self._since.pop(other, None)
 
     def _has_room(self, other: int) -> bool:
@@ -163,11 +171,11 @@ class Neighbours(Alone):
         """Tell whether so much waits to be sent that there should not be more of it."""
         return any(len(box) >= _MOST_KEPT for box in self._boxes.values())
 
-    def receive(self, take: Callable[[Parcel], None]) -> int:
+    def receive(self, take: Callable[[ShardMessage], None]) -> int:
         """Take some parcels that have come; give their number. They stay where they are until `settle`."""
         fresh = [name for name in self._parcels(self.number) if name not in self._had][:_READ_AT_ONCE]
         for name in fresh:
-            take(read_parcel(self._inboxes[self.number] / name))
+            take(read_message(self._inboxes[self.number] / name))
             self._had[name] = None
             self.taken += 1
         return len(fresh)

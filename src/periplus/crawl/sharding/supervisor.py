@@ -14,16 +14,16 @@ from typing import Final
 
 import msgspec
 
-from periplus.crawl.control import asked, clear
+from periplus.crawl.control import clear_command, pending_command
 from periplus.crawl.crawl_metrics import as_metrics
 from periplus.crawl.crawl_statistics import CrawlStatistics, total
-from periplus.crawl.crawl_status import Status, leave_status, read_status
+from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.crawl.sharding.mailbox import mark_of_inbox
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_process import ShardProcess
-from periplus.crawl.sharding.topology import desk
+from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.records import Address, FetchRequest, FetchResult, Outcome
@@ -39,7 +39,7 @@ _ORPHANS: Final = 30.0
 """Seconds that the shards of a supervisor that was killed have to end."""
 _UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
-Progress = Callable[[CrawlStatistics, list[Status]], None]
+Progress = Callable[[CrawlStatistics, list[CrawlStatus]], None]
 
 
 class Supervisor:
@@ -62,7 +62,7 @@ class Supervisor:
         except BaseException:
             self._held.close()
             raise
-        clear(folder)
+        clear_command(folder)
         _warm(settings)
         self._began = time.monotonic()
         self._said = 0.0
@@ -124,7 +124,7 @@ class Supervisor:
         self._listen()
         self._say(self._state())
 
-    def _known(self) -> dict[int, Status]:
+    def _known(self) -> dict[int, CrawlStatus]:
         """Give what the shards that run say of themselves."""
         found = {number: process.status() for number, process in self._processes.items()}
         known = {number: status for number, status in found.items() if status is not None}
@@ -149,7 +149,7 @@ class Supervisor:
         if not states <= {"idle"} and not (states <= {"idle", "full"} and self._quotas.reached(before)):
             return False
         for number, status in before.items():
-            if mark_of_inbox(desk(self._folder, number) / "inbox") != status.mark:
+            if mark_of_inbox(mailbox_dir(self._folder, number) / "inbox") != status.mark:
                 return False
         after = self._known()
         return [status.calm() for status in before.values()] == [status.calm() for status in after.values()]
@@ -157,10 +157,10 @@ class Supervisor:
     def _state(self) -> str:
         if self._stops:
             return "stopping"
-        return "paused" if asked(self._folder) == "pause" else "running"
+        return "paused" if pending_command(self._folder) == "pause" else "running"
 
     def _listen(self) -> None:
-        word = asked(self._folder)
+        word = pending_command(self._folder)
         if word == "stop":
             self.stop()
         elif word.startswith("shards "):
@@ -168,7 +168,7 @@ class Supervisor:
             self._looks += sum(status.had for status in self.shards()) if self._settings.crawl.recrawl else 0
             self._arrange(int(word.split()[1]), [])
         if word and word != "pause":
-            clear(self._folder)
+            clear_command(self._folder)
 
     def _end_all(self, at_once: bool = False) -> None:
         """Let all shards end in good order, and wait for them."""
@@ -177,9 +177,9 @@ class Supervisor:
         for process in self._processes.values():
             process.wait()
 
-    def shards(self) -> list[Status]:
+    def shards(self) -> list[CrawlStatus]:
         """Say how each shard is."""
-        found = (read_status(desk(self._folder, number)) for number in self._topology.shards)
+        found = (read_status(mailbox_dir(self._folder, number)) for number in self._topology.shards)
         return [status for status in found if status is not None]
 
     def statistics(self) -> CrawlStatistics:
@@ -197,7 +197,9 @@ class Supervisor:
             return
         self._said = time.monotonic()
         shards = self._topology.shards
-        leave_status(self._folder / "crawl", Status(os.getpid(), state, self.statistics(), time.time(), shards=shards))
+        write_status(
+            self._folder / "crawl", CrawlStatus(os.getpid(), state, self.statistics(), time.time(), shards=shards)
+        )
         figures = {status.number: status.statistics for status in self.shards()}
         with contextlib.suppress(DiskFailed):
             write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(figures).encode())

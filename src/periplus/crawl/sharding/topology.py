@@ -21,7 +21,7 @@ from periplus.files import decode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
-__all__ = ["Ring", "Topology", "count_shards", "desk", "home", "read_topology", "write_topology"]
+__all__ = ["HostPartitioner", "Topology", "count_shards", "mailbox_dir", "read_topology", "shard_dir", "write_topology"]
 
 _CACHED: Final = 200_000
 _FILE: Final = "shards.json"
@@ -29,7 +29,7 @@ _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
 
 
-class Ring:
+class HostPartitioner:
     """Says which shard has a host."""
 
     def __init__(self, shards: tuple[int, ...]) -> None:
@@ -59,12 +59,12 @@ class Topology(msgspec.Struct, frozen=True):
     format: int = _FORMAT
 
 
-def home(folder: Path, number: int) -> Path:
+def shard_dir(folder: Path, number: int) -> Path:
     """Give the folder of a shard's snapshot."""
-    return folder / "crawl" if number == 0 else desk(folder, number)
+    return folder / "crawl" if number == 0 else mailbox_dir(folder, number)
 
 
-def desk(folder: Path, number: int) -> Path:
+def mailbox_dir(folder: Path, number: int) -> Path:
     """Give the folder of what a shard gets from others and says of itself."""
     return folder / "crawl" / f"shard-{number:02d}"
 

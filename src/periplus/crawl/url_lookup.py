@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from periplus.crawl.crawl_snapshot import CrawlState, read_state
-from periplus.crawl.outlinks import Harvester
-from periplus.crawl.robots_cache import RobotsBook, ruled_path
-from periplus.crawl.sharding.topology import home, read_topology
+from periplus.crawl.crawl_snapshot import CrawlSnapshot, read_snapshot
+from periplus.crawl.outlinks import OutlinkExtractor
+from periplus.crawl.robots_cache import RobotsCache, ruled_path
+from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, NothingHere, PeriplusError
 from periplus.frontier import Frontier
 from periplus.records import Address, FetchRecord
@@ -19,10 +19,10 @@ from periplus.settings import Settings
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-__all__ = ["Whereabouts", "find_url"]
+__all__ = ["UrlStatus", "url_status"]
 
 
-class Whereabouts(msgspec.Struct, frozen=True):
+class UrlStatus(msgspec.Struct, frozen=True):
     """What a crawl knows of one URL."""
 
     state: str
@@ -35,7 +35,7 @@ class Whereabouts(msgspec.Struct, frozen=True):
     """URLs that wait at its host."""
 
 
-def find_url(folder: Path, settings: Settings, place: Address) -> Whereabouts:
+def url_status(folder: Path, settings: Settings, place: Address) -> UrlStatus:
     """Say where the crawl of a data folder is with a URL."""
     visit = last_visit(folder, settings, place)
     states = _read_states(folder)
@@ -43,15 +43,15 @@ def find_url(folder: Path, settings: Settings, place: Address) -> Whereabouts:
     if found:
         return msgspec.structs.replace(found[0], visit=visit)
     if visit is not None:
-        return Whereabouts("fetched", visit)
+        return UrlStatus("fetched", visit)
     if not states:
-        return Whereabouts("no crawl")
+        return UrlStatus("no crawl")
     if any(_forbids(state, settings, place) for _, state in states):
-        return Whereabouts("forbidden")
+        return UrlStatus("forbidden")
     if any(_frontier(name, state, settings).seen(place.key) for name, state in states):
-        return Whereabouts("seen")
+        return UrlStatus("seen")
     wanted = any(_wants(state, settings, place) for _, state in states)
-    return Whereabouts("unseen" if wanted else "unwanted")
+    return UrlStatus("unseen" if wanted else "unwanted")
 
 
 def last_visit(folder: Path, settings: Settings, place: Address) -> FetchRecord | None:
@@ -63,13 +63,13 @@ def last_visit(folder: Path, settings: Settings, place: Address) -> FetchRecord 
         return None
 
 
-def _read_states(folder: Path) -> list[tuple[Path, CrawlState]]:
+def _read_states(folder: Path) -> list[tuple[Path, CrawlSnapshot]]:
     """Read the snapshots of all shards that can be read."""
     found = []
     for number in read_topology(folder).shards:
-        where = home(folder, number)
+        where = shard_dir(folder, number)
         try:
-            state = read_state(where / "frontier.bin")
+            state = read_snapshot(where / "frontier.bin")
         except PeriplusError:
             continue
         if state is not None:
@@ -77,44 +77,44 @@ def _read_states(folder: Path) -> list[tuple[Path, CrawlState]]:
     return found
 
 
-def _frontier(where: Path, state: CrawlState, settings: Settings) -> Frontier:
+def _frontier(where: Path, state: CrawlSnapshot, settings: Settings) -> Frontier:
     return Frontier.load(state.frontier, settings.frontier, where / "spill" if (where / "spill").is_dir() else None)
 
 
-def _in_frontier(where: Path, state: CrawlState, settings: Settings, place: Address) -> Whereabouts | None:
+def _in_frontier(where: Path, state: CrawlSnapshot, settings: Settings, place: Address) -> UrlStatus | None:
     """Look for a URL in the queues of one shard."""
     try:
         frontier = _frontier(where, state, settings)
-        hosts = frontier.give([place.host]) if place.host in frontier.hosts() else []
+        hosts = frontier.export_hosts([place.host]) if place.host in frontier.hosts() else []
     except PeriplusError:
         return None  # a crawl that runs has moved on meanwhile
     frontier.close()
     if not hosts:
-        return Whereabouts("under way") if place.host in frontier.hosts() and _is_busy(frontier, place) else None
+        return UrlStatus("under way") if place.host in frontier.hosts() and _is_busy(frontier, place) else None
     queue = sorted(hosts[0].queue)
     for number, entry in enumerate(queue):
         if entry.url == place.url:
-            return Whereabouts("waiting", None, number, len(queue))
+            return UrlStatus("waiting", None, number, len(queue))
     return None
 
 
 def _is_busy(frontier: Frontier, place: Address) -> bool:
     """Tell whether the one URL that is asked for at a busy host is this one."""
-    frontier.forget_busy()
-    hosts = frontier.give([place.host])
+    frontier.requeue_in_flight()
+    hosts = frontier.export_hosts([place.host])
     return bool(hosts) and any(entry.url == place.url for entry in hosts[0].queue)
 
 
-def _forbids(state: CrawlState, settings: Settings, place: Address) -> bool:
+def _forbids(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:
     """Tell whether robots.txt, as far as it is known, forbids a URL."""
-    rules = RobotsBook(settings.fetch.user_agent, state.robots).rules(place.origin, time.time())
+    rules = RobotsCache(settings.fetch.user_agent, state.robots).rules(place.origin, time.time())
     return rules is not None and not rules.allows(ruled_path(place))
 
 
-def _wants(state: CrawlState, settings: Settings, place: Address) -> bool:
+def _wants(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:
     """Tell whether a crawl with these seeds would follow a link to a URL."""
     try:
         seeds = [parse_address(seed) for seed in state.seeds]
     except BadUrl:
         return False
-    return Harvester(settings.crawl, seeds).accept(place.url) is not None
+    return OutlinkExtractor(settings.crawl, seeds).accept(place.url) is not None
