@@ -18,10 +18,10 @@ help: ## list these targets
 	@echo 'Periplus: make TARGET'
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-setup: $(DEV_READY) ## install all that development needs, chromium too where that is allowed
+setup: $(DEV_READY) ## install what development needs, and chromium where that is allowed
 	@scripts/install-chromium
 
-demo: $(RUN_READY) ## crawl a small made-up web, index it, search it (ARGS=--once ends by itself)
+demo: $(RUN_READY) ## crawl a small generated web, index it and search it (ARGS=--once exits after the queries)
 	@$(BIN)/periplus demo $(ARGS)
 
 test: setup ## run all tests (ARGS= goes to pytest)
@@ -35,7 +35,7 @@ KERNEL_TESTS := tests/kernels tests/graph/test_graph_backlinks.py tests/graph/te
 	tests/search/test_snippets.py tests/query/test_offers.py tests/query/test_query_limits.py
 KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
 
-test-slow: setup ## kernel tests without compiling and with checked bounds, then the tests marked slow
+test-slow: setup ## kernel tests without the JIT and with bounds checks, then the tests marked slow
 	@echo 'Kernels without compiling'
 	@NUMBA_DISABLE_JIT=1 $(KERNEL_RUN) $(KERNEL_TESTS)
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python tests/parse/bounds_html.py 200
@@ -44,7 +44,7 @@ test-slow: setup ## kernel tests without compiling and with checked bounds, then
 	@echo 'Tests marked slow'
 	@$(BIN)/python -m pytest -n 2 -q -m slow $(ARGS)
 
-coverage: setup ## lines that the tests reach: total and the least covered modules; pages in htmlcov (ARGS= goes to pytest)
+coverage: setup ## line coverage: the total, the least covered modules, HTML in htmlcov (ARGS= goes to pytest)
 	@$(BIN)/coverage erase
 	@COVERAGE_FILE=$(CURDIR)/.coverage $(BIN)/coverage run -m pytest -n 2 -q $(ARGS)
 	@$(BIN)/coverage combine -q
@@ -60,53 +60,53 @@ lint: $(DEV_READY) ## check style and formatting
 types: $(DEV_READY) ## check types, strictly
 	@$(BIN)/mypy
 
-check: ## all of it: lint, types, test
+check: ## lint, types and test: what continuous integration runs
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory test
 
-quality: $(DEV_READY) ## search quality on judged collections beside BM25, and the bars (FOLDERS= KEEP= REPORT= ARGS=--ablate)
+quality: $(DEV_READY) ## search quality on judged collections, compared with BM25 (FOLDERS= KEEP= REPORT= ARGS=--ablate)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench,semantic]'
 	@$(BIN)/periplus meaning fetch || echo 'Without the model: the last column stays empty.'
 	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 bench-quality: quality
 
-bench-crawl: $(DEV_READY) ## crawl speed beside Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
+bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),100,300,1000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
 
-bench-query: $(DEV_READY) ## query speed beside peers (CORPUS= QUERIES= PEERS=tantivy,lucene,pisa,bm25s SIZES= K= KEEP=)
+bench-query: $(DEV_READY) ## query speed compared with other engines (CORPUS= QUERIES= PEERS=tantivy,lucene,pisa,bm25s SIZES= K= KEEP=)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/query.py $(BENCH_OPTIONS) $(if $(QUERIES),--queries $(QUERIES)) $(if $(K),--k $(K)) \
 		$(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
-bench-index: $(DEV_READY) ## building speed and index size beside peers (CORPUS= PEERS= SIZES=)
+bench-index: $(DEV_READY) ## build speed and index size compared with other engines (CORPUS= PEERS= SIZES=)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
 
-bench-parse: $(DEV_READY) ## HTML reading beside Lexbor, resiliparse and lxml (CORPUS= a folder of HTML ROUNDS=3)
+bench-parse: $(DEV_READY) ## HTML parsing compared with Lexbor, resiliparse and lxml (CORPUS=folder of HTML files ROUNDS=3)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
 
-bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then look for what was lost (KILLS=200 SHARDS=3)
+bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)
 
-bench-live: $(DEV_READY) ## how soon a page is found after it was given to a live index (DOCUMENTS=20000)
+bench-live: $(DEV_READY) ## delay between publishing a page and finding it (DOCUMENTS=20000)
 	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))
 
-bench-million: $(DEV_READY) ## a million made documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
+bench-million: $(DEV_READY) ## a million generated documents: build, check, search, serve (DOCUMENTS=1000000 WORKERS=1)
 	@$(BIN)/python bench/million.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(WORKERS),--workers $(WORKERS))
 
-bench-serve: $(DEV_READY) ## HTTP search under load: start, cold, warm, publish, a crowd (FOLDER= QUERIES= SECONDS=15 CROWD=120 NEW=0.1)
+bench-serve: $(DEV_READY) ## HTTP search under load: start, cold and warm cache, publishing, 1,000 clients (FOLDER= QUERIES= SECONDS=15 CROWD=120 NEW=0.1)
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) --seconds $(or $(SECONDS),15) --crowd-seconds $(or $(CROWD),120) \
 		--new $(or $(NEW),0.1)
 
-bench-maincontent: $(DEV_READY) ## main content of hand-marked pages beside resiliparse and trafilatura (PAGES_FOLDER=...)
+bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
 
@@ -117,23 +117,23 @@ bench-meaning: $(DEV_READY) ## what ranking by meaning costs and what its shortc
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
 
-bench-synonyms: $(DEV_READY) ## names that links teach, on made webs whose truth is known
+bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated webs with known truth
 	@$(BIN)/python bench/synonyms.py
 
-bench-spelling: $(DEV_READY) ## misspellings mended and right words harmed, on a real collection (FOLDER= QUERIES= a log)
+bench-spelling: $(DEV_READY) ## misspellings corrected and correct words changed, on a real collection (FOLDER= QUERIES=log)
 	@$(BIN)/python bench/spelling.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)
 
-bench-suggest: $(DEV_READY) ## what a completion costs at a million entries, typed right and wrong (ENTRIES=1000000)
+bench-suggest: $(DEV_READY) ## latency of completions over a million entries, with and without typing errors (ENTRIES=1000000)
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
 
-bench-pagerank: $(DEV_READY) ## PageRank beside networkit and scipy, and growth to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
+bench-pagerank: $(DEV_READY) ## PageRank compared with networkit and scipy, up to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/pagerank.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(LINKS),--links $(LINKS)) $(if $(MEMORY),--memory $(MEMORY))
 
-bench-focus: $(DEV_READY) ## what a crawl that keeps to a topic harvests beside breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
+bench-focus: $(DEV_READY) ## harvest rate of a focused crawl compared with breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
 	@$(BIN)/python bench/focus.py --hosts $(or $(HOSTS),200) --pages $(or $(PAGES),8000) --fetch $(or $(FETCH),600)
 
-docs: $(RUN_READY) ## write docs/settings.md and docs/commands.md anew
+docs: $(RUN_READY) ## regenerate docs/settings.md, docs/commands.md and the tree in ARCHITECTURE.md
 	@$(BIN)/python scripts/write_docs.py
 
 site: $(DEV_READY) ## build the documentation as a site, and its search index, into build/ (PORT=8090)
@@ -142,10 +142,10 @@ site: $(DEV_READY) ## build the documentation as a site, and its search index, i
 site-serve: $(DEV_READY) ## build the site and serve it with its search, done by Periplus (PORT=8090)
 	@$(BIN)/python scripts/site.py --port $(or $(PORT),8090) --serve $(ARGS)
 
-pictures: setup ## make docs/pictures anew, from the demo in chromium
+pictures: setup ## regenerate docs/pictures from the demo, in chromium
 	@$(BIN)/python scripts/pictures.py $(ARGS)
 
-lock: ## write constraints.txt anew, from the newest versions pyproject.toml allows
+lock: ## regenerate constraints.txt from the newest versions that pyproject.toml allows
 	@PYTHON=$(PYTHON) scripts/lock
 
 clean: ## remove the virtual environment and all caches; data folders stay
