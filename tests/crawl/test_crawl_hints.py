@@ -9,7 +9,7 @@ import pytest
 
 from periplus.crawl import Crawler
 from periplus.crawl.revisits import History
-from periplus.discovery import read_sitemap
+from periplus.discovery import parse_sitemap
 from periplus.records import LIST_KIND, FetchRecord, Link, Outcome, Page
 from periplus.url import parse_address
 
@@ -174,7 +174,7 @@ def test_a_crawl_looks_first_where_the_site_says_it_changed(site, tmp_path, monk
 )
 def test_dates_as_sites_write_them(text, day):
     body = f"<urlset><url><lastmod>{text}</lastmod><loc>http://a.test/</loc></url></urlset>".encode()
-    found = read_sitemap(body)
+    found = parse_sitemap(body)
     assert found.pages == ("http://a.test/",)
     assert (found.changed[0] if found.changed else 0) == day * DAY
 
@@ -182,7 +182,7 @@ def test_dates_as_sites_write_them(text, day):
 def test_feeds_of_both_kinds_give_dates():
     atom = b"""<feed><entry><link href="http://a.test/1"/><published>2026-03-04T00:00:00Z</published>
     <updated>2026-03-05T00:00:00Z</updated></entry><entry><link href="http://a.test/2"/></entry></feed>"""
-    assert read_sitemap(atom).changed == (20517 * DAY, 0.0)
+    assert parse_sitemap(atom).changed == (20517 * DAY, 0.0)
     rss = b"""<rss><channel><pubDate>Thu, 05 Mar 2026 00:00:00 GMT</pubDate><item><guid>http://a.test/1</guid>
     <pubDate>Wed, 04 Mar 2026 00:00:00 GMT</pubDate></item></channel></rss>"""
-    assert read_sitemap(rss).changed == (20516 * DAY,)
+    assert parse_sitemap(rss).changed == (20516 * DAY,)

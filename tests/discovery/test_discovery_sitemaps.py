@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.discovery import read_feed, read_sitemap
+from periplus.discovery import parse_feed, parse_sitemap
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "sitemaps"
 URLSET = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -25,12 +25,12 @@ OUTSIDE = b"""<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset
 
 
 def test_urlset() -> None:
-    found = read_sitemap(URLSET)
-    assert found.pages == ("http://a.example/1?x=1&y=2", "http://a.example/2")
-    assert (found.sitemaps, found.problem) == ((), "")
-    assert read_sitemap(gzip.compress(URLSET)) == found
-    assert read_sitemap(URLSET.decode().replace("UTF-8", "UTF-16").encode("utf-16")) == found
-    assert read_sitemap(b"\xef\xbb\xbf" + URLSET) == found
+    sitemap = parse_sitemap(URLSET)
+    assert sitemap.pages == ("http://a.example/1?x=1&y=2", "http://a.example/2")
+    assert (sitemap.sitemaps, sitemap.problem) == ((), "")
+    assert parse_sitemap(gzip.compress(URLSET)) == sitemap
+    assert parse_sitemap(URLSET.decode().replace("UTF-8", "UTF-16").encode("utf-16")) == sitemap
+    assert parse_sitemap(b"\xef\xbb\xbf" + URLSET) == sitemap
 
 
 def test_language_versions() -> None:
@@ -38,35 +38,35 @@ def test_language_versions() -> None:
     <xhtml:link rel="alternate" hreflang="de" href="http://a.example/de"/>
     <xhtml:link rel="alternate" hreflang="fr" href="javascript:x"/><xhtml:link rel="canonical" href="http://a.example/c"/>
     </url></urlset>"""
-    found = read_sitemap(body)
-    assert found.pages == ("http://a.example/en", "http://a.example/de")
-    assert found.changed == (20454 * 86_400.0, 0.0)
+    sitemap = parse_sitemap(body)
+    assert sitemap.pages == ("http://a.example/en", "http://a.example/de")
+    assert sitemap.changed == (20454 * 86_400.0, 0.0)
 
 
 def test_index() -> None:
-    assert read_sitemap(INDEX).sitemaps == ("http://a.example/s1.xml", "http://a.example/s2.xml")
+    assert parse_sitemap(INDEX).sitemaps == ("http://a.example/s1.xml", "http://a.example/s2.xml")
 
 
 def test_text() -> None:
-    found = read_sitemap(b"\xef\xbb\xbfhttp://a.example/1\r\n\r\nhttps://a.example/2\nnonsense\n")
-    assert found.pages == ("http://a.example/1", "https://a.example/2")
-    assert found.problem == ""
+    sitemap = parse_sitemap(b"\xef\xbb\xbfhttp://a.example/1\r\n\r\nhttps://a.example/2\nnonsense\n")
+    assert sitemap.pages == ("http://a.example/1", "https://a.example/2")
+    assert sitemap.problem == ""
 
 
 @pytest.mark.parametrize("body", [LAUGHS, OUTSIDE])
 def test_entities_are_refused(body: bytes) -> None:
-    found = read_sitemap(body)
-    assert found.pages == ()
-    assert "entity" in found.problem
+    sitemap = parse_sitemap(body)
+    assert sitemap.pages == ()
+    assert "entity" in sitemap.problem
 
 
 def test_what_came_before_a_fault_is_kept() -> None:
-    found = read_sitemap(URLSET[: URLSET.index(b"<url><loc>ftp")])
-    assert len(found.pages) == 2
-    assert "well-formed" in found.problem
+    sitemap = parse_sitemap(URLSET[: URLSET.index(b"<url><loc>ftp")])
+    assert len(sitemap.pages) == 2
+    assert "well-formed" in sitemap.problem
     packed = gzip.compress(URLSET)
-    assert "early" in read_sitemap(packed[:-12]).problem
-    assert read_sitemap(b"\x1f\x8bnonsense").problem == "broken gzip"
+    assert "early" in parse_sitemap(packed[:-12]).problem
+    assert parse_sitemap(b"\x1f\x8bnonsense").problem == "broken gzip"
 
 
 @pytest.mark.parametrize(
@@ -82,36 +82,42 @@ def test_what_came_before_a_fault_is_kept() -> None:
     ids=range(6),
 )
 def test_refused_with_a_reason(body: bytes, reason: str) -> None:
-    assert reason in read_sitemap(body).problem
+    assert reason in parse_sitemap(body).problem
 
 
 def test_endless_lists_are_cut() -> None:
     body = b"<urlset>" + b"".join(b"<url><loc>http://a.example/%d</loc></url>" % n for n in range(50_100))
-    found = read_sitemap(body)
-    assert len(found.pages) == 50_000
-    assert "more entries" in found.problem
+    sitemap = parse_sitemap(body)
+    assert len(sitemap.pages) == 50_000
+    assert "more entries" in sitemap.problem
+
+
+def feed_links(body: bytes) -> tuple[str, ...]:
+    feed = parse_feed(body)
+    assert feed is not None
+    return tuple(feed.dated_links())
 
 
 def test_rss() -> None:
     body = b"""<rss version="2.0"><channel><title>T</title><link>http://a.example/</link>
     <item><title>1</title><link>http://a.example/1</link><guid>http://a.example/g1</guid></item>
     <item><guid>http://a.example/2</guid></item><item><guid isPermaLink="false">tag:3</guid></item></channel></rss>"""
-    assert read_feed(body) == ("http://a.example/1", "http://a.example/2")
-    assert read_sitemap(body).pages == read_feed(body)
+    assert feed_links(body) == ("http://a.example/1", "http://a.example/2")
+    assert parse_sitemap(body).pages == feed_links(body)
 
 
 def test_atom_and_rdf() -> None:
     atom = b"""<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://a.example/"/><entry><link href="/1"/>
     <link rel="edit" href="/edit"/></entry><entry><link rel="alternate" href="http://a.example/2"/></entry></feed>"""
-    assert read_feed(atom) == ("/1", "http://a.example/2")
+    assert feed_links(atom) == ("/1", "http://a.example/2")
     rdf = b"""<rdf:RDF xmlns:rdf="r" xmlns="n"><item rdf:about="http://a.example/1"><title>x</title></item></rdf:RDF>"""
-    assert read_feed(rdf) == ("http://a.example/1",)
+    assert feed_links(rdf) == ("http://a.example/1",)
 
 
 @given(st.one_of(st.binary(), st.binary().map(gzip.compress), st.binary().map(lambda body: b"<urlset><url>" + body)))
 def test_any_bytes_are_read(body: bytes) -> None:
-    read_sitemap(body)
-    read_feed(body)
+    parse_sitemap(body)
+    parse_feed(body)
 
 
 @pytest.mark.data
@@ -120,10 +126,10 @@ def test_public_examples_are_read_or_refused_with_a_reason() -> None:
         pytest.skip("needs ../shared/data/suites/sitemaps")
     seen = 0
     for path in sorted(path for path in SUITE.rglob("*") if path.is_file()):
-        found = read_sitemap(path.read_bytes())
-        assert found.pages or found.sitemaps or found.problem, path.name
-        seen += bool(found.pages or found.sitemaps)
+        sitemap = parse_sitemap(path.read_bytes())
+        assert sitemap.pages or sitemap.sitemaps or sitemap.problem, path.name
+        seen += bool(sitemap.pages or sitemap.sitemaps)
     assert seen >= 10
-    assert len(read_sitemap((SUITE / "sitemap.ns.xml").read_bytes()).pages) >= 2
-    assert len(read_sitemap((SUITE / "sitemap.index.xml").read_bytes()).sitemaps) >= 5
-    assert read_sitemap((SUITE / "atom.xml").read_bytes()).pages[0] == "http://example.org/2003/12/13/atom03"
+    assert len(parse_sitemap((SUITE / "sitemap.ns.xml").read_bytes()).pages) >= 2
+    assert len(parse_sitemap((SUITE / "sitemap.index.xml").read_bytes()).sitemaps) >= 5
+    assert parse_sitemap((SUITE / "atom.xml").read_bytes()).pages[0] == "http://example.org/2003/12/13/atom03"

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
-from periplus.discovery import read_sitemap
+from periplus.discovery import parse_sitemap
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
 from periplus.parse import parse, read_forms
@@ -115,8 +115,6 @@ def page_visit(
 def _parse(fetched: FetchResult, settings: ParseSettings) -> tuple[Page | None, Outcome]:
     try:
         page = parse(fetched, settings)
-        if page is not None and page.kind == LIST_KIND:
-            page = _with_dates(page, fetched)
     except Exception:
         # A reader never raises by its contract; should it, one page must not end a crawl of millions.
         return None, Outcome.BAD_RESPONSE
@@ -125,28 +123,15 @@ def _parse(fetched: FetchResult, settings: ParseSettings) -> tuple[Page | None, 
 
 def read_list(fetched: FetchResult) -> Page:
     """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
-    found = read_sitemap(fetched.body)
+    sitemap = parse_sitemap(fetched.body)
     return Page(
         url=fetched.request.address.url,
-        links=tuple(Link(url) for url in found.pages[:_MAX_LISTED]),
+        links=tuple(Link(url) for url in sitemap.pages[:_MAX_LISTED]),
         kind=LIST_KIND,
         noindex=True,
-        feeds=found.sitemaps[:_MAX_LISTED],
-        changed=found.changed[:_MAX_LISTED],
+        feeds=sitemap.sitemaps[:_MAX_LISTED],
+        changed=sitemap.changed[:_MAX_LISTED],
     )
-
-
-def _with_dates(page: Page, fetched: FetchResult) -> Page:
-    """Add the dates of its entries to a feed that was found as an ordinary page."""
-    found = read_sitemap(fetched.body)
-    dates: dict[str, float] = {}
-    for url, when in zip(found.pages, found.changed, strict=False):
-        try:
-            dates[parse_address(url, page.url).url] = when
-        except BadUrl:
-            continue
-    changed = tuple(dates.get(link.url, 0.0) for link in page.links)
-    return msgspec.structs.replace(page, changed=changed) if any(changed) else page
 
 
 def retry_after(fetched: FetchResult) -> float | None:

@@ -1,16 +1,27 @@
 """Sitemaps, feeds and dates: bytes to URLs. The one XML walker.
 
-In: bodies as they came over the wire, however broken. Out: the page and sitemap URLs that a site lists.
+In: bodies as they came over the wire, however broken. Out: the pages, sitemaps and entries that a site lists.
 
-    read_sitemap   XML, index, text or gzip, or a feed used as a sitemap, to a Sitemap
-    read_feed      RSS or Atom to the links of its entries
-    walk           an XML document, element by element; no entity is expanded
+    parse_sitemap  XML, index, text or gzip, or a feed used as a sitemap, to a Sitemap
+    parse_feed     RSS or Atom to a Feed of entries; None if it is neither
+    walk           any XML, element by element; entities are refused, depth and size bounded
 
-Nothing here raises for bad bytes: what cannot be read is left out, and a Sitemap says why in `problem`.
+Nothing here raises for bad bytes: what cannot be parsed is left out, and `problem` states why.
 """
 
-from periplus.discovery.element_walker import local, walk
-from periplus.discovery.feeds import read_feed
-from periplus.discovery.sitemaps import Sitemap, read_sitemap
+from periplus.discovery.feeds import FEED_ROOTS, Enclosure, Feed, FeedEntry, parse_feed
+from periplus.discovery.sitemaps import SITEMAP_ROOTS, Sitemap, parse_sitemap
+from periplus.discovery.xml_walker import local_name, walk
 
-__all__ = ["Sitemap", "local", "read_feed", "read_sitemap", "walk"]
+__all__ = [
+    "FEED_ROOTS",
+    "SITEMAP_ROOTS",
+    "Enclosure",
+    "Feed",
+    "FeedEntry",
+    "Sitemap",
+    "local_name",
+    "parse_feed",
+    "parse_sitemap",
+    "walk",
+]

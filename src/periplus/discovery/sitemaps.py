@@ -3,102 +3,103 @@
 import re
 from typing import Final, NamedTuple
 
-from periplus.discovery.dates import moment
-from periplus.discovery.feeds import FeedLinks
-from periplus.discovery.xml_walker import bounded_body, walk
+from periplus.discovery.dates import parse_timestamp
+from periplus.discovery.feeds import FEED_ROOTS, parse_feed
+from periplus.discovery.xml_walker import bounded_body, walk_elements
 
-__all__ = ["Sitemap", "read_sitemap"]
+__all__ = ["SITEMAP_ROOTS", "Sitemap", "parse_sitemap"]
 
-_MOST_ENTRIES: Final = 50_000
-_LONGEST_URL: Final = 2_048
-_ADDRESS: Final = re.compile(rb"https?://\S+")
+SITEMAP_ROOTS: Final = frozenset({"urlset", "sitemapindex"})
+"""Root elements of sitemaps in XML."""
+_MAX_ENTRIES: Final = 50_000
+_MAX_URL: Final = 2_048
+_URL: Final = re.compile(rb"https?://\S+")
 _LINE_STARTS: Final = frozenset({b"", b"\xbf"})
-"""The start of the file, and the last byte of a byte order mark."""
-_ROOTS: Final = frozenset({"urlset", "sitemapindex"})
-_FEED_ROOTS: Final = frozenset({"rss", "feed", "RDF"})
+"""What may precede the first URL: nothing, or the last byte of a byte order mark."""
 
 
 class Sitemap(NamedTuple):
-    """What a sitemap lists, as it is written there."""
+    """What a sitemap lists, as written."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
-    """Other sitemaps, when this one is an index."""
+    """Other sitemaps, if this one is an index."""
     problem: str = ""
-    """Why not all of it could be read; '' when all was."""
+    """Why not all of it was read; '' if all was."""
     changed: tuple[float, ...] = ()
-    """When each page was changed last, in seconds since 1970, 0.0 where it does not say; () when none says."""
+    """When each page was last changed, in seconds since 1970, 0.0 where that is not stated; () if it never is."""
 
 
-def read_sitemap(body: bytes) -> Sitemap:
-    """Read a sitemap of any form; what comes before a fault is kept."""
+def parse_sitemap(body: bytes) -> Sitemap:
+    """Return what a sitemap of any form lists; of a broken one, what precedes the fault."""
     plain, problem = bounded_body(body)
     start = plain[:512].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
-        return _read_xml(plain, problem)
-    return _read_text(plain, problem)
+        return _parse_xml(plain, problem)
+    return _parse_text(plain, problem)
 
 
-def _read_xml(body: bytes, problem: str) -> Sitemap:
-    entries = _Entries()
-    ended = walk(body, entries.visit)
-    if entries.strange:
-        ended = "neither a sitemap nor a feed"
-    pages = entries.pages or entries.feed.dated()
+def _parse_xml(body: bytes, problem: str) -> Sitemap:
+    builder = _SitemapBuilder()
+    reason = walk_elements(body, builder.visit)
+    pages = builder.pages
+    if builder.root in FEED_ROOTS and (feed := parse_feed(body)) is not None:
+        pages, reason = feed.dated_links(), feed.problem
+    elif builder.root not in {"", *SITEMAP_ROOTS}:
+        reason = "neither a sitemap nor a feed"
     changed = tuple(pages.values())
-    return Sitemap(tuple(pages), tuple(entries.sitemaps), problem or ended, changed if any(changed) else ())
+    return Sitemap(tuple(pages), tuple(builder.sitemaps), problem or reason, changed if any(changed) else ())
 
 
-class _Entries:
+class _SitemapBuilder:
+    """Collects the pages and sitemaps of an XML sitemap, and the root of any XML."""
+
     def __init__(self) -> None:
+        self.root = ""
         self.pages: dict[str, float] = {}
         self.sitemaps: dict[str, float] = {}
-        self.feed = FeedLinks()
-        self.strange = False
-        self._place, self._changed = "", 0.0
+        self._url, self._changed = "", 0.0
 
     def visit(self, names: list[str], attributes: dict[str, str], text: str) -> bool:
-        if names[0] in _FEED_ROOTS:
-            return self.feed.visit(names, attributes, text)
-        if names[0] not in _ROOTS:
-            self.strange = True
+        self.root = names[0]
+        if names[0] not in SITEMAP_ROOTS:
             return False
-        # Some write the address right into <url> or <sitemap>; <image:loc> stands deeper and is no page.
+        # Some write the URL directly into <url> or <sitemap>; <image:loc> is nested deeper and is not a page.
         entry = names[-2] if names[-1] == "loc" and len(names) > 1 else names[-1]
         if entry == "sitemap":
-            _add(self.sitemaps, text)
+            _add_url(self.sitemaps, text)
         elif entry == "url":
             self._visit_page(names[-1], text)
         elif entry == "lastmod" and names[-2:-1] == ["url"]:
-            self._changed = moment(text)
+            self._changed = parse_timestamp(text)
         elif entry == "link" and names[-2:-1] == ["url"] and attributes.get("rel") == "alternate":
             # The same page in another language.
-            _add(self.pages, attributes.get("href", "").strip())
-        return len(self.pages) + len(self.sitemaps) < _MOST_ENTRIES
+            _add_url(self.pages, attributes.get("href", "").strip())
+        return len(self.pages) + len(self.sitemaps) < _MAX_ENTRIES
 
     def _visit_page(self, name: str, text: str) -> None:
-        """Take the address of a page; its date may stand before or after it, and is known when <url> ends."""
-        if _add(self.pages, text):
-            self._place = text
+        """Add the URL of a page. Its date may precede or follow it, so that it is set at the end of <url>."""
+        if _add_url(self.pages, text):
+            self._url = text
         if name == "url":
-            if self._place and self._changed:
-                self.pages[self._place] = self._changed
-            self._place, self._changed = "", 0.0
+            if self._url and self._changed:
+                self.pages[self._url] = self._changed
+            self._url, self._changed = "", 0.0
 
 
-def _read_text(body: bytes, problem: str) -> Sitemap:
+def _parse_text(body: bytes, problem: str) -> Sitemap:
     pages: dict[str, float] = {}
-    for found in _ADDRESS.finditer(body):
-        before = body[found.start() - 1 : found.start()]
+    for match in _URL.finditer(body):
+        before = body[match.start() - 1 : match.start()]
         if before.isspace() or before in _LINE_STARTS:
-            _add(pages, found[0].decode("utf-8", "replace"))
-        if len(pages) >= _MOST_ENTRIES:
-            return Sitemap(tuple(pages), (), problem or "more entries than we take")
-    return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is an address"))
+            _add_url(pages, match[0].decode("utf-8", "replace"))
+        if len(pages) >= _MAX_ENTRIES:
+            return Sitemap(tuple(pages), (), problem or "more entries than are read")
+    return Sitemap(tuple(pages), (), problem or ("" if pages else "no line of it is a URL"))
 
 
-def _add(found: dict[str, float], text: str) -> bool:
-    if len(text) > _LONGEST_URL or not text.lower().startswith(("http://", "https://")):
+def _add_url(urls: dict[str, float], text: str) -> bool:
+    if len(text) > _MAX_URL or not text.lower().startswith(("http://", "https://")):
         return False
-    found.setdefault(text, 0.0)
+    urls.setdefault(text, 0.0)
     return True

@@ -68,14 +68,15 @@ class Links:
         self._found: dict[str, tuple[str, bool]] = {}
         self._weak: set[str] = set()
 
-    def add(self, reference: str | None, text: str = "", nofollow: bool = False) -> None:
-        """Take one reference as it stands in the page."""
+    def add(self, reference: str | None, text: str = "", nofollow: bool = False) -> str:
+        """Add a reference as it is written in the page. Return its URL, '' if it is not a link or there are enough."""
         if not reference or reference[0] == "#" or len(self._found) >= self._most or self._tries <= 0:
-            return
+            return ""
         self._tries -= 1
         url = _look_up(self._known, reference.partition("#")[0], self._base)
         if url:
             self._note(url, one_line(text, _LONGEST_TEXT), nofollow)
+        return url
 
     def add_weak(self, reference: str) -> None:
         """Take an address that the page shows within itself: a link only if nothing else in it leads there."""

@@ -1,8 +1,9 @@
 """Any XML to a Page: what is between the tags, a line for each element that has text of its own."""
 
+from itertools import zip_longest
 from typing import Final
 
-from periplus.discovery import local, walk
+from periplus.discovery import SITEMAP_ROOTS, local_name, parse_sitemap, walk
 from periplus.parse.link_collector import Links
 from periplus.parse.page_head import Head
 from periplus.parse.text_cleanup import one_line, paragraphs
@@ -13,64 +14,89 @@ __all__ = ["read_xml"]
 
 _TITLES: Final = frozenset({"title", "name", "label"})
 _LINKS: Final = frozenset({"href", "src", "url", "schemaLocation", "location"})
-_LISTS: Final = frozenset({"urlset", "sitemapindex"})
 
 
 def read_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
-    """Read an XML file that no other reader takes; None when no element of it could be read."""
-    reading = _Reading(fetched.request.address.url, settings)
-    walk(fetched.body, reading.start, reading.end, reading.text)
-    if not reading.root:
+    """Return the page of XML that has no parser of its own; None if no element of it can be read."""
+    url = fetched.request.address.url
+    collector = _LineCollector(url, settings)
+    walk(fetched.body, collector.start, collector.end, collector.add_text)
+    if not collector.root:
         return None
-    head = Head(fetched, fetched.request.address.url)
-    is_list = reading.root in _LISTS
-    text = paragraphs("\n".join(reading.lines), settings.max_text)
+    head = Head(fetched, url)
+    if collector.root in SITEMAP_ROOTS:
+        return _sitemap_page(fetched, settings, head)
+    text = paragraphs("\n".join(collector.lines), settings.max_text)
     return Page(
-        url=fetched.request.address.url,
-        title=reading.title or one_line(text.partition("\n")[0], 200),
-        text="" if is_list else text,
-        links=reading.links.taken(head.nofollow),
+        url=url,
+        title=collector.title or one_line(text.partition("\n")[0], 200),
+        text=text,
+        links=collector.links.taken(head.nofollow),
         language=head.language,
-        kind=LIST_KIND if is_list else "application/xml",
-        noindex=head.noindex or is_list,
+        kind="application/xml",
+        noindex=head.noindex,
         nofollow=head.nofollow,
     )
 
 
-class _Reading:
+def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: Head) -> Page:
+    """Return the page of a sitemap: its links, and when the page behind each was changed."""
+    sitemap = parse_sitemap(fetched.body)
+    collector = Links(fetched.request.address.url, settings.max_links)
+    dates: dict[str, float] = {}
+    for reference, date in zip_longest(sitemap.pages, sitemap.changed, fillvalue=0.0):
+        dates[collector.add(str(reference))] = float(date)
+    for reference in sitemap.sitemaps:
+        collector.add(reference)
+    links = collector.taken(head.nofollow)
+    changed = tuple(dates.get(link.url, 0.0) for link in links)
+    return Page(
+        url=fetched.request.address.url,
+        title=one_line(links[0].url if links else "", 200),
+        links=links,
+        language=head.language,
+        kind=LIST_KIND,
+        noindex=True,
+        nofollow=head.nofollow,
+        changed=changed if any(changed) else (),
+    )
+
+
+class _LineCollector:
+    """Collects a line for each element with text of its own, and the links in attributes and texts."""
+
     def __init__(self, base: str, settings: ParseSettings) -> None:
         self.root = ""
         self.title = ""
         self.lines: list[str] = []
         self.links = Links(base, settings.max_links)
-        self._left = 2 * settings.max_text
-        self._current: list[str] = []
+        self._remaining = 2 * settings.max_text
+        self._text: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> bool:
-        """Begin an element: the text before it is a line of its own."""
+        """Begin an element: the text before it is a line of its own. A sitemap is not walked here."""
         self.root = self.root or name
-        self._break()
+        self._end_line()
         for key, value in attributes.items():
-            if local(key) in _LINKS and not key.startswith("xmlns"):
+            if local_name(key) in _LINKS and not key.startswith("xmlns"):
                 self.links.add(value)
-        return self._left > 0
+        return self._remaining > 0 and self.root not in SITEMAP_ROOTS
 
-    def text(self, text: str) -> None:
-        """Take a piece of text."""
-        self._left -= len(text)
-        self._current.append(text)
+    def add_text(self, text: str) -> None:
+        self._remaining -= len(text)
+        self._text.append(text)
 
     def end(self, name: str) -> None:
-        """End an element; the first title there is becomes the page's."""
-        line = self._break()
+        """End an element; the first title becomes the page's."""
+        line = self._end_line()
         if line and name in _TITLES and not self.title:
             self.title = one_line(line, 300)
         elif name in {"loc", "link", "url"} and line.startswith("http"):
             self.links.add(line)
 
-    def _break(self) -> str:
-        line = "".join(self._current).strip()
-        self._current.clear()
+    def _end_line(self) -> str:
+        line = "".join(self._text).strip()
+        self._text.clear()
         if line:
             self.lines.append(" ".join(line.split()))
         return line
