@@ -24,10 +24,10 @@ from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan
-from periplus.parse import links, parse
+from periplus.parse import link_collector, parse
 from periplus.parse.charset.decoding import decode_to_utf8
-from periplus.parse.html.flat_page import Kind, read_flat
-from periplus.parse.html.html_parser import read_markup
+from periplus.parse.html.flat_page import RowKind, parse_flat_page
+from periplus.parse.html.html_parser import parse_markup
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.store.log_frames import encode_visit, pack_frame
@@ -40,9 +40,9 @@ UNSEEN = ["script", "style", "noscript", "template"]
 
 
 def ours(page: bytes) -> Found:
-    flat = read_flat(page)
-    links = list(zip(flat.values(Kind.LINK, 0), flat.texts(Kind.LINK), strict=True))
-    return "".join(flat.values(Kind.TITLE, 0)), flat.texts(Kind.HEADING), links, flat.text
+    flat = parse_flat_page(page)
+    links = list(zip(flat.values(RowKind.LINK, 0), flat.texts(RowKind.LINK), strict=True))
+    return "".join(flat.values(RowKind.TITLE, 0)), flat.texts(RowKind.HEADING), links, flat.text
 
 
 def lexbor(page: bytes) -> Found:
@@ -73,7 +73,7 @@ def lxml(page: bytes) -> Found:
     return title, headings, links, body.text_content() if body is not None else ""
 
 
-READERS: dict[str, Callable[[bytes], Found]] = {
+PARSERS: dict[str, Callable[[bytes], Found]] = {
     "periplus": ours,
     "lexbor": lexbor,
     "resiliparse": resiliparse,
@@ -108,9 +108,9 @@ def fake_pages() -> dict[str, bytes]:
 def speed(pages: list[bytes], rounds: int) -> dict[str, float]:
     """Give megabytes a second of each reader."""
     size = sum(map(len, pages)) / 1e6
-    best = dict.fromkeys(READERS, float("inf"))
+    best = dict.fromkeys(PARSERS, float("inf"))
     for _ in range(rounds):
-        for name, read in READERS.items():
+        for name, read in PARSERS.items():
             began = time.process_time()
             for page in pages:
                 read(page)
@@ -123,7 +123,7 @@ def hostile(limit: float) -> dict[str, dict[str, float | None]]:
     rows: dict[str, dict[str, float | None]] = {}
     for what, page in HOSTILE.items():
         rows[what] = {}
-        for name, read in READERS.items():
+        for name, read in PARSERS.items():
             rows[what][name] = _patiently(read, page, limit)
     return rows
 
@@ -169,8 +169,8 @@ def whole(pages: dict[str, bytes], rounds: int) -> dict[str, float]:
     raw = sum(map(len, pages.values())) / 1e6
     stages: dict[str, Callable[[FetchResult], Any]] = {
         "decode": lambda one: decode_to_utf8(one.body, one.header("content-type")),
-        "read the markup": lambda one: read_flat(one.body),
-        "page with links": lambda one: read_markup(one, settings),
+        "read the markup": lambda one: parse_flat_page(one.body),
+        "page with links": lambda one: parse_markup(one, settings),
         "all of it": lambda one: parse(one, settings),
     }
     best = dict.fromkeys(stages, float("inf"))
@@ -189,7 +189,7 @@ def whole(pages: dict[str, bytes], rounds: int) -> dict[str, float]:
 
 def forget() -> None:
     """Forget the addresses that links have led to."""
-    links._known_in.cache_clear()
+    link_collector._known_in.cache_clear()
     canonical._recent.clear()
 
 
@@ -203,7 +203,7 @@ def main(arguments: list[str]) -> None:
     given = options.parse_args(arguments)
     name, corpus = read_corpus(given.corpus, given.most)
     pages = list(corpus.values())
-    for read in READERS.values():
+    for read in PARSERS.values():
         read(pages[0])
     print(f"{len(pages):,} pages of {name}, {sum(map(len, pages)) / 1e6:.1f} MB")
     if given.whole:
@@ -212,7 +212,7 @@ def main(arguments: list[str]) -> None:
     rates = speed(pages, given.rounds)
     for reader, rate in rates.items():
         print(f"  {reader:<12}{rate:>8.1f} MB/s")
-    print(f"{'hostile pages, ms/MB':<22}" + "".join(f"{reader:>14}" for reader in READERS))
+    print(f"{'hostile pages, ms/MB':<22}" + "".join(f"{reader:>14}" for reader in PARSERS))
     awful = hostile(given.limit)
     for what, row in awful.items():
         print(f"  {what:<20}" + "".join(f"{'-' if ms is None else f'{ms:,.1f}':>14}" for ms in row.values()))

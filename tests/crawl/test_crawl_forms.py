@@ -4,7 +4,7 @@ import pytest
 
 from periplus.crawl import Crawler
 from periplus.crawl.policies.form_filler import FormFiller
-from periplus.parse import read_forms
+from periplus.parse import extract_forms
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Form, Outcome, Page, VisitReport
 from periplus.signals import append_visit_reports
 from periplus.url import parse_address
@@ -12,7 +12,7 @@ from periplus.url import parse_address
 
 def forms(markup: str) -> tuple[Form, ...]:
     place = FetchRequest(parse_address("http://a.test/dir/page"))
-    return read_forms(FetchResult(place, Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode()))
+    return extract_forms(FetchResult(place, Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode()))
 
 
 def test_a_search_box_and_a_choice_are_read():

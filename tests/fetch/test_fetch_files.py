@@ -6,7 +6,7 @@ import pytest
 from file_servers import FtpServer, GopherServer
 
 from periplus.fetch.address_guard import permits_port
-from periplus.parse import parse, readable
+from periplus.parse import is_supported, parse
 from periplus.records import Outcome
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -40,7 +40,7 @@ def page_of(fetched):
 
 def test_a_file_comes_back_with_type_and_date(ftp, get):
     ftp.files["/pub/a b.txt"] = b"Words of a file.\nMore of them."
-    fetched = get(ftp.url("/pub/a%20b.txt"), accepts=readable)
+    fetched = get(ftp.url("/pub/a%20b.txt"), accepts=is_supported)
     assert (fetched.outcome, fetched.status, fetched.body[:5]) == (Outcome.OK, 200, b"Words")
     assert fetched.headers == (
         ("content-type", "text/plain"),
@@ -73,7 +73,7 @@ def test_a_file_that_has_not_changed_is_not_taken_again(ftp, get):
 )
 def test_a_folder_is_a_page_of_links(ftp, get, listing, links):
     ftp.folders["/pub"] = listing
-    fetched = get(ftp.url("/pub/"), accepts=readable)
+    fetched = get(ftp.url("/pub/"), accepts=is_supported)
     assert fetched.outcome is Outcome.OK
     page = page_of(fetched)
     if listing:
@@ -92,7 +92,7 @@ def test_a_file_that_nobody_reads_is_not_taken(ftp, get):
     ftp.files["/film.mp4"] = b"x" * 100_000
     ftp.files["/all.tar.gz"] = b"x" * 100_000
     for path in ("/film.mp4", "/all.tar.gz"):
-        fetched = get(ftp.url(path), accepts=readable)
+        fetched = get(ftp.url(path), accepts=is_supported)
         assert (fetched.outcome, fetched.body) == (Outcome.WRONG_TYPE, b"")
 
 
@@ -158,7 +158,7 @@ hA site\tURL:https://web.test/x\t127.0.0.1\t70\r
 
 def test_a_menu_is_a_page_of_links(gopher, get):
     gopher.items[""] = MENU
-    fetched = get(gopher.url(), accepts=readable)
+    fetched = get(gopher.url(), accepts=is_supported)
     assert (fetched.outcome, fetched.header("content-type")) == (Outcome.OK, "application/gopher-menu")
     page = page_of(fetched)
     assert page.title == "Welcome to the hole"
@@ -195,7 +195,7 @@ def test_gopher_to_a_private_address_is_refused(gopher, get):
 
 def test_types_that_nobody_reads_are_not_taken(gopher, get):
     gopher.items["/x"] = b"x" * 50_000
-    assert get(gopher.url("/9/x"), accepts=readable).outcome is Outcome.WRONG_TYPE
+    assert get(gopher.url("/9/x"), accepts=is_supported).outcome is Outcome.WRONG_TYPE
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from periplus.parse.html.flat_page import Kind, read_flat
+from periplus.parse.html.flat_page import RowKind, parse_flat_page
 from periplus.parse.html.main_content import html_blocks
 
 MARKUP = """
@@ -58,13 +58,13 @@ def pages(count: int, seed: int) -> Iterator[bytes]:
 
 def check(page: bytes) -> None:
     """Read a page, and hold the reader to its word."""
-    flat = read_flat(page, deepest=16 if len(page) % 7 == 0 else 512)
+    flat = parse_flat_page(page, deepest=16 if len(page) % 7 == 0 else 512)
     text = flat.text
     assert text == text.strip()
     assert "  " not in text
     assert "\n\n" not in text
     assert len(text) <= 3 * len(page)
-    for kind in (Kind.LINK, Kind.HEADING, Kind.EMPHASIS):
+    for kind in (RowKind.LINK, RowKind.HEADING, RowKind.EMPHASIS):
         for row in flat.rows(kind):
             assert 0 <= row[2] <= row[3]
             flat.words(row, 100)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.parse.charset.decoding import charset_of_label, decode
+from periplus.parse.charset.decoding import charset_name, decode
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 SUITE = SHARED / "suites" / "encoding"
@@ -57,7 +57,7 @@ def test_meta(meta: bytes) -> None:
     ("label", "name"), [(" Latin1 ", "windows-1252"), ("UTF8", "utf-8"), ("utf-7", ""), ("zip", ""), ("idna", "")]
 )
 def test_labels(label: str, name: str) -> None:
-    assert charset_of_label(label) == name
+    assert charset_name(label) == name
 
 
 SENTENCES = {
@@ -140,7 +140,7 @@ def test_public_cases() -> None:
     for path in sorted(SUITE.glob("*.dat")):
         for body, expected in re.findall(rb"#data\n(.*?)\n#encoding\n([^\n]+)\n", path.read_bytes(), re.DOTALL):
             count += 1
-            wanted = charset_of_label(expected.decode())
+            wanted = charset_name(expected.decode())
             # The suite expects windows-1252 for plain ASCII, where UTF-8 gives the very same text.
             right += decode(body, "")[1] == wanted or (body.isascii() and wanted in {"windows-1252", "utf-8"})
     assert count > 60

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import fetched
 
-from periplus.parse import READERS, parse, readable
+from periplus.parse import PARSERS, is_supported, parse
 from periplus.settings import ParseSettings
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -38,9 +38,9 @@ def test_the_bytes_decide(files, try_read, name: str, header: str) -> None:
 
 
 def test_every_kind_is_worth_fetching() -> None:
-    assert all(readable(kind) and kind in READERS for kind in KINDS.values())
-    assert not readable("application/zip")
-    assert not readable("image/png")
+    assert all(is_supported(kind) and kind in PARSERS for kind in KINDS.values())
+    assert not is_supported("application/zip")
+    assert not is_supported("image/png")
 
 
 def test_pdf(files, try_read) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_pages import fetched
 
-from periplus.parse import READERS, parse
+from periplus.parse import PARSERS, parse
 from periplus.parse.formats import markdown, service_description
 from periplus.records import LIST_KIND, Link, Media
 from periplus.settings import ParseSettings
@@ -317,7 +317,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("kind", sorted(set(READERS) - {"text/html", "application/xhtml+xml"}))
+@pytest.mark.parametrize("kind", sorted(set(PARSERS) - {"text/html", "application/xhtml+xml"}))
 def test_long_bodies_are_read_or_left(try_read, name: str, kind: str) -> None:
     page = try_read(HOSTILE[name], kind)
     assert page is None or len(page.text) <= ParseSettings().max_text
@@ -353,7 +353,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.sampled_from(sorted(READERS)),
+    st.sampled_from(sorted(PARSERS)),
     st.one_of(st.binary(max_size=400), st.lists(PIECES, max_size=40).map(lambda parts: "".join(parts).encode())),
 )
 def test_nothing_raises(kind: str, body: bytes) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.parse import parse
-from periplus.parse.html.frames import read_frames
+from periplus.parse.html.frames import extract_frames
 from periplus.records import FetchRequest, FetchResult, Link, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -63,7 +63,7 @@ def test_nofollow_holds_for_frames_too():
     ],
 )
 def test_what_is_no_frame_that_anybody_sees(markup):
-    assert read_frames(markup.encode()) == []
+    assert extract_frames(markup.encode()) == []
 
 
 def test_what_leads_nowhere_is_no_link():
@@ -72,14 +72,14 @@ def test_what_leads_nowhere_is_no_link():
 
 def test_frames_after_scripts_and_comments_are_found():
     markup = b"<script>'<iframe src=a>'</script><!--x--><iframe width=100% src=b><style>x</style><iframe src=\"c\"/>"
-    assert read_frames(markup) == [("b", True), ("c", True)]
+    assert extract_frames(markup) == [("b", True), ("c", True)]
 
 
 @given(
     st.lists(st.sampled_from(["<iframe ", "src=", "x", ">", "<!--", "-->", "<script>", "</script", '"', "'", " ", "é"]))
 )
 def test_any_markup_is_read(parts):
-    for source, _ in read_frames("".join(parts).encode()):
+    for source, _ in extract_frames("".join(parts).encode()):
         assert source
 
 
@@ -88,4 +88,4 @@ def test_any_markup_is_read(parts):
 )
 def test_hostile_markup_is_bounded(piece):
     """Were it not linear, this would not end."""
-    assert len(read_frames(b"frame" + piece * 200_000)) <= 50
+    assert len(extract_frames(b"frame" + piece * 200_000)) <= 50

@@ -2,7 +2,7 @@
 
 import pytest
 
-from periplus.parse import readable
+from periplus.parse import is_supported
 from periplus.settings import ParseSettings
 
 PAGE = """<!doctype html><html lang="en-GB"><head><meta charset="utf-8">
@@ -165,7 +165,7 @@ def test_content_types_lie(try_read, kind: str, body: bytes, expected: str | Non
 
 
 def test_readable() -> None:
-    assert readable("text/html; charset=x")
-    assert readable("")
-    assert not readable("image/png")
-    assert not readable("application/zip")
+    assert is_supported("text/html; charset=x")
+    assert is_supported("")
+    assert not is_supported("image/png")
+    assert not is_supported("application/zip")

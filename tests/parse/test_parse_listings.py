@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from periplus.parse import parse, read_forms
+from periplus.parse import extract_forms, parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -48,5 +48,5 @@ def test_any_bytes_have_forms_or_none(raw, text):
         b"<form " + raw,
         f"<form action='{text}'><input name='{text}'><select name=a><option>{text}</form>".encode("utf-8", "replace"),
     ):
-        for form in read_forms(got("http://a.test/", "text/html", body)):
+        for form in extract_forms(got("http://a.test/", "text/html", body)):
             assert parse_address(form.action).url == form.action

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import html as naive
-from periplus.parse.html.flat_page import Flat, Kind, read_flat
+from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 
 EVERYTHING = "iframe object noembed noframes textarea select datalist title svg math"
 """Hidden by default, and seen here: all but scripts, styles, templates and <noscript>."""
 
 
-def links_of(flat: Flat) -> list[str]:
-    return list(dict.fromkeys(flat.value(row, 0) for row in flat.rows(Kind.LINK)))
+def links_of(flat: FlatPage) -> list[str]:
+    return list(dict.fromkeys(flat.value(row, 0) for row in flat.rows(RowKind.LINK)))
 
 
 @pytest.mark.data
@@ -31,7 +31,7 @@ def test_text_and_links_of_the_tree_builders_suite(shared_data: Path) -> None:
     wrong, count = [], 0
     for case in whole:
         text, links = tree_suite.text_of(case.tree), tree_suite.links_of(case.tree)
-        flat = read_flat(case.data.encode("utf-8", "replace"), seen=EVERYTHING)
+        flat = parse_flat_page(case.data.encode("utf-8", "replace"), seen=EVERYTHING)
         if text or links:
             count += 1
             if (flat.text, links_of(flat)) != (text, links):
@@ -96,22 +96,22 @@ PAGES = st.lists(st.one_of(TREES, HEADINGS), max_size=6).map(lambda parts: "<tit
 @settings(max_examples=150)
 @given(PAGES)
 def test_the_kernel_reads_what_a_tree_gives(page: str) -> None:
-    flat = read_flat(page.encode())
+    flat = parse_flat_page(page.encode())
     expected = naive.read(page)
     assert flat.text == expected.text
-    assert [" ".join(flat.words(row, 9_999).split()) for row in flat.rows(Kind.HEADING)] == expected.headings
-    found = [(flat.value(row, 0), " ".join(flat.words(row, 9_999).split())) for row in flat.rows(Kind.LINK)]
+    assert [" ".join(flat.words(row, 9_999).split()) for row in flat.rows(RowKind.HEADING)] == expected.headings
+    found = [(flat.value(row, 0), " ".join(flat.words(row, 9_999).split())) for row in flat.rows(RowKind.LINK)]
     assert found == expected.links
-    assert list(zip(flat.values(Kind.LINK, 0), flat.texts(Kind.LINK), strict=True)) == expected.links
-    assert flat.texts(Kind.HEADING) == expected.headings
-    assert [flat.value(row, 0) for row in flat.rows(Kind.TITLE)] == [expected.title]
+    assert list(zip(flat.values(RowKind.LINK, 0), flat.texts(RowKind.LINK), strict=True)) == expected.links
+    assert flat.texts(RowKind.HEADING) == expected.headings
+    assert [flat.value(row, 0) for row in flat.rows(RowKind.TITLE)] == [expected.title]
 
 
 def test_text_right_in_a_table_goes_before_it() -> None:
-    flat = read_flat(b"a<table>b<tr><td>c</td></tr>d<tr><td>e</table>f")
+    flat = parse_flat_page(b"a<table>b<tr><td>c</td></tr>d<tr><td>e</table>f")
     assert flat.text == "abd\nc\ne\nf"
 
 
 def test_depth_is_bounded_and_the_text_is_not_lost() -> None:
-    flat = read_flat(b"<div>" * 5_000 + b"<p>deep</p>" + b"</div>" * 5_000 + b"<h1>end</h1>", deepest=100)
+    flat = parse_flat_page(b"<div>" * 5_000 + b"<p>deep</p>" + b"</div>" * 5_000 + b"<h1>end</h1>", deepest=100)
     assert flat.text == "deep\nend"

@@ -21,7 +21,7 @@ from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder, write_atomically
-from periplus.parse import readable
+from periplus.parse import is_supported
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore, part_folder
@@ -54,7 +54,7 @@ class Crawler:
         self._most = settings.crawl.pages
         """Pages at which this process stops."""
         given = [_seed(text) for text in seeds]
-        self._fetcher = Fetcher(settings.fetch, accepts=readable)
+        self._fetcher = Fetcher(settings.fetch, accepts=is_supported)
         self._held = contextlib.ExitStack()
         self._held.callback(self._fetcher.close)
         self._closed = False

@@ -11,7 +11,7 @@ from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
 from periplus.discovery import parse_sitemap
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
-from periplus.parse import parse, read_forms
+from periplus.parse import extract_forms, parse
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -90,7 +90,7 @@ def page_visit(
     elif not duplicate_of:
         page, outcome = _parse(fetched, settings)
         if forms and page is not None and page.kind == "text/html":
-            page = msgspec.structs.replace(page, forms=read_forms(fetched))
+            page = msgspec.structs.replace(page, forms=extract_forms(fetched))
     value = page_hash(page) if page is not None and content else 0
     return FetchRecord(
         url=due.address.url,

@@ -8,7 +8,7 @@ from periplus.crawl.policies.form_filler import FormFiller
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.errors import BadUrl
-from periplus.parse import readable
+from periplus.parse import is_supported
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
 from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
@@ -39,7 +39,7 @@ _TYPES: Final = {
     "application/octet-stream": ("exe", "msi", "bin", "deb", "rpm", "dll", "swf", "torrent"),
     "application/msword": ("doc", "xls", "ppt"),
 }
-_UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not readable(kind) for name in names)
+_UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not is_supported(kind) for name in names)
 
 
 class OutlinkExtractor:

@@ -13,8 +13,8 @@ takes it. Nothing raises, and nothing takes more than about a second, whatever t
 HTML is read in one pass by a kernel (`kernels.html`), in time linear in its length; `flat` slices what that found.
 """
 
-from periplus.parse.dispatch import READERS, parse, readable
-from periplus.parse.html.form_extraction import read_forms
+from periplus.parse.dispatch import PARSERS, is_supported, parse
+from periplus.parse.html.form_extraction import extract_forms
 from periplus.parse.page_description import main_text
 
-__all__ = ["READERS", "main_text", "parse", "read_forms", "readable"]
+__all__ = ["PARSERS", "extract_forms", "is_supported", "main_text", "parse"]

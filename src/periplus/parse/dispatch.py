@@ -6,76 +6,76 @@ from typing import Final
 
 import msgspec
 
-from periplus.parse.formats.directory_listing import read_folder, read_menu
-from periplus.parse.formats.epub import read_epub
-from periplus.parse.formats.feed_page import read_feed_page
-from periplus.parse.formats.markdown import read_markdown
-from periplus.parse.formats.office import read_docx, read_open_document, read_pptx, read_xlsx
-from periplus.parse.formats.pdf import read_pdf
-from periplus.parse.formats.plain_text import read_plain
-from periplus.parse.formats.service_description import read_json, read_wsdl, read_yaml
-from periplus.parse.formats.xml_page import read_xml
-from periplus.parse.html.html_parser import read_html
-from periplus.parse.mime_sniffing import UNTYPED, declared, kind_of
+from periplus.parse.formats.directory_listing import parse_ftp_listing, parse_gopher_menu
+from periplus.parse.formats.epub import parse_epub
+from periplus.parse.formats.feed_page import parse_feed_page
+from periplus.parse.formats.markdown import parse_markdown
+from periplus.parse.formats.office import parse_docx, parse_open_document, parse_pptx, parse_xlsx
+from periplus.parse.formats.pdf import parse_pdf
+from periplus.parse.formats.plain_text import parse_plain_text
+from periplus.parse.formats.service_description import parse_openapi_json, parse_openapi_yaml, parse_wsdl
+from periplus.parse.formats.xml_page import parse_xml
+from periplus.parse.html.html_parser import parse_html
+from periplus.parse.mime_sniffing import UNTYPED, detect_content_type, media_type_of
 from periplus.parse.page_description import describe
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["READERS", "parse", "readable"]
+__all__ = ["PARSERS", "is_supported", "parse"]
 
-Reader = Callable[[FetchResult, ParseSettings], Page | None]
+Parser = Callable[[FetchResult, ParseSettings], Page | None]
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _OPEN: Final = "application/vnd.oasis.opendocument."
 
-READERS: Final[Mapping[str, Reader]] = MappingProxyType(
+PARSERS: Final[Mapping[str, Parser]] = MappingProxyType(
     {
-        "text/html": read_html,
-        "application/xhtml+xml": read_html,
-        "text/plain": read_plain,
-        "text/markdown": read_markdown,
-        "text/x-markdown": read_markdown,
-        "application/pdf": read_pdf,
-        "application/rss+xml": read_feed_page,
-        "application/atom+xml": read_feed_page,
-        "application/rdf+xml": read_feed_page,
-        "application/xml": read_xml,
-        "text/xml": read_xml,
-        "application/wsdl+xml": read_wsdl,
-        "application/json": read_json,
-        "application/vnd.oai.openapi+json": read_json,
-        "application/yaml": read_yaml,
-        "application/x-yaml": read_yaml,
-        "text/yaml": read_yaml,
-        "application/vnd.oai.openapi": read_yaml,
-        _OFFICE + "wordprocessingml.document": read_docx,
-        _OFFICE + "spreadsheetml.sheet": read_xlsx,
-        _OFFICE + "presentationml.presentation": read_pptx,
-        _OPEN + "text": read_open_document,
-        _OPEN + "spreadsheet": read_open_document,
-        _OPEN + "presentation": read_open_document,
-        "application/epub+zip": read_epub,
-        "text/ftp-dir-listing": read_folder,
-        "application/gopher-menu": read_menu,
+        "text/html": parse_html,
+        "application/xhtml+xml": parse_html,
+        "text/plain": parse_plain_text,
+        "text/markdown": parse_markdown,
+        "text/x-markdown": parse_markdown,
+        "application/pdf": parse_pdf,
+        "application/rss+xml": parse_feed_page,
+        "application/atom+xml": parse_feed_page,
+        "application/rdf+xml": parse_feed_page,
+        "application/xml": parse_xml,
+        "text/xml": parse_xml,
+        "application/wsdl+xml": parse_wsdl,
+        "application/json": parse_openapi_json,
+        "application/vnd.oai.openapi+json": parse_openapi_json,
+        "application/yaml": parse_openapi_yaml,
+        "application/x-yaml": parse_openapi_yaml,
+        "text/yaml": parse_openapi_yaml,
+        "application/vnd.oai.openapi": parse_openapi_yaml,
+        _OFFICE + "wordprocessingml.document": parse_docx,
+        _OFFICE + "spreadsheetml.sheet": parse_xlsx,
+        _OFFICE + "presentationml.presentation": parse_pptx,
+        _OPEN + "text": parse_open_document,
+        _OPEN + "spreadsheet": parse_open_document,
+        _OPEN + "presentation": parse_open_document,
+        "application/epub+zip": parse_epub,
+        "text/ftp-dir-listing": parse_ftp_listing,
+        "application/gopher-menu": parse_gopher_menu,
     }
 )
 """By content type; `sniff` decides on the type. An image, sound or film is read where a page shows it."""
 
 
-def readable(content_type: str) -> bool:
+def is_supported(content_type: str) -> bool:
     """Tell whether some reader takes this content type, or might, as it says nothing."""
-    kind = declared(content_type)
-    return kind in READERS or kind in UNTYPED
+    kind = media_type_of(content_type)
+    return kind in PARSERS or kind in UNTYPED
 
 
 def parse(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read what was fetched into a Page; None when there is nothing in it that a reader takes. Never raises."""
     if not fetched.body:
         return None
-    kind = kind_of(fetched.body, fetched.header("content-type"), fetched.request.address.path)
-    reader = READERS.get(kind)
+    kind = detect_content_type(fetched.body, fetched.header("content-type"), fetched.request.address.path)
+    reader = PARSERS.get(kind)
     page = reader(fetched, settings) if reader else None
-    if page is None or reader is read_html:
+    if page is None or reader is parse_html:
         return page
     if page.kind == "text/html":
         page = msgspec.structs.replace(page, kind=kind)

@@ -9,7 +9,7 @@ from periplus.parse.text_cleanup import one_line
 from periplus.records import Link
 from periplus.url import parse_address
 
-__all__ = ["Links", "absolute"]
+__all__ = ["LinkCollector", "resolve_url"]
 
 _LONGEST_TEXT: Final = 300
 _LONGEST_URL: Final = 4_096
@@ -19,7 +19,7 @@ _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 """A reference that begins so means the same on all pages of one folder."""
 
 
-def absolute(reference: str, base: str) -> str:
+def resolve_url(reference: str, base: str) -> str:
     """Give the canonical absolute form of `reference`, or '' when it leads nowhere we go."""
     return _look_up(_known_from(base), reference.partition("#")[0], base)
 
@@ -57,7 +57,7 @@ def _look_up(known: dict[str, str], reference: str, base: str) -> str:
     return url
 
 
-class Links:
+class LinkCollector:
     """Gathers links; of several to one address the first text that says something is kept."""
 
     def __init__(self, base: str, most: int) -> None:

@@ -5,9 +5,9 @@ import re
 import zipfile
 from typing import Final
 
-from periplus.parse.formats.zip_archive import names_of, read_entry
+from periplus.parse.formats.zip_archive import entry_names, read_entry
 
-__all__ = ["UNTYPED", "declared", "kind_of"]
+__all__ = ["UNTYPED", "detect_content_type", "media_type_of"]
 
 UNTYPED: Final = frozenset({"", "*/*", "application/octet-stream", "application/x-unknown", "unknown/unknown"})
 """Content types that say nothing."""
@@ -73,15 +73,15 @@ _BY_NAME: Final = (
 )
 
 
-def declared(content_type: str) -> str:
+def media_type_of(content_type: str) -> str:
     """Give the type of a Content-Type header, bare and in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
-def kind_of(body: bytes, content_type: str, path: str = "") -> str:
+def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
     """Give the content type to read `body` as; '' when it is nothing that is read. Bytes go before the header."""
     start = body[:_LOOK]
-    said = declared(content_type)
+    said = media_type_of(content_type)
     seen = _by_bytes(body, start)
     if seen is not None:
         return seen
@@ -115,7 +115,7 @@ def _by_bytes(body: bytes, start: bytes) -> str | None:
 
 def _packed_kind(body: bytes) -> str:
     """Tell Office files and books from other zip archives."""
-    names = names_of(body)
+    names = entry_names(body)
     if "mimetype" in names:
         kind = read_entry(zipfile.ZipFile(io.BytesIO(body)), "mimetype", 128).decode("latin-1").strip().lower()
         if kind.startswith(("application/epub", "application/vnd.oasis.")):

@@ -7,13 +7,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.parse.formats.service_description import service_of
-from periplus.parse.html.flat_page import Flat
+from periplus.parse.formats.service_description import service_kind
+from periplus.parse.html.flat_page import FlatPage
 from periplus.parse.html.main_content import find_main, html_blocks
-from periplus.parse.html.structured_data import read_details
+from periplus.parse.html.structured_data import extract_structured_data
 from periplus.parse.kernels import text_blocks as kernel
-from periplus.parse.page_flags import Evidence, find_flags
-from periplus.parse.text_cleanup import iso_date, one_line
+from periplus.parse.page_flags import MarkupEvidence, find_flags
+from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import LIST_KIND, Page
 
 __all__ = ["describe", "describe_html", "main_text"]
@@ -34,11 +34,11 @@ def describe(page: Page, domain: str) -> Page:
     return msgspec.structs.replace(page, preview=preview, flags=warnings.flags, reasons=tuple(warnings.reasons))
 
 
-def describe_html(page: Page, flat: Flat, domain: str) -> Page:
+def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
     """Give an HTML page with all that can be said about it."""
     spans, preview = _main_spans(page, flat)
-    details = read_details(flat, page.url)
-    warnings = find_flags(page.title, page.text, page.links, domain, Evidence(flat, details.free))
+    details = extract_structured_data(flat, page.url)
+    warnings = find_flags(page.title, page.text, page.links, domain, MarkupEvidence(flat, details.free))
     return msgspec.structs.replace(
         page,
         main=spans,
@@ -47,7 +47,7 @@ def describe_html(page: Page, flat: Flat, domain: str) -> Page:
         published=page.published or details.published or _dated(page.url),
         facts=page.facts + tuple(details.facts),
         media=page.media + tuple(details.media.values()),
-        service=service_of(page.title, page.text, page.links),
+        service=service_kind(page.title, page.text, page.links),
         flags=warnings.flags,
         reasons=tuple(warnings.reasons),
     )
@@ -56,7 +56,7 @@ def describe_html(page: Page, flat: Flat, domain: str) -> Page:
 def _dated(url: str) -> str:
     """Give the day that a URL names, as those of most blogs and papers do."""
     found = _DAY.search(url)
-    return iso_date(found[1]) if found else ""
+    return parse_iso_date(found[1]) if found else ""
 
 
 def main_text(page: Page) -> str:
@@ -65,7 +65,7 @@ def main_text(page: Page) -> str:
     return "\n".join(page.text[begin:end] for begin, end in spans) or page.text
 
 
-def _main_spans(page: Page, flat: Flat) -> tuple[tuple[int, ...], str]:
+def _main_spans(page: Page, flat: FlatPage) -> tuple[tuple[int, ...], str]:
     """Find where in the page's text its main blocks are, as spans, and how the first of them read."""
     blocks = html_blocks(flat.data)
     kept = np.flatnonzero(find_main(blocks))

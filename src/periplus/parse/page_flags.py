@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from typing import Final
 
-from periplus.parse.html.flat_page import Flat, Kind
+from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.records import Link, PageFlag
 from periplus.url import registered_domain
 
-__all__ = ["Evidence", "Warnings", "find_flags"]
+__all__ = ["FlagCollector", "MarkupEvidence", "find_flags"]
 
 _LOOK: Final = 8_000
 _EXPLICIT: Final = """
@@ -68,7 +68,7 @@ _FARM_DOMAINS: Final = 40
 _FARM_SHARE: Final = 0.7
 
 
-class Warnings:
+class FlagCollector:
     """Flags with a reason each."""
 
     def __init__(self) -> None:
@@ -82,10 +82,10 @@ class Warnings:
             self.reasons.append(reason)
 
 
-class Evidence:
+class MarkupEvidence:
     """What the flags of an HTML page are raised by, beside its text."""
 
-    def __init__(self, flat: Flat, free: bool) -> None:
+    def __init__(self, flat: FlatPage, free: bool) -> None:
         self.flat = flat
         self.free = free
         """Whether the page does not say that it must be paid for."""
@@ -93,10 +93,10 @@ class Evidence:
 
 
 def find_flags(
-    title: str, text: str, links: tuple[Link, ...], own_domain: str, evidence: Evidence | None = None
-) -> Warnings:
+    title: str, text: str, links: tuple[Link, ...], own_domain: str, evidence: MarkupEvidence | None = None
+) -> FlagCollector:
     """Look at what a page shows and, for HTML, at its markup."""
-    warnings = Warnings()
+    warnings = FlagCollector()
     words = _words(text[:_LOOK].lower())
     meta = evidence.meta if evidence else {}
     _look_for_adult(title, words, meta.get("rating", "").strip().lower(), warnings)
@@ -118,7 +118,7 @@ def _words(text: str) -> list[bytes]:
     return raw.translate(_BETWEEN).split()
 
 
-def _look_for_adult(title: str, words: list[bytes], rating: str, warnings: Warnings) -> None:
+def _look_for_adult(title: str, words: list[bytes], rating: str, warnings: FlagCollector) -> None:
     if rating.startswith(_RATED):
         warnings.warn(PageFlag.ADULT, "adult: rated so by the page itself")
         return
@@ -130,7 +130,7 @@ def _look_for_adult(title: str, words: list[bytes], rating: str, warnings: Warni
         warnings.warn(PageFlag.ADULT, f"adult: {len(found)} explicit words")
 
 
-def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) -> None:
+def _look_for_stuffing(words: list[bytes], keywords: str, warnings: FlagCollector) -> None:
     if keywords.count(",") > _MOST_KEYWORDS:
         warnings.warn(PageFlag.STUFFED, f"stuffed: {keywords.count(',') + 1} keywords in the head")
         return
@@ -150,7 +150,7 @@ def _look_for_stuffing(words: list[bytes], keywords: str, warnings: Warnings) ->
         warnings.warn(PageFlag.STUFFED, f"stuffed: '{b' '.join(phrase).decode()}' {times} times")
 
 
-def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings: Warnings) -> None:
+def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings: FlagCollector) -> None:
     if len(links) < _FARM_DOMAINS:
         return
     hosts = {link.url.split("/", 3)[2].partition(":")[0] for link in links if not link.nofollow}
@@ -162,23 +162,23 @@ def _look_for_farm(text: str, links: tuple[Link, ...], own_domain: str, warnings
         warnings.warn(PageFlag.LINK_FARM, f"link farm: links to {len(domains)} domains, and hardly any other text")
 
 
-def _look_for_hidden(text: str, flat: Flat, warnings: Warnings) -> None:
+def _look_for_hidden(text: str, flat: FlatPage, warnings: FlagCollector) -> None:
     """Measure text in elements that a style keeps out of sight; a menu that opens is no offence."""
     hidden, links = 0, 0
-    for row in flat.rows(Kind.STYLE, _MOST_STYLES):
+    for row in flat.rows(RowKind.STYLE, _MOST_STYLES):
         trick = _UNSEEN.search(flat.value(row, 0)[:1_000].lower())
         if trick is None:
             continue
         length = len(flat.words(row, _LONGEST_HIDDEN))
         hidden += length // 3 if trick[0].startswith(("display", "visibility")) else length
-        links += flat.count_within(Kind.LINK, row)
+        links += flat.count_within(RowKind.LINK, row)
         if hidden > len(text):
             break
     if hidden >= 300 and hidden > 0.3 * len(text):
         warnings.warn(PageFlag.HIDDEN, f"hidden text: {hidden} characters, {links} links that people do not see")
 
 
-def _look_for_wall(text: str, markup: bytes, free: bool, warnings: Warnings) -> None:
+def _look_for_wall(text: str, markup: bytes, free: bool, warnings: FlagCollector) -> None:
     if not free:
         warnings.warn(PageFlag.PAYWALL, "paywall: the page says it is not free")
         return
@@ -192,7 +192,7 @@ def _look_for_wall(text: str, markup: bytes, free: bool, warnings: Warnings) -> 
         warnings.warn(PageFlag.PAYWALL, "paywall: an element is called so")
 
 
-def _look_for_scripts(text: str, markup: bytes, warnings: Warnings) -> None:
+def _look_for_scripts(text: str, markup: bytes, warnings: FlagCollector) -> None:
     if len(text) >= _LITTLE_TEXT:
         return
     lowered = markup[:_MOST_MARKUP].decode("utf-8", "ignore").lower()

@@ -3,11 +3,11 @@
 import re
 from typing import Final
 
-from periplus.parse.link_collector import absolute
-from periplus.parse.text_cleanup import iso_date, one_line, two_letters
+from periplus.parse.link_collector import resolve_url
+from periplus.parse.text_cleanup import language_code, one_line, parse_iso_date
 from periplus.records import FetchResult
 
-__all__ = ["Head"]
+__all__ = ["PageHead"]
 
 _FEEDS: Final = frozenset({"application/rss+xml", "application/atom+xml"})
 _DATED: Final = """
@@ -31,7 +31,7 @@ _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 _FOLLOWED: Final = frozenset({"alternate", "next", "prev"})
 
 
-class Head:
+class PageHead:
     """Gathers what <meta> and <link> say. References are absolute once they are kept."""
 
     def __init__(self, fetched: FetchResult, base: str) -> None:
@@ -43,21 +43,21 @@ class Head:
         self.feeds: dict[str, None] = {}
         self.alternates: list[str] = []
         """The same page in other languages or for other screens, and its neighbours in a series."""
-        self.language = two_letters(fetched.header("content-language"))
+        self.language = language_code(fetched.header("content-language"))
         self.noindex = self.nofollow = False
         for name, value in fetched.headers:
             if name == "x-robots-tag":
                 self._obey(value)
             elif name == "link" and (found := _CANONICAL.search(value[:4_096])):
-                self.canonical = absolute(found[1].strip(), base)
+                self.canonical = resolve_url(found[1].strip(), base)
 
     def set_base(self, reference: str) -> None:
         """Take the address of <base>."""
-        self.base = absolute(reference, self.base) or self.base
+        self.base = resolve_url(reference, self.base) or self.base
 
     def set_language(self, tag: str) -> None:
         """Take the language of <html>, which goes before the header's."""
-        self.language = two_letters(tag) or self.language
+        self.language = language_code(tag) or self.language
 
     def meta(self, name: str, content: str, pragma: str) -> None:
         """Take one <meta>: its name in small letters, content and http-equiv."""
@@ -66,25 +66,25 @@ class Head:
         elif name in {"robots", _OURSELVES}:
             self._obey(content)
         elif name in _DATES:
-            self.published = self.published or iso_date(content)
+            self.published = self.published or parse_iso_date(content)
         elif pragma and pragma.lower() == "refresh":
             found = _REFRESH.match(content[:2_048])
             self.refresh = found[1].strip() if found else ""
         elif pragma and pragma.lower() == "content-language":
-            self.language = self.language or two_letters(content)
+            self.language = self.language or language_code(content)
 
     def link(self, relation: str, target: str, kind: str) -> None:
         """Take one <link>: its rel, href and type."""
         relations = relation.lower().split()
         if "canonical" in relations and not self.canonical:
-            self.canonical = absolute(target, self.base)
+            self.canonical = resolve_url(target, self.base)
         elif not _FOLLOWED.isdisjoint(relations):
             self._alternate(target, kind.strip().lower(), "stylesheet" in relations)
 
     def _alternate(self, target: str, kind: str, is_style: bool) -> None:
         """Take a feed, or another form of the page."""
         if kind in _FEEDS:
-            feed = absolute(target, self.base)
+            feed = resolve_url(target, self.base)
             if feed and len(self.feeds) < _MOST_FEEDS:
                 self.feeds[feed] = None
         elif kind in _PAGES and not is_style and len(self.alternates) < _MOST_ALTERNATES:
@@ -94,7 +94,7 @@ class Head:
         """Take one JSON-LD script; only its date is read."""
         found = _JSON_DATE.search(text[:100_000])
         if found:
-            self.published = self.published or iso_date(found[1])
+            self.published = self.published or parse_iso_date(found[1])
 
     def _obey(self, words: str) -> None:
         """Note 'noindex, nofollow' and the like; rules for one other robot ('otherbot: noindex') are not for us."""

@@ -4,7 +4,7 @@ import re
 from datetime import date
 from typing import Final
 
-__all__ = ["iso_date", "one_line", "paragraphs", "two_letters"]
+__all__ = ["language_code", "one_line", "paragraphs", "parse_iso_date"]
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff]")
 _MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -34,13 +34,13 @@ def _clean(line: str) -> str:
     return line if line.isprintable() else " ".join(_CONTROLS.sub("", line).split())
 
 
-def two_letters(language: str) -> str:
+def language_code(language: str) -> str:
     """Give the two letters of a language tag ('en-GB' to 'en'), or ''."""
     found = _LANGUAGE.match(language.strip()[:32])
     return found[1].lower() if found else ""
 
 
-def iso_date(text: str) -> str:
+def parse_iso_date(text: str) -> str:
     """Give the date that `text` holds near its start, in ISO form, or ''; of two forms the plainer one counts."""
     for pattern in _DATES:
         found = pattern.search(text[:64])

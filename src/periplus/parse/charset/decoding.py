@@ -6,10 +6,10 @@ The order: byte order mark, Content-Type header, <meta>, valid UTF-8, and what t
 import codecs
 from typing import Final
 
-from periplus.parse.charset.detection import detect
-from periplus.parse.charset.prescan import charset_in, prescan
+from periplus.parse.charset.detection import detect_charset
+from periplus.parse.charset.prescan import charset_label, prescan
 
-__all__ = ["charset_of_label", "decode", "decode_to_utf8"]
+__all__ = ["charset_name", "decode", "decode_to_utf8"]
 
 _FAMILIES: Final = """
 utf-8 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
@@ -67,7 +67,7 @@ for _line in _FAMILIES.strip().splitlines():
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
 
 
-def charset_of_label(label: str) -> str:
+def charset_name(label: str) -> str:
     """Give the standard's name for an encoding label, or '' if there is no such encoding."""
     return _NAMES.get(label.strip(" \t\n\f\r").lower(), "")
 
@@ -92,10 +92,10 @@ def _identify(body: bytes, content_type: str, markup: bool) -> tuple[bytes, str]
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :], name
-    name = charset_of_label(charset_in(content_type)) or (_from_meta(body) if markup else "")
+    name = charset_name(charset_label(content_type)) or (_from_meta(body) if markup else "")
     if name:
         return body, name
-    return body, "utf-8" if _is_utf8(body) else detect(body)
+    return body, "utf-8" if _is_utf8(body) else detect_charset(body)
 
 
 def _is_utf8(body: bytes) -> bool:
@@ -109,7 +109,7 @@ def _is_utf8(body: bytes) -> bool:
 
 def _from_meta(body: bytes) -> str:
     for label in prescan(body):
-        name = charset_of_label(label)
+        name = charset_name(label)
         if name:
             # A declaration that could be read as ASCII cannot have been in UTF-16.
             return "utf-8" if name.startswith("utf-16") and not body.startswith((b"<\0", b"\0<")) else name

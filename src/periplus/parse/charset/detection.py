@@ -6,7 +6,7 @@ Only text beyond ASCII is looked at, and only a bounded part of it: markup says 
 import re
 from typing import Final
 
-__all__ = ["detect"]
+__all__ = ["detect_charset"]
 
 _MAX_BYTES: Final = 32_768
 """Bytes that are looked at, from the first that is not ASCII."""
@@ -45,7 +45,7 @@ _ENCODINGS: Final = {
 """By chardet's names, those of the Encoding Standard that pages without a declaration are written in."""
 
 
-def detect(body: bytes) -> str:
+def detect_charset(body: bytes) -> str:
     """Return the name of the encoding that bytes which are not UTF-8 are most likely in."""
     start = body[:_MAX_BYTES]
     if b"\x1b$B" in start or b"\x1b$@" in start:

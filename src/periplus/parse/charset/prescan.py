@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["charset_in", "prescan"]
+__all__ = ["charset_label", "prescan"]
 
 _LOOK: Final = 1_024
 _LATE: Final = 65_536
@@ -23,7 +23,7 @@ _XML: Final = re.compile(
 _WIDE: Final = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 
 
-def charset_in(text: str) -> str:
+def charset_label(text: str) -> str:
     """Give the label that a content type or the content of a <meta> names, or ''."""
     found = _LABEL.search(text)
     return next(filter(None, found.groups()), "") if found else ""
@@ -65,9 +65,9 @@ def _scan(start: bytes) -> Iterator[str]:
                 yield from _meant(attributes)
             if at < 0:
                 break
-    declared = _XML.match(start)
-    if declared:
-        yield next(filter(None, declared.groups()), b"").decode("latin-1")
+    declaration = _XML.match(start)
+    if declaration:
+        yield next(filter(None, declaration.groups()), b"").decode("latin-1")
 
 
 def _attributes(start: bytes, at: int) -> tuple[dict[str, str], int]:
@@ -89,5 +89,5 @@ def _meant(attributes: dict[str, str]) -> list[str]:
     if "charset" in attributes:
         return [attributes["charset"]]
     pragma = attributes.get("http-equiv", "").lower() == "content-type"
-    label = charset_in(attributes.get("content", ""))
+    label = charset_label(attributes.get("content", ""))
     return [label] if pragma and label else []

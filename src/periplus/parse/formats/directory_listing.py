@@ -5,12 +5,12 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from periplus.parse.charset.decoding import decode
-from periplus.parse.link_collector import Links
+from periplus.parse.link_collector import LinkCollector
 from periplus.parse.text_cleanup import one_line, paragraphs
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_folder", "read_menu"]
+__all__ = ["parse_ftp_listing", "parse_gopher_menu"]
 
 _UNIX: Final = re.compile(
     r"([bcdlps-])[rwxsStT-]{9}[.+@]?\s+\d+\s+.{1,80}?\s"
@@ -24,10 +24,10 @@ _SHOWN: Final = frozenset("01hdP")
 _PAGE: Final = re.compile(r"/?URL:(https?://\S+)", re.IGNORECASE)
 
 
-def read_folder(fetched: FetchResult, settings: ParseSettings) -> Page:
+def parse_ftp_listing(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read the listing of a folder, of a Unix or a DOS server."""
     place = fetched.request.address
-    links, names = Links(place.url, settings.max_links), []
+    links, names = LinkCollector(place.url, settings.max_links), []
     text, charset = decode(fetched.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MOST_LINES]:
         name, is_folder = _entry(line.rstrip("\r")[:_LONGEST_LINE])
@@ -50,10 +50,10 @@ def _entry(line: str) -> tuple[str, bool]:
     return (dos[2], dos[1] == "<DIR>") if dos is not None else ("", False)
 
 
-def read_menu(fetched: FetchResult, settings: ParseSettings) -> Page:
+def parse_gopher_menu(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read a menu: lines of type and name, selector, host and port, with tabs between them."""
     place = fetched.request.address
-    links, lines = Links(place.url, settings.max_links), []
+    links, lines = LinkCollector(place.url, settings.max_links), []
     text, charset = decode(fetched.body, "text/plain", markup=False)
     for line in text.split("\n")[:_MOST_LINES]:
         line = line.rstrip("\r")[:_LONGEST_LINE]

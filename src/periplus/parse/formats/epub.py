@@ -7,14 +7,14 @@ from urllib.parse import unquote
 import msgspec
 
 from periplus.discovery import walk
-from periplus.parse.formats.zip_archive import Archive
-from periplus.parse.html.html_parser import read_markup
-from periplus.parse.page_head import Head
-from periplus.parse.text_cleanup import iso_date, one_line, two_letters
+from periplus.parse.formats.zip_archive import ZipReader
+from periplus.parse.html.html_parser import parse_markup
+from periplus.parse.page_head import PageHead
+from periplus.parse.text_cleanup import language_code, one_line, parse_iso_date
 from periplus.records import FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_epub"]
+__all__ = ["parse_epub"]
 
 _MOST_HEADINGS: Final = 64
 _MOST_ENTRIES: Final = 5_000
@@ -48,9 +48,9 @@ class _Book:
         self._current.clear()
 
 
-def read_epub(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_epub(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a book; None when the archive is damaged or names no chapters."""
-    archive = Archive(fetched.body)
+    archive = ZipReader(fetched.body)
     place = _package_place(archive)
     book = _Book()
     walk(archive.read(place), book.start, book.end, book.text)
@@ -58,7 +58,7 @@ def read_epub(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     if not names:
         return None
     chapters = _read_chapters(archive, posixpath.dirname(place), names, fetched, settings)
-    head = Head(fetched, fetched.request.address.url)
+    head = PageHead(fetched, fetched.request.address.url)
     about = book.about
     links = {link.url: link for chapter in chapters for link in chapter.links if not _is_inner(link, fetched)}
     facts = tuple((key, about[key]) for key in ("publisher", "subject") if key in about)
@@ -70,17 +70,17 @@ def read_epub(fetched: FetchResult, settings: ParseSettings) -> Page | None:
         text="\n".join(chapter.text for chapter in chapters if chapter.text)[: settings.max_text].rstrip(),
         links=tuple(links.values())[: settings.max_links],
         description=about.get("description", ""),
-        language=two_letters(about.get("language", "")) or head.language,
+        language=language_code(about.get("language", "")) or head.language,
         noindex=head.noindex,
         nofollow=head.nofollow,
-        published=iso_date(about.get("date", "")),
+        published=parse_iso_date(about.get("date", "")),
         author=about.get("creator", ""),
         kind="application/epub+zip",
         facts=facts,
     )
 
 
-def _package_place(archive: Archive) -> str:
+def _package_place(archive: ZipReader) -> str:
     places: list[str] = []
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -92,7 +92,7 @@ def _package_place(archive: Archive) -> str:
 
 
 def _read_chapters(
-    archive: Archive, folder: str, names: list[str], fetched: FetchResult, settings: ParseSettings
+    archive: ZipReader, folder: str, names: list[str], fetched: FetchResult, settings: ParseSettings
 ) -> list[Page]:
     """Read chapters as the web pages they are, until there is text enough."""
     chapters: list[Page] = []
@@ -101,7 +101,7 @@ def _read_chapters(
         data = archive.read(posixpath.normpath(posixpath.join(folder, unquote(name))))
         if not data:
             continue
-        chapter, _ = read_markup(msgspec.structs.replace(fetched, headers=(), body=data), settings)
+        chapter, _ = parse_markup(msgspec.structs.replace(fetched, headers=(), body=data), settings)
         chapters.append(chapter)
         length += len(chapter.text)
         if length > settings.max_text:

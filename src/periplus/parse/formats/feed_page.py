@@ -6,13 +6,13 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from periplus.discovery import Enclosure, Feed, FeedEntry, parse_feed
-from periplus.parse.link_collector import Links, absolute
-from periplus.parse.page_head import Head
-from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
+from periplus.parse.link_collector import LinkCollector, resolve_url
+from periplus.parse.page_head import PageHead
+from periplus.parse.text_cleanup import one_line, paragraphs, parse_iso_date
 from periplus.records import LIST_KIND, FetchResult, Media, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_feed_page", "rough_text"]
+__all__ = ["parse_feed_page", "strip_markup"]
 
 _MAX_MEDIA: Final = 500
 _TAGS: Final = re.compile(r"<[^<>]{0,2000}>")
@@ -24,18 +24,18 @@ _EXTENSIONS: Final = {
 }
 
 
-def rough_text(markup: str, most: int) -> str:
+def strip_markup(markup: str, most: int) -> str:
     """Return the text of a piece of HTML in one line: tags removed, character references decoded."""
     return one_line(html.unescape(_TAGS.sub(" ", markup[: 4 * most])), most)
 
 
-def read_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of a feed of any kind; None if the body is not a feed."""
     feed = parse_feed(fetched.body, settings.max_links)
     if feed is None:
         return None
     url = fetched.request.address.url
-    head = Head(fetched, url)
+    head = PageHead(fetched, url)
     entries = _EntryCollector(url, settings.max_links)
     for entry in feed.entries:
         entries.add(entry)
@@ -43,16 +43,16 @@ def read_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | None
     changed = tuple(entries.changed.get(link.url, 0.0) for link in links)
     return Page(
         url=url,
-        title=rough_text(feed.title, 300),
+        title=strip_markup(feed.title, 300),
         text=paragraphs("\n".join(entries.lines), settings.max_text),
         links=links,
-        description=rough_text(feed.description, 500),
+        description=strip_markup(feed.description, 500),
         language=head.language or feed.language[:2].lower(),
         kind=LIST_KIND,
         noindex=True,
         nofollow=head.nofollow,
         published=_feed_date(feed),
-        author=rough_text(feed.author, 200),
+        author=strip_markup(feed.author, 200),
         media=tuple(entries.media.values()),
         changed=changed if any(changed) else (),
     )
@@ -63,25 +63,25 @@ class _EntryCollector:
 
     def __init__(self, base: str, max_links: int) -> None:
         self.lines: list[str] = []
-        self.links = Links(base, max_links)
+        self.links = LinkCollector(base, max_links)
         self.changed: dict[str, float] = {}
         self.media: dict[str, Media] = {}
         self._base = base
 
     def add(self, entry: FeedEntry) -> None:
         """Add an entry; of several links, which are versions of one page, the first counts."""
-        title = rough_text(entry.title, 300)
+        title = strip_markup(entry.title, 300)
         url = self.links.add(entry.links[0], title) if entry.links else ""
         if url:
             self.changed[url] = max(self.changed.get(url, 0.0), entry.changed)
-        line = f"{title}: {rough_text(entry.summary, 300)}" if entry.summary else title
+        line = f"{title}: {strip_markup(entry.summary, 300)}" if entry.summary else title
         if line:
             self.lines.append(line)
         for enclosure in entry.enclosures:
             self._add_media(enclosure, title or line)
 
     def _add_media(self, enclosure: Enclosure, text: str) -> None:
-        url = absolute(enclosure.url, self._base)
+        url = resolve_url(enclosure.url, self._base)
         sort = enclosure.media_type.partition("/")[0].lower()
         if sort not in _MEDIA_SORTS:
             path = url.partition("?")[0].lower()
@@ -92,7 +92,7 @@ class _EntryCollector:
 
 def _feed_date(feed: Feed) -> str:
     """Return the day on which the feed was last changed, in ISO form, or ''."""
-    if iso := iso_date(feed.date):
+    if iso := parse_iso_date(feed.date):
         return iso
     try:
         return parsedate_to_datetime(feed.date[:64]).date().isoformat()

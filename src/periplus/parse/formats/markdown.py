@@ -18,12 +18,12 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from periplus.parse.charset.decoding import decode
-from periplus.parse.html.html_parser import read_markup
-from periplus.parse.text_cleanup import iso_date, one_line
+from periplus.parse.html.html_parser import parse_markup
+from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import FetchResult, Media, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_markdown"]
+__all__ = ["parse_markdown"]
 
 _MAX_BLOCK_STEPS: Final = 100_000
 """Lines tried as the start of a block, table cells and blocks: enough for two megabytes of documentation."""
@@ -36,7 +36,7 @@ _BARE_URL: Final = re.compile(r"https?://[^\s<>\"')\]]{1,1000}")
 _PROPERTY: Final = re.compile(r"(\w{2,20}):\s*[\"']?([^\n]{1,300}?)[\"']?\s*\Z")
 
 
-def read_markdown(fetched: FetchResult, settings: ParseSettings) -> Page:
+def parse_markdown(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of a Markdown file, with or without front matter."""
     text, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
     properties, body = _split_front_matter(text)
@@ -45,14 +45,14 @@ def read_markdown(fetched: FetchResult, settings: ParseSettings) -> Page:
         ("content-type", "text/html; charset=utf-8"),
         *(pair for pair in fetched.headers if pair[0] != "content-type"),
     )
-    page, _ = read_markup(msgspec.structs.replace(fetched, body=html, headers=headers), settings)
+    page, _ = parse_markup(msgspec.structs.replace(fetched, body=html, headers=headers), settings)
     return msgspec.structs.replace(
         page,
         title=one_line(properties.get("title") or page.title or page.text.partition("\n")[0], 300),
         description=one_line(properties.get("description", ""), 500),
         charset=charset,
         kind="text/markdown",
-        published=iso_date(properties.get("date", "")) or page.published,
+        published=parse_iso_date(properties.get("date", "")) or page.published,
         author=one_line(properties.get("author", ""), 200),
         media=tuple(Media(image.url, "image", image.text) for image in page.images),
     )

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Final
 
 from periplus.discovery import walk
-from periplus.parse.formats.zip_archive import Archive
-from periplus.parse.link_collector import Links
-from periplus.parse.page_head import Head
-from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
+from periplus.parse.formats.zip_archive import ZipReader
+from periplus.parse.link_collector import LinkCollector
+from periplus.parse.page_head import PageHead
+from periplus.parse.text_cleanup import one_line, paragraphs, parse_iso_date
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_docx", "read_open_document", "read_pptx", "read_xlsx"]
+__all__ = ["parse_docx", "parse_open_document", "parse_pptx", "parse_xlsx"]
 
 _LONGEST_TITLE: Final = 300
 _LONGEST_HEADING: Final = 300
@@ -62,18 +62,18 @@ class _Writing:
         return self._most <= 0
 
 
-def read_docx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_docx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a word processor's document (docx)."""
-    archive = Archive(fetched.body)
+    archive = ZipReader(fetched.body)
     writing = _Writing(2 * settings.max_text)
     for name in ("word/document.xml", "word/footnotes.xml"):
         _read_paragraphs(archive.read(name), writing)
     return _page(fetched, settings, archive, writing, _related(archive, "word/_rels/document.xml.rels"))
 
 
-def read_pptx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_pptx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a presentation (pptx), slide by slide, with the speaker's notes."""
-    archive = Archive(fetched.body)
+    archive = ZipReader(fetched.body)
     writing = _Writing(2 * settings.max_text)
     related: list[str] = []
     for name in archive.under("ppt/slides/slide", ".xml")[: settings.max_document_pages]:
@@ -112,9 +112,9 @@ def _read_paragraphs(data: bytes, writing: _Writing) -> None:
     writing.end()
 
 
-def read_xlsx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_xlsx(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a workbook (xlsx): the names of its sheets, and a line for each row."""
-    archive = Archive(fetched.body)
+    archive = ZipReader(fetched.body)
     writing = _Writing(2 * settings.max_text)
     for name in _sheet_names(archive.read("xl/workbook.xml")):
         writing.say(name)
@@ -176,9 +176,9 @@ def _shown(value: str, kind: str, strings: list[str]) -> str:
     return strings[number] if number < len(strings) else ""
 
 
-def read_open_document(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_open_document(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read an OpenDocument text, spreadsheet or presentation (odt, ods, odp)."""
-    archive = Archive(fetched.body)
+    archive = ZipReader(fetched.body)
     writing = _Writing(2 * settings.max_text)
     inside = 0
     related: list[str] = []
@@ -204,7 +204,7 @@ def read_open_document(fetched: FetchResult, settings: ParseSettings) -> Page | 
     return _page(fetched, settings, archive, writing, related)
 
 
-def _related(archive: Archive, name: str) -> list[str]:
+def _related(archive: ZipReader, name: str) -> list[str]:
     """Give the outer addresses that a part refers to."""
     found: list[str] = []
 
@@ -216,7 +216,7 @@ def _related(archive: Archive, name: str) -> list[str]:
     return found
 
 
-def _properties(archive: Archive) -> dict[str, str]:
+def _properties(archive: ZipReader) -> dict[str, str]:
     """Read what the document says about itself: title, author, date, description."""
     found: dict[str, str] = {}
     current: list[str] = []
@@ -241,14 +241,14 @@ def _ignore(*_: object) -> None:
 
 
 def _page(
-    fetched: FetchResult, settings: ParseSettings, archive: Archive, writing: _Writing, related: list[str]
+    fetched: FetchResult, settings: ParseSettings, archive: ZipReader, writing: _Writing, related: list[str]
 ) -> Page | None:
     if not archive.names:
         return None
     properties = _properties(archive)
     text = paragraphs("\n".join(writing.pieces), settings.max_text)
-    head = Head(fetched, fetched.request.address.url)
-    links = Links(fetched.request.address.url, settings.max_links)
+    head = PageHead(fetched, fetched.request.address.url)
+    links = LinkCollector(fetched.request.address.url, settings.max_links)
     for reference in related:
         links.add(reference)
     first = writing.headings[0] if writing.headings else text.partition("\n")[0]
@@ -262,7 +262,7 @@ def _page(
         language=head.language,
         noindex=head.noindex,
         nofollow=head.nofollow,
-        published=iso_date(properties.get("date", "")),
+        published=parse_iso_date(properties.get("date", "")),
         author=properties.get("author", ""),
         facts=(("keywords", properties["keywords"]),) if "keywords" in properties else (),
     )

@@ -5,13 +5,13 @@ import threading
 import time
 from typing import Any, Final
 
-from periplus.parse.link_collector import Links
-from periplus.parse.page_head import Head
-from periplus.parse.text_cleanup import iso_date, one_line, paragraphs
+from periplus.parse.link_collector import LinkCollector
+from periplus.parse.page_head import PageHead
+from periplus.parse.text_cleanup import one_line, paragraphs, parse_iso_date
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_pdf"]
+__all__ = ["parse_pdf"]
 
 _ALONE: Final = threading.Lock()
 """PDFium may be called by one thread at a time."""
@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"https?://[^\s<>\"']{1,500}")
 _HYPHEN: Final = re.compile("[\u00ad\ufffe\u0002]\r?\n?")
 
 
-def read_pdf(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_pdf(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a PDF; None when it is encrypted or damaged beyond reading."""
     with _ALONE:
         import pypdfium2  # loads a library of 8 MB: only when there is a PDF to read
@@ -44,10 +44,10 @@ def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
     raw = _read_text(document, settings)
     text = paragraphs(_HYPHEN.sub("", raw), settings.max_text)
     properties = {key: one_line(str(value), _LONGEST_FACT) for key, value in document.get_metadata_dict().items()}
-    links = Links(fetched.request.address.url, _MOST_LINKS)
+    links = LinkCollector(fetched.request.address.url, _MOST_LINKS)
     for found in _URL.findall(text)[:_MOST_LINKS]:
         links.add(found.rstrip(".,;:)]"))
-    head = Head(fetched, fetched.request.address.url)
+    head = PageHead(fetched, fetched.request.address.url)
     date = _DATE.match(properties.get("CreationDate", ""))
     title = properties.get("Title", "")
     return Page(
@@ -60,7 +60,7 @@ def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
         kind="application/pdf",
         noindex=head.noindex,
         nofollow=head.nofollow,
-        published=iso_date("-".join(date.groups())) if date else "",
+        published=parse_iso_date("-".join(date.groups())) if date else "",
         author=properties.get("Author", ""),
         facts=tuple((key.lower(), value) for key, value in properties.items() if value and key in _KEPT),
     )

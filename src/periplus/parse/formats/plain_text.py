@@ -3,21 +3,21 @@
 from typing import Final
 
 from periplus.parse.charset.decoding import decode
-from periplus.parse.page_head import Head
+from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import one_line, paragraphs
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_plain"]
+__all__ = ["parse_plain_text"]
 
 _LONGEST_TITLE: Final = 200
 
 
-def read_plain(fetched: FetchResult, settings: ParseSettings) -> Page:
+def parse_plain_text(fetched: FetchResult, settings: ParseSettings) -> Page:
     """Read a plain text file."""
     raw, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
     text = paragraphs(raw, settings.max_text)
-    head = Head(fetched, fetched.request.address.url)
+    head = PageHead(fetched, fetched.request.address.url)
     return Page(
         url=fetched.request.address.url,
         title=one_line(text.partition("\n")[0], _LONGEST_TITLE),

@@ -18,13 +18,13 @@ from yaml import (
 
 from periplus.discovery import walk
 from periplus.parse.charset.decoding import decode
-from periplus.parse.link_collector import Links
-from periplus.parse.page_head import Head
+from periplus.parse.link_collector import LinkCollector
+from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import one_line, paragraphs
 from periplus.records import FetchResult, Link, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_json", "read_wsdl", "read_yaml", "service_of"]
+__all__ = ["parse_openapi_json", "parse_openapi_yaml", "parse_wsdl", "service_kind"]
 
 _MOST_BYTES: Final = 4 << 20
 _MOST_OPERATIONS: Final = 2_000
@@ -51,7 +51,7 @@ _HINTS: Final = ("openapi", "swagger", "api-docs", "wsdl", "redoc")
 _LOOK: Final = 60_000
 
 
-def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
+def service_kind(title: str, text: str, links: tuple[Link, ...]) -> str:
     """Say what a web page is to somebody who looks for a service: 'api-reference', 'portal', or ''."""
     start = text[:_LOOK]
     if any(method in start for method in _CALLS):
@@ -66,7 +66,7 @@ def service_of(title: str, text: str, links: tuple[Link, ...]) -> str:
     return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
 
 
-def read_json(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_openapi_json(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
     if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
         return None
@@ -119,7 +119,7 @@ def _servers(document: dict[str, Any]) -> list[str]:
     return [*found, _said(outside, "url")]
 
 
-def read_yaml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_openapi_yaml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
     text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
     # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
@@ -185,7 +185,7 @@ def _add_node(parent: dict[str, Any] | list[Any], keys: list[str | None], node: 
         keys[-1] = None
 
 
-def read_wsdl(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_wsdl(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Read a WSDL description: services, ports, operations and what is documented; None when it is another file."""
     lines: list[str] = []
     places: list[str] = []
@@ -226,8 +226,8 @@ def _page(
     places: list[str],
     kind: str,
 ) -> Page:
-    head = Head(fetched, fetched.request.address.url)
-    links = Links(fetched.request.address.url, settings.max_links)
+    head = PageHead(fetched, fetched.request.address.url)
+    links = LinkCollector(fetched.request.address.url, settings.max_links)
     for place in places:
         links.add(place)
     return Page(

@@ -4,26 +4,26 @@ from itertools import zip_longest
 from typing import Final
 
 from periplus.discovery import SITEMAP_ROOTS, local_name, parse_sitemap, walk
-from periplus.parse.link_collector import Links
-from periplus.parse.page_head import Head
+from periplus.parse.link_collector import LinkCollector
+from periplus.parse.page_head import PageHead
 from periplus.parse.text_cleanup import one_line, paragraphs
 from periplus.records import LIST_KIND, FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["read_xml"]
+__all__ = ["parse_xml"]
 
 _TITLES: Final = frozenset({"title", "name", "label"})
 _LINKS: Final = frozenset({"href", "src", "url", "schemaLocation", "location"})
 
 
-def read_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of XML that has no parser of its own; None if no element of it can be read."""
     url = fetched.request.address.url
     collector = _LineCollector(url, settings)
     walk(fetched.body, collector.start, collector.end, collector.add_text)
     if not collector.root:
         return None
-    head = Head(fetched, url)
+    head = PageHead(fetched, url)
     if collector.root in SITEMAP_ROOTS:
         return _sitemap_page(fetched, settings, head)
     text = paragraphs("\n".join(collector.lines), settings.max_text)
@@ -39,10 +39,10 @@ def read_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     )
 
 
-def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: Head) -> Page:
+def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: PageHead) -> Page:
     """Return the page of a sitemap: its links, and when the page behind each was changed."""
     sitemap = parse_sitemap(fetched.body)
-    collector = Links(fetched.request.address.url, settings.max_links)
+    collector = LinkCollector(fetched.request.address.url, settings.max_links)
     dates: dict[str, float] = {}
     for reference, date in zip_longest(sitemap.pages, sitemap.changed, fillvalue=0.0):
         dates[collector.add(str(reference))] = float(date)
@@ -69,7 +69,7 @@ class _LineCollector:
         self.root = ""
         self.title = ""
         self.lines: list[str] = []
-        self.links = Links(base, settings.max_links)
+        self.links = LinkCollector(base, settings.max_links)
         self._remaining = 2 * settings.max_text
         self._text: list[str] = []
 

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from typing import IO, Final
 
-__all__ = ["Archive", "names_of", "read_entry"]
+__all__ = ["ZipReader", "entry_names", "read_entry"]
 
 _MOST_ENTRIES: Final = 10_000
 _LONGEST_DIRECTORY: Final = 2 << 20
@@ -34,11 +34,11 @@ _FAILURES: Final = (
 )
 
 
-class Archive:
+class ZipReader:
     """An archive whose entries can be read until the budget is spent. What cannot be read is empty."""
 
     def __init__(self, body: bytes) -> None:
-        self.names = names_of(body)
+        self.names = entry_names(body)
         self._zip = zipfile.ZipFile(io.BytesIO(body)) if self.names else None
         self._budget = _MOST_BYTES
 
@@ -56,7 +56,7 @@ class Archive:
         return sorted(found, key=lambda name: (len(name), name))
 
 
-def names_of(body: bytes) -> dict[str, None]:
+def entry_names(body: bytes) -> dict[str, None]:
     """Give the entries of an archive, in order; none when it is damaged, or has too many to be a document."""
     if not _is_small_directory(body):
         return {}

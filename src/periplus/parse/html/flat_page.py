@@ -10,7 +10,7 @@ import numpy.typing as npt
 from periplus.parse.kernels import html as kernel
 from periplus.parse.kernels import html_columns, html_extras, html_rows, html_tables, html_tree
 
-__all__ = ["Flat", "Kind", "read_flat"]
+__all__ = ["FlatPage", "RowKind", "parse_flat_page"]
 
 _MOST_ROWS: Final = 65_536
 _MOST_KINDS: Final = int(html_tree.STYLE) + 1
@@ -26,7 +26,7 @@ Table = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 
-class Kind:
+class RowKind:
     """Kinds of rows, each with what its three values are."""
 
     TITLE = int(html_tree.TITLE)
@@ -74,7 +74,7 @@ class Kind:
     """Bits of a link's number."""
 
 
-class Flat:
+class FlatPage:
     """A page, read but not yet taken apart: strings are made of what is asked for only."""
 
     def __init__(self, data: bytes, now: Table, out: Bytes) -> None:
@@ -123,7 +123,7 @@ class Flat:
     @cached_property
     def meta(self) -> list[tuple[str, str, str]]:
         """What <meta> says: names in small letters, content, http-equiv."""
-        found = self.triples(Kind.META, _MOST_METADATA)
+        found = self.triples(RowKind.META, _MOST_METADATA)
         return [(name.lower(), content, pragma) for name, content, pragma in found]
 
     def numbers(self, kind: int, most: int = _MOST_ROWS) -> list[int]:
@@ -199,7 +199,7 @@ class Flat:
 _book: Final = cache(html_tables.make_book)
 
 
-def read_flat(data: bytes, deepest: int = 512, seen: str = "") -> Flat:
+def parse_flat_page(data: bytes, deepest: int = 512, seen: str = "") -> FlatPage:
     """Read a page in UTF-8. `seen` names elements whose text is to be kept though people would not see it."""
     size = len(data)
     # A zero may become three bytes; references grow by a fifth at most.
@@ -210,4 +210,4 @@ def read_flat(data: bytes, deepest: int = 512, seen: str = "") -> Flat:
     count = min(_MOST_ROWS, size // 3 + 8)
     now = html_tree.make_state(deepest, count, room, ends, min(_MOST_TRACES, size // 3 + 8))
     kernel.read(np.frombuffer(data, np.uint8), _book(seen), now, out)
-    return Flat(data, now, out)
+    return FlatPage(data, now, out)

@@ -5,10 +5,10 @@ import re
 from typing import Final
 
 from periplus.parse.charset.decoding import decode
-from periplus.parse.link_collector import absolute
+from periplus.parse.link_collector import resolve_url
 from periplus.records import FetchResult, Form
 
-__all__ = ["read_forms"]
+__all__ = ["extract_forms"]
 
 _TAG: Final = re.compile(r"<(/?form|input|select|/select|option|textarea|button)\b([^<>]{0,4000})>([^<]{0,200})", re.I)
 _ATTRIBUTE: Final = re.compile(
@@ -32,13 +32,13 @@ _MOST_CHOICES: Final = 50
 _LONGEST_VALUE: Final = 100
 
 
-def read_forms(fetched: FetchResult) -> tuple[Form, ...]:
+def extract_forms(fetched: FetchResult) -> tuple[Form, ...]:
     """Read the forms of an HTML page that a crawl may fill in, in linear time."""
     if b"<form" not in fetched.body and b"<FORM" not in fetched.body:
         return ()
     markup = decode(fetched.body, fetched.header("content-type"))[0]
     found = _BASE.search(markup[:20_000])
-    base = absolute(html.unescape(found[1]), fetched.request.address.url) if found else ""
+    base = resolve_url(html.unescape(found[1]), fetched.request.address.url) if found else ""
     reading = _Reading(base or fetched.request.address.url)
     for number, tag in enumerate(_TAG.finditer(markup)):
         if number >= _MOST_TAGS or len(reading.forms) >= _MOST_FORMS:
@@ -64,7 +64,7 @@ class _Reading:
         self._begin({})
 
     def _begin(self, attributes: dict[str, str]) -> None:
-        self._action = absolute(attributes.get("action", "").strip() or self._base, self._base)
+        self._action = resolve_url(attributes.get("action", "").strip() or self._base, self._base)
         told = " ".join(attributes.get(name, "") for name in ("action", "id", "name", "class", "role", "aria-label"))
         method = attributes.get("method", "get").strip().lower()
         self._harmless = method in ("", "get") and bool(self._action) and not _DANGER.search(told)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["read_frames"]
+__all__ = ["extract_frames"]
 
 _MOST: Final = 50
 _HINTS: Final = (b"frame", b"FRAME", b"Frame")
@@ -23,7 +23,7 @@ _ATTRIBUTE: Final = re.compile(
 _UNSEEN: Final = re.compile(r"display\s{0,4}:\s{0,4}none|visibility\s{0,4}:\s{0,4}hidden", re.IGNORECASE)
 
 
-def read_frames(data: bytes) -> list[tuple[str, bool]]:
+def extract_frames(data: bytes) -> list[tuple[str, bool]]:
     """Give the sources of frames in UTF-8 markup, and whether each is an iframe; in linear time.
 
     Frames that nobody can see are counters, not pages, and left out, as is what comments and scripts hold.

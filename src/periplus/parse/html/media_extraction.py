@@ -4,25 +4,25 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from periplus.parse.html.flat_page import Flat, Kind
+from periplus.parse.html.flat_page import FlatPage, RowKind
 from periplus.parse.text_cleanup import one_line
 
-__all__ = ["read_media"]
+__all__ = ["extract_media"]
 
 _MOST_ROWS: Final = 2_000
 _MOST_LOOKS: Final = 200
 _LONGEST: Final = 300
 _LONGEST_HEADING: Final = 200
-_PLAYERS: Final = {Kind.AUDIO: "audio", Kind.VIDEO: "video"}
+_PLAYERS: Final = {RowKind.AUDIO: "audio", RowKind.VIDEO: "video"}
 
 Row = list[int]
 Show = Callable[[str, str, str], None]
 """Takes a reference, a kind and words."""
 
 
-def read_media(flat: Flat, show: Show) -> None:
+def extract_media(flat: FlatPage, show: Show) -> None:
     """Show each image, sound, film and track that a page has, with what is said about it."""
-    rows = flat.numbered((Kind.IMAGE, Kind.MEDIA, Kind.FIGURE), _MOST_ROWS)
+    rows = flat.numbered((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MOST_ROWS)
     if rows:
         sweep = _Sweep(flat, show)
         for number, row in rows:
@@ -32,11 +32,11 @@ def read_media(flat: Flat, show: Show) -> None:
 class _Sweep:
     """Where in the page we are: in which figure, under which heading, in which film."""
 
-    def __init__(self, flat: Flat, show: Show) -> None:
+    def __init__(self, flat: FlatPage, show: Show) -> None:
         self._flat = flat
         self._show = show
-        self._headings = flat.numbered((Kind.HEADING,), _MOST_ROWS)
-        self._captions = flat.numbered((Kind.CAPTION,), _MOST_ROWS)
+        self._headings = flat.numbered((RowKind.HEADING,), _MOST_ROWS)
+        self._captions = flat.numbered((RowKind.CAPTION,), _MOST_ROWS)
         self._figure_ends = 0
         self._caption = ""
         self._player = ("", "")
@@ -44,9 +44,9 @@ class _Sweep:
 
     def take(self, number: int, row: Row) -> None:
         """Take note of one row."""
-        if row[0] == Kind.FIGURE:
+        if row[0] == RowKind.FIGURE:
             self._enter(number, row)
-        elif row[0] == Kind.IMAGE:
+        elif row[0] == RowKind.IMAGE:
             self._image(number, row)
         else:
             self._media(number, row)
@@ -75,11 +75,11 @@ class _Sweep:
             self._player = (_PLAYERS[row[1]], words or self._heading(number))
             self._add(number, source, *self._player)
             self._add(number, third, "image", words)
-        elif row[1] == Kind.SOURCE and self._player[0]:
+        elif row[1] == RowKind.SOURCE and self._player[0]:
             self._add(number, source, self._player[0], words or self._player[1])
-        elif row[1] == Kind.TRACK:
+        elif row[1] == RowKind.TRACK:
             self._add(number, source, "track", words or self._player[1])
-        elif row[1] == Kind.EMBED and third.startswith(("video/", "audio/")):
+        elif row[1] == RowKind.EMBED and third.startswith(("video/", "audio/")):
             self._add(number, source, third[:5], words or self._heading(number))
 
     def _beside(self, place: int) -> str:

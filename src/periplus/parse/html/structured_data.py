@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from periplus.parse.formats.feed_page import rough_text
-from periplus.parse.html.flat_page import Flat, Kind
-from periplus.parse.html.media_extraction import read_media
-from periplus.parse.link_collector import absolute
-from periplus.parse.text_cleanup import iso_date, one_line
+from periplus.parse.formats.feed_page import strip_markup
+from periplus.parse.html.flat_page import FlatPage, RowKind
+from periplus.parse.html.media_extraction import extract_media
+from periplus.parse.link_collector import resolve_url
+from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import Media
 
-__all__ = ["Details", "read_details"]
+__all__ = ["StructuredData", "extract_structured_data"]
 
 _ROW: Final = re.compile(
     r"<th\b[^<>]{0,500}>(.{1,1000}?)</th>.{0,40}?<td\b[^<>]{0,500}>(.{1,3000}?)</td>", re.DOTALL | re.I
@@ -63,7 +63,7 @@ _LONGEST_SCRIPT: Final = 200_000
 _LONGEST_TABLE: Final = 100_000
 
 
-class Details:
+class StructuredData:
     """Gathers facts and media, each once, within bounds."""
 
     def __init__(self, base: str) -> None:
@@ -85,26 +85,26 @@ class Details:
         """Keep an image, a sound, a film or a text track."""
         if not reference or reference.startswith("data:") or len(self.media) >= _MOST_MEDIA:
             return
-        url = absolute(reference, self._base)
+        url = resolve_url(reference, self._base)
         known = self.media.get(url)
         if url and (known is None or len(known.text) < len(text)):
             self.media[url] = Media(url, kind, text)
 
 
-def read_details(flat: Flat, base: str) -> Details:
+def extract_structured_data(flat: FlatPage, base: str) -> StructuredData:
     """Read facts and media out of a page, in linear time."""
-    details = Details(base)
+    details = StructuredData(base)
     _read_meta(flat, details)
-    for row in flat.rows(Kind.DATA, _MOST_SCRIPTS):
+    for row in flat.rows(RowKind.DATA, _MOST_SCRIPTS):
         _read_linked_data(flat.data[row[2] : min(row[3], row[2] + _LONGEST_SCRIPT)], details)
     _read_tables(flat, details)
     _read_microdata(flat, details)
     details.author = details.author or _linked_author(flat)
-    read_media(flat, details.show)
+    extract_media(flat, details.show)
     return details
 
 
-def _read_meta(flat: Flat, details: Details) -> None:
+def _read_meta(flat: FlatPage, details: StructuredData) -> None:
     """Read OpenGraph and the author."""
     shown = ""
     for name, content, _ in flat.meta:
@@ -119,27 +119,29 @@ def _read_meta(flat: Flat, details: Details) -> None:
             details.state(name, content)
 
 
-def _linked_author(flat: Flat) -> str:
+def _linked_author(flat: FlatPage) -> str:
     """Give the text of the first link that is said to lead to the author."""
-    numbers = flat.numbers(Kind.LINK, _MOST_LINKS)
-    place = next((place for place, number in enumerate(numbers) if number & Kind.AUTHOR), -1) if any(numbers) else -1
-    return one_line(flat.words(flat.rows(Kind.LINK, place + 1)[place], 200), 200) if place >= 0 else ""
+    numbers = flat.numbers(RowKind.LINK, _MOST_LINKS)
+    place = next((place for place, number in enumerate(numbers) if number & RowKind.AUTHOR), -1) if any(numbers) else -1
+    return one_line(flat.words(flat.rows(RowKind.LINK, place + 1)[place], 200), 200) if place >= 0 else ""
 
 
-def _read_tables(flat: Flat, details: Details) -> None:
+def _read_tables(flat: FlatPage, details: StructuredData) -> None:
     """Read tables that are called infobox or the like."""
-    classes = flat.values(Kind.TABLE, 0, _MOST_TABLES)
+    classes = flat.values(RowKind.TABLE, 0, _MOST_TABLES)
     boxes = [
-        place for place, name in zip(flat.numbers(Kind.TABLE, _MOST_TABLES), classes, strict=True) if _BOX.search(name)
+        place
+        for place, name in zip(flat.numbers(RowKind.TABLE, _MOST_TABLES), classes, strict=True)
+        if _BOX.search(name)
     ]
     for place in boxes[:_MOST_BOXES]:
         end = flat.data.find(b"</table", place, place + _LONGEST_TABLE)
         for row in flat.data[place : max(place, end)].decode("utf-8", "ignore").split("<tr")[:200]:
             if found := _ROW.search(row[:5_000]):
-                details.state(rough_text(found[1], 60).rstrip(":"), rough_text(found[2], _LONGEST_FACT))
+                details.state(strip_markup(found[1], 60).rstrip(":"), strip_markup(found[2], _LONGEST_FACT))
 
 
-def _read_linked_data(text: bytes, details: Details) -> None:
+def _read_linked_data(text: bytes, details: StructuredData) -> None:
     try:
         document = msgspec.json.decode(text.strip())
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -152,7 +154,7 @@ def _read_linked_data(text: bytes, details: Details) -> None:
                 _read_thing(one, details)
 
 
-def _read_thing(thing: dict[str, Any], details: Details) -> None:
+def _read_thing(thing: dict[str, Any], details: StructuredData) -> None:
     for key in _STATED.split():
         value = thing.get(key)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -164,7 +166,7 @@ def _read_thing(thing: dict[str, Any], details: Details) -> None:
                 details.state("price" if key == "offers" else key, name)
                 if key == "author":
                     details.author = details.author or one_line(name, 200)
-    details.published = details.published or iso_date(str(thing.get("datePublished") or ""))
+    details.published = details.published or parse_iso_date(str(thing.get("datePublished") or ""))
     if thing.get("isAccessibleForFree") in (False, "False", "false"):
         details.free = False
 
@@ -173,15 +175,15 @@ def _several(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _read_microdata(flat: Flat, details: Details) -> None:
+def _read_microdata(flat: FlatPage, details: StructuredData) -> None:
     """Read the values of itemprop attributes: of `content` or `datetime`, or the text of the element."""
-    for row in flat.rows(Kind.PROPERTY, _MOST_PROPERTIES):
+    for row in flat.rows(RowKind.PROPERTY, _MOST_PROPERTIES):
         name = flat.value(row, 0).strip()
         value = flat.value(row, 1) or flat.words(row, _LONGEST_FACT)
         if name == "articleBody" or not value.strip() or (row[1] and name not in _PERSONS):
             continue
         details.state(name, value)
         if name == "datePublished":
-            details.published = details.published or iso_date(value)
+            details.published = details.published or parse_iso_date(value)
         elif name in {"author", "creator"}:
             details.author = details.author or one_line(value, 200)
