@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from periplus.store import open_text
+from periplus.store import read_lines
 from periplus.text import WordTable, language_number, split_text, terms_of
 
 KINDS = ("term", "union", "intersection", "phrase")
@@ -47,7 +47,7 @@ def cut(text: str, words: int) -> Iterator[str]:
 
 def read_passages(path: Path, words: int) -> Iterator[Passage]:
     """Read a JSONL corpus, cut into passages."""
-    for line in open_text(path):
+    for line in read_lines(path):
         if not line.strip():
             continue
         entry = json.loads(line)

@@ -52,7 +52,7 @@ def crawl(web: FakeWeb, plan: FakeWebPlan, most: int, change: dict[str, Any]) ->
         Crawler(Path(place) / "data", settings, server.seeds).run()
         seconds = time.process_time() - began
         with PageStore.open(Path(place) / "data" / "store", settings.store) as store:
-            visits = [visit for visit in store.visits(0) if visit.page is not None and visit.page.kind != LIST_KIND]
+            visits = [visit for visit in store.records(0) if visit.page is not None and visit.page.kind != LIST_KIND]
         return [visit.url for visit in visits], seconds
 
 

@@ -168,7 +168,7 @@ def main() -> None:
             print(f"killed {kills} times, then {time.monotonic() - began:.0f} s to the end")
             requests = server.requests()
         with PageStore.open(folder / "data" / "store", settings.store) as store:
-            visits = list(store.visits())
+            visits = list(store.records())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     stored = Counter(visit.url for visit in visits)

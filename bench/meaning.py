@@ -23,7 +23,7 @@ from periplus.embeddings import Encoder, kernels, open_encoder
 from periplus.embeddings.nearest import lists_to_probe
 from periplus.embeddings.vector_file import make_lists
 from periplus.settings import SemanticSettings
-from periplus.store import open_text
+from periplus.store import read_lines
 from record import save
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
@@ -34,7 +34,7 @@ PROBE = SemanticSettings().probe
 
 def texts(count: int) -> list[str]:
     """Give the beginnings of articles, every 50th."""
-    lines = itertools.islice(open_text(DATA / "simplewiki_entity" / "docs.jsonl.zst"), 0, 50 * count, 50)
+    lines = itertools.islice(read_lines(DATA / "simplewiki_entity" / "docs.jsonl.zst"), 0, 50 * count, 50)
     return [f"{document['title']} {document['text'][:900]}" for document in map(json.loads, lines)]
 
 

@@ -48,7 +48,7 @@ def settings_for(hosts: Path, /, **crawl) -> Settings:
 
 def stored(folder: Path, settings: Settings) -> list[FetchRecord]:
     with PageStore.open(folder / "store", settings.store) as store:
-        return list(store.visits())
+        return list(store.records())
 
 
 def page_urls(visits: list[FetchRecord]) -> set[str]:

@@ -49,7 +49,7 @@ def test_an_ftp_server_is_crawled_as_its_robots_file_allows(ftp, tmp_path, read_
     assert visits["/secret.txt"].outcome is Outcome.ROBOTS
     assert "RETR secret.txt" not in " ".join(ftp.commands)
     with PageStore.open(tmp_path / "data" / "store", settings().store) as store:
-        kept = store.response(visits["/pub/one.txt"])
+        kept = store.read_response(visits["/pub/one.txt"])
         assert (kept.status, kept.header("content-type"), kept.body) == (200, "text/plain", ftp.files["/pub/one.txt"])
 
 

@@ -53,7 +53,7 @@ def harvest(folder: Path, web: FakeWeb, chosen: Settings) -> int:
     """Count the pages of the topic among those that were fetched."""
     right = {page.url for page in web.truth().pages if page.topic == TOPIC}
     with PageStore.open(folder / "store", chosen.store) as store:
-        pages = [v.url for v in store.visits() if v.page is not None and v.page.kind != LIST_KIND]
+        pages = [v.url for v in store.records() if v.page is not None and v.page.kind != LIST_KIND]
     return sum(url in right for url in pages)
 
 

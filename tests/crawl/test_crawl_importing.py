@@ -40,7 +40,7 @@ def test_json_lines_become_pages(store, tmp_path, name):
     path = write_lines(tmp_path / name, [*LINES, "", "  "])
     count = import_jsonl(store, [path], Settings(), lambda *state: seen.append(state))
     assert count == (5, 0)
-    visits = list(store.visits())
+    visits = list(store.records())
     assert [visit.url for visit in visits] == [
         "http://a.test/x",
         "https://import.invalid/17",
@@ -59,7 +59,7 @@ def test_a_bad_line_is_named_and_the_rest_stays(store, tmp_path, bad):
     path = write_lines(tmp_path / "docs.jsonl", [*LINES[:2], bad, LINES[2]])
     with pytest.raises(BadFile, match=r"docs\.jsonl, line 3"):
         import_jsonl(store, [path], Settings())
-    assert [visit.page.title for visit in store.visits()] == ["First", "Second"]
+    assert [visit.page.title for visit in store.records()] == ["First", "Second"]
 
 
 def test_bytes_that_are_no_text_are_named(store, tmp_path):
@@ -76,11 +76,11 @@ def test_a_crawl_can_be_imported_from_its_own_warc(server, fast, fake_web, tmp_p
     crawled = {v.url: v.page for v in read_stored(tmp_path / "data", settings) if v.page and v.warc}
     files = sorted(path for path in (tmp_path / "data" / "store").iterdir() if ".warc" in path.name)
     count = import_warc(store, files, settings)
-    imported = {visit.url: visit.page for visit in store.visits() if visit.page}
+    imported = {visit.url: visit.page for visit in store.records() if visit.page}
     assert count.pages == len(crawled) == 40
     assert imported == crawled
-    visit = next(visit for visit in store.visits() if visit.page)
-    assert len(store.response(visit).body) == visit.bytes
+    visit = next(visit for visit in store.records() if visit.page)
+    assert len(store.read_response(visit).body) == visit.bytes
 
 
 def test_a_folder_of_imports_can_be_crawled_on(server, fast, fake_web, tmp_path):
@@ -89,4 +89,4 @@ def test_a_folder_of_imports_can_be_crawled_on(server, fast, fake_web, tmp_path)
         import_jsonl(store, [write_lines(tmp_path / "docs.jsonl", LINES)], settings)
     assert Crawler(data, settings, fake_web.seeds).run().pages == 5
     with PageStore.open(data / "store", settings.store) as store:
-        assert len([visit for visit in store.visits() if visit.page]) >= 10
+        assert len([visit for visit in store.records() if visit.page]) >= 10

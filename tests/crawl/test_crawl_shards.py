@@ -400,7 +400,7 @@ def test_no_link_is_lost_whoever_is_killed_when(tmp_path, monkeypatch, seed):
 
             crawl.turns(kill_some)
         with PageStore.open(data / "store", settings.store) as store:
-            stored = Counter(visit.url for visit in store.visits())
+            stored = Counter(visit.url for visit in store.records())
         assert stored == Counter(url for chain in pages for url in chain)
     finally:
         web.close()

@@ -53,10 +53,10 @@ def test_stored_pages_can_be_read_back(server, fast, fake_web, tmp_path):
     settings = fast(pages=5)
     Crawler(tmp_path / "data", settings, fake_web.seeds).run()
     with PageStore.open(tmp_path / "data" / "store", settings.store) as store:
-        pages = [visit for visit in store.visits() if visit.page and visit.page.kind == "text/html"]
+        pages = [visit for visit in store.records() if visit.page and visit.page.kind == "text/html"]
         assert len(pages) == 5
         for visit in pages:
-            assert len(store.response(visit).body) == visit.bytes
+            assert len(store.read_response(visit).body) == visit.bytes
 
 
 def test_trouble_does_not_stop_a_crawl(make_settings, tmp_path, read_stored, urls_of):

@@ -12,7 +12,7 @@ from periplus.evaluate import report
 from periplus.evaluate.comparison import Comparison, Moved
 from periplus.evaluate.experiment import Judged, Result
 from periplus.evaluate.report import keep_quality
-from periplus.publish import Deleted, Inbox
+from periplus.publish import DeletionList, Inbox
 from periplus.serve.api_keys import ApiKeys
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
 from periplus.signals.popular_queries import PopularQueries
@@ -33,31 +33,31 @@ def read_keys(folder: Path) -> Any:
 
 def write_deleted(folder: Path) -> None:
     """Delete three pages and take one back."""
-    deleted = Deleted(folder)
+    deleted = DeletionList(folder)
     deleted.add(["http://harbour.test/old", "http://harbour.test/older", "http://light.test/"])
     deleted.remove(["http://light.test/"])
 
 
 def read_deleted(folder: Path) -> Any:
     """Return the list."""
-    return plain(dict(Deleted(folder).pages()))
+    return plain(dict(DeletionList(folder).pages()))
 
 
 def write_inbox(folder: Path) -> None:
     """Put in a page that is indexed, one that is not, and one that is gone."""
     inbox = Inbox(folder)
-    inbox.put(fetched_page(0)[0])
-    for path, _ in list(inbox.pages()):
-        inbox.done(path)
-    inbox.put(fetched_page(1)[0])
-    inbox.forget("http://harbour.test/gone")
+    inbox.add_record(fetched_page(0)[0])
+    for path, _ in list(inbox.pending_records()):
+        inbox.mark_indexed(path)
+    inbox.add_record(fetched_page(1)[0])
+    inbox.withdraw_page("http://harbour.test/gone")
 
 
 def read_inbox(folder: Path) -> Any:
     """Return what waits, and what is indexed."""
     inbox = Inbox(folder)
-    indexed = inbox.find(fetched_page(0)[0].key)
-    return {"waits": [plain(visit) for _, visit in inbox.pages()], "indexed": plain(indexed)}
+    indexed = inbox.find_record(fetched_page(0)[0].key)
+    return {"waits": [plain(visit) for _, visit in inbox.pending_records()], "indexed": plain(indexed)}
 
 
 def write_signals(folder: Path) -> None:

@@ -11,7 +11,7 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.files import open_data_folder
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Form, Link, Media, Outcome, Page
 from periplus.settings import StoreSettings
-from periplus.store import PageStore, key_index, part_folder
+from periplus.store import PageStore, key_index, shard_folder
 from periplus.url import parse_address
 
 DAY = 1_699_000_000.0
@@ -121,7 +121,7 @@ def fill_store(folder: Path, settings: StoreSettings, numbers: range) -> None:
             store.append(visit)
         store.append(*fetched_page(numbers[0], DAY + 86_400))
         store.commit()
-        store.trim(keep_bytes=1)
+        store.apply_retention(keep_bytes=1)
 
 
 def write_store(folder: Path) -> None:
@@ -133,19 +133,19 @@ def write_store(folder: Path) -> None:
 
 def write_sharded_store(folder: Path) -> None:
     """Write a store of two shards, compressed by gzip, and the order in which they are read."""
-    fill_store(part_folder(folder / "store", 0), StoreSettings(compression="gzip"), range(3))
-    fill_store(part_folder(folder / "store", 1), StoreSettings(compression="gzip"), range(3, 5))
+    fill_store(shard_folder(folder / "store", 0), StoreSettings(compression="gzip"), range(3))
+    fill_store(shard_folder(folder / "store", 1), StoreSettings(compression="gzip"), range(3, 5))
     with PageStore.open(folder / "store", StoreSettings()) as store:
-        list(store.visits())
+        list(store.records())
 
 
 def read_store(folder: Path) -> Any:
     """Return all visits, the newest of each page and the responses that are kept."""
     with PageStore.open(folder / "store", StoreSettings()) as store:
-        visits = list(store.visits())
+        visits = list(store.records())
         newest = {url: store.find(parse_address(url).key) for url, _, _ in WORDS}
-        kept = [store.response(visit) for visit in newest.values() if visit and store.keeps(visit)]
-        last = store.find_last(parse_address("http://other.test/gone").key)
+        kept = [store.read_response(visit) for visit in newest.values() if visit and store.has_response(visit)]
+        last = store.find_latest(parse_address("http://other.test/gone").key)
         return {
             "visits": plain([_without_offset(visit) for visit in visits]),
             "newest": {url: visit.when if visit else None for url, visit in newest.items()},

@@ -85,7 +85,7 @@ def test_mirrors_in_different_shards_are_one(mirrored, tmp_path):
     with together(data, settings, [f"http://{host}/" for host in hosts], 3) as crawl:
         crawl.turns()
     with PageStore.open(data / "store", settings.store) as store:
-        visits = list(store.visits())
+        visits = list(store.records())
         made = build_graph(store, data / "graph", GraphSettings())
         build_index(visits, data / "index", IndexSettings(), Graph.open(data / "graph"))
     pages = [visit for visit in visits if visit.page is not None]

@@ -12,7 +12,7 @@ from periplus.errors import DataError
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index, repair_index
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
-from periplus.store import open_text
+from periplus.store import read_lines
 
 SETTINGS = IndexSettings()
 PARTS = ("lexicon", "postings", "documents", "text")
@@ -129,7 +129,7 @@ def test_exported_bounds_are_those_of_every_posting(tmp_path: Path, name: str) -
     build_index(visits[200:], tmp_path / "index", SETTINGS, extend=True)
     index = Index.open(tmp_path / "index")
     about = export_index(index, tmp_path / name)
-    head, *lines = [json.loads(line) for line in open_text(tmp_path / name)]
+    head, *lines = [json.loads(line) for line in read_lines(tmp_path / name)]
     assert (head["documents"], head["indexed"], head["terms"]) == (300, 300, len(lines))
     assert head["tokens"]["body"] == sum(len(v.page.text.split()) for v in visits if v.page)
     assert about.terms == len(lines)
@@ -175,7 +175,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert main(["index", "check"]) == 0
     assert main(["index", "export", "bounds.jsonl.zst"]) == 0
     assert "terms of 30 pages" in capsys.readouterr().out
-    assert len(list(open_text(Path("bounds.jsonl.zst")))) > 30
+    assert len(list(read_lines(Path("bounds.jsonl.zst")))) > 30
     assert main(["index", "stats"]) == 0
     assert "30 pages from 1 host" in capsys.readouterr().out
     damage(next(Path("periplus-data/index").glob("seg-*")) / "postings.arrays")

@@ -16,7 +16,7 @@ from periplus.cli import main
 from periplus.errors import BadInput, BadUrl, CorruptFile, NewerFormat
 from periplus.files import lock_folder
 from periplus.index import LiveIndex
-from periplus.publish import Deleted, Inbox, feed_inbox, page_to_publish, publishing
+from periplus.publish import DeletionList, Inbox, background_publisher, make_published_record, publish_pending
 from periplus.records import Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
@@ -95,17 +95,17 @@ def test_a_repair_does_not_bring_it_back(data: Path) -> None:
 
 def test_new_visits_and_publications_do_not_bring_it_back(data: Path) -> None:
     inbox = Inbox(data)
-    early = page_to_publish("Tide", "Published tide.", A)
-    inbox.put(early)
-    Deleted(data).add([A])
+    early = make_published_record("Tide", "Published tide.", A)
+    inbox.add_record(early)
+    DeletionList(data).add([A])
     with LiveIndex(data / "index", Settings().index, background=False) as live:
-        feed_inbox(live, inbox)
-        for one in Deleted(data).screen(PAGES):
+        publish_pending(live, inbox)
+        for one in DeletionList(data).apply_to_records(PAGES):
             live.add(one)
     assert found(data) == [B, C]
     with pytest.raises(BadInput):
-        Inbox(data).put(early)
-    inbox.forget(A)  # to take back what is deleted is no contradiction
+        Inbox(data).add_record(early)
+    inbox.withdraw_page(A)  # to take back what is deleted is no contradiction
 
 
 def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.Mo
     with lock_folder(data, "index"):
         assert run(data, "delete", A) == 0
         assert found(data) == [A, B, C]
-    with publishing(data, Settings()):  # a server that starts later, or has been busy
+    with background_publisher(data, Settings()):  # a server that starts later, or has been busy
         until = time.monotonic() + 60
         while found(data) != [B, C] and time.monotonic() < until:
             time.sleep(0.05)
@@ -122,17 +122,17 @@ def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_deleted_during_a_rebuild_is_out_after_it(data: Path) -> None:
-    deleted = Deleted(data)
+    deleted = DeletionList(data)
 
     def visits(start: int):
-        for number, one in enumerate(deleted.screen(PAGES[start:])):
+        for number, one in enumerate(deleted.apply_to_records(PAGES[start:])):
             if number == 1:
-                Deleted(data).add([A])  # its visit has passed already
+                DeletionList(data).add([A])  # its visit has passed already
             yield one
 
     with LiveIndex(data / "index", Settings().index, background=False) as live:
         live.rebuild(visits, live.signals)
-        deleted.follow(live)
+        deleted.apply_to_index(live)
     assert found(data) == [B, C]
 
 
@@ -151,9 +151,9 @@ def test_the_list_is_whole_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     os.kill(child.pid, signal.SIGKILL)
     last = max(int(line) for line in ["30", *child.stdout.read().split()])
     child.wait()
-    kept = Deleted(tmp_path).pages()
+    kept = DeletionList(tmp_path).pages()
     assert {f"https://x.test/{number}" for number in range(last + 1)} <= set(kept)
-    assert Deleted(tmp_path).add(["https://y.test/"]) == ["https://y.test/"], "the lock died with its owner"
+    assert DeletionList(tmp_path).add(["https://y.test/"]) == ["https://y.test/"], "the lock died with its owner"
 
 
 def test_two_who_delete_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_two_who_delete_at_once_lose_nothing(tmp_path: Path) -> None:
     )
     both = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
     assert [one.wait() for one in both] == [0, 0]
-    assert len(Deleted(tmp_path).pages()) == 16
+    assert len(DeletionList(tmp_path).pages()) == 16
 
 
 def test_a_damaged_list_stops_a_build_rather_than_showing_what_was_deleted(data: Path) -> None:
@@ -174,15 +174,15 @@ def test_a_damaged_list_stops_a_build_rather_than_showing_what_was_deleted(data:
         path.write_bytes(bad)
         assert run(data, "build") != 0
         with pytest.raises(error):
-            Deleted(data).pages()
+            DeletionList(data).pages()
     path.write_bytes(good)
     assert found(data) == [B, C]
 
 
 def test_judged_visits_are_gone_and_others_are_themselves(tmp_path: Path) -> None:
-    deleted = Deleted(tmp_path)
-    assert list(deleted.screen(PAGES)) == PAGES
+    deleted = DeletionList(tmp_path)
+    assert list(deleted.apply_to_records(PAGES)) == PAGES
     deleted.add([B])
-    assert [one.outcome for one in deleted.screen(PAGES)] == [Outcome.OK, Outcome.GONE, Outcome.OK]
+    assert [one.outcome for one in deleted.apply_to_records(PAGES)] == [Outcome.OK, Outcome.GONE, Outcome.OK]
     with pytest.raises(BadUrl):
         deleted.remove(["nonsense"])

@@ -9,13 +9,13 @@ from index.made_pages import visit
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import lock_folder
 from periplus.index import LiveIndex, build_index
-from periplus.publish import Inbox, feed_inbox, page_to_publish, publishing
+from periplus.publish import Inbox, background_publisher, make_published_record, publish_pending
 from periplus.records import Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.store import PageStore
 
-TIDES = page_to_publish("Tides", "High water at noon.", "https://coast.test/tides?utm_source=x#y", tags=("moon",))
+TIDES = make_published_record("Tides", "High water at noon.", "https://coast.test/tides?utm_source=x#y", tags=("moon",))
 
 
 def found(folder: Path, words: str) -> list[str]:
@@ -24,74 +24,74 @@ def found(folder: Path, words: str) -> list[str]:
 
 def test_a_page_becomes_a_visit() -> None:
     assert (TIDES.url, TIDES.outcome) == ("https://coast.test/tides", Outcome.OK)
-    own = page_to_publish("Ours", "Said here only.")
+    own = make_published_record("Ours", "Said here only.")
     assert own.url.startswith("https://published.invalid/")
-    assert own.url == page_to_publish("Ours", "Said here only.").url
-    assert own.key != page_to_publish("Ours", "Said here, too.").key
+    assert own.url == make_published_record("Ours", "Said here only.").url
+    assert own.key != make_published_record("Ours", "Said here, too.").key
     with pytest.raises(BadUrl):
-        page_to_publish("x", "y", "javascript:alert(1)")
+        make_published_record("x", "y", "javascript:alert(1)")
 
 
 def test_pages_go_from_the_inbox_into_index_and_store(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
-    inbox.put(TIDES)
-    assert inbox.waits()
-    assert inbox.find(TIDES.key) == TIDES
+    inbox.add_record(TIDES)
+    assert inbox.has_pending()
+    assert inbox.find_record(TIDES.key) == TIDES
     with LiveIndex(tmp_path / "index", Settings().index) as live:
-        assert feed_inbox(live, inbox) == 1
-        assert feed_inbox(live, inbox) == 0
+        assert publish_pending(live, inbox) == 1
+        assert publish_pending(live, inbox) == 0
     assert found(tmp_path, "moon noon") == [TIDES.url]
-    assert inbox.keep(Settings().store)
+    assert inbox.move_to_store(Settings().store)
     assert list((tmp_path / "inbox").iterdir()) == []
     with PageStore.open(tmp_path / "store", Settings().store) as store:
-        assert [one.url for one in store.visits()] == [TIDES.url]
+        assert [one.url for one in store.records()] == [TIDES.url]
 
 
 def test_a_page_taken_back_is_gone(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
-    inbox.put(TIDES)
-    inbox.forget("https://coast.test/tides")
+    inbox.add_record(TIDES)
+    inbox.withdraw_page("https://coast.test/tides")
     with LiveIndex(tmp_path / "index", Settings().index) as live:
-        assert feed_inbox(live, inbox) == 2
+        assert publish_pending(live, inbox) == 2
     assert found(tmp_path, "noon") == []
 
 
 def test_while_a_crawl_writes_pages_wait_for_the_store_and_survive_a_new_index(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
-    inbox.put(TIDES)
+    inbox.add_record(TIDES)
     with LiveIndex(tmp_path / "index", Settings().index) as live:
-        feed_inbox(live, inbox)
+        publish_pending(live, inbox)
     with PageStore.open(tmp_path / "store", Settings().store, write=True):
-        assert not inbox.keep(Settings().store)
+        assert not inbox.move_to_store(Settings().store)
     build_index([visit("https://a.test/", "Amber", "x")], tmp_path / "index", Settings().index)
     assert found(tmp_path, "noon") == []
-    inbox.again()
+    inbox.requeue_indexed()
     with LiveIndex(tmp_path / "index", Settings().index) as live:
-        feed_inbox(live, inbox)
+        publish_pending(live, inbox)
     assert found(tmp_path, "noon") == [TIDES.url]
 
 
 def test_damaged_files_are_put_aside_and_stop_nobody(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
-    inbox.put(TIDES)
+    inbox.add_record(TIDES)
     path = next((tmp_path / "inbox").iterdir())
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
     path.write_bytes(raw)
     (tmp_path / "inbox" / "0-short.new").write_bytes(b"x")
-    good = page_to_publish("Whole", "This one is whole.")
-    inbox.put(good)
-    assert [one.url for _, one in inbox.pages()] == [good.url]
+    good = make_published_record("Whole", "This one is whole.")
+    inbox.add_record(good)
+    assert [one.url for _, one in inbox.pending_records()] == [good.url]
     assert len(list((tmp_path / "inbox").glob("*.damaged"))) == 2
 
 
 def test_an_inbox_that_nobody_empties_is_full_one_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("periplus.publish.inbox._MOST", 2)
     inbox = Inbox(tmp_path)
-    inbox.put(TIDES)
-    inbox.put(TIDES)
+    inbox.add_record(TIDES)
+    inbox.add_record(TIDES)
     with pytest.raises(Overloaded):
-        inbox.put(TIDES)
+        inbox.add_record(TIDES)
 
 
 def wait_for(folder: Path, words: str) -> list[str]:
@@ -105,15 +105,15 @@ def wait_for(folder: Path, words: str) -> list[str]:
 def test_a_server_publishes_by_itself_and_lets_go_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.2)
     inbox = Inbox(tmp_path)
-    with publishing(tmp_path, Settings()):
-        inbox.put(TIDES)
+    with background_publisher(tmp_path, Settings()):
+        inbox.add_record(TIDES)
         assert wait_for(tmp_path, "noon") == [TIDES.url]
         for _ in range(6000):
             if not list((tmp_path / "inbox").iterdir()):
                 break
             time.sleep(0.01)
         with lock_folder(tmp_path, "index"):
-            inbox.put(page_to_publish("Later", "Said during a build."))
+            inbox.add_record(make_published_record("Later", "Said during a build."))
             time.sleep(0.1)
             assert found(tmp_path, "during") == []
         assert wait_for(tmp_path, "during") != []

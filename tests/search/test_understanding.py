@@ -44,7 +44,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
             if read := fetched(page.url):
                 store.append(read)
         build_graph(store, folder / "graph", settings.graph)
-        build_index(store.visits(), folder / "index", settings.index, Graph.open(folder / "graph"))
+        build_index(store.records(), folder / "index", settings.index, Graph.open(folder / "graph"))
     return opened(folder)
 
 

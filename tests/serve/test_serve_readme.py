@@ -13,7 +13,7 @@ from index.made_pages import visit
 from periplus.cli.serving import open_all
 from periplus.files import open_data_folder
 from periplus.index import build_index
-from periplus.publish import publishing
+from periplus.publish import background_publisher
 from periplus.serve import background_server
 from periplus.settings import ServeSettings, Settings
 
@@ -35,7 +35,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     opened = open_all(folder, Settings())
     key = opened.keys.add("me", "publish")
     with (
-        publishing(folder, Settings()),
+        background_publisher(folder, Settings()),
         background_server(opened.searcher, ServeSettings(port=0), opened.actions, opened.keys) as url,
     ):
         yield url.rstrip("/"), key

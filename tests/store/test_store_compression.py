@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.errors import BadFile, CorruptFile
-from periplus.store import compress, decompress, open_text
+from periplus.store import compress, decompress, read_lines
 
 
 @given(st.binary(max_size=5000), st.integers(1, 19))
@@ -42,13 +42,13 @@ LINES = [b"one", b"", "zwölf".encode(), b"x" * 200_000, b"last"]
 def test_lines_of_each_kind(tmp_path, pack):
     path = tmp_path / "lines"
     path.write_bytes(pack(b"\n".join(LINES[:2]) + b"\r\n" + b"\n".join(LINES[2:])))
-    assert list(open_text(path)) == LINES
+    assert list(read_lines(path)) == LINES
 
 
 def test_lines_run_over_frames(tmp_path):
     path = tmp_path / "lines.zst"
     path.write_bytes(compress(b"on") + compress(b"e\ntw") + compress(b"o\n"))
-    assert list(open_text(path)) == [b"one", b"two"]
+    assert list(read_lines(path)) == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, compress], ids=["gzip", "zstd"])
@@ -57,7 +57,7 @@ def test_a_file_that_is_cut_off_is_an_error(tmp_path, pack):
     path = tmp_path / "lines"
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadFile, match="lines"):
-        list(open_text(path))
+        list(read_lines(path))
 
 
 def test_an_endless_line_is_an_error(tmp_path, monkeypatch):
@@ -65,11 +65,11 @@ def test_an_endless_line_is_an_error(tmp_path, monkeypatch):
     path = tmp_path / "long"
     path.write_bytes(compress(b"short\n" + b"x" * 2000))
     with pytest.raises(BadFile, match="line 2"):
-        list(open_text(path))
+        list(read_lines(path))
 
 
 def test_absent_and_empty(tmp_path):
     with pytest.raises(BadFile, match="none"):
-        list(open_text(tmp_path / "none"))
+        list(read_lines(tmp_path / "none"))
     (tmp_path / "empty").touch()
-    assert list(open_text(tmp_path / "empty")) == []
+    assert list(read_lines(tmp_path / "empty")) == []

@@ -11,13 +11,13 @@ from made_visits import fetched, visit
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.settings import StoreSettings
-from periplus.store import PageStore, part_folder
+from periplus.store import PageStore, shard_folder
 
 WANTED = StoreSettings(rotate_bytes=65_536)
 
 
 def open_parts(folder, count):
-    return [PageStore.open(part_folder(folder, number), WANTED, write=True) for number in range(count)]
+    return [PageStore.open(shard_folder(folder, number), WANTED, write=True) for number in range(count)]
 
 
 def test_all_is_read_once_in_an_order_that_stays(tmp_path):
@@ -30,16 +30,16 @@ def test_all_is_read_once_in_an_order_that_stays(tmp_path):
             for part in parts:
                 part.flush()
             # A reader that follows, one that begins anew, and one in the middle see the same.
-            known += [one.url for one in early.visits(len(known))]
-            assert [one.url for one in PageStore.open(tmp_path, WANTED).visits()] == known
+            known += [one.url for one in early.records(len(known))]
+            assert [one.url for one in PageStore.open(tmp_path, WANTED).records()] == known
             middle = chance.randint(0, len(known))
-            assert [one.url for one in early.visits(middle)] == known[middle:]
+            assert [one.url for one in early.records(middle)] == known[middle:]
     for part in parts:
         part.close()
-    known += [one.url for one in early.visits(len(known))]
+    known += [one.url for one in early.records(len(known))]
     assert sorted(known) == sorted(visit(n).url for n in range(600))
-    assert early.statistics().visits == early.statistics().pages == 600
-    assert list(early.visits(600)) == list(early.visits(10**9)) == []
+    assert early.statistics().records == early.statistics().pages == 600
+    assert list(early.records(600)) == list(early.records(10**9)) == []
 
 
 def test_pages_and_responses_are_found_in_every_part(tmp_path):
@@ -53,10 +53,10 @@ def test_pages_and_responses_are_found_in_every_part(tmp_path):
         for n in range(60):
             found = store.find(visit(n).key)
             assert found is not None
-            assert store.response(found).body == (b"newer" if n == 7 else b"body %d" % n * 30)
-            assert store.find_last(visit(n).key) == found
+            assert store.read_response(found).body == (b"newer" if n == 7 else b"body %d" % n * 30)
+            assert store.find_latest(visit(n).key) == found
         assert store.find(12345) is None
-        assert store.find_last(12345) is None
+        assert store.find_latest(12345) is None
 
 
 def test_a_shard_that_comes_later_is_read_too(tmp_path):
@@ -64,13 +64,13 @@ def test_a_shard_that_comes_later_is_read_too(tmp_path):
     first.append(visit(1))
     first.flush()
     store = PageStore.open(tmp_path, WANTED)
-    assert len(list(store.visits())) == 1
-    third = PageStore.open(part_folder(tmp_path, 2), WANTED, write=True)
+    assert len(list(store.records())) == 1
+    third = PageStore.open(shard_folder(tmp_path, 2), WANTED, write=True)
     third.append(visit(3))
     second.append(visit(2))
     for part in (first, second, third):
         part.close()
-    assert {one.url for one in store.visits(1)} == {visit(2).url, visit(3).url}
+    assert {one.url for one in store.records(1)} == {visit(2).url, visit(3).url}
 
 
 def test_one_store_becomes_several_under_a_reader(tmp_path):
@@ -80,36 +80,36 @@ def test_one_store_becomes_several_under_a_reader(tmp_path):
         first.append(visit(n))
     first.flush()
     store = PageStore.open(tmp_path, WANTED)
-    assert len(list(store.visits())) == 5
+    assert len(list(store.records())) == 5
     assert not (tmp_path / "order.bin").exists()
     first.append(visit(5))
-    second = PageStore.open(part_folder(tmp_path, 1), WANTED, write=True)
+    second = PageStore.open(shard_folder(tmp_path, 1), WANTED, write=True)
     second.append(visit(6))
     for part in (first, second):
         part.close()
-    assert [one.url for one in store.visits(5)] == [visit(5).url, visit(6).url]
-    assert [one.url for one in PageStore.open(tmp_path, WANTED).visits()] == [visit(n).url for n in range(7)]
+    assert [one.url for one in store.records(5)] == [visit(5).url, visit(6).url]
+    assert [one.url for one in PageStore.open(tmp_path, WANTED).records()] == [visit(n).url for n in range(7)]
 
 
 def test_what_is_torn_or_damaged(tmp_path):
     for part, n in zip(open_parts(tmp_path, 2), range(2), strict=True):
         part.append(visit(n))
         part.close()
-    urls = [one.url for one in PageStore.open(tmp_path, WANTED).visits()]
+    urls = [one.url for one in PageStore.open(tmp_path, WANTED).records()]
     path = tmp_path / "order.bin"
     good = path.read_bytes()
     for torn in (good[:-3], good + b"x", good[:-16], good[:5], b""):
         path.write_bytes(torn)
-        assert sorted(one.url for one in PageStore.open(tmp_path, WANTED).visits()) == sorted(urls)
+        assert sorted(one.url for one in PageStore.open(tmp_path, WANTED).records()) == sorted(urls)
     path.write_bytes(good[:14] + bytes([good[14] ^ 1]) + good[15:])
     with pytest.raises(CorruptFile, match=r"order\.bin is damaged at byte 12"):
-        list(PageStore.open(tmp_path, WANTED).visits())
+        list(PageStore.open(tmp_path, WANTED).records())
     path.write_bytes(good[:8] + b"\x09\0\0\0" + good[12:])
     with pytest.raises(NewerFormat, match="format 9"):
-        list(PageStore.open(tmp_path, WANTED).visits())
+        list(PageStore.open(tmp_path, WANTED).records())
     path.write_bytes(b"something else altogether")
     with pytest.raises(CorruptFile, match="not an order"):
-        list(PageStore.open(tmp_path, WANTED).visits())
+        list(PageStore.open(tmp_path, WANTED).records())
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
@@ -121,5 +121,5 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
     monkeypatch.setattr("periplus.store.read_order.os", SimpleNamespace(**{**vars(os), "open": refuse}))
-    assert len(list(PageStore.open(tmp_path, WANTED).visits())) == 2
+    assert len(list(PageStore.open(tmp_path, WANTED).records())) == 2
     assert not (tmp_path / "order.bin").exists()

@@ -41,9 +41,9 @@ def test_what_was_flushed_survives_a_kill(tmp_path):
         writer.send_signal(signal.SIGKILL)
         told = int((b"%d\n" % told + writer.stdout.read()).splitlines()[-1])
     with PageStore.open(folder, StoreSettings(), write=True) as store:
-        found = list(store.visits())
+        found = list(store.records())
         assert len(found) >= told
         assert [one.key for one in found] == list(range(1, len(found) + 1))
-        assert all(store.response(one).body == b"body %d" % n for n, one in enumerate(found))
+        assert all(store.read_response(one).body == b"body %d" % n for n, one in enumerate(found))
         store.append(visit(len(found)))
-    assert PageStore.open(folder, StoreSettings()).statistics().visits == len(found) + 1
+    assert PageStore.open(folder, StoreSettings()).statistics().records == len(found) + 1

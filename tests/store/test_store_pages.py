@@ -29,9 +29,9 @@ def test_visits_and_responses_come_back(tmp_path, kind):
         written = [store.append(visit(n), fetched(n, b"body %d" % n * 50)) for n in range(20)]
         assert store.commit() == 20
     reader = PageStore.open(tmp_path / "store", kind)
-    assert list(reader.visits()) == written
+    assert list(reader.records()) == written
     for n, one in enumerate(written):
-        response = reader.response(one)
+        response = reader.read_response(one)
         assert response.body == b"body %d" % n * 50
         assert (response.url, response.status, response.when) == (one.url, 200, 1_700_000_000.25 + n)
 
@@ -39,8 +39,8 @@ def test_visits_and_responses_come_back(tmp_path, kind):
 def test_what_is_appended_can_be_read_before_a_flush(tmp_path):
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         one = store.append(visit(1), fetched(1))
-        assert list(store.visits()) == [one]
-        assert store.response(one).body == b"<p>Hello"
+        assert list(store.records()) == [one]
+        assert store.read_response(one).body == b"<p>Hello"
         assert store.find(one.key) == one
 
 
@@ -50,7 +50,7 @@ def test_only_good_bodies_are_kept(tmp_path):
         assert store.append(visit(1), gone).warc == ""
         assert store.append(visit(2), fetched(2, b"")).warc == ""
         with pytest.raises(NothingHere):
-            store.response(store.append(visit(3)))
+            store.read_response(store.append(visit(3)))
 
 
 @pytest.mark.parametrize("start", [0, 1, 57, 299, 300, 10_000])
@@ -61,11 +61,11 @@ def test_reading_begins_anywhere_over_rotated_files(tmp_path, start):
             store.append(visit(n, "%0500x" % (7**590 * (n + 3) % 16**500)), fetched(n, bytes(range(256)) * 4))
             if n % 10 == 0:
                 store.flush()
-        assert [v.key for v in store.visits(start)] == list(range(start + 1, 301))
+        assert [v.key for v in store.records(start)] == list(range(start + 1, 301))
     assert len(list(tmp_path.glob("visits-*.log"))) > 1
     reader = PageStore.open(tmp_path, SMALL)
-    assert [v.key for v in reader.visits(start)] == list(range(start + 1, 301))
-    assert reader.statistics().visits == reader.statistics().pages == 300
+    assert [v.key for v in reader.records(start)] == list(range(start + 1, 301))
+    assert reader.statistics().records == reader.statistics().pages == 300
 
 
 def test_warc_files_rotate_and_stay_readable(tmp_path):
@@ -74,7 +74,7 @@ def test_warc_files_rotate_and_stay_readable(tmp_path):
     assert len({one.warc for one in written}) > 1
     reader = PageStore.open(tmp_path, SMALL)
     assert all(
-        reader.response(one).body == (7**9000 * (n + 5)).to_bytes(4000, "little") for n, one in enumerate(written)
+        reader.read_response(one).body == (7**9000 * (n + 5)).to_bytes(4000, "little") for n, one in enumerate(written)
     )
 
 
@@ -84,10 +84,10 @@ def test_a_reader_follows_a_writer(tmp_path):
     for n in range(10):
         one = store.append(visit(n), fetched(n))
         store.flush()
-        assert [v.key for v in reader.visits()] == list(range(1, n + 2))
+        assert [v.key for v in reader.records()] == list(range(1, n + 2))
         assert reader.find(one.key) == one
-        assert reader.response(one).status == 200
-        assert reader.statistics().visits == n + 1
+        assert reader.read_response(one).status == 200
+        assert reader.statistics().records == n + 1
     store.close()
 
 
@@ -111,7 +111,7 @@ def test_a_store_grows_over_many_openings_and_a_changed_compression(tmp_path):
         with PageStore.open(tmp_path, kind, write=True) as store:
             store.append(visit(n), fetched(n, b"%d" % n))
     reader = PageStore.open(tmp_path, StoreSettings())
-    assert [reader.response(v).body for v in reader.visits()] == [b"%d" % n for n in range(6)]
+    assert [reader.read_response(v).body for v in reader.records()] == [b"%d" % n for n in range(6)]
 
 
 def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
@@ -143,15 +143,15 @@ def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkey
                 known[n + 1] = one
                 if chance.random() < 0.2:
                     store.commit()
-                    assert store.find_last(n + 1) == one
+                    assert store.find_latest(n + 1) == one
     reader = PageStore.open(tmp_path, StoreSettings())
-    assert {key: reader.find_last(key) for key in range(1, 26)} == {key: known.get(key) for key in range(1, 26)}
-    assert reader.find_last(999) is None
+    assert {key: reader.find_latest(key) for key in range(1, 26)} == {key: known.get(key) for key in range(1, 26)}
+    assert reader.find_latest(999) is None
     taken, take = [], KeyIndex._take
     monkeypatch.setattr(
         KeyIndex, "_take", lambda self, log, frame: (taken.append(frame.visits), take(self, log, frame))
     )
-    assert PageStore.open(tmp_path, StoreSettings()).find_last(1) == known[1]
+    assert PageStore.open(tmp_path, StoreSettings()).find_latest(1) == known[1]
     assert sum(taken) < 40, "of the log, only what the file does not know is read"
 
 
@@ -167,8 +167,8 @@ def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkey
     old = {name: np.array(file[name]) for name in ("keys", "places")}
     write_arrays(path, "visit-keys", old, dict(file.notes))
     reader = PageStore.open(tmp_path, StoreSettings())
-    assert reader.find_last(1).outcome is Outcome.GONE
-    assert reader.find_last(2) == visit(1)
+    assert reader.find_latest(1).outcome is Outcome.GONE
+    assert reader.find_latest(2) == visit(1)
     assert reader.find(1) is None
 
 
@@ -191,14 +191,14 @@ def test_a_damaged_or_foreign_key_file_is_made_again(tmp_path, monkeypatch):
 
 def test_a_visit_cannot_lead_out_of_the_folder(tmp_path):
     with PageStore.open(tmp_path / "s", StoreSettings(), write=True) as store, pytest.raises(CorruptFile):
-        store.response(msgspec.structs.replace(visit(1), warc="../secret.warc.zst"))
+        store.read_response(msgspec.structs.replace(visit(1), warc="../secret.warc.zst"))
 
 
 def test_an_absurdly_large_page_is_left_out_but_its_visit_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.store_writer._MAX_VISIT", 10_000)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         assert store.append(visit(1, "x" * 20_000)).page is None
-        assert [v.key for v in store.visits()] == [2]
+        assert [v.key for v in store.records()] == [2]
 
 
 ANY_TEXT = st.text(max_size=40)
@@ -220,12 +220,12 @@ def test_any_sequence_comes_back(tmp_path_factory, rows):
             if flush:
                 store.flush()
     reader = PageStore.open(folder, StoreSettings())
-    assert list(reader.visits()) == written
+    assert list(reader.records()) == written
     for one, (_, body, _, _) in zip(written, rows, strict=True):
-        assert (reader.response(one).body if one.warc else b"") == body
+        assert (reader.read_response(one).body if one.warc else b"") == body
 
 
 def test_lone_surrogates_do_no_harm(tmp_path):
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         store.append(visit(1, "bad \ud800 text"), fetched(1, headers=(("x-odd", "\udcff"),)))
-        assert next(store.visits()).page.text == "bad ? text 1"
+        assert next(store.records()).page.text == "bad ? text 1"

@@ -32,9 +32,9 @@ def committed_then(folder, committed: int, flushed: int):
 
 def keys(folder, write):
     with PageStore.open(folder, KIND, write=write) as store:
-        found = list(store.visits())
-        assert [store.response(v).body for v in found] == [b"body %d" % (v.key - 1) for v in found]
-        assert store.statistics().visits == len(found)
+        found = list(store.records())
+        assert [store.read_response(v).body for v in found] == [b"body %d" % (v.key - 1) for v in found]
+        assert store.statistics().records == len(found)
         return [v.key for v in found]
 
 
@@ -56,7 +56,7 @@ def test_a_torn_tail_is_cut_at_every_byte(tmp_path):
         log.write_bytes(whole[:length])
         (dead / "pages-00000.warc.zst").write_bytes(warc)
         (dead / "manifest.json").write_bytes(manifest)
-        assert [v.key for v in PageStore.open(dead, KIND).visits()] == [1, 2, 3]
+        assert [v.key for v in PageStore.open(dead, KIND).records()] == [1, 2, 3]
         with PageStore.open(dead, KIND, write=True) as store:
             assert log.stat().st_size == before_last
             store.append(visit(9), fetched(9, b"body 9"))
@@ -118,7 +118,7 @@ def test_a_flipped_bit_in_the_durable_part_is_found(tmp_path_factory, where, bit
     if 12 <= at < 16:
         return  # reserved, not read
     with pytest.raises((CorruptFile, NewerFormat), match=str(log)):
-        list(PageStore.open(dead, KIND).visits())
+        list(PageStore.open(dead, KIND).records())
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,10 +160,10 @@ def test_a_missing_or_short_file_is_named(tmp_path):
         PageStore.open(dead, KIND, write=True)
     os.truncate(log, log.stat().st_size - 1)
     with pytest.raises(CorruptFile, match="visits-00000"):
-        list(PageStore.open(dead, KIND).visits())
+        list(PageStore.open(dead, KIND).records())
     log.unlink()
     with pytest.raises(CorruptFile, match="missing"):
-        list(PageStore.open(dead, KIND).visits())
+        list(PageStore.open(dead, KIND).records())
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
@@ -186,8 +186,8 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
             store.flush()
     with pytest.raises(DiskFailed):
         store.commit()
-    assert [v.key for v in PageStore.open(tmp_path / "s", KIND).visits()] == [v.key for v in taken[:-1]]
+    assert [v.key for v in PageStore.open(tmp_path / "s", KIND).records()] == [v.key for v in taken[:-1]]
     room = 10**9
     assert store.commit() == len(taken)
     store.close()
-    assert list(PageStore.open(tmp_path / "s", KIND).visits()) == taken
+    assert list(PageStore.open(tmp_path / "s", KIND).records()) == taken

@@ -44,22 +44,22 @@ def test_the_newest_of_each_page_stays_and_older_ones_go(tmp_path, settings):
         rounds = by_rounds(store)
         rare, raw = put(store, 999, 0)
         before = warc_bytes(store)
-        done = store.trim(keep_bytes=1)
+        done = store.apply_retention(keep_bytes=1)
         assert done.files >= 4
         assert warc_bytes(store) < 0.5 * before
         assert done.freed == before - warc_bytes(store)
     for mode in (False, True):
         with PageStore.open(tmp_path, settings, write=mode) as store:
-            assert all(store.response(made).body == raw for made, raw in rounds[-1].values())
-            assert store.response(rare).body == raw
+            assert all(store.read_response(made).body == raw for made, raw in rounds[-1].values())
+            assert store.read_response(rare).body == raw
             gone = 0
             for made, _ in rounds[0].values():
                 try:
-                    store.response(made)
+                    store.read_response(made)
                 except NothingHere:
                     gone += 1
             assert gone == len(rounds[0])
-            assert len(list(store.visits())) == 241
+            assert len(list(store.records())) == 241
 
 
 def test_a_page_seen_once_long_ago_stays_through_many_trims(tmp_path):
@@ -70,8 +70,8 @@ def test_a_page_seen_once_long_ago_stays_through_many_trims(tmp_path):
         for turn in range(6):
             for number in range(100, 160):
                 put(store, number, turn)
-            store.trim(keep_bytes=1)
-            assert all(store.response(made).body == raw for made, raw in first.values())
+            store.apply_retention(keep_bytes=1)
+            assert all(store.read_response(made).body == raw for made, raw in first.values())
     files = sorted(path.name for path in tmp_path.glob("*.warc.*"))
     assert len([name for name in files if name.startswith("kept-")]) <= 4
     # Kept files are WARC files that anybody can read.
@@ -94,11 +94,11 @@ def test_what_is_gone_or_became_a_copy_is_not_carried(tmp_path):
             FetchRecord(copied.url, copied.key, Outcome.OK, time.time(), 200, duplicate_of="http://example.org/page/3")
         )
         store.append(FetchRecord(unchanged.url, unchanged.key, Outcome.NOT_MODIFIED, time.time(), 304))
-        store.trim(keep_bytes=1)
+        store.apply_retention(keep_bytes=1)
         for made in (gone, copied):
             with pytest.raises(NothingHere):
-                store.response(made)
-        assert store.response(unchanged).body == raw
+                store.read_response(made)
+        assert store.read_response(unchanged).body == raw
 
 
 def test_age_decides_and_young_files_stay(tmp_path):
@@ -106,20 +106,20 @@ def test_age_decides_and_young_files_stay(tmp_path):
     with PageStore.open(tmp_path, SMALL, write=True) as store:
         ancient = [put(store, number, 0, old)[0] for number in range(40)]
         recent = [put(store, number, 1, now) for number in range(80)]
-        assert store.trim(keep_days=60).files == 0
-        assert store.trim(keep_days=30).files >= 1
-        assert sum(store.keeps(made) for made in ancient) < 40
-        assert all(store.response(made).body == raw for made, raw in recent)
+        assert store.apply_retention(keep_days=60).files == 0
+        assert store.apply_retention(keep_days=30).files >= 1
+        assert sum(store.has_response(made) for made in ancient) < 40
+        assert all(store.read_response(made).body == raw for made, raw in recent)
 
 
 def test_everything_goes_when_that_is_asked_for(tmp_path):
     with PageStore.open(tmp_path, SMALL, write=True) as store:
         rounds = by_rounds(store, versions=2)
-        store.trim(keep_bytes=1)
-        store.trim(keep_bytes=1, everything=True)
+        store.apply_retention(keep_bytes=1)
+        store.apply_retention(keep_bytes=1, everything=True)
         assert not list(tmp_path.glob("kept-*"))
-        assert sum(store.keeps(made) for made, _ in rounds[-1].values()) < 40
-        assert len(list(store.visits())) == 120
+        assert sum(store.has_response(made) for made, _ in rounds[-1].values()) < 40
+        assert len(list(store.records())) == 120
         assert store.find(address(5).key).page.text == "version 1 5"
 
 
@@ -130,7 +130,7 @@ def test_new_files_never_take_the_name_of_an_old_one(tmp_path):
             for number in range(70):
                 made, _ = put(store, number, turn)
                 names.add((made.warc, made.warc_offset))
-            store.trim(keep_bytes=1, everything=True)
+            store.apply_retention(keep_bytes=1, everything=True)
     assert len(names) == 280
 
 
@@ -139,7 +139,7 @@ def test_the_settings_do_it_while_a_crawl_writes(tmp_path):
     with PageStore.open(tmp_path, limited, write=True) as store:
         last = by_rounds(store, pages=30, versions=12)[-1]
         assert warc_bytes(store) < 500_000
-        assert all(store.response(made).body == raw for made, raw in last.values())
+        assert all(store.read_response(made).body == raw for made, raw in last.values())
 
 
 def test_shards_share_the_limit(tmp_path):
@@ -174,13 +174,13 @@ def test_a_crash_at_any_step_loses_nothing(tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:
         patch.setattr(STEPS[step], die)
         with pytest.raises(Killed):
-            store.trim(keep_bytes=1)
+            store.apply_retention(keep_bytes=1)
     store._writer._held.close()  # what the end of the process does
     with PageStore.open(tmp_path, SMALL, write=True) as again:
-        assert all(again.response(made).body == raw for made, raw in last.values())
-        assert len(list(again.visits())) == 240
-        again.trim(keep_bytes=1)
-        assert all(again.response(made).body == raw for made, raw in last.values())
+        assert all(again.read_response(made).body == raw for made, raw in last.values())
+        assert len(list(again.records())) == 240
+        again.apply_retention(keep_bytes=1)
+        assert all(again.read_response(made).body == raw for made, raw in last.values())
         assert warc_bytes(again) < 300_000
 
 
@@ -194,18 +194,18 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path, monkeypatch):
 
             patch.setattr("periplus.store.retention.os.fsync", full)
             with pytest.raises(DiskFailed):
-                store.trim(keep_bytes=1)
-        assert all(store.response(made).body == raw for turn in rounds for made, raw in turn.values())
+                store.apply_retention(keep_bytes=1)
+        assert all(store.read_response(made).body == raw for turn in rounds for made, raw in turn.values())
 
 
 def test_a_lost_manifest_is_made_again_from_the_logs(tmp_path):
     with PageStore.open(tmp_path, SMALL, write=True) as store:
         last = by_rounds(store)[-1]
-        store.trim(keep_bytes=1)
+        store.apply_retention(keep_bytes=1)
     (tmp_path / "manifest.json").unlink()
     with PageStore.open(tmp_path, SMALL, write=True) as store:
-        assert len(list(store.visits())) == 240
-        assert all(store.response(made).body == raw for made, raw in last.values())
+        assert len(list(store.records())) == 240
+        assert all(store.read_response(made).body == raw for made, raw in last.values())
 
 
 def test_a_reader_follows_what_the_writer_carries_away(tmp_path):
@@ -213,9 +213,9 @@ def test_a_reader_follows_what_the_writer_carries_away(tmp_path):
         last = by_rounds(store, versions=2)[-1]
         store.commit()
         with PageStore.open(tmp_path, SMALL) as reader:
-            assert all(reader.response(made).body == raw for made, raw in last.values())
-            store.trim(keep_bytes=1)
-            assert all(reader.response(made).body == raw for made, raw in last.values())
+            assert all(reader.read_response(made).body == raw for made, raw in last.values())
+            store.apply_retention(keep_bytes=1)
+            assert all(reader.read_response(made).body == raw for made, raw in last.values())
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
@@ -228,6 +228,6 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert main(["store", "trim"]) == 1
     assert "keep-days" in capsys.readouterr().err
     assert main(["store", "trim", "--keep-bytes", "100000"]) == 0
-    assert "carried over" in capsys.readouterr().out
+    assert "moved to a newer file" in capsys.readouterr().out
     assert main(["store", "stats"]) == 0
-    assert "240 pages in 240 visits" in capsys.readouterr().out
+    assert "240 pages in 240 fetch records" in capsys.readouterr().out

@@ -24,7 +24,7 @@ def work(folder, pipe):
                 store.append(visit(number), fetched(number, b"%d " % turn + os.urandom(1_500)))
             store.commit()
             pipe.send(turn)
-            store.trim(keep_bytes=100_000)
+            store.apply_retention(keep_bytes=100_000)
 
 
 def test_the_newest_responses_survive_kills(tmp_path):
@@ -40,10 +40,10 @@ def test_the_newest_responses_survive_kills(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         with PageStore.open(tmp_path, SETTINGS, write=True) as store:
-            newest = {found.key: found for found in store.visits() if found.outcome is Outcome.OK}
+            newest = {found.key: found for found in store.records() if found.outcome is Outcome.OK}
             assert len(newest) == PAGES
             for found in newest.values():
-                assert store.response(found).url == found.url
+                assert store.read_response(found).url == found.url
     with PageStore.open(tmp_path, SETTINGS, write=True) as store:
-        store.trim(keep_bytes=1)
+        store.apply_retention(keep_bytes=1)
         assert store.statistics().warc_bytes < 500_000

@@ -20,13 +20,13 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
     """Make graph and index of all pages in the data folder; readers see the new ones once they are whole."""
     from periplus.graph import Graph, build_graph, learn_synonyms
     from periplus.index import Index, build_index
-    from periplus.publish import Deleted, Inbox
+    from periplus.publish import DeletionList, Inbox
     from periplus.signals import update_visit_counts
     from periplus.store import PageStore
 
     open_data_folder(folder, create=False)
     inbox = Inbox(folder)
-    inbox.keep(settings.store)
+    inbox.move_to_store(settings.store)
     if not (folder / "store").exists():
         raise NothingHere(
             f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
@@ -38,11 +38,11 @@ def build(folder: Path, settings: Settings, quiet: bool = False) -> "IndexStatis
             graph = Graph.open(folder / "graph")
             if settings.search.synonym_weight:
                 learn_synonyms(graph, folder / "graph")
-            visits = Deleted(folder).screen(store.visits())
+            visits = DeletionList(folder).apply_to_records(store.records())
             build_index(visits, folder / "index", settings.index, graph, report)
         stored = store.statistics().pages
     take_out(folder, settings)  # what was deleted while we were building
-    inbox.again()
+    inbox.requeue_indexed()
     if (folder / "passive").is_dir():
         update_visit_counts(folder, 0)
     made = Index.open(folder / "index", verify=False).statistics()

@@ -34,7 +34,7 @@ def _is_empty(folder: Path, settings: Settings) -> bool:
 
     try:
         with PageStore.open(folder / "store", settings.store) as store:
-            return store.statistics().visits == 0
+            return store.statistics().records == 0
     except NothingHere:
         return True
     except (PeriplusError, OSError):

@@ -45,13 +45,13 @@ def open_all(folder: Path, settings: Settings, may_be_empty: bool = False, warm:
 def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
     """Give what a server of this data folder can do beside searching."""
     from periplus.errors import BadInput
-    from periplus.publish import Inbox, page_to_publish
+    from periplus.publish import Inbox, make_published_record
     from periplus.serve import Actions, PublishReceipt
 
     inbox = Inbox(folder)
 
     def publish(given: "PublishRequest") -> "PublishReceipt":
-        visit = page_to_publish(
+        visit = make_published_record(
             given.title,
             given.content,
             given.url,
@@ -61,15 +61,15 @@ def actions_of(folder: Path, searcher: Any, settings: Settings) -> "Actions":
             given.tags,
             given.language,
         )
-        inbox.put(visit)
+        inbox.add_record(visit)
         return PublishReceipt(f"{visit.key:016x}", visit.url)
 
     def unpublish(name: str) -> None:
         key = int(name, 16)
-        known = inbox.find(key) or searcher.cached_page(key)
+        known = inbox.find_record(key) or searcher.cached_page(key)
         if known is None:
             raise BadInput("There is no such page.", "Give the id that publishing it gave.")
-        inbox.forget(known.url)
+        inbox.withdraw_page(known.url)
 
     def report(seen: "Sequence[VisitReport]") -> tuple[int, int]:
         from periplus.signals import append_visit_reports, update_visit_counts

@@ -79,7 +79,7 @@ class CrawlState:
         memory.add_seeds(seeds)
         memory.first_seeds = len(memory.harvester.seeds)
         if start is not None:
-            for visit in memory.neighbours.read_all(store) if damaged else store.visits(start):
+            for visit in memory.neighbours.read_all(store) if damaged else store.records(start):
                 memory._replay(visit)
         memory.frontier.requeue_in_flight(now if start is not None else 0.0)
         memory.frontier.revive()

@@ -24,7 +24,7 @@ from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.parse import is_supported
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
-from periplus.store import PageStore, part_folder
+from periplus.store import PageStore, shard_folder
 from periplus.url import parse_address
 
 __all__ = ["Crawler"]
@@ -85,7 +85,7 @@ class Crawler:
         number = self._neighbours.number
         self._claim(folder)
         self._held.enter_context(lock_folder(shard_dir(folder, number), "crawl"))
-        self._store = PageStore.open(part_folder(folder / "store", number), self._settings.store, write=True)
+        self._store = PageStore.open(shard_folder(folder / "store", number), self._settings.store, write=True)
         self._held.callback(self._store.close)
         path = shard_dir(folder, number) / "frontier.bin"
         self._memory = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._neighbours)

@@ -12,7 +12,7 @@ from periplus.crawl.fetch_records import Originals, page_visit
 from periplus.errors import BadFile, BadUrl
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
-from periplus.store import PageStore, open_text, read_warc
+from periplus.store import PageStore, read_lines, read_warc
 from periplus.url import parse_address
 
 __all__ = ["ImportCount", "import_jsonl", "import_warc"]
@@ -126,7 +126,7 @@ def _read_responses(
 def _read_lines(path: Path) -> Iterator[FetchRecord | None]:
     decoder = msgspec.json.Decoder(_Document)
     now = time.time()
-    for number, line in enumerate(open_text(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         try:

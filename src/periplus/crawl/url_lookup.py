@@ -58,7 +58,7 @@ def last_visit(folder: Path, settings: Settings, place: Address) -> FetchRecord 
     """Give the last visit of a URL, whatever became of it."""
     try:
         with PageStore.open(folder / "store", settings.store) as store:
-            return store.find_last(place.key)
+            return store.find_latest(place.key)
     except NothingHere:
         return None
 

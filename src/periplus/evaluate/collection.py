@@ -10,7 +10,7 @@ from periplus.errors import BadFile
 from periplus.evaluate.trec_files import read_qrels
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome, Page
-from periplus.store import open_text
+from periplus.store import read_lines
 
 __all__ = ["Collection", "read_collection", "read_visits"]
 
@@ -64,7 +64,7 @@ def _find(folder: Path, stem: str) -> Path:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(open_text(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if line.strip():
             yield number, line
 

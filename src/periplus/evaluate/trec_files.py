@@ -10,7 +10,7 @@ import numpy as np
 
 from periplus.errors import BadFile
 from periplus.files import write_atomically
-from periplus.store import open_text
+from periplus.store import read_lines
 
 __all__ = ["Qrels", "Run", "read_qrels", "write_run"]
 
@@ -29,7 +29,7 @@ def ranked(scores: Mapping[str, float]) -> list[tuple[str, float]]:
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Read lines of query, document, grade (or TREC's four columns), parted by tabs or blanks."""
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(open_text(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         try:

@@ -58,7 +58,7 @@ def build_graph(
     store: PageStore, folder: Path, settings: GraphSettings, progress: Progress = lambda stage, done, total: None
 ) -> GraphStatistics:
     """Rank all pages of the store by their links, and write the result to `folder`."""
-    total = store.statistics().visits
+    total = store.statistics().records
     nodes = find_nodes(_told(store, progress, total))
     if not len(nodes.keys):
         raise NothingHere(f"There are no pages in {store.folder}.", "Crawl or import some first.")
@@ -70,7 +70,7 @@ def build_graph(
 
 
 def _told(store: PageStore, progress: Progress, total: int) -> Iterator[FetchRecord]:
-    for number, visit in enumerate(store.visits()):
+    for number, visit in enumerate(store.records()):
         if number % 1000 == 0:
             progress("reading pages", number, total)
         yield visit
@@ -100,7 +100,7 @@ def _collect(
     pairs = Runs(scratch, "links", share)
     anchors = AnchorRuns(scratch, share, settings.same_host_weight)
     backlinks = BacklinkRuns(scratch, share)
-    read_links(store.visits(), nodes, pairs, anchors, backlinks, told)
+    read_links(store.records(), nodes, pairs, anchors, backlinks, told)
     between = Runs(scratch, "hosts", share, counted=True)
     counting = Counting(nodes, between)
     texts = anchors.choose(len(nodes.keys), settings.anchor_chars)

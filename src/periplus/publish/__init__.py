@@ -1,12 +1,12 @@
 """Documents given by people and programs: the inbox, the publisher that feeds a live index, deletions that last.
 
 In: pages handed in through the API or the command line. Out: the same pages in the store and in the index.
-`Inbox` holds a page from its acknowledgement until it is in both; `publishing` and `feed_inbox` move it there.
-`Deleted` is the list of pages that no build indexes again.
+`Inbox` holds a page from its acknowledgement until it is in both; `publish_pending` moves what is pending into a live
+index, `background_publisher` does so from a thread of its own. `DeletionList` holds the pages that no build indexes.
 """
 
-from periplus.publish.deletions import Deleted
-from periplus.publish.inbox import Inbox, page_to_publish
-from periplus.publish.publisher import feed_inbox, publishing
+from periplus.publish.deletions import DeletionList
+from periplus.publish.inbox import Inbox, make_published_record
+from periplus.publish.publisher import background_publisher, publish_pending
 
-__all__ = ["Deleted", "Inbox", "feed_inbox", "page_to_publish", "publishing"]
+__all__ = ["DeletionList", "Inbox", "background_publisher", "make_published_record", "publish_pending"]

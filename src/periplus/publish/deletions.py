@@ -24,7 +24,7 @@ from periplus.url import parse_address
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
 
-__all__ = ["Deleted"]
+__all__ = ["DeletionList"]
 
 _FILE: Final = "deleted.json"
 _FORMAT: Final = 1
@@ -38,7 +38,7 @@ class _List(msgspec.Struct, frozen=True):
     pages: dict[str, float] = {}
 
 
-class Deleted:
+class DeletionList:
     """The list of one data folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,7 +54,7 @@ class Deleted:
         self._refresh()
         return self._pages
 
-    def has(self, key: int) -> bool:
+    def contains(self, key: int) -> bool:
         """Say whether the page with this key is deleted."""
         self._refresh()
         return key in self._keys
@@ -122,25 +122,25 @@ class Deleted:
         finally:
             lock.__exit__(None, None, None)
 
-    def screen(self, visits: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
+    def apply_to_records(self, visits: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
         """Give the same visits, those of deleted pages as if they were gone."""
         self._refresh()
         for visit in visits:
-            yield self.judge(visit) if self._keys else visit
+            yield self.apply_to_record(visit) if self._keys else visit
 
-    def judge(self, visit: FetchRecord) -> FetchRecord:
+    def apply_to_record(self, visit: FetchRecord) -> FetchRecord:
         """Give a visit as it is to be indexed."""
         if visit.key not in self._keys:
             return visit
         return FetchRecord(visit.url, visit.key, Outcome.GONE, visit.when, 410, depth=visit.depth)
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Say whether there is something that `follow` has not done yet."""
         return self._stamp() != self._followed
 
-    def follow(self, live: "LiveIndex") -> None:
+    def apply_to_index(self, live: "LiveIndex") -> None:
         """Take the pages of the list out of an index, if it has changed since this was last done."""
-        if self.changed():
+        if self.has_changed():
             self._refresh()
             for url in self._pages:
                 live.delete(url)

@@ -22,13 +22,13 @@ import msgspec
 from periplus.errors import BadInput, FolderInUse, Overloaded
 from periplus.files import check_format, disk_errors, write_atomically
 from periplus.hashing import fingerprint
-from periplus.publish.deletions import Deleted
+from periplus.publish.deletions import DeletionList
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-__all__ = ["Inbox", "page_to_publish"]
+__all__ = ["Inbox", "make_published_record"]
 
 _FOLDER: Final = "inbox"
 _MOST: Final = 10_000
@@ -40,7 +40,7 @@ _MARK: Final = 16
 _MOST_TEXT: Final = 500_000
 
 
-def page_to_publish(
+def make_published_record(
     title: str,
     text: str,
     url: str = "",
@@ -78,12 +78,12 @@ class Inbox:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / _FOLDER
         self._store = folder / "store"
-        self.deleted = Deleted(folder)
+        self.deletions = DeletionList(folder)
         """Pages that are not to be found, whoever hands them in."""
 
-    def put(self, visit: FetchRecord) -> None:
+    def add_record(self, visit: FetchRecord) -> None:
         """Take a page, or one that is gone; once this returns it survives a power cut. Raise `Overloaded` when full."""
-        if visit.outcome is Outcome.OK and self.deleted.has(visit.key):
+        if visit.outcome is Outcome.OK and self.deletions.contains(visit.key):
             raise BadInput(f"{visit.url} was deleted here.", "Take that back first: periplus index delete --undo URL.")
         with disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -93,12 +93,12 @@ class Inbox:
         name = f"{time.time_ns():020d}-{visit.key:016x}.new"
         write_atomically(self._folder / name, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
-    def forget(self, url: str) -> None:
+    def withdraw_page(self, url: str) -> None:
         """Take a page back, by its URL in canonical form."""
         place = parse_address(url)
-        self.put(FetchRecord(place.url, place.key, Outcome.GONE, time.time(), 410))
+        self.add_record(FetchRecord(place.url, place.key, Outcome.GONE, time.time(), 410))
 
-    def find(self, key: int) -> FetchRecord | None:
+    def find_record(self, key: int) -> FetchRecord | None:
         """Give the last that was handed in under a key, if it still waits."""
         found = [path for path in self._paths(".new", ".indexed") if path.stem.endswith(f"{key:016x}")]
         return _read(found[-1]) if found else None
@@ -110,11 +110,11 @@ class Inbox:
             return []
         return [self._folder / name for name in names if name.endswith(states) and not name.startswith(".")]
 
-    def waits(self) -> bool:
+    def has_pending(self) -> bool:
         """Say whether there is something that cannot be found yet."""
         return bool(self._paths(".new"))
 
-    def pages(self) -> Iterator[tuple[Path, FetchRecord]]:
+    def pending_records(self) -> Iterator[tuple[Path, FetchRecord]]:
         """Give what cannot be found yet, the oldest first; each is `done` once it is in the index."""
         for path in self._paths(".new"):
             visit = _read(path)
@@ -123,16 +123,16 @@ class Inbox:
             else:
                 yield path, visit
 
-    def done(self, path: Path) -> None:
+    def mark_indexed(self, path: Path) -> None:
         """Take note that a page can be found."""
         path.rename(path.with_suffix(".indexed"))
 
-    def again(self) -> None:
+    def requeue_indexed(self) -> None:
         """Let all that is not in the store be indexed again: the index was made anew from the store."""
         for path in self._paths(".indexed"):
             path.rename(path.with_suffix(".new"))
 
-    def keep(self, settings: StoreSettings) -> bool:
+    def move_to_store(self, settings: StoreSettings) -> bool:
         """Put what can be found into the page store; say whether nothing is left. Not now if the store is in use."""
         paths = self._paths(".indexed")
         if not paths:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from periplus.errors import FolderInUse, PeriplusError
 from periplus.files import lock_folder
-from periplus.publish.inbox import Inbox, page_to_publish
+from periplus.publish.inbox import Inbox, make_published_record
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
 
-__all__ = ["feed_inbox", "publishing"]
+__all__ = ["background_publisher", "publish_pending"]
 
 _LOG: Final = logging.getLogger("periplus.search")
 _LOOK_SECONDS: Final = 0.03
@@ -28,22 +28,22 @@ _REST_SECONDS: Final = 1.0
 """The first questions come before what the first page will need, unless that page is there."""
 
 
-def feed_inbox(live: "LiveIndex", inbox: Inbox) -> int:
+def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
     """Give all pages of the inbox to a live index; say how many there were. What was deleted meanwhile leaves it."""
-    inbox.deleted.follow(live)
+    inbox.deletions.apply_to_index(live)
     taken = []
-    for path, visit in inbox.pages():
-        live.add(inbox.deleted.judge(visit))
+    for path, visit in inbox.pending_records():
+        live.add(inbox.deletions.apply_to_record(visit))
         taken.append(path)
     if taken:
         live.sync()  # only what survives a power cut may be called done
     for path in taken:
-        inbox.done(path)
+        inbox.mark_indexed(path)
     return len(taken)
 
 
 @contextlib.contextmanager
-def publishing(folder: Path, settings: Settings) -> Iterator[None]:
+def background_publisher(folder: Path, settings: Settings) -> Iterator[None]:
     """While inside, a thread makes what is put into the inbox findable. It holds the index only while there is work."""
     ended = threading.Event()
     thread = threading.Thread(target=_work, args=(folder, settings, ended), name="periplus-publish", daemon=True)
@@ -58,12 +58,12 @@ def publishing(folder: Path, settings: Settings) -> Iterator[None]:
 def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
     inbox = Inbox(folder)
     until = time.monotonic() + _REST_SECONDS
-    while not inbox.waits() and time.monotonic() < until and not ended.wait(_LOOK_SECONDS):
+    while not inbox.has_pending() and time.monotonic() < until and not ended.wait(_LOOK_SECONDS):
         pass
     _warm_up(settings)
-    inbox.again()  # an index that was built meanwhile may lack them; to add a page twice does no harm
+    inbox.requeue_indexed()  # an index that was built meanwhile may lack them; to add a page twice does no harm
     while not ended.wait(_LOOK_SECONDS):
-        if not inbox.waits() and not inbox.deleted.changed():
+        if not inbox.has_pending() and not inbox.deletions.has_changed():
             continue
         try:
             _take(folder, settings, inbox, ended)
@@ -83,7 +83,7 @@ def _warm_up(settings: Settings) -> None:
         tempfile.TemporaryDirectory() as name,
         LiveIndex(Path(name), settings.index, background=False) as live,
     ):
-        live.add(page_to_publish("One", "One page."))
+        live.add(make_published_record("One", "One page."))
 
 
 def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event) -> None:
@@ -93,6 +93,6 @@ def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event
     with lock_folder(folder, "index"), LiveIndex(folder / "index", settings.index) as live:
         last = time.monotonic()
         while not ended.wait(_LOOK_SECONDS) and time.monotonic() - last < _IDLE_SECONDS:
-            if feed_inbox(live, inbox):
+            if publish_pending(live, inbox):
                 last = time.monotonic()
-    inbox.keep(settings.store)
+    inbox.move_to_store(settings.store)

@@ -4,8 +4,7 @@ In: a `Query` and a data folder. Out: a `ResultPage` with titles, trails, snippe
 `Searcher` may be used from many threads; it answers from the generation of the index it has open, and `refresh` moves
 it to the newest. Results are arranged (safe search, near-duplicates folded, hosts taking turns) and dressed (snippets,
 dates, missing words); `Searcher.suggest` completes what somebody types from titles and host names, `Searcher.find` says
-why a page is not found. `Inbox` keeps pages that are handed in until they are in the store and, by `publishing` or
-`feed_inbox`, in the index. `Deleted` is the list of pages that stay out of it.
+why a page is not found. Pages that are published, and pages that are deleted, are in `periplus.publish`.
 """
 
 from periplus.search.presentation.snippets import make_snippet

@@ -13,7 +13,7 @@ import numpy as np
 
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.publish import Deleted
+from periplus.publish import DeletionList
 from periplus.query import QueryPlan, Synonyms, correct_spelling, parse_query, suggest_alternatives
 from periplus.rank import Ranker, open_external_signals
 from periplus.records import Candidates, Card, Hit, Query, ResultPage
@@ -135,7 +135,7 @@ class Searcher:
         self._open: _Open | None = None
         self._known = Known()
         self._cards = Cards(folder, settings.store)
-        self._deleted = Deleted(folder)
+        self._deleted = DeletionList(folder)
         after = settings.search.popular_after
         self._popular = PopularQueries(folder / "popular", after) if after else None
         self.refresh()
@@ -294,7 +294,7 @@ class Searcher:
         copy = self.cached_page(place.key)
         if copy is not None:
             return PageStatus(place.url, place.key, INDEXED, "", copy.when)
-        if self._deleted.has(place.key):
+        if self._deleted.contains(place.key):
             return PageStatus(place.url, place.key, "deleted")
         return why_not(place, self._cards.visit(place.key))
 

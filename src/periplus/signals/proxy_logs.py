@@ -10,7 +10,7 @@ from periplus.errors import BadFile
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
 from periplus.signals.visit_reports import SOURCES, ReportCount, append_visit_reports
-from periplus.store import open_text
+from periplus.store import read_lines
 
 __all__ = ["import_proxy_logs", "read_proxy_log"]
 
@@ -49,7 +49,7 @@ def import_proxy_logs(folder: Path, paths: Iterable[Path]) -> ReportCount:
 def read_proxy_log(path: Path) -> Iterator[VisitReport]:
     """Give the pages that a log says were got, one for each line; raise `BadFile` when it is no such log."""
     understood = 0
-    for number, line in enumerate(open_text(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         known, sighting = _read_line(line[:8_192])
         understood += known
         if sighting is not None:

@@ -7,32 +7,32 @@ The same folder can be read while it is written. Every whole visit survives a ki
     visit = store.append(visit, fetched)    # response to the WARC file, visit to the log
     store.flush()                           # survives kill -9
     store.commit()                          # survives a power cut
-    for visit in store.visits(): ...
-    store.find(visit.key); store.response(visit)
+    for visit in store.records(): ...
+    store.find(visit.key); store.read_response(visit)
     store.trim(keep_bytes, keep_days)       # lets go of old responses; visits stay
 
-A crawl in several shards has a store for each: `store`, `store/shard-01` and so on (`part_folder`). Opening `store` for
-reading gives all of them as one, in an order that `store/order.bin` keeps.
+A crawl in several shards has a store for each: `store`, `store/shard-01` and so on (`shard_folder`). Opening `store`
+for reading gives all of them as one, in an order that `store/order.bin` keeps.
 
-Also here, because this room owns the compressors: `read_warc` (anybody's WARC files), `open_text` (lines of plain,
+Also here, because this room owns the compressors: `read_warc` (anybody's WARC files), `read_lines` (lines of plain,
 gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
 """
 
-from periplus.store.compression import compress, decompress, open_text
+from periplus.store.compression import compress, decompress, read_lines
 from periplus.store.page_store import PageStore, StoreStatistics
-from periplus.store.retention import Trimmed
-from periplus.store.sharded_store import part_folder, part_folders
+from periplus.store.retention import RetentionResult
+from periplus.store.sharded_store import shard_folder, shard_folders
 from periplus.store.warc.warc_reader import WarcPage, read_warc
 
 __all__ = [
     "PageStore",
+    "RetentionResult",
     "StoreStatistics",
-    "Trimmed",
     "WarcPage",
     "compress",
     "decompress",
-    "open_text",
-    "part_folder",
-    "part_folders",
+    "read_lines",
     "read_warc",
+    "shard_folder",
+    "shard_folders",
 ]

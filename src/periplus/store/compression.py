@@ -12,10 +12,10 @@ import zstandard
 
 from periplus.errors import BadFile, CorruptFile
 
-__all__ = ["MAX_LINE", "compress", "decompress", "gzip_member", "open_text", "unpack_first"]
+__all__ = ["MAX_LINE", "compress", "decompress", "gzip_member", "read_lines", "unpack_first"]
 
 MAX_LINE: Final = 64 << 20
-"""Longest line `open_text` gives; a longer one is an error, not a reason to fill memory."""
+"""Longest line `read_lines` gives; a longer one is an error, not a reason to fill memory."""
 _WINDOW: Final = 128 << 20
 _STEP: Final = 1 << 16
 
@@ -95,7 +95,7 @@ def _stated_frame(data: bytes | bytearray | memoryview, max_size: int) -> "zstan
     return _decompressor().decompressobj()
 
 
-def open_text(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path) -> Iterator[bytes]:
     """Give the lines of a plain, .gz or .zst file, without their ends; the kind is told by the first bytes."""
     try:
         with path.open("rb") as file, _plain(file) as plain:

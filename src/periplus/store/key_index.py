@@ -99,7 +99,7 @@ class KeyIndex:
             self._refresh(manifest)
             return self._good.find(key)
 
-    def find_last(self, key: int, manifest: Manifest) -> Place | None:
+    def find_latest(self, key: int, manifest: Manifest) -> Place | None:
         """Give the place of the newest visit of `key`, whatever became of it."""
         with self._lock:
             self._refresh(manifest)

@@ -13,7 +13,7 @@ from periplus.store.carried_over import KeptTable, kept_files
 from periplus.store.fetch_log import Position, frame_at, walk
 from periplus.store.key_index import KeyIndex, Place
 from periplus.store.log_frames import decode_visits, one_visit
-from periplus.store.retention import Trimmed, carry_over, plan_trim
+from periplus.store.retention import RetentionResult, carry_over, plan_trim
 from periplus.store.store_manifest import Manifest, is_warc, log_files, log_name, number_of, read_manifest, warc_files
 from periplus.store.store_recovery import record_at, stored_record
 from periplus.store.store_writer import Writer
@@ -25,7 +25,7 @@ __all__ = ["PageStore", "StoreStatistics"]
 class StoreStatistics(NamedTuple):
     """How big a store is."""
 
-    visits: int
+    records: int
     pages: int
     warc_bytes: int
     log_bytes: int
@@ -52,9 +52,9 @@ class PageStore:
             store = cls(folder, Writer(folder, settings))
             store._tidy(settings)
             return store
-        from periplus.store.sharded_store import JoinedStore
+        from periplus.store.sharded_store import ShardedStore
 
-        return cast(Self, JoinedStore(folder))
+        return cast(Self, ShardedStore(folder))
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class PageStore:
         share = settings.keep_bytes // shards_beside(self.folder)
         with contextlib.suppress(DiskFailed):
             if settings.keep_days or 0 < share < self.statistics().warc_bytes:
-                self.trim(share, settings.keep_days)
+                self.apply_retention(share, settings.keep_days)
 
     def flush(self) -> None:
         """Hand all visits to the operating system: they survive the end of this process."""
@@ -95,7 +95,7 @@ class PageStore:
             raise DataError(f"{self.folder} is not open for writing.")
         return self._writer
 
-    def visits(self, start: int = 0) -> Iterator[FetchRecord]:
+    def records(self, start: int = 0) -> Iterator[FetchRecord]:
         """Give visits in order of writing, from visit number `start` on, a frame at a time."""
         begin, skip = self._begin(start)
         for _, frame in walk(self.folder, self._manifest(), begin, skip):
@@ -124,16 +124,16 @@ class PageStore:
             return self._writer.durable
         return read_manifest(self.folder) or Manifest()
 
-    def settle(self) -> None:
+    def number_records(self) -> None:
         """Give every visit that there is its number; those of one store have it by their place."""
 
     def find(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key whose outcome was OK."""
         return self._visit(key, self._keys.find(key, self._manifest()))
 
-    def find_last(self, key: int) -> FetchRecord | None:
+    def find_latest(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key, whatever became of it."""
-        return self._visit(key, self._keys.find_last(key, self._manifest()))
+        return self._visit(key, self._keys.find_latest(key, self._manifest()))
 
     def _visit(self, key: int, place: Place | None) -> FetchRecord | None:
         if place is None:
@@ -141,7 +141,7 @@ class PageStore:
         visit = one_visit(frame_at(self.folder / log_name(place.log), place.offset), place.place)
         return visit if visit.key == key else None
 
-    def response(self, visit: FetchRecord) -> WarcPage:
+    def read_response(self, visit: FetchRecord) -> WarcPage:
         """Give the stored response of a visit: status, headers and body."""
         if not visit.warc:
             raise NothingHere(f"The response of {visit.url} was not kept.")
@@ -166,27 +166,27 @@ class PageStore:
                     raise
         raise AssertionError
 
-    def keeps(self, visit: FetchRecord) -> bool:
+    def has_response(self, visit: FetchRecord) -> bool:
         """Tell whether the response of a visit is here, as far as files tell."""
         here = is_warc(visit.warc) and (self.folder / visit.warc).exists()
         return here or self._kept.find(number_of(visit.warc), visit.warc_offset) is not None
 
-    def trim(self, keep_bytes: int = 0, keep_days: float = 0.0, everything: bool = False) -> Trimmed:
+    def apply_retention(self, keep_bytes: int = 0, keep_days: float = 0.0, everything: bool = False) -> RetentionResult:
         """Let go of old responses: of files older than `keep_days`, and the oldest beyond `keep_bytes`; 0 is no limit.
 
         The newest response of each page that is still there stays, unless `everything` is to go. Visits stay always.
         """
         writer = self._writing()
         if not writer.full_warcs() and not (everything and kept_files(self.folder)):
-            return Trimmed(0, 0, 0)
+            return RetentionResult(0, 0, 0)
         writer.commit()
         before = self.statistics().warc_bytes
         plan = plan_trim(self.folder, self._manifest(), writer.full_warcs(), keep_bytes, keep_days, everything)
         if not plan.names and not (everything and kept_files(self.folder)):
-            return Trimmed(0, 0, 0)
+            return RetentionResult(0, 0, 0)
         carried = carry_over(self.folder, self._kept, plan, writer.settings.rotate_bytes)
         writer.forget_warcs(plan.names)
-        return Trimmed(len(plan.names), before - self.statistics().warc_bytes, carried)
+        return RetentionResult(len(plan.names), before - self.statistics().warc_bytes, carried)
 
     def statistics(self) -> StoreStatistics:
         """Say how many visits and pages there are, and what they take."""

@@ -24,21 +24,21 @@ from periplus.store.store_manifest import Manifest, number_of
 from periplus.store.store_recovery import packed_record
 from periplus.store.warc.warc_writer import info_record, pack_record
 
-__all__ = ["Plan", "Trimmed", "carry_over", "plan_trim"]
+__all__ = ["Plan", "RetentionResult", "carry_over", "plan_trim"]
 
 _DAY: Final = 86_400.0
 _WORTH: Final = 0.1
 """A file of which less than this share would go is not worth writing anew for its size."""
 
 
-class Trimmed(NamedTuple):
+class RetentionResult(NamedTuple):
     """What became of it."""
 
     files: int
     """WARC files that are gone."""
     freed: int
     """Bytes less than before."""
-    carried: int
+    relocated: int
     """Responses that were carried over."""
 
 
@@ -126,7 +126,7 @@ def carry_over(folder: Path, table: KeptTable, plan: Plan, rotate: int) -> int:
     known = known.of(np.isin(_places(known.old_file, known.old_offset), plan.newest))
     stale = np.isin(known.file, _half_empty(folder, known))
     moving = [(number_of(name), offset, folder / name, offset) for name in plan.names for offset in plan.live[name]]
-    carried = len(moving)
+    relocated = len(moving)
     for row in np.flatnonzero(stale).tolist():
         path = folder / kept_name(int(known.file[row]), int(known.packed[row]))
         moving.append((int(known.old_file[row]), int(known.old_offset[row]), path, int(known.offset[row])))
@@ -137,7 +137,7 @@ def carry_over(folder: Path, table: KeptTable, plan: Plan, rotate: int) -> int:
     for path in (path for number, path in kept_files(folder).items() if number not in named):
         with disk_errors(path):
             path.unlink()
-    return carried
+    return relocated
 
 
 def _half_empty(folder: Path, known: Rows) -> list[int]:

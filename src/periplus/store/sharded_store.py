@@ -19,17 +19,17 @@ from periplus.store.read_order import Order
 from periplus.store.store_manifest import is_warc, log_files, read_manifest
 from periplus.store.warc.warc_reader import WarcPage
 
-__all__ = ["JoinedStore", "part_folder", "part_folders", "shards_beside"]
+__all__ = ["ShardedStore", "shard_folder", "shard_folders", "shards_beside"]
 
 _PART: Final = re.compile(r"shard-(\d{2,4})")
 
 
-def part_folder(folder: Path, number: int) -> Path:
+def shard_folder(folder: Path, number: int) -> Path:
     """Give the folder of one shard's store."""
     return folder if number == 0 else folder / f"shard-{number:02d}"
 
 
-def part_folders(folder: Path) -> dict[int, Path]:
+def shard_folders(folder: Path) -> dict[int, Path]:
     """Give the folders of all shards but the first, by their numbers."""
     if not folder.is_dir():
         return {}
@@ -40,7 +40,7 @@ def part_folders(folder: Path) -> dict[int, Path]:
 def shards_beside(folder: Path) -> int:
     """Give how many stores there are where this one is: its own, and those of other shards."""
     root = folder.parent if _PART.fullmatch(folder.name) else folder
-    return 1 + len(part_folders(root))
+    return 1 + len(shard_folders(root))
 
 
 class _Mark(NamedTuple):
@@ -51,7 +51,7 @@ class _Mark(NamedTuple):
     of_part: dict[int, int]
 
 
-class JoinedStore(PageStore):
+class ShardedStore(PageStore):
     """All stores of a folder, for reading."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,31 +64,31 @@ class JoinedStore(PageStore):
 
     def _look(self) -> dict[int, PageStore]:
         """Give the stores that there are by now: shards may be added while we read."""
-        for number, path in {0: self.folder, **part_folders(self.folder)}.items():
+        for number, path in {0: self.folder, **shard_folders(self.folder)}.items():
             if number not in self._parts and (read_manifest(path) is not None or log_files(path)):
                 self._parts[number] = PageStore(path, None)
         return self._parts
 
-    def settle(self) -> None:
+    def number_records(self) -> None:
         """Give every visit that there is its place in the order."""
         if set(self._look()) <= {0}:
             return
-        self._order.extend({number: part.statistics().visits for number, part in self._look().items()})
+        self._order.extend({number: part.statistics().records for number, part in self._look().items()})
 
-    def visits(self, start: int = 0) -> Iterator[FetchRecord]:
+    def records(self, start: int = 0) -> Iterator[FetchRecord]:
         """Give visits in the order of all parts, from visit number `start` on."""
-        self.settle()
+        self.number_records()
         if set(self._parts) <= {0}:
-            yield from self._parts[0].visits(start)
+            yield from self._parts[0].records(start)
             return
         mark = self._mark = self._pass_over(start)
         skip = max(start - mark.visits, 0)
         readers: dict[int, Iterator[FetchRecord]] = {}
         for number, count in self._order.runs[mark.runs :]:
             if number not in self._parts:
-                raise CorruptFile(f"{part_folder(self.folder, number)} is missing, though it was read before.")
+                raise CorruptFile(f"{shard_folder(self.folder, number)} is missing, though it was read before.")
             if number not in readers:
-                readers[number] = self._parts[number].visits(mark.of_part.get(number, 0) + skip)
+                readers[number] = self._parts[number].records(mark.of_part.get(number, 0) + skip)
             yield from islice(readers[number], count - skip)
             skip = 0
 
@@ -108,19 +108,19 @@ class JoinedStore(PageStore):
         found = [visit for part in self._look().values() if (visit := part.find(key)) is not None]
         return max(found, key=lambda visit: visit.when, default=None)
 
-    def find_last(self, key: int) -> FetchRecord | None:
+    def find_latest(self, key: int) -> FetchRecord | None:
         """Give the newest visit of the page with this key, whatever became of it."""
-        found = [visit for part in self._look().values() if (visit := part.find_last(key)) is not None]
+        found = [visit for part in self._look().values() if (visit := part.find_latest(key)) is not None]
         return max(found, key=lambda visit: visit.when, default=None)
 
-    def response(self, visit: FetchRecord) -> WarcPage:
+    def read_response(self, visit: FetchRecord) -> WarcPage:
         """Give the stored response of a visit, of whichever part it is."""
         failure: CorruptFile | None = None
         for part in self._look().values():
-            if is_warc(visit.warc) and not part.keeps(visit):
+            if is_warc(visit.warc) and not part.has_response(visit):
                 continue
             try:
-                page = part.response(visit)
+                page = part.read_response(visit)
             except CorruptFile as error:
                 failure = error
                 continue
@@ -128,9 +128,9 @@ class JoinedStore(PageStore):
                 return page
         raise failure or NothingHere(f"The response of {visit.url} was not kept.")
 
-    def keeps(self, visit: FetchRecord) -> bool:
+    def has_response(self, visit: FetchRecord) -> bool:
         """Tell whether the response of a visit is in some part, as far as files tell."""
-        return any(part.keeps(visit) for part in self._look().values())
+        return any(part.has_response(visit) for part in self._look().values())
 
     def statistics(self) -> StoreStatistics:
         """Say how many visits and pages there are in all parts, and what they take."""

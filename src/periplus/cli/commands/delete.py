@@ -31,14 +31,14 @@ def delete(
 
     What the page store has of them stays there.
     """
-    from periplus.publish import Deleted
+    from periplus.publish import DeletionList
 
     folder = open_data_folder(Path(settings.folder), create=False)
     if not (folder / "store").exists() and not (folder / "index").exists():
         raise NothingHere(
             f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
         )
-    deleted = Deleted(folder)
+    deleted = DeletionList(folder)
     if not urls:
         if undo:
             raise BadInput("Nothing says which pages.", "Give the URLs of those to be found again.")
@@ -70,9 +70,9 @@ def _show(pages: dict[str, float], as_json: bool) -> None:
 def take_out(folder: Path, settings: Settings) -> bool:
     """Take what is deleted out of the index, unless somebody holds it for long; say whether it is done."""
     from periplus.index import LiveIndex
-    from periplus.publish import Deleted
+    from periplus.publish import DeletionList
 
-    deleted = Deleted(folder)
+    deleted = DeletionList(folder)
     if not deleted.pages() or not (folder / "index" / "manifest.json").exists():
         return True
     until = time.monotonic() + _PATIENCE
@@ -82,7 +82,7 @@ def take_out(folder: Path, settings: Settings) -> bool:
                 lock_folder(folder, "index"),
                 LiveIndex(folder / "index", settings.index, background=False) as live,
             ):
-                deleted.follow(live)
+                deleted.apply_to_index(live)
             return True
         except FolderInUse:
             if time.monotonic() > until:

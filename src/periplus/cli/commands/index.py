@@ -117,13 +117,13 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
 def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[Any, Any]:
     """Give all visits and the link graph of a data folder, None for what is not there."""
     from periplus.graph import Graph
-    from periplus.publish import Deleted
+    from periplus.publish import DeletionList
     from periplus.store import PageStore
 
     visits = graph = None
     with contextlib.suppress(NothingHere):
         store = stack.enter_context(PageStore.open(folder / "store", settings.store))
-        visits = Deleted(folder).screen(store.visits())
+        visits = DeletionList(folder).apply_to_records(store.records())
     with contextlib.suppress(DataError):
         graph = Graph.open(folder / "graph")
     return visits, graph

@@ -30,9 +30,9 @@ def serve(settings: Settings) -> None:
     with contextlib.ExitStack() as beside:
 
         def ready(url: str) -> None:
-            from periplus.publish import publishing
+            from periplus.publish import background_publisher
 
-            beside.enter_context(publishing(folder, settings))
+            beside.enter_context(background_publisher(folder, settings))
             say(f"Searching at {url} (Ctrl-C stops)")
 
         if alone and opened is not None:

@@ -31,9 +31,10 @@ def stats(settings: Settings, as_json: AsJson = False) -> None:
     with PageStore.open(_folder(settings), settings.store) as pages:
         found = pages.statistics()
     if as_json:
-        say_json(found._asdict())
+        sizes = found._asdict()
+        say_json({"visits": sizes.pop("records"), **sizes})
         return
-    say(f"{count(found.pages, 'page')} in {count(found.visits, 'visit')}, {count(found.files, 'file')}.")
+    say(f"{count(found.pages, 'page')} in {count(found.records, 'fetch record')}, {count(found.files, 'file')}.")
     say(f"Responses take {bytes_as_text(found.warc_bytes)}, what was read of them {bytes_as_text(found.log_bytes)}.")
 
 
@@ -47,22 +48,25 @@ def trim(
     as_json: AsJson = False,
 ) -> None:
     """Let go of old responses. What was read of every page stays, so that an index can be built at any time."""
-    from periplus.store import PageStore, Trimmed, part_folders
+    from periplus.store import PageStore, shard_folders
 
     limits = settings.store
     if not limits.keep_days and not limits.keep_bytes:
         raise BadInput("Nothing says what is too old or too much.", "Give --keep-days or --keep-bytes.")
     folder = _folder(settings)
-    parts = [folder, *part_folders(folder).values()]
+    parts = [folder, *shard_folders(folder).values()]
     done = []
     for part in parts:
         with PageStore.open(part, msgspec.structs.replace(limits, keep_days=0.0, keep_bytes=0), write=True) as pages:
-            done.append(pages.trim(limits.keep_bytes // len(parts), limits.keep_days, everything))
-    files, freed, carried = (sum(column) for column in zip(*done, strict=True))
+            done.append(pages.apply_retention(limits.keep_bytes // len(parts), limits.keep_days, everything))
+    files, freed, relocated = (sum(column) for column in zip(*done, strict=True))
     if as_json:
-        say_json(Trimmed(files, freed, carried)._asdict())
+        say_json({"files": files, "freed": freed, "carried": relocated})
         return
-    say(f"Let go of {count(files, 'file')}, {bytes_as_text(max(0, freed))}; {count(carried, 'response')} carried over.")
+    say(
+        f"Removed {count(files, 'file')} and freed {bytes_as_text(max(0, freed))}; "
+        f"{count(relocated, 'response')} moved to a newer file."
+    )
 
 
 def _folder(settings: Settings) -> Path:

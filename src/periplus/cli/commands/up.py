@@ -152,11 +152,11 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
     """Feed pages from the store to the index for as long as nothing fails."""
     from periplus.graph import Graph
     from periplus.index import LiveIndex
-    from periplus.publish import Inbox, feed_inbox
+    from periplus.publish import Inbox, publish_pending
     from periplus.store import PageStore
 
     graph, inbox = None, Inbox(folder)
-    inbox.again()
+    inbox.requeue_indexed()
     with contextlib.suppress(DataError):
         graph = Graph.open(folder / "graph")
     with (
@@ -167,9 +167,9 @@ def _feed_on(folder: Path, settings: Settings, every: float) -> None:
         ranking = _Ranking(folder, settings, live, every)
         failure = ""
         while True:
-            feed_inbox(live, inbox)
+            publish_pending(live, inbox)
             start = live.visits
-            for number, visit in enumerate(inbox.deleted.screen(store.visits(start)), start + 1):
+            for number, visit in enumerate(inbox.deletions.apply_to_records(store.records(start)), start + 1):
                 live.add(visit, number)
             ranking.go_on()
             if live.failure and live.failure != failure:
@@ -196,20 +196,20 @@ class _Ranking:
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
-        from periplus.publish import Deleted, Inbox
+        from periplus.publish import DeletionList, Inbox
         from periplus.store import PageStore
 
-        deleted = Deleted(self._folder)
+        deleted = DeletionList(self._folder)
         began = time.monotonic()
         try:
             with contextlib.suppress(NothingHere):  # as long as every page has failed
                 with PageStore.open(self._folder / "store", self._settings.store) as store:
                     build_graph(store, self._folder / "graph", self._settings.graph)
                     graph = Graph.open(self._folder / "graph")
-                    self._live.rebuild(lambda start: deleted.screen(store.visits(start)), graph)
-                deleted.follow(self._live)  # what was deleted meanwhile
+                    self._live.rebuild(lambda start: deleted.apply_to_records(store.records(start)), graph)
+                deleted.apply_to_index(self._live)  # what was deleted meanwhile
                 self._ranked = self._live.manifest.visits
-                Inbox(self._folder).again()  # what is published is not in the store while a crawl writes to it
+                Inbox(self._folder).requeue_indexed()  # a crawl holds the store: published pages are not in it
         except PeriplusError as error:
             note(f"periplus: pages were not ranked anew. {error}")
         ended = time.monotonic()

@@ -32,7 +32,7 @@ from periplus.crawl.sharding.topology import (
 from periplus.files import lock_folder, sync_folder
 from periplus.records import Address, FetchRequest
 from periplus.settings import Settings
-from periplus.store import PageStore, part_folder
+from periplus.store import PageStore, shard_folder
 from periplus.url import parse_address
 
 __all__ = ["reshard"]
@@ -75,7 +75,7 @@ def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Addres
         write_topology(folder, wanted)
     for number in shards:
         # A store that is not there yet would not be looked for by those who read all of them.
-        part_folder(folder / "store", number).mkdir(parents=True, exist_ok=True)
+        shard_folder(folder / "store", number).mkdir(parents=True, exist_ok=True)
         mailbox_dir(folder, number).mkdir(parents=True, exist_ok=True)
     return _finish(folder, wanted)
 
@@ -131,7 +131,7 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
             memory.save(store.commit(), now, shard_dir(folder, number) / _NEXT)
     with PageStore.open(folder / "store", settings.store) as stored:
         # What was stored before comes before what is stored from now on, wherever it is.
-        stored.settle()
+        stored.number_records()
     topology = Topology(wanted.shards, known, every)
     write_topology(folder, topology)
     return topology
@@ -159,7 +159,7 @@ def _open(
     plain = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, recrawl=False))
     with (
         lock_folder(shard_dir(folder, number), "crawl"),
-        PageStore.open(part_folder(folder / "store", number), settings.store, write=True) as store,
+        PageStore.open(shard_folder(folder / "store", number), settings.store, write=True) as store,
     ):
         path = shard_dir(folder, number) / _LAST
         memory = CrawlState.recover(path, plain, store, (), now, _Gathering(number, ring))

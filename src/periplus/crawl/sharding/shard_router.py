@@ -55,7 +55,7 @@ class Alone:
 
     def read_all(self, store: PageStore) -> Iterator[FetchRecord]:
         """Read all visits, also those of other shards."""
-        yield from store.visits()
+        yield from store.records()
 
     def find(self, store: PageStore, key: int) -> FetchRecord | None:
         """Find the stored visit of a key, also of a host that was another shard's before."""
@@ -110,7 +110,7 @@ class Neighbours(Alone):
         """Read all visits, also those of other shards."""
         store.flush()
         with PageStore.open(self._stores, self._settings) as every:
-            yield from every.visits()
+            yield from every.records()
 
     def find(self, store: PageStore, key: int) -> FetchRecord | None:
         """Find the stored visit of a key, also of a host that was another shard's before."""

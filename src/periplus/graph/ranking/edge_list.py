@@ -17,7 +17,7 @@ from periplus.graph.external_sort import Runs
 from periplus.graph.ranking.page_scores import Progress, rank_uniformly, workers_of
 from periplus.graph.ranking.pagerank_solver import Ranker, Ranks
 from periplus.settings import GraphSettings
-from periplus.store import open_text
+from periplus.store import read_lines
 
 __all__ = ["Edges", "RankedEdges", "pack_edges", "rank_edges", "read_edges"]
 
@@ -80,7 +80,7 @@ def read_edges(path: Path) -> Iterator[Edges]:
     if path.suffix == ".npz":
         yield _arrays(path)
         return
-    lines = (line for line in open_text(path) if line.strip() and not line.startswith((b"#", b"%")))
+    lines = (line for line in read_lines(path) if line.strip() and not line.startswith((b"#", b"%")))
     while batch := list(islice(lines, _LINES)):
         numbers = _numbers(b" ".join(batch), path)
         if len(numbers) != 2 * len(batch):

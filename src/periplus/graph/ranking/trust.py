@@ -18,7 +18,7 @@ from periplus.graph.node_table import Nodes
 from periplus.graph.ranking.pagerank_solver import Vector
 from periplus.hashing import fingerprint_text
 from periplus.records import Address
-from periplus.store import open_text
+from periplus.store import read_lines
 from periplus.url import parse_address
 
 __all__ = ["host_trust", "trusted_pages"]
@@ -55,7 +55,7 @@ def _shared(chosen: npt.NDArray[np.bool_]) -> Vector:
 def _listed(nodes: Nodes, path: Path) -> npt.NDArray[np.bool_]:
     """Read hosts and URLs from a file; a host stands for all of its pages."""
     hosts, pages = set[int](), set[int]()
-    for number, line in enumerate(open_text(path)):
+    for number, line in enumerate(read_lines(path)):
         text = line.decode("utf-8", "replace").strip()
         if not text or text.startswith("#"):
             continue
