@@ -83,6 +83,7 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
     from periplus.index import Index, build_index
     from periplus.query import parse_query
     from periplus.rank import Ranker
+    from periplus.search import rerank, retrieve
     from periplus.settings import Settings
 
     plain, on = Settings(), msgspec.structs.replace(settings, on=True)
@@ -100,11 +101,11 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
         index = Index.open(folder)
         for name, semantic in (("words", None), ("meaning", on)):
             ranker, taken = Ranker(index, plain.rank, semantic), []
-            ranker.rank(ranker.plan(parse_query("what is asked before anything is timed").tree), 100)
-            for tree in asked:
+            for number, tree in enumerate([asked[0], *asked]):  # The first loads the model, and is not timed.
                 began = time.thread_time()
-                ranker.rank(ranker.plan(tree), 100)
-                taken.append(time.thread_time() - began)
+                rerank(retrieve(ranker, ranker.plan(tree), 100), ranker.model, 100)
+                if number:
+                    taken.append(time.thread_time() - began)
             figures[name] = {"p50_ms": share(taken, 50), "p99_ms": share(taken, 99), "most_ms": share(taken, 100)}
     return figures
 

@@ -118,7 +118,7 @@ def main() -> None:
         long = [title[: chance.randint(5, 20)] for title in chosen]
         amiss = [misspellings.misspell(title, chance.choice(misspellings.KINDS[:5]), chance) for title in long]
         figures["one_letter_amiss"] = measure(searcher, amiss)
-        opened_now = searcher._open
+        opened_now = searcher._session
         assert opened_now is not None
         opened_now.suggester.ready()
     figures["memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)

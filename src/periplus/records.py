@@ -330,7 +330,7 @@ class Hit(msgspec.Struct, frozen=True):
     title: str
     snippet: tuple[tuple[str, bool], ...]
     """Pieces of text, each with whether it is to be marked."""
-    trail: tuple[str, ...]
+    breadcrumbs: tuple[str, ...]
     """Host, then readable path parts."""
     score: float
     key: int
@@ -377,9 +377,9 @@ class ResultPage(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What a person should know: words left out, operators not understood."""
     hidden: int = 0
-    """Results left out by safe search, among those that were looked at."""
-    looked: int = 0
-    """How many results were looked at for that."""
+    """Results that safe search left out, among those examined."""
+    examined: int = 0
+    """How many results were examined for that."""
     timings: tuple[tuple[str, float], ...] = ()
     """Seconds by stage."""
     corrections: tuple[str, ...] = ()

@@ -10,11 +10,10 @@ from made_model import NaiveEncoder
 from index.made_pages import random_visits, visit
 from periplus.embeddings import Meaning, embed_index, meaning_status, missing_parts
 from periplus.index import Index, build_index
-from periplus.query import parse_query
+from periplus.query import BagOfWords, parse_query, query_text
 from periplus.rank import Ranker
-from periplus.rank.fusion import Fusion, is_plain, said
 from periplus.records import Query
-from periplus.search import Searcher
+from periplus.search import Searcher, rerank, retrieve
 from periplus.settings import IndexSettings, RankSettings, SemanticSettings, Settings
 
 SETTINGS = SemanticSettings(on=True, words=16, overlap=4, nearest=5, candidates=10)
@@ -33,13 +32,13 @@ def ranker(folder: Path, settings: SemanticSettings) -> Ranker:
     """Make a ranker whose encoder is the naive one."""
     index = Index.open(folder)
     made = Ranker(index, RankSettings(), settings)
-    if made._fusion is not None:
-        made._fusion._meaning = Meaning(index, settings, NaiveEncoder())
+    if made.embeddings is not None:
+        made.embeddings._meaning = Meaning(index, settings, NaiveEncoder())
     return made
 
 
 def order(made: Ranker, words: str, k: int = 100) -> tuple[list[tuple[int, int]], np.ndarray]:
-    found = made.rank(made.plan(parse_query(words).tree), k)
+    found = rerank(retrieve(made, made.plan(parse_query(words).tree), k), made.model, k)
     return list(zip(found.segments.tolist(), found.documents.tolist(), strict=True)), found.scores
 
 
@@ -57,8 +56,8 @@ def order(made: Ranker, words: str, k: int = 100) -> tuple[list[tuple[int, int]]
 )
 def test_what_was_said(words: str, text: str, plain: bool) -> None:
     tree = parse_query(words).tree
-    assert sorted(said(tree).split()) == sorted(text.split())
-    assert is_plain(tree) is plain
+    assert sorted(query_text(tree).split()) == sorted(text.split())
+    assert isinstance(tree, BagOfWords) is plain
 
 
 def test_meaning_changes_the_order_and_weight_zero_does_not(folder: Path) -> None:
@@ -115,22 +114,24 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert not found.usable
     assert ("periplus doctor" if missing_parts() else "periplus meaning fetch") in found.advice
     index = Index.open(tmp_path / "index")
-    fusion = Fusion(index, lacking)
     made = Ranker(index, RankSettings(), lacking)
-    prepared = made.plan(parse_query("sea").tree)
-    found = made.rank(prepared, 10)
-    assert fusion.fuse(prepared, found) is found
-    assert fusion.problem
-    assert fusion.added(prepared, 0, 0) == 0.0
+    retrieved = retrieve(made, made.plan(parse_query("sea").tree), 10)
+    assert retrieved.similarities is None
+    assert retrieved.nearest is None
+    assert rerank(retrieved, made.model, 10).embedding_points is None
+    assert made.embeddings is not None
+    assert made.embeddings.problem
 
 
 def test_what_meaning_adds_can_be_told(folder: Path) -> None:
     made, off = ranker(folder, SETTINGS), ranker(folder, SemanticSettings())
     tree = parse_query("sea chart fog").tree
-    prepared = made.plan(tree)
-    found, words = made.rank(prepared, 3), off.rank(off.plan(tree), 100)
+    plan = made.plan(tree)
+    found = rerank(retrieve(made, plan, 3), made.model, 3)
+    words = rerank(retrieve(off, off.plan(tree), 100), off.model, 100)
     alone = dict(zip(zip(words.segments.tolist(), words.documents.tolist(), strict=True), words.scores, strict=True))
-    for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
-        added = made._fusion.added(prepared, int(segment), int(document))
+    assert found.embedding_points is not None
+    points = found.embedding_points.tolist()
+    for segment, document, score, added in zip(found.segments, found.documents, found.scores, points, strict=True):
         assert score == pytest.approx(alone[segment, document] + added, rel=1e-5)
-        assert dict(made.explain(prepared, int(segment), int(document)))["meaning"] == pytest.approx(added)
+        assert dict(made.explain(plan, int(segment), int(document), added))["meaning"] == pytest.approx(added)

@@ -12,6 +12,7 @@ from periplus.index import Index, build_index
 from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.records import FetchRecord
+from periplus.search import rerank, retrieve
 from periplus.settings import IndexSettings, RankSettings, SemanticSettings
 
 SETTINGS = SemanticSettings(on=True, words=16, overlap=4)
@@ -49,13 +50,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 def ranker(index: Index, settings: SemanticSettings) -> Ranker:
     made = Ranker(index, RankSettings(), settings)
-    if made._fusion is not None:
-        made._fusion._meaning = Meaning(index, settings, NaiveEncoder())
+    if made.embeddings is not None:
+        made.embeddings._meaning = Meaning(index, settings, NaiveEncoder())
     return made
 
 
 def order(made: Ranker, words: str) -> list[tuple[int, int, float]]:
-    found = made.rank(made.plan(parse_query(words).tree), 50)
+    found = rerank(retrieve(made, made.plan(parse_query(words).tree), 50), made.model, 50)
     return list(zip(found.segments.tolist(), found.documents.tolist(), found.scores.tolist(), strict=True))
 
 
@@ -127,6 +128,6 @@ def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
     both = Meaning(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
     found = ranker(index, SemanticSettings())
     for words in ("Leuchtturm Hafen", "灯塔"):
-        got = found.rank(found.plan(parse_query(words).tree), 10)
+        got = retrieve(found, found.plan(parse_query(words).tree), 10)
         assert both.understands(words, got.segments, got.documents)
         assert both.understands(words, np.zeros(0, np.int32), np.zeros(0, np.int32))

@@ -90,8 +90,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(folder: Path, words: str, weight: float) -> ResultPage:
     settings = Settings(search=replace(Settings().search, synonym_weight=weight, per_host=0))
     searcher = Searcher.open(folder, settings)
-    assert searcher._open
-    searcher._open.index.words.load()
+    assert searcher._session
+    searcher._session.index.words.load()
     return searcher.search(Query(words, folded=False, explain=True, size=50))
 
 

@@ -57,7 +57,7 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatc
         found = find_candidates(index, prepared, 20)
         bonds = [chance.choice((0.0, 0.4, 1.0)) for _ in prepared.words]
         monkeypatch.setattr(measuring, "_bonds", lambda *_, bonds=bonds: np.array(bonds))
-        rows = measured.of(prepared, found)
+        rows = measured.extract(prepared, found)
         query = [(word.terms[0].decode(), word.weight, word.place) for word in prepared.words]
         for row, number, document in zip(rows, found.segments, found.documents, strict=True):
             segment = index.segments[number]

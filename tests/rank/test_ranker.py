@@ -1,4 +1,4 @@
-"""The second look: scores that add up, weights that count, what is known from outside."""
+"""Reranking: scores that add up, weights that count, external signals."""
 
 from pathlib import Path
 
@@ -9,12 +9,13 @@ from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.arrays import write_arrays
 from periplus.errors import BadFile, BadInput, CorruptFile
 from periplus.index import Index, build_index
-from periplus.query import parse_query
+from periplus.query import find_candidates, parse_query
 from periplus.rank import FEATURES, ExternalSignals, Ranker, feature_weights, open_external_signals
 from periplus.rank.external_signals import read_popularity
 from periplus.rank.kernels.trees import Trees
 from periplus.rank.ranking_model import TreeModel, read_model
-from periplus.records import Candidates, PageFlag
+from periplus.records import PageFlag
+from periplus.search import RerankedCandidates, rerank, retrieve
 from periplus.settings import IndexSettings, RankSettings
 from periplus.signals import Click, write_click
 
@@ -29,10 +30,10 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return Index.open(folder)
 
 
-def ask(ranker: Ranker, words: str, k: int = 20) -> Candidates:
+def ask(ranker: Ranker, words: str, k: int = 20) -> RerankedCandidates:
     tree = parse_query(words).tree
     assert tree is not None
-    return ranker.rank(ranker.plan(tree), k)
+    return rerank(retrieve(ranker, ranker.plan(tree), k), ranker.model, k)
 
 
 def one_leaf(value: float) -> TreeModel:
@@ -47,17 +48,17 @@ def test_the_parts_of_a_score_add_up(index: Index, words: str, model: TreeModel 
     ranker = Ranker(index, RankSettings(), signals=ExternalSignals(model=model))
     tree = parse_query(words).tree
     assert tree is not None
-    prepared = ranker.plan(tree)
-    found = ranker.rank(prepared, 20)
+    plan = ranker.plan(tree)
+    found = ask(ranker, words)
     assert len(found.documents)
     assert (np.diff(found.scores) <= 0).all()
     for segment, document, score in zip(found.segments, found.documents, found.scores, strict=True):
-        reasons = ranker.explain(prepared, int(segment), int(document))
+        reasons = ranker.explain(plan, int(segment), int(document))
         assert sum(value for _, value in reasons) == pytest.approx(float(score), abs=2e-3)
         assert "first" not in dict(reasons) or model is not None
 
 
-def test_without_a_second_look_the_first_stage_is_alone(index: Index) -> None:
+def test_without_reranking_the_first_stage_decides(index: Index) -> None:
     alone, full = Ranker(index, RankSettings(rerank=0)), Ranker(index, RankSettings())
     first = ask(alone, "sea chart", 200)
     both = ask(full, "sea chart", 200)
@@ -82,12 +83,13 @@ def test_fixed_phrases_that_stand_together_can_count(tmp_path: Path) -> None:
     assert tree is not None
 
     def fixed(ranker: Ranker) -> dict[str, float]:
-        prepared = ranker.plan(tree)
-        assert [pair.first for pair in prepared.pairs()] == [0]
-        looked = ranker.look(prepared)
+        plan = ranker.plan(tree)
+        assert [pair.first for pair in plan.pairs()] == [0]
+        candidates = find_candidates(index, plan, 100)
+        rows = ranker.features.extract(plan, candidates)
         column = FEATURES.index("fixed")
-        urls = [index.segments[s].string("url", int(d)) for s, d in zip(*looked.found[:2], strict=True)]
-        return dict(zip(urls, looked.rows[:, column].tolist(), strict=True))
+        urls = [index.segments[s].string("url", int(d)) for s, d in zip(*candidates[:2], strict=True)]
+        return dict(zip(urls, rows[:, column].tolist(), strict=True))
 
     plain = Ranker(index, RankSettings())
     assert not plain.needs_words
@@ -142,7 +144,7 @@ def small(folder: Path) -> Index:
     return Index.open(folder / "index")
 
 
-def urls(index: Index, found: Candidates) -> list[str]:
+def urls(index: Index, found: RerankedCandidates) -> list[str]:
     return [
         index.segments[s].string("url", int(d)).split("/")[2].split(".")[0]
         for s, d in zip(found.segments, found.documents, strict=True)

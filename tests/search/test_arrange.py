@@ -14,22 +14,27 @@ from periplus.errors import BadInput
 from periplus.index import build_index
 from periplus.records import FetchRecord, PageFlag, Query
 from periplus.search import Searcher
-from periplus.search.presentation.result_selection import Look, Resemblance, arrange, hidden_flags
+from periplus.search.presentation.result_selection import (
+    CandidateFields,
+    ContentSignature,
+    excluded_flags,
+    select_results,
+)
 from periplus.settings import Settings
 
 LONG = "The pilots of this coast know every reef between the two capes and tell nobody. " * 12
 
 
-def looking(hosts: list[str], texts: list[int]) -> Look:
-    return Look(lambda row: hosts[row], lambda row: Resemblance(texts[row] << 8, 1000, texts[row]))
+def looking(hosts: list[str], texts: list[int]) -> CandidateFields:
+    return CandidateFields(lambda row: hosts[row], lambda row: ContentSignature(texts[row] << 8, 1000, texts[row]))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=60), st.integers(1, 60), st.integers(0, 3))
 def test_pages_of_any_size_are_cut_from_one_order(pages: list[tuple[int, int]], wanted: int, per_host: int) -> None:
     look = looking([f"h{host}" for host, _ in pages], [text for _, text in pages])
     flags = np.zeros(len(pages), np.int64)
-    whole = arrange(flags, look, 100, 0, per_host, 0)
-    part = arrange(flags, look, wanted, 0, per_host, 0)
+    whole = select_results(flags, look, 100, 0, per_host, 0)
+    part = select_results(flags, look, wanted, 0, per_host, 0)
     assert part.rows == whole.rows[:wanted]
     folded = [row for rows in whole.similar.values() for row in rows]
     assert sorted(whole.rows + folded) == list(range(len(pages))), "nothing is lost"
@@ -39,7 +44,7 @@ def test_pages_of_any_size_are_cut_from_one_order(pages: list[tuple[int, int]], 
 def test_a_crowded_host_waits_for_others_and_then_comes() -> None:
     hosts = ["big"] * 8 + ["a", "b", "c", "d", "e", "f", "g", "h"]
     look = looking(hosts, list(range(len(hosts))))
-    rows = arrange(np.zeros(len(hosts), np.int64), look, 20, 0, 2, 0).rows
+    rows = select_results(np.zeros(len(hosts), np.int64), look, 20, 0, 2, 0).rows
     first = [hosts[row] for row in rows[:10]]
     assert first.count("big") == 2
     assert [row for row in rows if hosts[row] == "big"] == list(range(8)), "in their own order"
@@ -49,9 +54,9 @@ def test_a_crowded_host_waits_for_others_and_then_comes() -> None:
 @pytest.mark.parametrize(("safe", "kept"), [(0, [0, 1, 2, 3]), (1, [0, 2, 3]), (2, [0, 3])])
 def test_safe_search_leaves_out_what_it_says(safe: int, kept: list[int]) -> None:
     flags = np.array([0, PageFlag.ADULT, PageFlag.STUFFED | PageFlag.PAYWALL, PageFlag.PAYWALL], np.int64)
-    got = arrange(flags, looking(["h"] * 4, [1, 2, 3, 4]), 10, hidden_flags(safe), 0, 0)
+    got = select_results(flags, looking(["h"] * 4, [1, 2, 3, 4]), 10, excluded_flags(safe), 0, 0)
     assert got.rows == kept
-    assert (got.hidden, got.looked) == (4 - len(kept), 4)
+    assert (got.hidden, got.examined) == (4 - len(kept), 4)
 
 
 def flagged(made: FetchRecord, flags: int) -> FetchRecord:
@@ -91,7 +96,7 @@ def test_safe_search_and_its_count(searcher: Searcher) -> None:
     assert "https://adult.test/" in urls(searcher, Query("reef"))
     page = searcher.search(Query("reef", safe=1))
     assert "https://adult.test/" not in {hit.url for hit in page.hits}
-    assert (page.hidden, page.looked) == (1, 10)
+    assert (page.hidden, page.examined) == (1, 10)
 
 
 def test_requests_are_narrowed(searcher: Searcher) -> None:
@@ -112,7 +117,7 @@ def test_a_home_page_has_links_into_its_site(searcher: Searcher) -> None:
 
 def test_stages_are_timed_and_the_generation_named(searcher: Searcher) -> None:
     page = searcher.search(Query("reef"))
-    assert [name for name, _ in page.timings] == ["query", "rank", "arrange", "snippets"]
+    assert [name for name, _ in page.timings] == ["query", "retrieve", "rerank", "present"]
     assert sum(seconds for _, seconds in page.timings) <= page.seconds
     assert page.generation > 0
 

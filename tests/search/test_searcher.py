@@ -55,7 +55,7 @@ def test_a_result_says_what_it_is(searcher: Searcher) -> None:
     page = searcher.search(Query("fog signal", explain=True))
     hit = page.hits[0]
     assert hit.url == PAGES[0].url
-    assert hit.trail == ("coast.test", "lighthouse", "fog signal")
+    assert hit.breadcrumbs == ("coast.test", "lighthouse", "fog signal")
     assert hit.language == "en"
     assert hit.key == PAGES[0].key
     assert dict(hit.reasons).keys() >= {"word: fog", "word: signal", "all words", "title"}

@@ -22,7 +22,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
     pages += [visit(f"https://many.test/{n}", f"Page {n % 900} of many", f"words {n}") for n in range(3000)]
     build_index(pages, folder / "index", Settings().index, Ranks({pages[2].key: 1.0}))
     searcher = Searcher.open(folder, Settings())
-    opened = searcher._open
+    opened = searcher._session
     assert opened is not None
     opened.suggester.ready()
     return searcher
@@ -83,7 +83,7 @@ def test_a_new_generation_completes_new_titles(tmp_path: Path) -> None:
     searcher = Searcher.open(tmp_path, Settings())
     build_index([visit("https://b.test/", "Ambling mule", "x")], tmp_path / "index", Settings().index)
     assert searcher.refresh()
-    opened = searcher._open
+    opened = searcher._session
     assert opened is not None
     opened.suggester.ready()
     assert texts(searcher, "amb") == ["Ambling mule"]

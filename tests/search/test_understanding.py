@@ -50,8 +50,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
 
 def opened(folder: Path) -> Searcher:
     searcher = Searcher.open(folder, Settings())
-    assert searcher._open is not None
-    searcher._open.suggester.ready()
+    assert searcher._session is not None
+    searcher._session.suggester.ready()
     return searcher
 
 
@@ -115,16 +115,16 @@ def test_of_several_sites_of_a_name_the_one_that_ranks_comes_first(tmp_path: Pat
 
 def english_words(searcher: Searcher, least: int) -> list[str]:
     """Words of the English pages that are in several documents."""
-    assert searcher._open is not None
+    assert searcher._session is not None
     words = {w for page in TRUTH.pages if page.language == "en" for w in split_text(f"{page.title} {page.subject}")}
     good = sorted(word for word in words if len(word) >= 5 and word.isascii() and word.isalpha())
-    counts = searcher._open.index.words.frequencies(good)
+    counts = searcher._session.index.words.frequencies(good)
     return [word for word, count in zip(good, counts, strict=True) if count >= least]
 
 
 def test_misspellings_are_mended(searcher: Searcher) -> None:
-    assert searcher._open is not None
-    index, chance = searcher._open.index, random.Random(5)
+    assert searcher._session is not None
+    index, chance = searcher._session.index, random.Random(5)
     right, wrong = 0, []
     for number, word in enumerate(english_words(searcher, 2)):
         typed = misspellings.misspell(word, misspellings.KINDS[number % len(misspellings.KINDS)], chance)
@@ -186,12 +186,12 @@ def test_phrases_are_known_by_their_bond(tmp_path: Path) -> None:
     pages += [visit(f"https://b.test/{n}", "", f"harbour {n} trade and tea of many kinds") for n in range(40)]
     build_index(pages, tmp_path / "index", Settings().index)
     searcher = opened(tmp_path)
-    assert searcher._open is not None
+    assert searcher._session is not None
     from periplus.query import parse_query
 
-    prepared = searcher._open.ranker.plan(parse_query("hong kong trade").tree)
+    prepared = searcher._session.ranker.plan(parse_query("hong kong trade").tree)
     assert [(prepared.words[pair.first].word, pair.bond > 0.8) for pair in prepared.pairs()] == [("hong", True)]
-    assert searcher._open.ranker.plan(parse_query("tea harbour").tree).pairs() == ()
+    assert searcher._session.ranker.plan(parse_query("tea harbour").tree).pairs() == ()
 
 
 def test_link_texts_are_completed(tmp_path: Path) -> None:

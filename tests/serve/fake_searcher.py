@@ -89,7 +89,7 @@ def hit(number: int, query: Query) -> Hit:
             (f" will tell you that {text}; ", False),
             *_tail(words),
         ),
-        trail=(f"coast{number % 7}.example", "guide", path, f"chapter {number + 1}"),
+        breadcrumbs=(f"coast{number % 7}.example", "guide", path, f"chapter {number + 1}"),
         score=7.4 - number / 100,
         key=fingerprint_text(url),
         language="fr" if number == 2 else "en",

@@ -135,7 +135,7 @@ def test_safe_search_says_when_much_is_hidden() -> None:
     def answer(hidden: int) -> str:
         app = make_app(
             FakeSearcher(
-                answer=lambda q: ResultPage(q, (hit(0, q),), 1, True, False, 0.1, 9, hidden=hidden, looked=100)
+                answer=lambda q: ResultPage(q, (hit(0, q),), 1, True, False, 0.1, 9, hidden=hidden, examined=100)
             ),
             ServeSettings(),
         )

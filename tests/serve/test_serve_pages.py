@@ -226,7 +226,7 @@ def test_hostile_hits_do_no_harm() -> None:
         url="javascript:alert(1)",
         title='"><script>alert(1)</script>\ud800',
         snippet=(("<img src=x onerror=alert(1)>", False), ("</mark><b>", True)),
-        trail=("<i>", "\x00"),
+        breadcrumbs=("<i>", "\x00"),
         score=float("nan"),
         key=2**64 - 1,
         language='en" onclick="x',

@@ -16,6 +16,7 @@ from periplus.evaluate.variants import Variant
 from periplus.index import Index
 from periplus.query import parse_query
 from periplus.rank import Ranker
+from periplus.search import rerank, retrieve
 
 __all__ = ["Answers", "Asker", "Progress"]
 
@@ -101,13 +102,11 @@ def _ranker(index: Index, variant: Variant) -> Ranker:
 def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:
     keys = np.zeros((len(queries), DEPTH), np.uint64)
     scores = np.zeros((len(queries), DEPTH), np.float32)
-    columns = [segment.column("key") for segment in index.segments]
     for row, words in enumerate(queries):
         tree = parse_query(words).tree
         if tree is None:
             continue
-        ranked = ranker.rank(ranker.plan(tree), DEPTH)
-        places = zip(ranked.segments.tolist(), ranked.documents.tolist(), strict=True)
-        keys[row, : len(ranked.documents)] = [columns[segment][document] for segment, document in places]
+        ranked = rerank(retrieve(ranker, ranker.plan(tree), DEPTH), ranker.model, DEPTH)
+        keys[row, : len(ranked.keys)] = ranked.keys
         scores[row, : len(ranked.scores)] = ranked.scores
     return Answers(keys, scores)

@@ -29,6 +29,7 @@ from periplus.query.query_tree import (
     Site,
     Vertical,
     Word,
+    query_text,
 )
 from periplus.query.spelling_correction import correct_spelling
 from periplus.query.synonym_expansion import Synonyms
@@ -66,5 +67,6 @@ __all__ = [
     "parse_query",
     "plan_query",
     "plan_segment",
+    "query_text",
     "suggest_alternatives",
 ]

@@ -103,7 +103,7 @@ def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int
 
 def _shape(prepared: QueryPlan) -> int:
     """Say whether the program is more than any or all of its leaves."""
-    if prepared.widened:  # Some leaves are no part of it: they score, and match nothing.
+    if prepared.synonyms:  # Some leaves are no part of it: they score, and match nothing.
         return match.MIXED
     used = {operation for operation, _ in prepared.program}
     if used <= {match.LEAF, match.AND}:

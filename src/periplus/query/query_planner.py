@@ -95,12 +95,24 @@ class QueryPlan(NamedTuple):
     notes: tuple[str, ...]
     lookup: TermLookup
     """Where its terms are."""
-    said: str = ""
-    """The words as they were said, for ranking by meaning; '' where that takes no part."""
-    plain: bool = False
-    """Whether nothing was asked but words, any of which will do."""
-    widened: Mapping[bytes, str] = {}
-    """Terms of leaves that stand for words of the query, and how to say so."""
+    text: str = ""
+    """The words of the query in their order, to compare embeddings with; '' where these take no part."""
+    any_words: bool = False
+    """Whether the query is nothing but words, any of which may match."""
+    synonyms: Mapping[bytes, str] = {}
+    """Terms of leaves that stand for words of the query, and how explanations name them."""
+
+    @property
+    def best_score(self) -> float:
+        """The best score that the words of the query can have."""
+        return sum(word.weight for word in self.words) or 1.0
+
+    def bind(self, index: Index) -> "QueryPlan":
+        """Return the same plan for another index: weights stay, terms are looked up there.
+
+        So a broker plans once, by the statistics of the whole collection, and every shard runs the plan.
+        """
+        return self._replace(lookup=TermLookup(index))
 
     def pairs(self) -> tuple[FixedPair, ...]:
         """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""

@@ -1,6 +1,7 @@
 """What a query means, as a tree."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +26,13 @@ __all__ = [
     "Site",
     "Vertical",
     "Word",
+    "query_text",
 ]
 
 EVERYWHERE = 255
 """All fields, as a mask."""
+_DEEPEST: Final = 200
+"""Levels of a tree that are read; deeper parts are left out."""
 
 
 @dataclass(frozen=True)
@@ -155,3 +159,16 @@ Filter = Site | Prefix | NumberRange | Language | ContentType | Vertical | DateR
 """What is a set of documents, whatever else is asked."""
 
 Node = Word | BagOfWords | Phrase | Near | Filter | MatchAll | And | Or | AndNot
+
+
+def query_text(tree: Node, depth: int = 0) -> str:
+    """Return the words of a query in their order, without those that are excluded."""
+    if isinstance(tree, BagOfWords | Phrase | Near):
+        return " ".join(tree.words)
+    if isinstance(tree, Word):
+        return tree.word
+    if isinstance(tree, AndNot) and depth < _DEEPEST:
+        return query_text(tree.part, depth + 1)
+    if isinstance(tree, And | Or) and depth < _DEEPEST:
+        return " ".join(words for part in tree.parts if (words := query_text(part, depth + 1)))
+    return ""

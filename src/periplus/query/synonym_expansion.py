@@ -59,7 +59,7 @@ class Synonyms:
         """Give the names that stand for a name, the surest first."""
         return tuple(" ".join(other) for other in self._pairs.get(tuple(name.split(" ")), ()))
 
-    def widen(self, index: Index, prepared: QueryPlan, tree: Node) -> QueryPlan:
+    def expand(self, index: Index, prepared: QueryPlan, tree: Node) -> QueryPlan:
         """Give a query that is scored by such names too, a little; what it matches stays as it was.
 
         Only words that any page may have: what stands in quotes or after an operator is meant as it is. And only by
@@ -87,7 +87,7 @@ class Synonyms:
                         told[term] = f"{word}, for {' '.join(found.words)}"
         if not more:
             return prepared
-        return prepared._replace(leaves=(*prepared.leaves, *more.values()), widened=told)
+        return prepared._replace(leaves=(*prepared.leaves, *more.values()), synonyms=told)
 
     def _find(self, words: tuple[str, ...]) -> Iterator[_Found]:
         """Give the names in a row of words, the longest first at each place."""

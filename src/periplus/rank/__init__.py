@@ -1,9 +1,10 @@
-"""Candidates to an order.
+"""Ranking: what orders the candidates of a query.
 
-In: a prepared query and an index. Out: `Candidates`, best first.
-The first stage is BM25F (its weights are baked into the stored impacts; idf comes from the collection at query time)
-with static rank and an all-words bonus mixed in, inside the match kernel. The second look measures the best of them
-(`FEATURES`, one kernel call) and re-orders them by weights that people can read, or by a model learned from judgements.
+In: an index and query plans. Out: features of candidates, and the model that weighs them.
+The first stage is BM25F: its weights are part of the stored impacts, idf comes from the collection at query time, and
+static rank and an all-words bonus are added in the match kernel. Reranking measures the best candidates (`FEATURES`,
+one kernel call) and orders them by readable weights, corrected by a model learned from judgements. `Ranker` holds what
+one index needs for both; `RerankModel` is its part that needs no index. The stages themselves are in `periplus.search`.
 Every part of a score has a name: `Ranker.explain`. See docs/ranking.md.
 
 Judgements and clicks become grades (`read_grades`), judged queries become samples (`collect_samples`), `train_model`
@@ -12,8 +13,9 @@ trains a model on them, and `save_model` puts it into use if it is better than t
 
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_scorer import feature_weights
+from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
-from periplus.rank.ranker import Looked, Ranker
+from periplus.rank.ranker import Ranker, RerankModel
 from periplus.rank.ranking_model import FEATURES
 from periplus.rank.training import TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
@@ -22,12 +24,14 @@ __all__ = [
     "FEATURES",
     "ExternalSignals",
     "Grades",
-    "Looked",
     "ModelCard",
     "Ranker",
+    "RerankModel",
     "Sample",
+    "Similarities",
     "TrainingResult",
     "collect_samples",
+    "embedding_points",
     "feature_weights",
     "list_models",
     "open_external_signals",

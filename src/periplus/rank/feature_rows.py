@@ -39,32 +39,35 @@ class FeatureExtractor:
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
 
-    def of(self, prepared: QueryPlan, found: Candidates, *, fixed: bool = True) -> Rows:
-        """Give the features of each candidate; without `fixed` phrases are not looked for, and that feature is 0."""
-        words = prepared.words[:_MOST_WORDS]
-        if not words or not len(found.documents):
-            rows = np.zeros((len(found.documents), len(FEATURES)))
-            rows[:, 0] = found.scores
+    def extract(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
+        """Return the features of each candidate; without `fixed_phrases`, that feature is 0."""
+        words = plan.words[:_MOST_WORDS]
+        if not words or not len(candidates.documents):
+            rows = np.zeros((len(candidates.documents), len(FEATURES)))
+            rows[:, 0] = candidates.scores
             return rows
         asked = features.Question(
-            np.stack([prepared.places(segment) for segment in self._index.segments]),
+            np.stack([plan.places(segment) for segment in self._index.segments]),
             np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
             np.array([word.weight for word in words]),
             np.array([word.place for word in words], np.int32),
-            _bonds(prepared, len(words), fixed),
-            found.segments,
-            found.documents,
-            found.scores,
+            _bonds(plan, len(words), fixed_phrases),
+            candidates.segments,
+            candidates.documents,
+            candidates.scores,
         )
-        title = np.uint64(prepared.title)
+        title = np.uint64(plan.title)
         measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, title, self._outside.today)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
-            measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(found)]
+            measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
         return measured
 
-    def _keys(self, found: Candidates) -> list[int]:
+    def _keys(self, candidates: Candidates) -> list[int]:
         keys = [segment.column("key") for segment in self._index.segments]
-        return [int(keys[number][document]) for number, document in zip(found.segments, found.documents, strict=True)]
+        return [
+            int(keys[number][document])
+            for number, document in zip(candidates.segments, candidates.documents, strict=True)
+        ]
 
 
 def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.float64]:

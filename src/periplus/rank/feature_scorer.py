@@ -34,8 +34,10 @@ class FeatureScorer:
         self._weights = as_arrays(weights, FEATURES)
         self._model = model
         fixed = FEATURES.index("fixed")
-        self.fixed = bool(self._weights.weight[fixed]) or bool(model and (model.trees.feature == fixed).any())
-        """Whether fixed phrases count for anything: looking for them takes time."""
+        self.uses_fixed_phrases = bool(self._weights.weight[fixed]) or bool(
+            model and (model.trees.feature == fixed).any()
+        )
+        """Whether the feature of fixed phrases has any weight: measuring it takes time."""
 
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
         """Give the score of each row, as a share of the query's best."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.index import Index
-from periplus.query import parse_query
+from periplus.query import find_candidates, parse_query
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import Rows
 from periplus.signals import estimate_relevance, read_clicks, read_judgements
@@ -21,6 +21,8 @@ Grades = Mapping[str, Mapping[int, int]]
 """By query and page key: 0 is bad, 4 is perfect."""
 _BEST: Final = 4
 _LEAST_LIKED: Final = 0.02
+_DEPTH: Final = 100
+"""Candidates of a query where the settings rerank none."""
 
 
 class Sample(NamedTuple):
@@ -66,12 +68,14 @@ def collect_samples(
         tree = parse_query(query).tree
         if tree is None:
             continue
-        looked = ranker.look(ranker.plan(tree))
-        where = zip(looked.found.segments, looked.found.documents, strict=True)
+        plan = ranker.plan(tree)
+        candidates = find_candidates(index, plan, ranker.model.depth or _DEPTH)
+        rows = ranker.features.extract(plan, candidates)
+        where = zip(candidates.segments, candidates.documents, strict=True)
         found = np.array([_gain(judged.get(int(keys[segment][document]), 0)) for segment, document in where], np.int32)
         if len(found) > 1 and found.min() != found.max():
             ideal = np.sort(np.array([_gain(grade) for grade in judged.values()], np.int32))[::-1]
-            samples.append(Sample(query, looked.rows, looked.shares, found, ideal))
+            samples.append(Sample(query, rows, ranker.model.scorer.score(rows), found, ideal))
     return samples
 
 

@@ -1,23 +1,45 @@
-"""One call from words to a result page.
+"""Search: a query to a page of results, in three stages.
 
-In: a `Query` and a data folder. Out: a `ResultPage` with titles, trails, snippets and honest counts.
-`Searcher` may be used from many threads; it answers from the generation of the index it has open, and `refresh` moves
-it to the newest. Results are arranged (safe search, near-duplicates folded, hosts taking turns) and dressed (snippets,
-dates, missing words); `Searcher.suggest` completes what somebody types from titles and host names, `Searcher.find` says
-why a page is not found. Pages that are published, and pages that are deleted, are in `periplus.publish`.
+In: a `Query` and a data folder. Out: a `ResultPage` with titles, breadcrumbs, snippets and counts.
+
+`Searcher` answers queries over the index of a data folder, from many threads; it uses the generation of the index that
+it has open, and `refresh` opens the newest. A query is parsed and planned, and then passes three stages:
+
+    retrieve    plan in, candidates with their features out; runs on a shard
+    rerank      rows of all shards in (`merge_shards`), ordered candidates out; runs once, without an index
+    present     candidates in, hits out: selection, snippets, dates; runs where the documents are
+
+On one machine these are plain calls. `encode_record` and `decode_record` write the records between them as msgpack.
+`Searcher.suggest` completes what somebody types; `Searcher.page_status` tells why a page is not found.
 """
 
+from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
+from periplus.search.page_status import PageStatus
+from periplus.search.present import PresentedResults, present
 from periplus.search.presentation.snippets import make_snippet
 from periplus.search.ranking_weights import RankingWeight
-from periplus.search.searcher import CachedPage, IndexParts, Searcher, SearchStatistics
-from periplus.search.why_not import PageStatus
+from periplus.search.record_codec import decode_record, encode_record
+from periplus.search.rerank import RerankedCandidates, rerank
+from periplus.search.retrieve import RetrievedCandidates, retrieve
+from periplus.search.searcher import CachedPage, Searcher
+from periplus.search.shard_merge import merge_shards
 
 __all__ = [
     "CachedPage",
     "IndexParts",
+    "IndexSession",
     "PageStatus",
+    "PresentedResults",
     "RankingWeight",
+    "RerankedCandidates",
+    "RetrievedCandidates",
     "SearchStatistics",
     "Searcher",
+    "decode_record",
+    "encode_record",
     "make_snippet",
+    "merge_shards",
+    "present",
+    "rerank",
+    "retrieve",
 ]

@@ -6,7 +6,7 @@ title alone may be ordinary words too: then the home page comes first only if by
 result (half as high, for a name of several words), so that calling a site 'cheap flights' does not make it the answer.
 """
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,86 +14,105 @@ import numpy as np
 from periplus.hashing import fingerprint
 from periplus.index import Index, Segment, squeeze
 from periplus.query import BagOfWords, Node
-from periplus.records import Candidates, Hit, PageFlag, Query
+from periplus.records import Hit, PageFlag, Query
 
-__all__ = ["Home", "explain_home", "find_home", "put_first"]
+if TYPE_CHECKING:
+    from periplus.search.rerank import RerankedCandidates
 
-_MOST_WORDS: Final = 6
-_BEFORE: Final = frozenset(("http", "https", "www"))
-_DECEIVES: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
-_SHARE: Final = 0.5
-_STEP: Final = 1.0
+__all__ = [
+    "HOME_PAGE_BONUS",
+    "HomePage",
+    "SiteName",
+    "explain_home_page",
+    "find_home_page",
+    "home_page_order",
+    "is_first_result",
+    "site_name",
+]
+
+HOME_PAGE_BONUS: Final = 1.0
 """What a home page scores above the best other result."""
+_MOST_WORDS: Final = 6
+_PREFIXES: Final = frozenset(("http", "https", "www"))
+_DECEPTIVE: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
+_SEVERAL_WORDS_SHARE: Final = 0.5
+"""Share of the best result's static rank that the home page needs where its name has several words."""
 
 
-class Home(NamedTuple):
+class SiteName(NamedTuple):
+    """The words of a query, written as one, where they may be the name of a site."""
+
+    name: str
+    words: int
+
+
+class HomePage(NamedTuple):
     """The home page of a site that a query names."""
 
     segment: int
     document: int
+    key: int
     host: str
-    whole: bool
+    is_host_name: bool
     """Whether the query is the whole name of the host."""
     static: float
     words: int
+    """Words of the query."""
 
 
-def find_home(index: Index, tree: Node | None, query: Query) -> Home | None:
-    """Find the home page that a query means; None if it asks for anything but words."""
+def site_name(tree: Node | None, query: Query) -> SiteName | None:
+    """Return the name of a site that a query may be; None if it asks for anything but a few words."""
     narrowed = query.language or query.site or query.days or query.kinds or query.having
     if not isinstance(tree, BagOfWords) or len(tree.words) > _MOST_WORDS or narrowed:
         return None
     words = tree.words
-    while words and words[0] in _BEFORE:
+    while words and words[0] in _PREFIXES:
         words = words[1:]
     name = "".join(words)
-    key = np.uint64(fingerprint(name.encode("utf-8", "replace"))) if name else np.uint64(0)
-    homes = [
-        home._replace(words=len(words))
-        for number, segment in enumerate(index.segments)
-        for home in _homes(segment, number, key, name)
-    ]
-    return max(homes, key=lambda home: (home.whole, home.static, home.host), default=None)
+    return SiteName(name, len(words)) if name else None
 
 
-def _homes(segment: Segment, number: int, key: np.uint64, name: str) -> list[Home]:
-    """Give the home pages of a segment that are known by a name, and can be found."""
+def find_home_page(index: Index, site: SiteName) -> HomePage | None:
+    """Return the home page of the site that has a name, the best known if several have it."""
+    key = np.uint64(fingerprint(site.name.encode("utf-8", "replace")))
+    pages = [page for number, segment in enumerate(index.segments) for page in _pages_of(segment, number, key, site)]
+    return max(pages, key=home_page_order, default=None)
+
+
+def home_page_order(page: HomePage) -> tuple[bool, float, str]:
+    """Return what decides between home pages of the same name, the higher the better."""
+    return page.is_host_name, page.static, page.host
+
+
+def _pages_of(segment: Segment, number: int, key: np.uint64, site: SiteName) -> list[HomePage]:
+    """Return the home pages of a segment that are known by a name and not deleted."""
     words = segment.files.get("words")
-    if words is None or not name:
+    if words is None:
         return []
     keys, documents = words["site_key"], words["site_document"]
     at = int(keys.searchsorted(key))
-    found = []
+    pages = []
     while at < len(keys) and keys[at] == key:
         document = int(documents[at])
         host = segment.string("hosts", int(segment.column("host")[document]))
-        whole = squeeze(host.removeprefix("www.")) == name
-        deceives = int(segment.column("flags")[document]) & _DECEIVES
-        if segment.alive[document] and (whole or not deceives):
-            found.append(Home(number, document, host, whole, float(segment.column("static")[document]), 1))
+        is_host_name = squeeze(host.removeprefix("www.")) == site.name
+        deceptive = int(segment.column("flags")[document]) & _DECEPTIVE
+        if segment.alive[document] and (is_host_name or not deceptive):
+            url, static = int(segment.column("key")[document]), float(segment.column("static")[document])
+            pages.append(HomePage(number, document, url, host, is_host_name, static, site.words))
         at += 1
-    return found
+    return pages
 
 
-def put_first(index: Index, found: Candidates, home: Home) -> Candidates | None:
-    """Give the candidates with a home page before all others; None if it has not earned that."""
-    same = (found.segments == home.segment) & (found.documents == home.document)
-    if not len(same):
-        return None
-    best = index.segments[int(found.segments[0])].column("static")[int(found.documents[0])]
-    if not home.whole and (not same.any() or home.static < best * (_SHARE if home.words > 1 else 1.0)):
-        return None
-    rest = ~same
-    if same.all():
-        return found
-    score = found.scores.dtype.type(found.scores[0] + _STEP)
-    return found._replace(
-        segments=np.concatenate([np.array([home.segment], found.segments.dtype), found.segments[rest]]),
-        documents=np.concatenate([np.array([home.document], found.documents.dtype), found.documents[rest]]),
-        scores=np.concatenate([np.array([score], found.scores.dtype), found.scores[rest]]),
-    )
+def is_first_result(home: HomePage, candidates: "RerankedCandidates", best_static: float) -> bool:
+    """Return whether a home page comes before all candidates; best_static: the static rank of the best of them."""
+    if home.is_host_name:
+        return True
+    present = (candidates.segments == home.segment) & (candidates.documents == home.document)
+    needed = best_static * (_SEVERAL_WORDS_SHARE if home.words > 1 else 1.0)
+    return bool(present.any()) and home.static >= needed
 
 
-def explain_home(hit: Hit, home: Home) -> Hit:
-    """Say why a home page is the first result."""
-    return msgspec.structs.replace(hit, reasons=(*hit.reasons, (f"home page of {home.host}", _STEP)))
+def explain_home_page(hit: Hit, home: HomePage) -> Hit:
+    """Return a hit with the reason why its home page is the first result."""
+    return msgspec.structs.replace(hit, reasons=(*hit.reasons, (f"home page of {home.host}", HOME_PAGE_BONUS)))

@@ -1,6 +1,6 @@
 """The weights of ranking: what they are, and others to try without saving them.
 
-Settings that are numbers have their own name; weights of features (docs/ranking.md) are called `dynamic.title` etc.
+Settings that are numbers go by their own name; weights of features (docs/ranking.md) are called `dynamic.title` etc.
 """
 
 import math
@@ -13,7 +13,7 @@ from periplus.errors import BadInput
 from periplus.rank import feature_weights
 from periplus.settings import RankSettings, table
 
-__all__ = ["Changed", "RankingWeight", "list_weights", "with_weights"]
+__all__ = ["RankingWeight", "WeightChanges", "change_weights", "list_weights"]
 
 _FEATURE: Final = "dynamic."
 
@@ -26,8 +26,8 @@ class RankingWeight(msgspec.Struct, frozen=True):
     help: str
 
 
-class Changed(NamedTuple):
-    """Other weights."""
+class WeightChanges(NamedTuple):
+    """Settings of ranking with some weights changed."""
 
     settings: RankSettings
     features: dict[str, float]
@@ -35,34 +35,38 @@ class Changed(NamedTuple):
 
 
 def list_weights(settings: RankSettings) -> tuple[RankingWeight, ...]:
-    """List all weights: settings that are numbers, then the features of the dynamic ranker."""
+    """Return all weights: settings that are numbers, then those of features."""
     helps = {row.name.removeprefix("rank."): row.help for row in table() if row.name.startswith("rank.")}
     values = msgspec.structs.asdict(settings)
     features = feature_weights(settings.weights).items()
     return (
         *(RankingWeight(name, value, helps[name]) for name, value in values.items() if _is_number(value)),
-        *(RankingWeight(_FEATURE + name, one.weight, one.about) for name, one in features if name != "first"),
+        *(
+            RankingWeight(_FEATURE + name, feature.weight, feature.about)
+            for name, feature in features
+            if name != "first"
+        ),
     )
 
 
-def with_weights(settings: RankSettings, changes: Mapping[str, float]) -> Changed:
-    """Give settings and features with some weights changed; raise `BadInput` for what cannot be."""
+def change_weights(settings: RankSettings, changes: Mapping[str, float]) -> WeightChanges:
+    """Return settings and features with some weights changed; raise `BadInput` for values that cannot be."""
     values = msgspec.structs.asdict(settings)
     features: dict[str, float] = {}
     for name, value in changes.items():
         if not math.isfinite(value):
-            raise BadInput(f"{name[:40]} is no weight.")
+            raise BadInput(f"{name[:40]} is not a weight.")
         if name.startswith(_FEATURE):
             features[name.removeprefix(_FEATURE)] = value
         elif _is_number(values.get(name)):
             values[name] = int(value) if isinstance(values[name], int) and value == int(value) else value
         else:
-            raise BadInput(f"{name[:40]} is no weight.")
+            raise BadInput(f"{name[:40]} is not a weight.")
     feature_weights(settings.weights, features)
     try:
-        return Changed(msgspec.convert(values, RankSettings), features)
+        return WeightChanges(msgspec.convert(values, RankSettings), features)
     except msgspec.ValidationError as error:
-        raise BadInput(f"A weight cannot be that: {error}.") from None
+        raise BadInput(f"That weight is out of range: {error}.") from None
 
 
 def _is_number(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What a request asks for beside its words, put into the query's tree: language, site, dates, types."""
+"""Filters of a request as parts of the query's tree: language, site, dates, content types."""
 
 import time
 from typing import Final
@@ -6,21 +6,21 @@ from typing import Final
 from periplus.query import And, ContentType, DateRange, Language, Node, Or, Site, Vertical
 from periplus.records import Query
 
-__all__ = ["names_site", "narrow"]
+__all__ = ["add_filters", "is_site_search"]
 
-_FAR: Final = 1 << 30
+_NO_END: Final = 1 << 30
 _DAY: Final = 86_400
 
 
-def narrow(tree: Node, query: Query) -> Node:
-    """Give `tree` with all that `query` asks for beside its words."""
+def add_filters(tree: Node, query: Query) -> Node:
+    """Return a tree with the filters of a request added to it."""
     parts: list[Node] = [tree]
     if query.language:
         parts.append(Language(query.language))
     if query.site:
         parts.append(Site(query.site))
     if query.days > 0:
-        parts.append(DateRange(int(time.time() // _DAY) - query.days, _FAR))
+        parts.append(DateRange(int(time.time() // _DAY) - query.days, _NO_END))
     if query.kinds:
         kinds = tuple(ContentType(kind) for kind in query.kinds)
         parts.append(kinds[0] if len(kinds) == 1 else Or(kinds))
@@ -29,6 +29,6 @@ def narrow(tree: Node, query: Query) -> Node:
     return tree if len(parts) == 1 else And(tuple(parts))
 
 
-def names_site(query: Query) -> bool:
-    """Say whether the query is about one site, so that many results of one host are what was asked for."""
+def is_site_search(query: Query) -> bool:
+    """Return whether a query is about one site, so that many results of one host are expected."""
     return bool(query.site) or "site:" in query.words.lower()

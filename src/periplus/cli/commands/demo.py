@@ -91,7 +91,7 @@ def _ask(searcher: "Searcher", truth: "Truth") -> None:
         right += good
         say(f"{'✓' if good else '✗'} {question.words}   ({page.total:,} results, {page.seconds * 1000:.1f} ms)")
         for hit in page.hits:
-            say(f"    {clean(hit.title)}   {clean(' › '.join(hit.trail))}")
+            say(f"    {clean(hit.title)}   {clean(' › '.join(hit.breadcrumbs))}")
     say(f"\n{right} of {len(asked)} queries have a right page on top.")
 
 

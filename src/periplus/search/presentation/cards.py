@@ -1,4 +1,4 @@
-"""Knowledge cards: what a page that the query names states about itself, out of the page store."""
+"""Knowledge cards: facts that a page states about itself, shown when the query names it."""
 
 import re
 import threading
@@ -11,25 +11,27 @@ from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 
-__all__ = ["Cards", "is_named"]
+__all__ = ["CardReader", "names_page"]
 
 _MOST: Final = 8
 _FEWEST: Final = 2
 _LONGEST: Final = 160
 _LONGEST_TEXT: Final = 320
-_DULL: Final = frozenset(["@type", "name", "headline", "description", "datepublished", "datemodified", "url", "image"])
-"""What the result says anyway."""
+_SHOWN_ANYWAY: Final = frozenset(
+    ["@type", "name", "headline", "description", "datepublished", "datemodified", "url", "image"]
+)
+"""Facts that the result shows anyway."""
 _PARTS: Final = re.compile(r"\s+[|–—-]\s+|\s*[|,:(]\s*")
 
 
-def is_named(words: str, title: str) -> bool:
-    """Say whether a query names a page: it is its title, or what comes before the name of the site."""
-    asked = sorted(fold(words).split())
-    return bool(asked) and asked in (sorted(fold(title).split()), sorted(fold(_PARTS.split(title)[0]).split()))
+def names_page(words: str, title: str) -> bool:
+    """Return whether a query names a page: it is its title, or the part before the name of the site."""
+    query = sorted(fold(words).split())
+    return bool(query) and query in (sorted(fold(title).split()), sorted(fold(_PARTS.split(title)[0]).split()))
 
 
-class Cards:
-    """Looks pages up in the store. The first time takes long on a large store: until then, there are no cards."""
+class CardReader:
+    """Looks pages up in the page store. Opening a large store takes long; there are no cards until it is open."""
 
     def __init__(self, folder: Path, settings: StoreSettings) -> None:
         self._folder = folder / "store"
@@ -38,32 +40,32 @@ class Cards:
         self._opening: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def visit(self, key: int) -> FetchRecord | None:
-        """Give the newest visit of a page, waiting for the store if need be."""
+    def fetch_record(self, key: int) -> FetchRecord | None:
+        """Return the newest fetch of a page, waiting until the store is open."""
         if self._store is None:
             self._open()
         return self._find(key)
 
     def card(self, key: int) -> Card | None:
-        """Give the card of a page, if it states enough; never wait."""
+        """Return the card of a page, if it states enough facts; None until the store is open."""
         if self._store is None:
             with self._lock:
                 if self._opening is None and self._folder.is_dir():
                     self._opening = threading.Thread(target=self._open, daemon=True)
                     self._opening.start()
             return None
-        visit = self._find(key)
-        return make_card(visit.page) if visit is not None and visit.page is not None else None
+        record = self._find(key)
+        return make_card(record.page) if record is not None and record.page is not None else None
 
     def ready(self) -> None:
-        """Wait until there are cards."""
+        """Wait until the store is open."""
         if self._opening is not None:
             self._opening.join()
 
     def _open(self) -> None:
         try:
             store = PageStore.open(self._folder, self._settings)
-            store.find(0)  # this makes the table of keys, which takes long
+            store.find(0)  # This builds the table of keys, which takes long.
         except DataError:
             self._opening = None
         else:
@@ -77,11 +79,11 @@ class Cards:
 
 
 def make_card(page: Page) -> Card | None:
-    """Choose what a page states that is worth showing; None when it is too little."""
+    """Return the facts of a page that are worth showing; None when they are too few."""
     chosen: dict[str, str] = {}
     for name, value in page.facts:
-        known = ":" in name or name.lower() in _DULL or name in chosen
-        if not known and 0 < len(value) <= _LONGEST and len(chosen) < _MOST:
+        repeated = ":" in name or name.lower() in _SHOWN_ANYWAY or name in chosen
+        if not repeated and 0 < len(value) <= _LONGEST and len(chosen) < _MOST:
             chosen[name] = value
     if len(chosen) < _FEWEST:
         return None

@@ -1,9 +1,9 @@
-"""Which candidates become results, and in what order: safe search, near-duplicates folded, hosts taking turns.
+"""Selection: which candidates become results: safe search, near-duplicates collapsed, host diversity.
 
-The order is that of the ranking, but for this: a page that says nearly the same as a better one is folded into it, and
-of ten results at most a few come from one host as long as others have some. Pages that nobody trusted links to come
-behind all others. Windows of ten are counted from the first result whatever page is asked for, so that pages of results
-always join.
+The order is that of the ranking, with three exceptions. A near-duplicate of a better page is collapsed into it.
+Of ten results at most a few are of one host, as long as other hosts have some (host diversity). Pages of untrusted
+hosts come behind all others. Windows of ten are counted from the first result, whatever page of results is requested,
+so that pages of results always join.
 """
 
 from collections import deque
@@ -15,127 +15,153 @@ import numpy.typing as npt
 
 from periplus.records import PageFlag
 
-__all__ = ["ADULT", "DECEIVES", "ENOUGH", "Arranged", "Look", "Resemblance", "arrange", "hidden_flags"]
+__all__ = [
+    "ADULT_FLAGS",
+    "DECEPTIVE_FLAGS",
+    "MIN_SIMHASH_BYTES",
+    "CandidateFields",
+    "ContentSignature",
+    "Selection",
+    "excluded_flags",
+    "select_results",
+]
 
-ADULT: Final = int(PageFlag.ADULT)
-DECEIVES: Final = int(PageFlag.ADULT | PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
+ADULT_FLAGS: Final = int(PageFlag.ADULT)
+DECEPTIVE_FLAGS: Final = int(
+    PageFlag.ADULT | PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED
+)
+MIN_SIMHASH_BYTES: Final = 200
+"""Bytes of text below which only equal texts are near-duplicates: the simhashes of a few words are close by chance."""
 _WINDOW: Final = 10
-_AHEAD: Final = 40
-"""Results of crowded hosts that may wait; with more, they are let in."""
-ENOUGH: Final = 200
-"""Bytes of text below which only equal texts are near-duplicates: a few words are soon alike."""
+_MAX_DEFERRED: Final = 40
+"""Candidates of crowded hosts that may be deferred; with more, they are admitted."""
 
 
-class Resemblance(NamedTuple):
-    """What near-duplicates are told by."""
+class ContentSignature(NamedTuple):
+    """What near-duplicates are recognised by."""
 
     simhash: int
     length: int
     exact: int
     """Fingerprint of the whole text."""
 
-    def like(self, other: "Resemblance", bits: int) -> bool:
-        """Say whether two pages say nearly the same."""
+    def is_near_duplicate(self, other: "ContentSignature", bits: int) -> bool:
+        """Return whether the texts of two pages differ in at most `bits` bits of their simhash."""
         if not self.length or not other.length:
             return False
-        if min(self.length, other.length) < ENOUGH:
+        if min(self.length, other.length) < MIN_SIMHASH_BYTES:
             return self.exact == other.exact
-        near = abs(self.length - other.length) * 4 <= max(self.length, other.length)
-        return near and (self.simhash ^ other.simhash).bit_count() <= bits
+        comparable = abs(self.length - other.length) * 4 <= max(self.length, other.length)
+        return comparable and (self.simhash ^ other.simhash).bit_count() <= bits
 
 
-class Look(NamedTuple):
-    """How a candidate is looked at: its host, and what it resembles."""
+class CandidateFields(NamedTuple):
+    """Fields of candidates by their row, read as selection comes to them."""
 
     host: Callable[[int], Hashable]
-    resemblance: Callable[[int], Resemblance]
+    signature: Callable[[int], ContentSignature]
 
 
-class Arranged(NamedTuple):
+class Selection(NamedTuple):
     """Rows of candidates in the order of results."""
 
     rows: list[int]
     similar: dict[int, list[int]]
-    """Rows that were folded into a row."""
+    """Rows that were collapsed into a row."""
     hidden: int
-    looked: int
+    """Candidates that safe search left out."""
+    examined: int
+    """Candidates there were."""
 
 
-def hidden_flags(safe: int) -> int:
-    """Give the flags that safe search leaves out."""
-    return (0, ADULT, DECEIVES)[max(0, min(safe, 2))]
+def excluded_flags(safe: int) -> int:
+    """Return the flags of pages that a level of safe search leaves out."""
+    return (0, ADULT_FLAGS, DECEPTIVE_FLAGS)[max(0, min(safe, 2))]
 
 
-def arrange(flags: npt.NDArray[np.int64], look: Look, wanted: int, barred: int, per_host: int, bits: int) -> Arranged:
-    """Put the first `wanted` results in order; `flags` are those of the candidates, best first."""
-    barred_rows = (flags & barred) != 0
-    lifted = (flags & int(PageFlag.UNTRUSTED)) != 0
-    folds = _Folds(look, bits)
+def select_results(
+    flags: npt.NDArray[np.int64], fields: CandidateFields, wanted: int, excluded: int, per_host: int, bits: int
+) -> Selection:
+    """Return the first `wanted` results in their order.
+
+    flags: of the candidates, best first; excluded: flags that leave a page out; per_host: results of one host among
+    ten, 0 for no limit; bits: of simhashes in which near-duplicates differ, below 0 to keep them all.
+    """
+    hidden = (flags & excluded) != 0
+    untrusted = (flags & int(PageFlag.UNTRUSTED)) != 0
+    duplicates = _DuplicateFilter(fields, bits)
     rows: list[int] = []
-    waiting: deque[int] = deque()
-    # Hosts take turns among those that are trusted; a farm has many hosts, and would take every turn.
-    for part in (~barred_rows & ~lifted, ~barred_rows & lifted):
+    deferred: deque[int] = deque()
+    # Hosts are diversified among those that are trusted: a link farm has many hosts, and would get every other place.
+    for part in (~hidden & ~untrusted, ~hidden & untrusted):
         source, window = iter(np.flatnonzero(part).tolist()), [0]
         while window and len(rows) < wanted:
-            window = _fill(source, waiting, look, folds, per_host, min(_WINDOW, wanted - len(rows)))
+            window = _fill_window(source, deferred, fields, duplicates, per_host, min(_WINDOW, wanted - len(rows)))
             rows += window
-    return Arranged(rows, folds.similar, int(barred_rows.sum()), len(flags))
+    return Selection(rows, duplicates.similar, int(hidden.sum()), len(flags))
 
 
-class _Folds:
-    """Remembers what the results so far say, and which others say nearly the same."""
+class _DuplicateFilter:
+    """The signatures of the results so far, and the rows that were collapsed into them."""
 
-    def __init__(self, look: Look, bits: int) -> None:
-        self._look = look
+    def __init__(self, fields: CandidateFields, bits: int) -> None:
+        self._fields = fields
         self._bits = bits
-        self._known: list[tuple[int, Resemblance]] = []
+        self._signatures: list[tuple[int, ContentSignature]] = []
         self.similar: dict[int, list[int]] = {}
 
-    def folds(self, row: int) -> bool:
-        """Say whether a row says nearly what an earlier one says, and note it."""
+    def collapse(self, row: int) -> bool:
+        """Return whether a row is a near-duplicate of an earlier one, and record it."""
         if self._bits < 0:
             return False
-        own = self._look.resemblance(row)
-        twin = next((before for before, its in self._known if own.like(its, self._bits)), None)
-        if twin is None:
-            self._known.append((row, own))
+        own = self._fields.signature(row)
+        original = next((at for at, its in self._signatures if own.is_near_duplicate(its, self._bits)), None)
+        if original is None:
+            self._signatures.append((row, own))
             return False
-        self.similar.setdefault(twin, []).append(row)
+        self.similar.setdefault(original, []).append(row)
         return True
 
 
-def _fill(source: Iterator[int], waiting: deque[int], look: Look, folds: _Folds, per_host: int, room: int) -> list[int]:
-    """Fill a window: those that waited first, then new ones; what would crowd it waits for the next.
+def _fill_window(
+    source: Iterator[int],
+    deferred: deque[int],
+    fields: CandidateFields,
+    duplicates: _DuplicateFilter,
+    per_host: int,
+    size: int,
+) -> list[int]:
+    """Return the next window of results: deferred rows first, then new ones; rows of crowded hosts are deferred.
 
-    Only what is let in is compared with others: that reads its text, and those that wait may never be asked for.
+    Only rows that are admitted are compared with others: that reads their text, and deferred ones may never be needed.
     """
     window: list[int] = []
     counts: dict[Hashable, int] = {}
 
-    def crowds(row: int) -> bool:
+    def is_crowded(row: int) -> bool:
         if not per_host:
             return False
-        host = look.host(row)
+        host = fields.host(row)
         if counts.get(host, 0) >= per_host:
             return True
-        if not folds.folds(row):
+        if not duplicates.collapse(row):
             counts[host] = counts.get(host, 0) + 1
             window.append(row)
         return False
 
-    def enter(row: int) -> None:
-        if not folds.folds(row):
+    def admit(row: int) -> None:
+        if not duplicates.collapse(row):
             window.append(row)
 
-    for _ in range(len(waiting)):
-        row = waiting.popleft()
-        if len(window) >= room or crowds(row):
-            waiting.append(row)
-    while len(window) < room and len(waiting) < _AHEAD and (row := next(source, -1)) >= 0:
+    for _ in range(len(deferred)):
+        row = deferred.popleft()
+        if len(window) >= size or is_crowded(row):
+            deferred.append(row)
+    while len(window) < size and len(deferred) < _MAX_DEFERRED and (row := next(source, -1)) >= 0:
         if not per_host:
-            enter(row)
-        elif crowds(row):
-            waiting.append(row)
-    while len(window) < room and waiting:
-        enter(waiting.popleft())
+            admit(row)
+        elif is_crowded(row):
+            deferred.append(row)
+    while len(window) < size and deferred:
+        admit(deferred.popleft())
     return window

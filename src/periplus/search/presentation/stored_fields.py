@@ -1,23 +1,26 @@
-"""What a document looks like, whatever was asked: read off its columns, for many documents of a segment at once."""
+"""Stored fields: what results show of a document whatever the query, and what was read of documents before."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from periplus.index import Segment
+from periplus.search.presentation.result_selection import ContentSignature
 from periplus.text import LANGUAGES
 from periplus.url import make_breadcrumbs
 
-__all__ = ["Face", "read_faces"]
+__all__ = ["DocumentCache", "StoredFields", "read_stored_fields"]
+
+_MAX_CACHED: Final = 50_000
 
 
-class Face(NamedTuple):
-    """What a document looks like."""
+class StoredFields(NamedTuple):
+    """What results show of a document whatever the query."""
 
     url: str
     title: str
-    trail: tuple[str, ...]
+    breadcrumbs: tuple[str, ...]
     key: int
     language: str
     fetched: float
@@ -26,8 +29,22 @@ class Face(NamedTuple):
     flags: int
 
 
-def read_faces(segment: Segment, documents: Sequence[int]) -> list[Face]:
-    """Read the faces of some documents."""
+class DocumentCache:
+    """What was read of documents before, by segment and number: segments never change. Threads may share it."""
+
+    def __init__(self) -> None:
+        self.signatures: dict[tuple[str, int], ContentSignature] = {}
+        self.fields: dict[tuple[str, int], StoredFields] = {}
+
+    def trim(self) -> None:
+        """Empty a table that has grown too large."""
+        for table in (self.signatures, self.fields):
+            if len(table) > _MAX_CACHED:
+                table.clear()
+
+
+def read_stored_fields(segment: Segment, documents: Sequence[int]) -> list[StoredFields]:
+    """Return the stored fields of some documents of a segment."""
     numbers = np.array(documents, np.int64)
     urls = segment.strings_of("url", numbers)
     columns = [segment.column(name)[numbers].tolist() for name in ("key", "language", "fetched", "day", "flags")]
@@ -39,6 +56,6 @@ def read_faces(segment: Segment, documents: Sequence[int]) -> list[Face]:
         strict=True,
     )
     return [
-        Face(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags)
+        StoredFields(url, title, make_breadcrumbs(url), key, LANGUAGES[language], fetched, kind, day, flags)
         for url, title, kind, key, language, fetched, day, flags in rows
     ]

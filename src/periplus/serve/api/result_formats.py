@@ -73,7 +73,7 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
         "media": [{"url": one.url, "kind": one.kind, "text": one.text} for one in hit.media],
         "priority": "",
         "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
-        "trail": hit.trail,
+        "trail": hit.breadcrumbs,
         "key": f"{hit.key:016x}",
         "cached": f"/cached/{hit.key:016x}",
         "language": hit.language,
@@ -110,7 +110,7 @@ def as_csv(page: ResultPage) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(_COLUMNS)
     for hit in page.hits:
-        host = hit.trail[0] if hit.trail else ""
+        host = hit.breadcrumbs[0] if hit.breadcrumbs else ""
         row = (hit.title, hit.url, _content(hit), host, _ENGINE, f"{hit.score:.4f}", "result")
         writer.writerow([_harmless(value) for value in row])
     return out.getvalue()

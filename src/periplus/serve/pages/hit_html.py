@@ -46,8 +46,8 @@ class _Writer:
         say, link, passage = self._say, shown_link(hit), fragment_link(hit)
         language = self._tongue.foreign(hit.language)
         spoken = f' lang="{language}"' if language else ""
-        title = escape(hit.title.strip() or " › ".join(hit.trail) or hit.url)
-        trail = _STEP.join([f"<bdi>{escape(part)}</bdi>" for part in hit.trail])
+        title = escape(hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url)
+        trail = _STEP.join([f"<bdi>{escape(part)}</bdi>" for part in hit.breadcrumbs])
         key = f"{hit.key:016x}"
         at = (
             f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{say("passage")}</a>'
@@ -55,7 +55,7 @@ class _Writer:
             else ""
         )
         return (
-            f'<li class="result" id="r{place}" data-host="{escape(hit.trail[0]) if hit.trail else ""}">'
+            f'<li class="result" id="r{place}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
             f'<article><div class="head"><h2><a class="title" href="{escape(link) or f"#r{place}"}" rel="noreferrer"'
             f' dir="auto"{spoken}>{title}</a></h2>{self._badges(hit)}</div>\n<p class="trail">{trail}</p>'
             f"{self._snippet(hit, spoken)}{self._missing(hit)}{_inside(hit)}\n"

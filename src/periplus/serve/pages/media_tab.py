@@ -32,7 +32,7 @@ def write_media(hits: Sequence[Hit], words: str, tongue: Tongue) -> str:
 
 
 def _card(hit: Hit, media: Media, name: str, tongue: Tongue) -> str:
-    host = hit.trail[0] if hit.trail else ""
+    host = hit.breadcrumbs[0] if hit.breadcrumbs else ""
     page, title = shown_link(hit), hit.title.strip() or host
     spot = f' id="{name}"' if name else ""
     return (

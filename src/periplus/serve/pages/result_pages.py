@@ -160,7 +160,7 @@ class Results:
             clicks=self._about.clicks,
             trending=self._about.trending() if not query.start else (),
             weather=self._weather(query),
-            much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.looked),
+            much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.examined),
         )
 
 

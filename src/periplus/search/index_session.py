@@ -1,0 +1,126 @@
+"""An index opened for searching: one generation of it, with what is known beside it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from copy import copy
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from periplus.index import Index
+from periplus.query import ParsedQuery, QueryPlan, Synonyms
+from periplus.rank import Ranker, open_external_signals
+from periplus.records import Query
+from periplus.search.link_queries import resolve_links
+from periplus.search.presentation.stored_fields import DocumentCache
+from periplus.search.presentation.verticals import list_verticals
+from periplus.search.ranking_weights import change_weights
+from periplus.search.request_filters import add_filters
+from periplus.search.suggester import Suggester
+from periplus.settings import Settings
+from periplus.signals import PopularQueries
+
+__all__ = ["IndexParts", "IndexSession", "SearchStatistics"]
+
+_MOST_LANGUAGES: Final = 12
+_MOST_HOSTS: Final = 12
+
+
+class SearchStatistics(msgspec.Struct, frozen=True):
+    """How much there is to search."""
+
+    documents: int
+    hosts: int
+    newest: float
+    """Unix time of the latest fetch, 0 if there is none."""
+    bytes: int
+    languages: tuple[str, ...] = ()
+    """Languages of at least one page in a hundred, the most frequent first."""
+    kinds: frozenset[str] = frozenset()
+    """Content types of pages; 'media' and 'news' where some page has them."""
+
+
+class IndexParts(msgspec.Struct, frozen=True):
+    """What an index consists of."""
+
+    generation: int
+    documents: int
+    segments: tuple[tuple[str, int, int, int], ...]
+    """Name, documents, those of them that are not deleted, and bytes."""
+    parts: dict[str, int]
+    """Bytes by kind of file."""
+    languages: dict[str, int]
+    """Pages by language; '' is unknown."""
+    hosts: tuple[tuple[str, int], ...]
+    """The hosts with most pages, and how many they have."""
+
+
+class IndexSession:
+    """One generation of the index, its ranker, synonyms and completions; immutable, so any thread may use it."""
+
+    def __init__(
+        self, index: Index, settings: Settings, before: "IndexSession | None" = None, popular: PopularQueries | None = None
+    ) -> None:
+        """Open what belongs to an index; what does not change is shared with the session before."""
+        self.index = index
+        self.signals = open_external_signals(index.folder.parent, settings.rank)
+        self.ranker = Ranker(index, settings.rank, settings.semantic, signals=self.signals)
+        self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
+        self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
+        self.cache: DocumentCache = before.cache if before else DocumentCache()
+        self.statistics = _count(index)
+        self._settings = settings
+
+    def with_weights(self, weights: Mapping[str, float]) -> "IndexSession":
+        """Return a session that ranks by other weights; raise `BadInput` for those that cannot be."""
+        changed = change_weights(self._settings.rank, weights)
+        signals = open_external_signals(self.index.folder.parent, changed.settings)
+        session = copy(self)
+        session.ranker = Ranker(
+            self.index, changed.settings, self._settings.semantic, signals=signals, changes=changed.features
+        )
+        return session
+
+    def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
+        """Return the plan of a query that has words: links resolved, filters added, terms weighed, synonyms added."""
+        assert parsed.tree is not None
+        graph = self.index.folder.parent / "graph"
+        tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.visits)
+        plan = self.ranker.plan(add_filters(tree, query), parsed.notes + notes)
+        return self.synonyms.expand(self.index, plan, tree)
+
+    def parts(self) -> IndexParts:
+        """Return what the index consists of."""
+        segments, parts, hosts = [], dict[str, int](), Counter[str]()
+        for segment in self.index.segments:
+            sizes = segment.sizes()
+            counts = np.bincount(segment.column("host")[segment.alive])
+            for number in np.argsort(-counts, kind="stable")[:_MOST_HOSTS].tolist():
+                hosts[segment.string("hosts", number)] += int(counts[number])
+            segments.append((segment.name, segment.documents, int(segment.alive.sum()), sum(sizes.values())))
+            for name, size in sizes.items():
+                part = name.partition(".")[0]
+                parts[part] = parts.get(part, 0) + size
+        return IndexParts(
+            self.index.manifest.generation,
+            self.index.documents,
+            tuple(segments),
+            parts,
+            self.index.languages,
+            tuple(hosts.most_common(_MOST_HOSTS)),
+        )
+
+
+def _count(index: Index) -> SearchStatistics:
+    """Return how much there is to search."""
+    figures = index.statistics()
+    languages = sorted(figures.languages.items(), key=lambda item: -item[1])
+    return SearchStatistics(
+        figures.documents,
+        figures.hosts,
+        figures.newest,
+        figures.bytes,
+        tuple(code for code, n in languages if code and n * 100 >= figures.documents)[:_MOST_LANGUAGES],
+        frozenset(kind for segment in index.segments for kind in segment.strings("kinds")) | list_verticals(index),
+    )

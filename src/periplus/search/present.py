@@ -1,0 +1,82 @@
+"""The third stage of a search: reranked candidates as the results that people see.
+
+Runs where the documents are. Selection (safe search, near-duplicates, host diversity) is its first step, because it
+reads stored fields: flags and hosts of all candidates, and texts of those only that come up for a place on the page,
+since reading all of them would take longer than the search. `select_results` itself sees no index, only these fields:
+a broker over several shards fetches them from the shards, selects, and passes its `Selection` on, so that each shard
+builds the hits of its own documents.
+"""
+
+from typing import NamedTuple
+
+from periplus.query import QueryPlan
+from periplus.records import Hit, Query
+from periplus.search.index_session import IndexSession
+from periplus.search.navigational import explain_home_page
+from periplus.search.presentation.hits import HitBuilder, Reasons
+from periplus.search.presentation.result_selection import Selection, excluded_flags, select_results
+from periplus.search.presentation.verticals import add_media
+from periplus.search.request_filters import is_site_search
+from periplus.search.rerank import RerankedCandidates
+from periplus.settings import SearchSettings
+
+__all__ = ["PresentedResults", "present"]
+
+
+class PresentedResults(NamedTuple):
+    """One page of results."""
+
+    hits: tuple[Hit, ...]
+    hidden: int
+    """Candidates that safe search left out."""
+    examined: int
+    """Candidates that were looked at for that."""
+
+
+def present(
+    session: IndexSession,
+    plan: QueryPlan,
+    candidates: RerankedCandidates,
+    query: Query,
+    settings: SearchSettings,
+    selection: Selection | None = None,
+) -> PresentedResults:
+    """Return the page of results that a query asks for, in the order of the candidates.
+
+    selection: which candidates become results, where a broker has decided that.
+    """
+    builder = HitBuilder(session.index, plan, candidates, session.cache)
+    if selection is None:
+        selection = _select(builder, query, settings)
+    start = max(0, query.start)
+    rows = selection.rows[start:]
+    reasons = _explain(session, plan, candidates, rows) if query.explain else [()] * len(rows)
+    hits = builder.hits(rows, selection, settings.snippet_chars, reasons)
+    if query.having == "media":
+        hits = add_media(hits, rows, candidates, session.index)
+    if candidates.home_page and query.explain and hits and not query.start:
+        hits[0] = explain_home_page(hits[0], candidates.home_page)
+    return PresentedResults(tuple(hits), selection.hidden, selection.examined)
+
+
+def _select(builder: HitBuilder, query: Query, settings: SearchSettings) -> Selection:
+    """Return which candidates become results, up to the end of the page."""
+    size = max(0, min(query.size, settings.max_results))
+    end = min(max(0, query.start) + size, settings.max_results)
+    bits = settings.similar_bits if query.folded and settings.similar_bits else -1
+    per_host = settings.per_host if query.folded and not is_site_search(query) else 0
+    return select_results(builder.flags(), builder.fields(), end, excluded_flags(query.safe), per_host, bits)
+
+
+def _explain(session: IndexSession, plan: QueryPlan, candidates: RerankedCandidates, rows: list[int]) -> list[Reasons]:
+    """Return the parts of the score of each row."""
+    points = candidates.embedding_points
+    return [
+        session.ranker.explain(
+            plan,
+            int(candidates.segments[row]),
+            int(candidates.documents[row]),
+            float(points[row]) if points is not None else 0.0,
+        )
+        for row in rows
+    ]

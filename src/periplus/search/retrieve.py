@@ -1,0 +1,134 @@
+"""The first stage of a search: the candidates of one shard, with everything that reranking needs to know of them."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Index
+from periplus.query import QueryPlan, find_candidates
+from periplus.rank import FEATURES, Ranker, Similarities
+from periplus.records import Candidates
+from periplus.search.column_reader import read_column
+from periplus.search.navigational import HomePage, SiteName, find_home_page
+
+__all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve"]
+
+_NO_FEATURES: Final = np.zeros((0, len(FEATURES)))
+_NO_DAYS: Final = np.zeros(0, np.int32)
+_NO_RANKS: Final = np.zeros(0, np.float32)
+
+
+class NearestDocuments(NamedTuple):
+    """Documents whose embeddings are nearest to the query, candidates or not."""
+
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    keys: npt.NDArray[np.uint64]
+    days: npt.NDArray[np.int32]
+    """As those of the candidates."""
+    static: npt.NDArray[np.float32]
+    """As that of the candidates."""
+    similarities: npt.NDArray[np.float32]
+
+
+class RetrievedCandidates(NamedTuple):
+    """Candidates by their first-stage score, best first: arrays and numbers only, so that they can travel.
+
+    Documents are named by segment and number. `merge_shards` numbers the segments of several shards in a row.
+    """
+
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    """Of the first stage."""
+    keys: npt.NDArray[np.uint64]
+    """Fingerprints of the URLs."""
+    features: npt.NDArray[np.float64]
+    """A row of `FEATURES` for each of the first candidates, as many as are reranked; none for queries without words."""
+    best_score: float
+    """The best score that the words of the query can have: what scores of features are shares of."""
+    total: int
+    exact: bool
+    """Whether `total` was counted or estimated."""
+    partial: bool
+    """Whether the time budget ran out."""
+    segment_count: int
+    """Segments of the shard."""
+    days: npt.NDArray[np.int32]
+    """Days since 1970 on which the candidates were published; empty unless their dates count."""
+    static: npt.NDArray[np.float32]
+    """Static rank of the candidates; empty unless the query may name a site."""
+    home_page: HomePage | None
+    """The home page of the site that the query may name."""
+    similarities: npt.NDArray[np.float32] | None
+    """Cosine of each candidate's embedding and the query's, nan for none; None where embeddings take no part."""
+    nearest: NearestDocuments | None
+
+
+def retrieve(
+    ranker: Ranker,
+    plan: QueryPlan,
+    limit: int,
+    budget: float = float("inf"),
+    *,
+    site_name: SiteName | None = None,
+    dated: bool = False,
+) -> RetrievedCandidates:
+    """Return the `limit` best candidates of a shard by their first-stage score, or as many as are reranked if more.
+
+    What is not matched within `budget` seconds is left out. site_name: the name of a site that the query may be; its
+    home page is looked up. dated: whether the dates of candidates count in reranking.
+    """
+    model, index = ranker.model, ranker.index
+    candidates = find_candidates(index, plan, max(limit, model.depth), budget)
+    segments, documents, scores = candidates[:3]
+    features = _NO_FEATURES
+    if model.depth and plan.words:
+        best = candidates._replace(
+            segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
+        )
+        features = ranker.features.extract(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
+    home = find_home_page(index, site_name) if site_name else None
+    similarities = _compare_embeddings(ranker, plan, candidates, features)
+    return RetrievedCandidates(
+        segments,
+        documents,
+        scores,
+        read_column(index, "key", segments, documents),
+        features,
+        plan.best_score,
+        candidates.total,
+        candidates.exact,
+        candidates.partial,
+        len(index.segments),
+        read_column(index, "day", segments, documents).astype(np.int32) if dated else _NO_DAYS,
+        read_column(index, "static", segments, documents) if site_name else _NO_RANKS,
+        home,
+        similarities.candidates if similarities else None,
+        _nearest(index, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
+    )
+
+
+def _compare_embeddings(
+    ranker: Ranker, plan: QueryPlan, candidates: Candidates, features: npt.NDArray[np.float64]
+) -> Similarities | None:
+    """Return how similar the embeddings of candidates are to the query's, where embeddings take part."""
+    if ranker.embeddings is None:
+        return None
+    order = np.arange(len(candidates.documents))
+    if len(features):
+        order[: len(features)] = np.argsort(-ranker.model.scorer.score(features), kind="stable")
+    return ranker.embeddings.compare(plan, candidates, order, len(features))
+
+
+def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: bool) -> NearestDocuments:
+    segments, documents = similarities.segments, similarities.documents
+    return NearestDocuments(
+        segments,
+        documents,
+        read_column(index, "key", segments, documents).astype(np.uint64),
+        read_column(index, "day", segments, documents).astype(np.int32) if dated else _NO_DAYS,
+        read_column(index, "static", segments, documents).astype(np.float32) if ranked else _NO_RANKS,
+        similarities.nearest,
+    )

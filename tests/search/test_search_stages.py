@@ -1,0 +1,135 @@
+"""The stages of a search can run on different machines: records travel, and shards give what one index gives."""
+
+import copy
+
+import msgspec
+import numpy as np
+import pytest
+
+from embeddings.made_model import NaiveEncoder
+from index.made_pages import Ranks, random_ranks, random_visits, visit
+from periplus.embeddings import Meaning, embed_index
+from periplus.index import Index, build_index
+from periplus.query import QueryPlan, parse_query
+from periplus.rank import Ranker
+from periplus.records import Query
+from periplus.search import (
+    RerankedCandidates,
+    RetrievedCandidates,
+    decode_record,
+    encode_record,
+    merge_shards,
+    rerank,
+    retrieve,
+)
+from periplus.search.navigational import site_name
+from periplus.settings import IndexSettings, RankSettings, SemanticSettings
+
+SEMANTIC = SemanticSettings(on=True, words=16, overlap=4, nearest=5, candidates=10)
+QUERIES = [
+    "sea chart",
+    "the ship of fog",
+    "rope -sail tide",
+    '"harbour light" bell',
+    "wind",
+    "coast",
+    "lang:en",
+    "zebra",
+]
+LIMIT = 150
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """Build an index of four segments."""
+    folder = tmp_path_factory.mktemp("stages") / "index"
+    visits = [*random_visits(5, 300), visit("https://coast.test/", "Coast", "sea chart of the coast")]
+    ranks = Ranks(random_ranks(5, visits))
+    for start in range(0, 301, 76):
+        build_index(visits[start : start + 76], folder, IndexSettings(), ranks, extend=start > 0)
+    embed_index(folder, SEMANTIC, encoder=NaiveEncoder())
+    opened = Index.open(folder)
+    assert len(opened.segments) == 4
+    return opened
+
+
+def open_ranker(index: Index, semantic: SemanticSettings, depth: int = 40) -> Ranker:
+    ranker = Ranker(index, RankSettings(rerank=depth), semantic)
+    if ranker.embeddings is not None:
+        ranker.embeddings._meaning = Meaning(index, semantic, NaiveEncoder())
+    return ranker
+
+
+def split(index: Index) -> list[Index]:
+    """Return two shards, each with half of the segments."""
+    shards = []
+    for segments in (index.segments[:2], index.segments[2:]):
+        shard = copy.copy(index)
+        shard.segments = segments
+        shards.append(shard)
+    return shards
+
+
+def run_stage(ranker: Ranker, plan: QueryPlan, words: str) -> RetrievedCandidates:
+    site = site_name(parse_query(words).tree, Query(words))
+    return retrieve(ranker, plan, LIMIT, site_name=site, dated=True)
+
+
+def assert_equal(one: RerankedCandidates, other: RerankedCandidates) -> None:
+    for name, value in one._asdict().items():
+        expected = getattr(other, name)
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, expected, err_msg=name)
+        else:
+            assert value == expected, name
+
+
+@pytest.mark.parametrize("semantic", [SemanticSettings(), SEMANTIC], ids=["words", "embeddings"])
+@pytest.mark.parametrize("words", QUERIES)
+def test_records_travel_and_rerank_to_the_same(index: Index, words: str, semantic: SemanticSettings) -> None:
+    ranker = open_ranker(index, semantic)
+    tree = parse_query(words).tree
+    assert tree is not None
+    retrieved = run_stage(ranker, ranker.plan(tree), words)
+    received = decode_record(encode_record(retrieved), RetrievedCandidates)
+    assert received.features.dtype == np.float64
+    for today in (None, 9):
+        here, there = rerank(retrieved, ranker.model, LIMIT, today), rerank(received, ranker.model, LIMIT, today)
+        assert_equal(here, there)
+        assert_equal(here, decode_record(encode_record(there), RerankedCandidates))
+
+
+def test_what_is_not_a_record_is_refused() -> None:
+    for data in (b"", b"\x93\x01\x02\x03", encode_record([1] * 15), encode_record([["<i4", [3], b"1"]] * 15)):
+        with pytest.raises(msgspec.MsgspecError):
+            decode_record(data, RetrievedCandidates)
+
+
+@pytest.mark.parametrize("semantic", [SemanticSettings(), SEMANTIC], ids=["words", "embeddings"])
+@pytest.mark.parametrize("words", QUERIES)
+def test_two_shards_give_what_one_index_gives(index: Index, words: str, semantic: SemanticSettings) -> None:
+    """The broker plans by the statistics of the whole collection; each shard looks the terms up for itself.
+
+    Statistics are shared here by planning on the whole index. Two things are still decided on each shard alone, and
+    may differ: whether a query is in a language of the embedding model (by the shard's own best candidates), and the
+    total, where it is estimated.
+    """
+    tree = parse_query(words).tree
+    assert tree is not None
+    ranker = open_ranker(index, semantic)
+    plan = ranker.plan(tree)
+    whole = run_stage(ranker, plan, words)
+    parts = [run_stage(open_ranker(shard, semantic), plan.bind(shard), words) for shard in split(index)]
+    merged = merge_shards([decode_record(encode_record(part), RetrievedCandidates) for part in parts])
+    assert merged.total == whole.total
+    assert len(merged.features) >= len(whole.features)
+    assert_equal(rerank(merged, ranker.model, LIMIT), rerank(whole, ranker.model, LIMIT))
+    assert_equal(rerank(merged, ranker.model, 20, 9), rerank(whole, ranker.model, 20, 9))
+
+
+def test_one_shard_is_merged_as_it_is(index: Index) -> None:
+    ranker = open_ranker(index, SemanticSettings())
+    tree = parse_query("sea").tree
+    assert tree is not None
+    retrieved = run_stage(ranker, ranker.plan(tree), "sea")
+    assert merge_shards([retrieved]) is retrieved
