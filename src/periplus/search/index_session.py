@@ -60,7 +60,11 @@ class IndexSession:
     """One generation of the index, its ranker, synonyms and completions; immutable, so any thread may use it."""
 
     def __init__(
-        self, index: Index, settings: Settings, before: "IndexSession | None" = None, popular: PopularQueries | None = None
+        self,
+        index: Index,
+        settings: Settings,
+        before: "IndexSession | None" = None,
+        popular: PopularQueries | None = None,
     ) -> None:
         """Open what belongs to an index; what does not change is shared with the session before."""
         self.index = index
