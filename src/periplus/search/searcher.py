@@ -200,7 +200,7 @@ class Searcher:
         page = self.cached_page(address.key)
         if page is not None:
             return PageStatus(address.url, address.key, INDEXED, "", page.when)
-        if self._deleted.has(address.key):
+        if self._deleted.contains(address.key):
             return PageStatus(address.url, address.key, "deleted")
         return status_of_record(address, self._cards.fetch_record(address.key))
 
