@@ -25,7 +25,7 @@ demo: $(RUN_READY) ## crawl a small generated web, index it and search it (ARGS=
 	@$(BIN)/periplus demo $(ARGS)
 
 test: setup ## run all tests (ARGS= goes to pytest)
-	@$(BIN)/python -c 'from periplus.cli.kernels import compile_kernels; compile_kernels()'
+	@$(BIN)/python -c 'from periplus.app import compile_kernels; from periplus.cli import PlainObserver; compile_kernels(PlainObserver())'
 	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
 
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
@@ -67,7 +67,7 @@ check: ## lint, types and test: what continuous integration runs
 
 quality: $(DEV_READY) ## search quality on judged collections, compared with BM25 (FOLDERS= KEEP= REPORT= ARGS=--ablate)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench,semantic]'
-	@$(BIN)/periplus meaning fetch || echo 'Without the model: the last column stays empty.'
+	@$(BIN)/periplus embeddings fetch || echo 'Without the model: the last column stays empty.'
 	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 bench-quality: quality

@@ -90,7 +90,8 @@ def commands_page() -> str:
 def _commands(path: str, command: Any) -> Iterator[str]:
     if hasattr(command, "commands"):
         for name, inner in command.commands.items():
-            yield from _commands(f"{path} {name}", inner)
+            if not inner.hidden:
+                yield from _commands(f"{path} {name}", inner)
         return
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]

@@ -60,7 +60,8 @@ def commands() -> dict[str, object]:
             found[prefix.strip()] = command
         else:
             for name, below in inner.items():
-                walk(f"{prefix} {name}", below)
+                if not below.hidden:
+                    walk(f"{prefix} {name}", below)
 
     walk("", typer.main.get_command(app))
     return found

@@ -16,10 +16,12 @@ from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, P
 
 __all__ = [
     "DATA_FORMAT",
+    "DataFolder",
     "check_format",
     "decode_json",
     "disk_errors",
     "disk_failure",
+    "is_data_folder",
     "lock_folder",
     "open_data_folder",
     "sweep_torn",
@@ -109,6 +111,42 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
                 temporary.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
+
+
+class DataFolder(msgspec.Struct, frozen=True):
+    """The paths of the parts of a data folder; they need not exist."""
+
+    path: Path
+
+    @property
+    def store(self) -> Path:
+        """The pages: WARC files and fetch log."""
+        return self.path / "store"
+
+    @property
+    def crawl(self) -> Path:
+        """What a crawl needs to resume."""
+        return self.path / "crawl"
+
+    @property
+    def graph(self) -> Path:
+        """The link graph."""
+        return self.path / "graph"
+
+    @property
+    def index(self) -> Path:
+        """The index."""
+        return self.path / "index"
+
+    @property
+    def models(self) -> Path:
+        """The learned ranking models."""
+        return self.path / "models"
+
+
+def is_data_folder(folder: Path) -> bool:
+    """Return whether a folder has the stamp of a data folder."""
+    return (folder / _STAMP).exists()
 
 
 def open_data_folder(folder: Path, *, create: bool) -> Path:

@@ -273,7 +273,7 @@ class RankSettings(_Room, frozen=True):
 
 
 class SemanticSettings(_Room, frozen=True):
-    """How the meaning of texts takes part in ranking; needs the extra 'semantic' and `periplus meaning fetch`."""
+    """How the meaning of texts takes part in ranking; needs the extra 'semantic' and `periplus embeddings fetch`."""
 
     on: Annotated[bool, Meta(description="Let meaning take part in ranking where documents have vectors")] = False
     model: Annotated[str, Meta(description="Folder of the converted model; empty is the usual cache folder")] = ""

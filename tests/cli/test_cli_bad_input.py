@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_
 def test_a_list_that_cannot_be_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str) -> None:
     (tmp_path / "bytes").write_bytes(b"\xaa\x00")
     assert fails(capsys, "crawl", "http://a.example/", option, str(tmp_path)).endswith("Is a directory.")
-    assert fails(capsys, "crawl", "http://a.example/", option, "bytes").endswith("bytes is no text file.")
+    assert fails(capsys, "crawl", "http://a.example/", option, "bytes").endswith("bytes is not a text file.")
     assert fails(capsys, "crawl", "http://a.example/", option, "none").endswith("No such file or directory.")
 
 
@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_once_the_pages_are_stored(
         raise DiskFailed("The disk is full.", "Run the same command again.")
 
     documents(tmp_path / "docs.jsonl", 3)
-    monkeypatch.setattr("periplus.cli.commands.import_.build", full)
+    monkeypatch.setattr("periplus.app.build_graph_and_index", full)
     assert main(["import", "docs.jsonl"]) == 1
     assert capsys.readouterr().err.endswith(
         "The disk is full. The pages are stored. Free some space, then: periplus index build.\n"

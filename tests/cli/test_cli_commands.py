@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from periplus.app import with_remedy
 from periplus.cli import main
-from periplus.cli.console import bar, bytes_as_text, clean
-from periplus.cli.remedies import with_remedy
+from periplus.cli.console import bar, clean, format_bytes
 from periplus.errors import CorruptFile
 from periplus.fakeweb import FakeWeb, FakeWebPlan, running
 
@@ -96,7 +96,7 @@ def test_index_stats_and_check(imported: Path, capsys: pytest.CaptureFixture[str
     told = json.loads(capsys.readouterr().out)
     assert told["documents"] == 3
     assert main(["index", "check"]) == 0
-    assert "whole" in capsys.readouterr().out
+    assert "The index has no faults." in capsys.readouterr().out
 
 
 def test_a_damaged_index_is_found(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +133,7 @@ def test_a_damaged_log_has_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_doctor_names_the_way_of_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from periplus.cli.commands.doctor import _group
+    from periplus.app.diagnosis import _group
 
     finding = _group("dev", ["no-such-package"])
     assert finding.state == "optional"
@@ -250,18 +250,18 @@ def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
             assert child.stdout is not None
             assert child.stderr is not None
             url = next(line for line in child.stdout if "Searching at" in line).split()[2].rstrip(",")
-            assert any("can be found now" in line for line in child.stderr)
+            assert any("are searchable now" in line for line in child.stderr)
             with urllib.request.urlopen(url + "api/search?q=the+light", timeout=60) as answer:
                 assert json.load(answer)["documents"] > 0
             child.send_signal(signal.SIGINT)
             said, errors = child.communicate(timeout=60)
     assert child.returncode == 0, errors
     assert "Traceback" not in errors
-    assert "pages can be found. Go on: the same command." in said
+    assert "pages searchable. To continue: the same command." in said
 
 
 def test_small_things_for_people() -> None:
-    assert [bytes_as_text(n) for n in (0, 999, 1500, 2_000_000)] == ["0 bytes", "999 bytes", "1.5 kB", "2.0 MB"]
+    assert [format_bytes(n) for n in (0, 999, 1500, 2_000_000)] == ["0 bytes", "999 bytes", "1.5 kB", "2.0 MB"]
     assert bar(0.5, 4) == "██··"
     assert (bar(2.0, 2), bar(-1.0, 2)) == ("██", "··")
     assert clean("a\x1b[2Jb\u202ec") == "a [2Jb c"
@@ -275,7 +275,7 @@ def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
         command += ["--delay", "0", "--set", "frontier.delay_factor=0"]
         assert main([*command, "--pages", "10"]) == 0
         said = capsys.readouterr().out
-        assert "all of --pages 10" in said
+        assert "--pages 10 is reached" in said
         assert "in all" not in said
         assert main(command) == 0
         said = capsys.readouterr().out
@@ -285,5 +285,5 @@ def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
         assert main(command) == 0
         said = capsys.readouterr().out
         assert "Crawled 0 pages" in said
-        assert "0 bytes fetched, 0 copies" in said
+        assert "0 bytes fetched, 0 duplicates" in said
         assert "Without a page" not in said

@@ -1,6 +1,6 @@
 """What people see of a crawl while it runs."""
 
-from periplus.cli.crawl_view import block, errors_as_text
+from periplus.cli.crawl_view import crawl_block, format_errors
 from periplus.crawl import CrawlStatistics, CrawlStatus
 
 HOSTILE = "http://a.test/\x1b[31mred"
@@ -11,7 +11,7 @@ def figures(pages: int, **more) -> CrawlStatistics:
 
 
 def test_one_process():
-    text = block(figures(12_345, given_up=2, recent=(HOSTILE,), slowest=(("slow.test", 2.5), ("b.test", 0.1))))
+    text = crawl_block(figures(12_345, given_up=2, recent=(HOSTILE,), slowest=(("slow.test", 2.5), ("b.test", 0.1))))
     assert "12,345 pages   12/s   5.0 kB   61 s" in text
     assert "12 without a page: 9 dns, 3 gone   2 hosts do not answer" in text
     assert "slowest slow.test 2.50 s, b.test 0.10 s" in text
@@ -24,7 +24,7 @@ def test_a_line_for_each_shard():
         CrawlStatus(11, "running", figures(5, recent=("http://a.test/x", HOSTILE)), number=0, kept=1_234),
         CrawlStatus(12, "idle", figures(6), number=1),
     ]
-    lines = block(figures(11, recent=("http://whole.test/",)), shards).splitlines()
+    lines = crawl_block(figures(11, recent=("http://whole.test/",)), shards).splitlines()
     head, first, second = lines[-3:]
     assert head.split() == ["shard", "state", "pages", "/s", "waiting", "under", "way", "failed", "to", "send"]
     assert first.split() == ["0", "running", "5", "12", "7", "2", "12", "1,234", "http://a.test/", "[31mred"]
@@ -35,5 +35,5 @@ def test_a_line_for_each_shard():
 
 
 def test_errors_by_class():
-    assert errors_as_text({"gone": 1, "dns": 2_000}) == "2,000 dns, 1 gone"
-    assert errors_as_text({}) == ""
+    assert format_errors({"gone": 1, "dns": 2_000}) == "2,000 dns, 1 gone"
+    assert format_errors({}) == ""

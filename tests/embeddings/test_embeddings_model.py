@@ -137,7 +137,7 @@ def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> No
     make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     card = tmp_path / "model" / "model.json"
     card.write_bytes(card.read_bytes().replace(b'"format":2', b'"format":1'))
-    with pytest.raises(CorruptFile, match="periplus meaning fetch"):
+    with pytest.raises(CorruptFile, match="periplus embeddings fetch"):
         open_encoder(settings(tmp_path))
 
 
@@ -153,12 +153,12 @@ def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     path.write_bytes(raw)
-    with pytest.raises(CorruptFile, match="periplus meaning fetch"):
+    with pytest.raises(CorruptFile, match="periplus embeddings fetch"):
         find_model(settings(tmp_path))
 
 
 def test_no_model_is_a_line_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(NothingHere, match="periplus meaning fetch"):
+    with pytest.raises(NothingHere, match="periplus embeddings fetch"):
         find_model(settings(tmp_path))
-    with pytest.raises(MissingPart, match=r"periplus meaning fetch|periplus doctor"):
+    with pytest.raises(MissingPart, match=r"periplus embeddings fetch|periplus doctor"):
         open_encoder(settings(tmp_path))

@@ -112,7 +112,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     lacking = SemanticSettings(on=True, model=str(tmp_path / "nowhere"))
     found = meaning_status(tmp_path / "index", lacking)
     assert not found.usable
-    assert ("periplus doctor" if missing_parts() else "periplus meaning fetch") in found.advice
+    assert ("periplus doctor" if missing_parts() else "periplus embeddings fetch") in found.advice
     index = Index.open(tmp_path / "index")
     made = Ranker(index, RankSettings(), lacking)
     retrieved = retrieve(made, made.plan(parse_query("sea").tree), 10)

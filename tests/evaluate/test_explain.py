@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from periplus.app import build_graph_and_index
 from periplus.cli import main
-from periplus.cli.building import build
 from periplus.crawl import Crawler
 from periplus.evaluate import Explanation, explain
 from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth, running
@@ -34,7 +34,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, T
             Settings,
         )
         Crawler(folder / "data", settings, web.seeds).run()
-    build(folder / "data", settings, quiet=True)
+    build_graph_and_index(folder / "data", settings)
     return folder / "data", settings, web.truth()
 
 

@@ -7,7 +7,7 @@ from unittest import mock
 
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
-from periplus.cli.serving import read_quality as kept_quality
+from periplus.evaluate import read_quality as kept_quality
 from periplus.evaluate import report
 from periplus.evaluate.comparison import Comparison, Moved
 from periplus.evaluate.experiment import Judged, Result

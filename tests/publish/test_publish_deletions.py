@@ -50,7 +50,7 @@ def test_a_deleted_page_stays_out_of_every_build_until_it_is_let_in(data: Path, 
     assert found(data) == [A, B, C]
     assert run(data, "delete", "https://A.test:443/tide#part", C) == 0
     assert found(data) == [B]
-    assert Searcher.open(data, Settings()).find(A).reason == "deleted"
+    assert Searcher.open(data, Settings()).page_status(A).reason == "deleted"
     for _ in range(2):
         assert run(data, "build") == 0
         assert found(data) == [B]
@@ -109,7 +109,7 @@ def test_new_visits_and_publications_do_not_bring_it_back(data: Path) -> None:
 
 
 def test_whoever_holds_the_index_takes_it_out(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("periplus.cli.commands.delete._PATIENCE", 0.0)
+    monkeypatch.setattr("periplus.app.jobs.deletion_jobs._LOCK_SECONDS", 0.0)
     monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.2)
     with lock_folder(data, "index"):
         assert run(data, "delete", A) == 0
@@ -138,8 +138,8 @@ def test_what_is_deleted_during_a_rebuild_is_out_after_it(data: Path) -> None:
 
 def test_the_list_is_whole_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from periplus.publish import Deleted\n"
-        "deleted = Deleted(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from periplus.publish import DeletionList\n"
+        "deleted = DeletionList(Path(sys.argv[1]))\n"
         "for number in range(100000):\n"
         "    deleted.add([f'https://x.test/{number}']); print(number, flush=True)\n"
     )
@@ -158,8 +158,8 @@ def test_the_list_is_whole_after_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 def test_two_who_delete_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from periplus.publish import Deleted\n"
-        "for number in range(8): Deleted(Path(sys.argv[1])).add([f'https://{sys.argv[2]}.test/{number}'])\n"
+        "import sys; from pathlib import Path; from periplus.publish import DeletionList\n"
+        "for number in range(8): DeletionList(Path(sys.argv[1])).add([f'https://{sys.argv[2]}.test/{number}'])\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "ab"]
     assert [one.wait() for one in both] == [0, 0]

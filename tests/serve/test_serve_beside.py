@@ -12,7 +12,8 @@ import msgspec
 from asgi_caller import Answer, call, get, send
 from fake_searcher import Copy, FakeSearcher
 
-from periplus.cli.serving import actions_of, read_quality
+from periplus.app import server_actions
+from periplus.evaluate import read_quality
 from periplus.hashing import fingerprint_text
 from periplus.records import Hit, Media, Query, ResultPage, VisitReport
 from periplus.serve import ApiKeys, make_app
@@ -112,7 +113,7 @@ class World:
         self.folder = folder
         self.keys = ApiKeys(None)
         self.secret = {role: self.keys.add(role, role) for role in ("judge", "publish", "admin")}
-        actions = actions_of(folder, FakeSearcher(), Settings())
+        actions = server_actions(folder, FakeSearcher(), Settings())
         self.app = make_app(FakeSearcher(), ServeSettings(threads=1, **settings), actions, self.keys)
 
     def form(self, path: str, cookie: str = "", **fields: str) -> Answer:

@@ -8,7 +8,7 @@ import pytest
 from asgi_caller import send
 
 from index.made_pages import visit
-from periplus.cli.serving import actions_of
+from periplus.app import server_actions
 from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
@@ -32,7 +32,7 @@ class World:
         self.keys = ApiKeys(folder)
         self.key = self.keys.add("report", "report")
         serving = ServeSettings(threads=1, proxied=True, clicks=True, rate=0)
-        self.app = make_app(self.searcher, serving, actions_of(folder, self.searcher, settings), self.keys)
+        self.app = make_app(self.searcher, serving, server_actions(folder, self.searcher, settings), self.keys)
 
     def report(self, url: str, address: str, count: int = 1) -> None:
         given = {"visits": [{"url": url, "count": count}]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from index.made_pages import visit
-from periplus.cli.serving import open_all
+from periplus.app import open_server
 from periplus.files import open_data_folder
 from periplus.index import build_index
 from periplus.publish import background_publisher
@@ -32,7 +32,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     folder = open_data_folder(tmp_path_factory.mktemp("readme"), create=True)
     pages = [visit("https://a.test/", "Lighthouse keeping", "The lighthouse keeper of the salt harbour.")]
     build_index(pages, folder / "index", Settings().index)
-    opened = open_all(folder, Settings())
+    opened = open_server(folder, Settings())
     key = opened.keys.add("me", "publish")
     with (
         background_publisher(folder, Settings()),

@@ -11,7 +11,7 @@ import pytest
 from asgi_caller import get
 from fake_searcher import FakeSearcher
 
-from periplus.cli.serving import get_once
+from periplus.app import fetch_service
 from periplus.serve import Actions, make_app
 from periplus.serve.instant.weather import read_weather
 from periplus.settings import FetchSettings, ServeSettings
@@ -57,7 +57,7 @@ def service() -> Iterator[Service]:
 def test_the_weather_comes_from_the_service_that_was_chosen(service: Service) -> None:
     address, asked, answers = service
     allowed = FetchSettings(allow=("127.0.0.0/8",))
-    actions = Actions(fetch=lambda url: get_once(url, allowed))
+    actions = Actions(fetch=lambda url: fetch_service(url, allowed))
     app = make_app(FakeSearcher(), ServeSettings(threads=1, weather=address), actions)
     found = get(app, "/api/weather?latitude=54.3217&longitude=-10.06")
     assert found.json == {"degrees": 11.4, "sky": "rain", "wind": 23.0, "text": "11 °C, rain, wind 23 km/h"}
@@ -90,7 +90,7 @@ FOUND = (
 def test_the_weather_of_a_place_that_is_named(service: Service, atlas: Service) -> None:
     allowed = FetchSettings(allow=("127.0.0.0/8",))
     settings = ServeSettings(threads=1, weather=service[0], places=atlas[0])
-    app = make_app(FakeSearcher(), settings, Actions(fetch=lambda url: get_once(url, allowed)))
+    app = make_app(FakeSearcher(), settings, Actions(fetch=lambda url: fetch_service(url, allowed)))
     found = get(app, "/api/weather?place=%C3%8Ele+d%27Ouessant%26x%3D%23&hl=fr")
     assert found.json == {
         "degrees": 11.4,
@@ -159,7 +159,7 @@ def test_places_are_offered_only_where_there_is_a_service_for_them(service: tupl
 
 def test_the_weather_service_may_not_be_a_private_place_unless_allowed(service: tuple[str, list[str], Any]) -> None:
     address, asked, _ = service
-    assert get_once(address, FetchSettings()) is None
+    assert fetch_service(address, FetchSettings()) is None
     assert asked == []
 
 

@@ -1,13 +1,14 @@
-"""Arguments in, one call out: the `periplus` command. The only room that loads settings and wires the others.
+"""The `periplus` command: arguments in, one call of `app`, then printing. The only package that prints.
 
 In: the command line, periplus.toml, the environment. Out: text (or JSON) for people and programs, and an exit code:
-0 done, 1 could not, 2 not understood, 130 interrupted. A file per command; rooms are imported when a command runs,
-so that `periplus --help` answers at once.
+0 success, 1 failure, 2 usage error, 130 interrupted. `commands` has a file for each command; `app` is imported when a
+command runs, so that `periplus --help` answers at once. `PlainObserver` prints what a call of `app` reports.
 """
 
 try:
+    from periplus.cli.console_observer import PlainObserver
     from periplus.cli.entry import app, main
-except KeyboardInterrupt:  # Ctrl-C while modules load: there is nothing to say yet
+except KeyboardInterrupt:  # Ctrl-C while modules are loaded: there is nothing to report yet
     raise SystemExit(130) from None
 
-__all__ = ["app", "main"]
+__all__ = ["PlainObserver", "app", "main"]

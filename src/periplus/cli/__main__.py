@@ -1,4 +1,4 @@
-"""Let `python -m periplus.cli` do what `periplus` does."""
+"""`python -m periplus.cli` is the same as `periplus`."""
 
 import sys
 

@@ -1,106 +1,96 @@
-"""What people see of a crawl that runs: one block that updates in place, plain lines without a terminal."""
+"""A crawl in text: a block that updates in place, a line, a summary at the end, its status from another process."""
 
-import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from periplus.cli.console import bytes_as_text, clean, is_terminal, note
+from periplus.cli.console import clean, echo, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from periplus.crawl import CrawlStatistics, CrawlStatus
+    from periplus.app import CrawlRun, CrawlStatistics, ShardStatus
 
-__all__ = ["block", "errors_as_text", "watched"]
+__all__ = ["crawl_block", "crawl_line", "echo_status", "echo_summary", "format_errors"]
 
-_PLAIN_SECONDS: Final = 5.0
-_LIVE_SECONDS: Final = 0.25
 _WIDTH: Final = 100
 
-Show = Callable[..., None]
-"""Takes the figures of a crawl, and those of its shards where there are several."""
 
-
-def errors_as_text(errors: dict[str, int]) -> str:
-    """Write outcomes and how often they came, the most frequent first."""
+def format_errors(errors: dict[str, int]) -> str:
+    """Return outcomes and how often each occurred, the most frequent first."""
     return ", ".join(f"{times:,} {name}" for name, times in sorted(errors.items(), key=lambda pair: -pair[1]))
 
 
-@contextlib.contextmanager
-def watched(quiet: bool) -> Iterator[Show]:
-    """Give a function that shows how a crawl is doing."""
-    if quiet:
-        yield lambda found, shards=(): None
-    elif is_terminal():
-        with _live() as show:
-            yield show
-    else:
-        yield _plain()
+def crawl_line(statistics: "CrawlStatistics") -> str:
+    """Return the figures of a crawl in one line."""
+    failed = sum(statistics.errors.values())
+    return (
+        f"{statistics.pages:,} pages, {statistics.rate:,.0f}/s, {statistics.waiting:,} waiting, "
+        f"{failed:,} without a page"
+    )
 
 
-@contextlib.contextmanager
-def _live() -> Iterator[Show]:
-    from rich.console import Console
-    from rich.live import Live
-
-    last = 0.0
-    # Nothing refreshes itself in a thread: shards are forked from this process.
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-
-        def show(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> None:
-            nonlocal last
-            if time.monotonic() - last >= _LIVE_SECONDS:
-                last = time.monotonic()
-                live.update(_drawn(found, shards), refresh=True)
-
-        yield show
-
-
-def _drawn(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]") -> Any:
-    from rich.text import Text
-
-    return Text(block(found, shards), overflow="ellipsis", no_wrap=True)
-
-
-def block(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> str:
-    """Draw a crawl in a few lines, and a line for each of its shards."""
+def crawl_block(statistics: "CrawlStatistics", shards: "Sequence[ShardStatus]" = ()) -> str:
+    """Return a crawl in a few lines, and a line for each of its shards."""
     lines = [
-        f"{found.pages:>9,} pages   {found.rate:,.0f}/s   {bytes_as_text(found.bytes)}   {found.seconds:,.0f} s",
-        f"{found.waiting:>9,} waiting   {found.busy:,} under way   {found.hosts:,} hosts   {found.seen:,} URLs seen",
+        f"{statistics.pages:>9,} pages   {statistics.rate:,.0f}/s   {format_bytes(statistics.bytes)}"
+        f"   {statistics.seconds:,.0f} s",
+        f"{statistics.waiting:>9,} waiting   {statistics.busy:,} under way   {statistics.hosts:,} hosts"
+        f"   {statistics.seen:,} URLs seen",
     ]
-    if found.errors or found.given_up:
-        gone = f"   {found.given_up:,} hosts do not answer" if found.given_up else ""
-        lines.append(f"{sum(found.errors.values()):>9,} without a page: {errors_as_text(found.errors)}{gone}")
-    if found.slowest:
-        slow = ", ".join(f"{clean(host)} {seconds:.2f} s" for host, seconds in found.slowest[:3])
+    if statistics.errors or statistics.given_up:
+        gone = f"   {statistics.given_up:,} hosts do not answer" if statistics.given_up else ""
+        failed = sum(statistics.errors.values())
+        lines.append(f"{failed:>9,} without a page: {format_errors(statistics.errors)}{gone}")
+    if statistics.slowest:
+        slow = ", ".join(f"{clean(host)} {seconds:.2f} s" for host, seconds in statistics.slowest[:3])
         lines.append(f"  slowest {slow}")
-    lines += _shard_lines(shards) or [f"          {clean(url)[:_WIDTH]}" for url in found.recent]
+    lines += _shard_lines(shards) or [f"          {clean(url)[:_WIDTH]}" for url in statistics.recent]
     return "\n".join(lines)
 
 
-def _shard_lines(shards: "Sequence[CrawlStatus]") -> list[str]:
-    """Say what each shard does."""
+def _shard_lines(shards: "Sequence[ShardStatus]") -> list[str]:
     if not shards:
         return []
     lines = ["    shard  state       pages     /s  waiting  under way  failed  to send"]
-    for status in shards:
-        found = status.statistics
-        last = clean(found.recent[-1])[:_WIDTH] if found.recent else ""
+    for shard in shards:
+        statistics = shard.statistics
+        last = clean(statistics.recent[-1])[:_WIDTH] if statistics.recent else ""
         lines.append(
-            f"{status.number:>9}  {status.state:<8} {found.pages:>8,} {found.rate:>6,.0f} {found.waiting:>8,}"
-            f" {found.busy:>10,} {sum(found.errors.values()):>7,} {status.kept:>8,}   {last}".rstrip()
+            f"{shard.number:>9}  {shard.state:<8} {statistics.pages:>8,} {statistics.rate:>6,.0f}"
+            f" {statistics.waiting:>8,} {statistics.busy:>10,} {sum(statistics.errors.values()):>7,}"
+            f" {shard.kept:>8,}   {last}".rstrip()
         )
     return lines
 
 
-def _plain() -> Show:
-    last = time.monotonic()
+def echo_summary(run: "CrawlRun") -> None:
+    """Print the outcome of a crawl."""
+    statistics, before = run.statistics, run.before
+    rate = run.new_pages / statistics.seconds if statistics.seconds else 0.0
+    total = f" ({statistics.pages:,} in all)" if before.pages else ""
+    new, hosts = format_count(run.new_pages, "page"), format_count(statistics.hosts, "host")
+    echo(f"Crawled {new}{total} from {hosts} in {statistics.seconds:,.1f} s: {rate:,.0f} pages/s.")
+    fetched, duplicates = format_bytes(statistics.bytes - before.bytes), statistics.copies - before.copies
+    echo(f"{fetched} fetched, {duplicates:,} duplicates, {statistics.waiting:,} URLs waiting.")
+    if run.errors:
+        echo("Without a page: " + format_errors(run.errors) + ".")
+    for remark in statistics.notes:
+        echo(clean(remark))
 
-    def show(found: "CrawlStatistics", shards: "Sequence[CrawlStatus]" = ()) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _PLAIN_SECONDS:
-            last = now
-            failed = sum(found.errors.values())
-            note(f"{found.pages:,} pages, {found.rate:,.0f}/s, {found.waiting:,} waiting, {failed:,} without a page")
 
-    return show
+def echo_status(folder: Path, status: dict[str, Any]) -> None:
+    """Print the status of the crawl of a folder: a line for the whole and one for each shard."""
+    if status["state"] == "none":
+        echo(f"There was no crawl in {folder}.")
+        return
+    echo(f"The crawl in {folder} is {status['state']}: {_figures(status)}.")
+    for shard in status.get("shards", ()):
+        echo(f"Shard {shard['number']} (process {shard['process']}) is {shard['state']}: {_figures(shard)}.")
+    if status["errors"]:
+        echo("Without a page: " + format_errors(status["errors"]) + ".")
+
+
+def _figures(status: dict[str, Any]) -> str:
+    return (
+        f"{status['pages']:,} pages, {status['rate']:,.0f}/s, {status['waiting']:,} waiting, "
+        f"{status['busy']:,} under way"
+    )

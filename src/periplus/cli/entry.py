@@ -11,14 +11,14 @@ from periplus import __version__
 from periplus.cli.commands.crawl import crawl
 from periplus.cli.commands.demo import demo
 from periplus.cli.commands.doctor import doctor
-from periplus.cli.commands.embeddings import embed, meaning
+from periplus.cli.commands.embeddings import embed, embeddings, meaning
 from periplus.cli.commands.evaluate import evaluate
 from periplus.cli.commands.explain import explain
 from periplus.cli.commands.import_ import import_pages
 from periplus.cli.commands.index import index
 from periplus.cli.commands.keys import keys
 from periplus.cli.commands.rank import rank
-from periplus.cli.commands.search import MinusWords, search
+from periplus.cli.commands.search import QueryCommand, search
 from periplus.cli.commands.serve import serve
 from periplus.cli.commands.store import store
 from periplus.cli.commands.up import up
@@ -28,11 +28,11 @@ from periplus.files import disk_failure
 
 __all__ = ["app", "main"]
 
-FAILED: Final = 1
-NOT_UNDERSTOOD: Final = 2
+FAILURE: Final = 1
+USAGE_ERROR: Final = 2
 INTERRUPTED: Final = 130
 
-_LONGEST: Final = 300
+_MAX_MESSAGE: Final = 300
 """Most characters of an unexpected error that are shown without --debug."""
 
 app: Final = typer.Typer(
@@ -56,7 +56,7 @@ def _periplus(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """A complete web search engine: crawl, index, search, serve."""
 
@@ -68,36 +68,37 @@ app.command("crawl")(crawl)
 app.command("import")(import_pages)
 index.command("embed")(embed)
 app.add_typer(index, name="index")
-app.add_typer(meaning, name="meaning")
+app.add_typer(embeddings, name="embeddings")
+app.add_typer(meaning, name="meaning", hidden=True)
 app.add_typer(store, name="store")
 app.add_typer(rank, name="rank")
-app.command("search", cls=MinusWords)(search)
+app.command("search", cls=QueryCommand)(search)
 app.command("serve")(serve)
 app.add_typer(keys, name="keys")
-app.command("explain", cls=MinusWords)(explain)
+app.command("explain", cls=QueryCommand)(explain)
 app.command("evaluate")(evaluate)
 app.command("doctor")(doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code. Whatever goes wrong becomes one line on standard error."""
+    """Run one command and return its exit code. Every error becomes one line on standard error."""
     if arguments is not None:
         return _run(list(arguments))
     try:
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # while the line was written
         code = INTERRUPTED
-    # All is done: one more Ctrl-C would kill the process on its way out, or say where it stood.
+    # Everything is done: one more Ctrl-C would kill the process on its way out, or print a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return code
 
 
-def _run(given: list[str]) -> int:
-    debug = "--debug" in given
+def _run(arguments: list[str]) -> int:
+    debug = "--debug" in arguments
     try:
-        code = app(args=given, prog_name="periplus", standalone_mode=False)
+        code = app(args=arguments, prog_name="periplus", standalone_mode=False)
     except typer.TyperException as error:
-        return _not_understood(error)
+        return _usage_error(error)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("stopped.", debug=False, code=INTERRUPTED)
     except PeriplusError as error:
@@ -105,14 +106,14 @@ def _run(given: list[str]) -> int:
     except OSError as error:
         return _fail(_describe(error), debug)
     except Exception as error:
-        said = " ".join(str(error).split())[:_LONGEST]
-        return _fail(f"unexpected {type(error).__name__}: {said}. Report it with what `--debug` adds.", debug)
+        message = " ".join(str(error).split())[:_MAX_MESSAGE]
+        return _fail(f"unexpected {type(error).__name__}: {message}. Report it with the output of `--debug`.", debug)
     if code == INTERRUPTED:
         return _fail("stopped.", debug=False, code=INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str, debug: bool, code: int = FAILED) -> int:
+def _fail(message: str, debug: bool, code: int = FAILURE) -> int:
     if debug:
         import traceback
 
@@ -124,18 +125,18 @@ def _fail(message: str, debug: bool, code: int = FAILED) -> int:
 
 def _describe(error: OSError) -> str:
     if error.filename is None:
-        return f"the system refused: {error.strerror or error}."
+        return f"the operating system reported: {error.strerror or error}."
     return str(disk_failure(error.filename, error))
 
 
-def _not_understood(error: typer.TyperException) -> int:
+def _usage_error(error: typer.TyperException) -> int:
     message = getattr(error, "message", "") or str(error)
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message)
-        return NOT_UNDERSTOOD
+        return USAGE_ERROR
     if hasattr(error, "format_message"):
         message = error.format_message()
     command = context.command_path if context is not None else "periplus"
     sentence = message if message.endswith(("?", "!")) else message.rstrip(".") + "."
-    return _fail(f"{sentence} See `{command} --help`.", debug=False, code=NOT_UNDERSTOOD)
+    return _fail(f"{sentence} See `{command} --help`.", debug=False, code=USAGE_ERROR)

@@ -1,4 +1,4 @@
-"""Options that many commands share: the settings, which one function loads and hands to the command."""
+"""Options that commands share: the settings, which one function loads and passes to the command."""
 
 import functools
 import inspect
@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from periplus.cli.remedies import with_remedy
 from periplus.errors import CorruptFile, SettingsError
 from periplus.settings import Setting, Settings, load, table
 
@@ -22,7 +21,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, n
 _FILE: Final = Path("periplus.toml")
 _TYPES: Final[dict[str, type]] = {"int": int, "float": float, "str": str, "bool": bool}
 
-_ALWAYS: Final[dict[str, Any]] = {
+_COMMON: Final[dict[str, Any]] = {
     "folder": Annotated[
         str | None, typer.Option("--folder", help="Data folder.  [default: periplus-data]", metavar="FOLDER")
     ],
@@ -32,35 +31,37 @@ _ALWAYS: Final[dict[str, Any]] = {
     ],
     "flags": Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set anything of docs/settings.md; may be repeated.", metavar="NAME=VALUE"),
+        typer.Option("--set", help="Set any setting (docs/settings.md); may be repeated.", metavar="NAME=VALUE"),
     ],
-    "debug": Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")],
+    "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
 }
 
 
 def with_settings(**shortcuts: str) -> Callable[[Command], Command]:
-    """Hand a command its `settings`, read from file, environment and flags.
+    """Return a decorator that passes `settings` to a command, read from file, environment and flags.
 
-    Each shortcut adds an option for one setting: `pages="crawl.pages"` adds --pages, with the setting's own help.
+    Each shortcut adds an option for one setting: `pages="crawl.pages"` adds --pages, with the help of the setting.
     """
-    known = _known()
+    rows = _rows_by_name()
 
     def decorate(command: Command) -> Command:
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "settings"]
-        added = [_parameter(name, known[setting]) for name, setting in shortcuts.items()]
-        always = [_keyword(name, kind) for name, kind in _ALWAYS.items()]
+        added = [_parameter(name, rows[setting]) for name, setting in shortcuts.items()]
+        common = [_keyword(name, kind) for name, kind in _COMMON.items()]
 
         @functools.wraps(command)
-        def run(**given: Any) -> None:
-            shared = {name: given.pop(name) for name in _ALWAYS}
-            picked = {setting: given.pop(name) for name, setting in shortcuts.items()}
-            settings = _load(shared, picked)
+        def run(**arguments: Any) -> None:
+            common = {name: arguments.pop(name) for name in _COMMON}
+            options = {setting: arguments.pop(name) for name, setting in shortcuts.items()}
+            settings = _load(common, options)
             try:
-                command(**given, settings=settings)
+                command(**arguments, settings=settings)
             except CorruptFile as error:
+                from periplus.app import with_remedy
+
                 raise with_remedy(error, Path(settings.folder)) from error
 
-        parameters = [*own, *added, *always]
+        parameters = [*own, *added, *common]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
         return run
@@ -69,7 +70,7 @@ def with_settings(**shortcuts: str) -> Callable[[Command], Command]:
 
 
 @functools.cache
-def _known() -> dict[str, Setting]:
+def _rows_by_name() -> dict[str, Setting]:
     return {row.name: row for row in table()}
 
 
@@ -79,7 +80,7 @@ def _keyword(name: str, kind: Any) -> inspect.Parameter:
 
 
 def _parameter(name: str, setting: Setting) -> inspect.Parameter:
-    """Make an option of a setting; several values are given with commas between them."""
+    """Return an option for a setting; several values are separated by commas."""
     kind = _TYPES.get(setting.type, str)
     default = ",".join(setting.default) if isinstance(setting.default, tuple) else setting.default
     shown = f"  [default: {default}]" if default != "" else ""
@@ -87,14 +88,14 @@ def _parameter(name: str, setting: Setting) -> inspect.Parameter:
     return _keyword(name, Annotated[kind | None, option])
 
 
-def _load(shared: dict[str, Any], picked: dict[str, Any]) -> Settings:
-    """Read the settings once. Options beat --set, which beats the environment, which beats the file."""
-    file = shared["config"] or (_FILE if _FILE.exists() else None)
-    flags = list(shared["flags"] or ())
-    flags += [f"{name}={value}" for name, value in picked.items() if value is not None]
-    if shared["folder"] is not None:
-        flags.append(f"folder={shared['folder']}")
+def _load(common: dict[str, Any], options: dict[str, Any]) -> Settings:
+    """Read the settings once: the file, then the environment, then --set, then options; the last one counts."""
+    file = common["config"] or (_FILE if _FILE.exists() else None)
+    flags = list(common["flags"] or ())
+    flags += [f"{name}={value}" for name, value in options.items() if value is not None]
+    if common["folder"] is not None:
+        flags.append(f"folder={common['folder']}")
     settings = load(file, os.environ, flags)
     if "\0" in settings.folder:
-        raise SettingsError("The data folder's name has a zero byte in it.")
+        raise SettingsError("The name of the data folder contains a zero byte.")
     return settings

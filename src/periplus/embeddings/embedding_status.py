@@ -32,9 +32,9 @@ def meaning_status(folder: Path, settings: SemanticSettings) -> Status:
     try:
         find_model(settings)
     except NothingHere:
-        return Status(False, "No model", "Bring it: periplus meaning fetch.")
+        return Status(False, "No model", "Bring it: periplus embeddings fetch.")
     except DataError as error:
-        return Status(False, error.message.rstrip("."), "Bring it again: periplus meaning fetch.")
+        return Status(False, error.message.rstrip("."), "Bring it again: periplus embeddings fetch.")
     try:
         found = covered(Index.open(folder, verify=False))
     except NothingHere:

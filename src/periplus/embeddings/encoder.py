@@ -53,7 +53,7 @@ class Encoder:
         except Exception as error:
             raise CorruptFile(
                 f"The model in {Path(files.encoder).parent} cannot be loaded: {str(error)[:200]}.",
-                "Fetch it again: periplus meaning fetch.",
+                "Fetch it again: periplus embeddings fetch.",
             ) from error
         self._words.no_truncation()
         self._words.no_padding()

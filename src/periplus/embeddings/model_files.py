@@ -47,7 +47,7 @@ _BITS: Final = 7
 _PATIENCE: Final = 900.0
 
 Progress = Callable[[str, int, int], None]
-_HINT: Final = "Fetch it: periplus meaning fetch."
+_HINT: Final = "Fetch it: periplus embeddings fetch."
 
 
 class _Card(msgspec.Struct, frozen=True):

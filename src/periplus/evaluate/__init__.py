@@ -17,7 +17,7 @@ from periplus.evaluate.experiment import Judged, Result, judge
 from periplus.evaluate.quality import Quality, evaluate, run_writer
 from periplus.evaluate.query_runner import Asker
 from periplus.evaluate.rank_explanation import Explanation, Rival, explain
-from periplus.evaluate.report import Average, averages, figures, keep_quality, write_report
+from periplus.evaluate.report import Average, averages, figures, keep_quality, read_quality, write_report
 from periplus.evaluate.trec_files import read_qrels, write_run
 from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
 
@@ -49,6 +49,7 @@ __all__ = [
     "paired_difference",
     "read_collection",
     "read_qrels",
+    "read_quality",
     "read_visits",
     "run_writer",
     "usual",

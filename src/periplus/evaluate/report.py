@@ -1,23 +1,27 @@
 """The report of an evaluation: one HTML page that needs nothing else, and the same figures as JSON."""
 
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from periplus.errors import CorruptFile
 from periplus.evaluate.bootstrap import Difference, average_gain
 from periplus.evaluate.comparison import Comparison, Moved
 from periplus.evaluate.experiment import Judged, Result
 from periplus.evaluate.report_plots import Bar, bars, waterfall
-from periplus.files import disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, write_atomically
 
-__all__ = ["Average", "averages", "figures", "keep_quality", "write_report"]
+__all__ = ["Average", "averages", "figures", "keep_quality", "read_quality", "write_report"]
 
 _FORMAT: Final = 1
 """The number of what `quality` in a data folder holds; it is raised whenever that changes."""
+_HISTORY: Final = 600
+"""Most lines of history that are read."""
 _STYLE: Final = """
 :root{color-scheme:light dark;--paper:#FBFAF7;--ink:#1B1F24;--quiet:#5B6670;--hair:#E2DFD8;--deep:#0B5E6B;
 --warn:#9A3412}
@@ -82,6 +86,23 @@ def keep_quality(folder: Path, judged: Sequence[Judged]) -> Path:
             file.write(msgspec.json.encode(_short(found["when"], judged)) + b"\n")
     write_atomically(place / "latest.json", msgspec.json.encode({**found, "format": _FORMAT}))
     return place / "latest.json"
+
+
+def read_quality(folder: Path) -> tuple[Any, list[Any]]:
+    """Return the figures that `keep_quality` stored last in a data folder, None if there are none, and its history."""
+    latest_file, history_file = folder / "quality" / "latest.json", folder / "quality" / "history.jsonl"
+    try:
+        latest = decode_json(latest_file, latest_file.read_bytes(), dict[str, Any], _FORMAT)
+    except (OSError, CorruptFile):
+        return None, []
+    lines = history_file.read_bytes().splitlines() if history_file.exists() else []
+    history = []
+    for line in (*lines[:1], *lines[1:][-_HISTORY:]):
+        with contextlib.suppress(CorruptFile):
+            entry = decode_json(history_file, line, dict[str, Any], _FORMAT)
+            if "ndcg" in entry:  # the first line has the format alone
+                history.append(entry)
+    return latest, history
 
 
 def _short(when: object, judged: Sequence[Judged]) -> dict[str, object]:

@@ -1,19 +1,19 @@
 """`periplus crawl`: fetch pages, from seeds or from where the last run stopped."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from periplus.cli.console import count, say, say_json
-from periplus.cli.crawling import run_crawl, say_next, say_status, say_summary
-from periplus.cli.folders import folder_to_fill
+from periplus.cli.console import echo, echo_json, format_count
+from periplus.cli.console_observer import observe
+from periplus.cli.crawl_view import echo_status, echo_summary
 from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
 
 __all__ = ["crawl"]
 
-INTERRUPTED = 130
+_INTERRUPTED: Final = 130
 
 
 @with_settings(
@@ -37,56 +37,63 @@ INTERRUPTED = 130
 )
 def crawl(
     settings: Settings,
-    seeds: Annotated[
-        list[str] | None, typer.Argument(help="URLs to begin at; none to go on with the last crawl.")
-    ] = None,
-    pause: Annotated[bool, typer.Option("--pause", help="Let the crawl that runs in this folder pause.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Let it go on.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Let it stop in good order.")] = False,
-    status: Annotated[bool, typer.Option("--status", help="Say how it is.")] = False,
+    seeds: Annotated[list[str] | None, typer.Argument(help="URLs to begin at; none to resume the last crawl.")] = None,
+    pause: Annotated[bool, typer.Option("--pause", help="Pause the crawl that runs in this folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the paused crawl.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the crawl that runs, in good order.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show the state of the crawl.")] = False,
     resize: Annotated[
-        int | None, typer.Option("--resize", min=1, max=64, help="Let a crawl in shards go on with so many.")
+        int | None, typer.Option("--resize", min=1, max=64, help="Change the number of shards of the crawl that runs.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl from seeds, or go on where the last run in the same folder stopped."""
-    words = {"pause": pause, "resume": resume, "stop": stop}
-    if any(words.values()) or status or resize is not None:
-        word = next((word for word, wanted in words.items() if wanted), "")
-        tell_crawl(Path(settings.folder), word, resize, as_json)
-        return
-    check_seeds(seeds or [])
-    with folder_to_fill(settings) as folder:
-        crawled = run_crawl(folder, settings, seeds or [], quiet=as_json)
-    if as_json:
-        say_json(crawled.statistics)
-    else:
-        say_summary(crawled)
-        say_next(crawled, settings.crawl.pages)
-    if crawled.interrupted:
-        raise typer.Exit(INTERRUPTED)
-
-
-def tell_crawl(folder: Path, word: str, resize: int | None = None, as_json: bool = False) -> None:
-    """Tell the crawl that runs in a folder to pause, resume, stop or have other shards; or ask how it is."""
-    from periplus.crawl import CrawlControl
-
-    control = CrawlControl(folder)
+    """Crawl from seeds, or resume the last crawl of the data folder."""
+    folder = Path(settings.folder)
+    commands = {"pause": pause, "resume": resume, "stop": stop}
     if resize is not None:
-        control.resize(resize)
-        say(f"The crawl in {folder} goes on with {count(resize, 'shard')}.")
-    elif word:
-        getattr(control, word)()
-        say(f"The crawl in {folder} was told to {word}.")
-    elif as_json:
-        say_json(control.status())
+        _resize(folder, resize)
+    elif any(commands.values()):
+        _control(folder, next(command for command, wanted in commands.items() if wanted))
+    elif status:
+        _show_status(folder, as_json)
     else:
-        say_status(folder, control.status())
+        _crawl(folder, settings, seeds or [], as_json)
 
 
-def check_seeds(seeds: list[str]) -> None:
-    """Refuse what is no URL before anything is written."""
-    from periplus.url import parse_address
+def _crawl(folder: Path, settings: Settings, seeds: list[str], as_json: bool) -> None:
+    from periplus.app import run_crawl
 
-    for seed in seeds:
-        parse_address(seed)
+    with observe(as_json) as observer:
+        run = run_crawl(folder, settings, seeds, observer, handle_signals=True)
+    if as_json:
+        echo_json(run.statistics)
+    else:
+        echo_summary(run)
+        if run.statistics.pages >= settings.crawl.pages:
+            echo(f"--pages {settings.crawl.pages:,} is reached, earlier runs included; a higher number continues.")
+        elif run.statistics.waiting:
+            echo("To continue: the same command.")
+        echo("Next: periplus index build")
+    if run.interrupted:
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _resize(folder: Path, shards: int) -> None:
+    from periplus.app import resize_crawl
+
+    resize_crawl(folder, shards)
+    echo(f"The crawl in {folder} continues with {format_count(shards, 'shard')}.")
+
+
+def _control(folder: Path, command: str) -> None:
+    from periplus.app import control_crawl
+
+    control_crawl(folder, command)
+    echo(f"Sent '{command}' to the crawl in {folder}.")
+
+
+def _show_status(folder: Path, as_json: bool) -> None:
+    from periplus.app import crawl_status
+
+    found = crawl_status(folder)
+    echo_json(found) if as_json else echo_status(folder, found)

@@ -1,21 +1,18 @@
-"""`periplus import`: a crawl without a network, from WARC files and JSON lines; and visits that proxies saw."""
+"""`periplus import`: a crawl without a network, from WARC files and JSON lines; and the visits in proxy logs."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from periplus.cli.building import build, say_built
-from periplus.cli.console import count, progress, say
-from periplus.cli.folders import folder_to_fill
+from periplus.cli.console import echo, format_count
+from periplus.cli.console_observer import observe
+from periplus.cli.index_view import echo_built
 from periplus.cli.options import with_settings
-from periplus.errors import BadFile, BadInput, DiskFailed
+from periplus.errors import BadInput, DiskFailed
 from periplus.settings import Settings
 
 __all__ = ["import_pages"]
-
-_WARC: Final = (".warc", ".warc.gz", ".warc.zst")
-_JSONL: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 
 @with_settings()
@@ -26,69 +23,50 @@ def import_pages(
     ] = None,
     proxy_log: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--proxy-log", help="A proxy's log: the next crawl fetches the pages it names. Many may be given."
-        ),
+        typer.Option("--proxy-log", help="Log of a proxy; the next crawl fetches the pages in it. May be repeated."),
     ] = None,
     with_index: Annotated[bool, typer.Option("--index/--no-index", help="Build the index afterwards.")] = True,
 ) -> None:
     """Import pages from WARC or JSONL files, and build the index.
 
-    A file that is imported again is stored again, at its full size; its pages are found once.
+    A file that is imported again is stored again, in full; its pages are found once.
     """
+    folder = Path(settings.folder)
+    if not paths and not proxy_log:
+        raise BadInput("There is nothing to import.", "Name WARC or JSONL files, or give --proxy-log FILE.")
     if proxy_log:
-        _read_logs(proxy_log, settings)
-    if not paths:
-        if not proxy_log:
-            raise BadInput("There is nothing to import.", "Name WARC or JSONL files, or give --proxy-log FILE.")
-        return
-    warc, jsonl = _sort(paths)
-    with folder_to_fill(settings) as folder:
-        if not _read(warc, jsonl, folder, settings):
-            raise BadFile(f"There is no page in {', '.join(map(str, paths))}.", "Nothing was imported.")
-    if not with_index:
-        say("Next: periplus index build")
-        return
+        _import_logs(folder, proxy_log)
+    if paths:
+        _import_files(folder, settings, paths)
+        if with_index:
+            _build(folder, settings)
+        else:
+            echo("Next: periplus index build")
+
+
+def _import_logs(folder: Path, paths: list[Path]) -> None:
+    from periplus.app import import_proxy_logs
+
+    counts = import_proxy_logs(folder, paths)
+    accepted, refused = format_count(counts.taken, "report"), format_count(counts.refused, "URL")
+    echo(f"Queued {accepted} of visited pages for the next crawl; {refused} skipped.")
+
+
+def _import_files(folder: Path, settings: Settings, paths: list[Path]) -> None:
+    from periplus.app import import_files
+
+    with observe() as observer:
+        counts = import_files(folder, settings, paths, observer)
+    for count in counts:
+        echo(f"Imported {format_count(count.pages, 'page')}; {format_count(count.skipped, 'record')} skipped.")
+
+
+def _build(folder: Path, settings: Settings) -> None:
+    from periplus.app import build_graph_and_index
+
     try:
-        say_built(build(folder, settings))
+        with observe() as observer:
+            statistics = build_graph_and_index(folder, settings, observer)
     except DiskFailed as error:  # the same command would store the pages once more
         raise DiskFailed(error.message, "The pages are stored. Free some space, then: periplus index build.") from None
-
-
-def _read_logs(paths: list[Path], settings: Settings) -> None:
-    from periplus.signals import import_proxy_logs
-
-    found = import_proxy_logs(Path(settings.folder), paths)
-    queued, passed = count(found.taken, "report"), count(found.refused, "URL")
-    say(f"Queued {queued} of visited pages for the next crawl; {passed} passed over.")
-
-
-def _sort(paths: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Part WARC from JSONL by name, before anything is written."""
-    for path in paths:
-        if path.is_dir():
-            raise BadFile(f"{path} is a folder.", f"Name the files in it: {path}/*.")
-        if not path.is_file():
-            raise BadFile(f"There is no file {path}.")
-        if not path.name.endswith(_WARC + _JSONL):
-            raise BadFile(f"{path} is neither WARC nor JSONL by its name.", f"Known: {' '.join(_WARC + _JSONL)}.")
-    return [p for p in paths if p.name.endswith(_WARC)], [p for p in paths if p.name.endswith(_JSONL)]
-
-
-def _read(warc: list[Path], jsonl: list[Path], folder: Path, settings: Settings) -> int:
-    """Import the files; give the number of pages."""
-    from periplus.crawl import import_jsonl, import_warc
-    from periplus.store import PageStore
-
-    pages = 0
-    store = PageStore.open(folder / "store", settings.store, write=True)
-    try:
-        for reader, paths in ((import_warc, warc), (import_jsonl, jsonl)):
-            if paths:
-                with progress() as report:
-                    found = reader(store, paths, settings, report)
-                say(f"Imported {count(found.pages, 'page')}; {count(found.skipped, 'record')} passed over.")
-                pages += found.pages
-    finally:
-        store.close()
-    return pages
+    echo_built(statistics)

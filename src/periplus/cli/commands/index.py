@@ -1,20 +1,16 @@
-"""`periplus index`: build, measure, verify, repair and export the index of a data folder."""
+"""`periplus index`: build, measure, verify, repair and export the index of a data folder; delete pages from it."""
 
-import contextlib
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
-from periplus.cli.building import build as build_all
-from periplus.cli.building import say_built
-from periplus.cli.commands.delete import delete
-from periplus.cli.console import bar, bytes_as_text, count, note, progress, rows, say, say_json
-from periplus.cli.kernels import compile_kernels
+from periplus.cli.console import bar, echo, echo_json, format_bytes, format_count, log, print_table
+from periplus.cli.console_observer import observe
+from periplus.cli.index_view import echo_built
 from periplus.cli.options import AsJson, with_settings
-from periplus.errors import CorruptFile, DataError, NothingHere
-from periplus.files import open_data_folder
+from periplus.errors import BadInput, CorruptFile
 from periplus.settings import Settings
 
 __all__ = ["index"]
@@ -31,102 +27,79 @@ index: Final = typer.Typer(
 @with_settings(memory_mb="index.memory_mb", workers="index.workers")
 def build(settings: Settings, as_json: AsJson = False) -> None:
     """Build link graph and index from all pages in the data folder."""
-    made = build_all(Path(settings.folder), settings, as_json)
-    say_json(made) if as_json else say_built(made)
+    from periplus.app import build_graph_and_index
+
+    with observe(as_json) as observer:
+        statistics = build_graph_and_index(Path(settings.folder), settings, observer)
+    echo_json(statistics) if as_json else echo_built(statistics)
 
 
 @index.command("stats")
 @with_settings()
 def stats(settings: Settings, as_json: AsJson = False) -> None:
-    """Show what the index holds, and the bytes that each part takes."""
-    from periplus.index import Index
+    """Show the size of the index and of each of its parts."""
+    from periplus.app import index_statistics
 
-    found = Index.open(_folder(settings), verify=False).statistics()
+    statistics = index_statistics(Path(settings.folder))
     if as_json:
-        say_json(found)
+        echo_json(statistics)
         return
-    say(
-        f"{count(found.documents, 'page')} from {count(found.hosts, 'host')}, "
-        f"{count(found.segments, 'segment')}, {count(found.terms, 'word')}"
-        + (f", {count(found.dead, 'dead page')}" if found.dead else "")
+    echo(
+        f"{format_count(statistics.documents, 'page')} from {format_count(statistics.hosts, 'host')}, "
+        f"{format_count(statistics.segments, 'segment')}, {format_count(statistics.terms, 'term')}"
+        + (f", {format_count(statistics.dead, 'deleted page')}" if statistics.dead else "")
     )
-    total = max(1, sum(found.parts.values()))
-    parts = sorted(found.parts.items(), key=lambda part: -part[1])
-    head = ("part", "bytes", "share", "")
-    rows(head, [(name, bytes_as_text(size), f"{size / total:.1%}", bar(size / total)) for name, size in parts])
-    say(f"In all {bytes_as_text(found.bytes)}.")
+    total = max(1, sum(statistics.parts.values()))
+    parts = sorted(statistics.parts.items(), key=lambda part: -part[1])
+    rows = [(name, format_bytes(size), f"{size / total:.1%}", bar(size / total)) for name, size in parts]
+    print_table(("part", "bytes", "share", ""), rows)
+    echo(f"{format_bytes(statistics.bytes)} in all.")
 
 
 @index.command("check")
 @with_settings()
 def check(settings: Settings) -> None:
     """Read every byte of the index and verify checksums and invariants."""
-    from periplus.index import check_index
+    from periplus.app import check_folder
 
-    folder = _folder(settings)
-    with progress() as report:
-        faults = check_index(folder, report)
-        if (folder / "meaning").is_dir():
-            from periplus.embeddings import check_vectors
-
-            faults += check_vectors(folder, report)
+    folder = Path(settings.folder)
+    with observe() as observer:
+        faults = check_folder(folder, observer)
     for fault in faults:
-        note(fault)
+        log(fault)
     if faults:
         raise CorruptFile(
-            f"The index in {folder} has {count(len(faults), 'fault')}.", "Put it right: periplus index repair."
+            f"The index in {folder} has {format_count(len(faults), 'fault')}.", "To repair it: periplus index repair."
         )
-    say("The index is whole.")
+    echo("The index has no faults.")
 
 
 @index.command("repair")
 @with_settings(memory_mb="index.memory_mb")
 def repair(settings: Settings, as_json: AsJson = False) -> None:
-    """Find damaged segments and index their pages again from the page store; what is whole stays.
+    """Find damaged segments and index their pages again from the page store; other segments stay.
 
-    Damaged vectors are removed, for `periplus index embed` to make again.
+    Damaged vectors are removed; `periplus index embed` computes them again.
     """
-    from periplus.embeddings import drop_damaged
-    from periplus.index import repair_index
+    from periplus.app import repair_folder
 
-    folder = _folder(settings)
-    if not folder.is_dir():
-        raise NothingHere(f"There is no index in {folder}.", "Make one: periplus crawl URL, then periplus index build.")
-    compile_kernels(as_json)
-    with contextlib.ExitStack() as stack:
-        report = stack.enter_context(progress(as_json))
-        visits, graph = _pages(folder.parent, settings, stack)
-        done = repair_index(visits, folder, settings.index, graph, report)
-        vectors = tuple(drop_damaged(folder, report))
+    with observe(as_json) as observer:
+        report = repair_folder(Path(settings.folder), settings, observer)
+    repaired, faults = report.segments, report.segments.faults + report.vector_faults
     if as_json:
-        say_json(msgspec.structs.replace(done, faults=done.faults + vectors))
+        echo_json(msgspec.structs.replace(repaired, faults=faults))
         return
-    for fault in done.faults + vectors:
-        note(fault)
-    if not done.faults + vectors:
-        say("The index is whole; nothing to repair.")
-        return
-    if done.faults:
-        say(f"Kept {count(done.kept, 'segment')}, indexed {count(done.restored, 'page')} again.")
-    if vectors:
-        say("Removed the damaged vectors. Make them again: periplus index embed.")
-    if done.missing:
-        say(f"{count(done.missing, 'page')} could not be restored: the page store does not have them.")
-
-
-def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tuple[Any, Any]:
-    """Give all visits and the link graph of a data folder, None for what is not there."""
-    from periplus.graph import Graph
-    from periplus.publish import DeletionList
-    from periplus.store import PageStore
-
-    visits = graph = None
-    with contextlib.suppress(NothingHere):
-        store = stack.enter_context(PageStore.open(folder / "store", settings.store))
-        visits = DeletionList(folder).apply_to_records(store.records())
-    with contextlib.suppress(DataError):
-        graph = Graph.open(folder / "graph")
-    return visits, graph
+    for fault in faults:
+        log(fault)
+    if not faults:
+        echo("The index has no faults; nothing to repair.")
+    if repaired.faults:
+        kept, restored = format_count(repaired.kept, "segment"), format_count(repaired.restored, "page")
+        echo(f"{kept} had no faults; {restored} indexed again.")
+    if report.vector_faults:
+        echo("Removed the damaged vectors. To compute them again: periplus index embed.")
+    if repaired.missing:
+        echo(f"{format_count(repaired.missing, 'page')} could not be restored: not in the page store.")
 
 
 @index.command("export")
@@ -134,23 +107,65 @@ def _pages(folder: Path, settings: Settings, stack: contextlib.ExitStack) -> tup
 def export(
     settings: Settings,
     file: Annotated[
-        Path, typer.Argument(help="Where to: .jsonl for lines of JSON, .jsonl.zst compressed, .arrays for arrays.")
+        Path, typer.Argument(help="File to write: .jsonl for JSON lines, .jsonl.zst compressed, .arrays for arrays.")
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Write each term with its frequency and highest impact, after a line of statistics."""
-    from periplus.index import Index, export_index
+    """Write each term with its document frequency and highest impact, after a line of statistics."""
+    from periplus.app import export_terms
 
-    about = export_index(Index.open(_folder(settings), verify=False), file)
+    collection = export_terms(Path(settings.folder), file)
     if as_json:
-        say_json(about)
+        echo_json(collection)
         return
-    size = bytes_as_text(file.stat().st_size)
-    say(f"Wrote {count(about.terms, 'term')} of {count(about.documents, 'page')} to {file}: {size}.")
+    terms, pages = format_count(collection.terms, "term"), format_count(collection.documents, "page")
+    echo(f"Wrote {terms} of {pages} to {file}: {format_bytes(file.stat().st_size)}.")
 
 
-index.command("delete")(delete)
+@index.command("delete")
+@with_settings()
+def delete(
+    settings: Settings,
+    urls: Annotated[list[str] | None, typer.Argument(help="URLs of the pages; none to list deleted pages.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore these pages.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete pages from the index permanently: no build, crawl or publication brings them back until --undo.
+
+    The page store keeps what it has of them.
+    """
+    folder = Path(settings.folder)
+    if urls:
+        _change(folder, settings, urls, undo, as_json)
+    elif undo:
+        raise BadInput("There are no URLs.", "Give the URLs of the pages to restore.")
+    else:
+        _list_deleted(folder, as_json)
 
 
-def _folder(settings: Settings) -> Path:
-    return open_data_folder(Path(settings.folder), create=False) / "index"
+def _change(folder: Path, settings: Settings, urls: list[str], undo: bool, as_json: bool) -> None:
+    from periplus.app import delete_pages, restore_pages
+
+    report = (restore_pages if undo else delete_pages)(folder, settings, urls)
+    if as_json:
+        echo_json({"pages": report.urls, "undone" if undo else "deleted": len(report.urls), "now": report.applied})
+        return
+    echo(f"{'Restored' if undo else 'Deleted'}: {format_count(len(report.urls), 'page')}.")
+    if report.urls and not report.applied:
+        log(
+            "They are searchable after the next periplus index build."
+            if undo
+            else "The index is in use; the process that uses it will remove them."
+        )
+
+
+def _list_deleted(folder: Path, as_json: bool) -> None:
+    from periplus.app import list_deleted
+
+    pages = list_deleted(folder)
+    if as_json:
+        echo_json(pages)
+        return
+    for url in sorted(pages):
+        echo(url)
+    log(f"{format_count(len(pages), 'page')} deleted.")

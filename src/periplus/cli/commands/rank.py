@@ -1,21 +1,18 @@
-"""`periplus rank`: rank pages by their links, or the nodes of any graph, and show what came of it."""
+"""`periplus rank`: rank pages by their links, or the nodes of any graph; train a ranking model."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from periplus.cli.commands.learn import learn, models
-from periplus.cli.console import clean, count, progress, rows, say, say_json
-from periplus.cli.kernels import compile_kernels
+from periplus.cli.console import clean, echo, echo_json, format_count, print_table
+from periplus.cli.console_observer import observe
 from periplus.cli.options import AsJson, with_settings
-from periplus.errors import NothingHere
-from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.graph import Graph
-    from periplus.store import PageStore
+    from periplus.app import FolderRanks, GraphRanks, ModelCard
 
 __all__ = ["rank"]
 
@@ -26,11 +23,73 @@ rank: Final = typer.Typer(
     add_completion=False,
 )
 
-rank.command("learn")(learn)
-rank.command("models")(models)
+_Top = Annotated[int, typer.Option("--top", help="Number of pages and hosts to show.", min=1, max=1000)]
+_WIDTH: Final = 80
 
-_Figures = dict[str, str | float | int]
-_Top = Annotated[int, typer.Option("--top", help="How many pages and hosts to show.", min=1, max=1000)]
+
+@rank.command("learn")
+@with_settings()
+def learn(
+    settings: Settings,
+    judgements: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--judgements",
+            metavar="FOLDER",
+            help="Judged collection to learn from too (docs.jsonl, queries.jsonl, qrels.tsv); may be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn to rank from judgements and clicks of the data folder, and from judged collections.
+
+    The model is used from then on if it ranks unseen queries better than the weights; otherwise it is refused, and
+    only its card is stored.
+    """
+    from periplus.app import learn_to_rank
+
+    folder = Path(settings.folder)
+    with observe(as_json) as observer:
+        card = learn_to_rank(folder, settings, judgements or [], observer)
+    echo_json(card) if as_json else _print_card(card)
+
+
+def _print_card(card: "ModelCard") -> None:
+    verdict = "It is used from now on." if card.passed else "That is not better by more than chance: it was refused."
+    echo(f"{card.trees} trees from {card.queries:,} queries.")
+    echo(f"nDCG@10 on unseen queries: {card.after:.4f}, by the weights {card.before:.4f} (p = {card.p:.4f}).")
+    echo(f"{verdict} Its card: models/{card.name}.md in the data folder.")
+
+
+@rank.command("models")
+@with_settings()
+def models(
+    settings: Settings,
+    use: Annotated[
+        str | None,
+        typer.Option("--use", metavar="NAME", help="Use this model from now on; 'none' is the weights alone."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the trained models of the data folder, and which one is used."""
+    from periplus.app import list_ranking_models, use_ranking_model
+
+    folder = Path(settings.folder)
+    if use is not None:
+        use_ranking_model(folder, "" if use == "none" else use)
+    cards, used = list_ranking_models(folder)
+    if as_json:
+        echo_json({"used": used, "models": cards})
+    elif cards:
+        head = ("model", "queries", "weights", "model nDCG@10", "p", "")
+        print_table(head, [_card_row(card, used) for card in cards])
+    else:
+        echo("There are no models yet. To train one: periplus rank learn")
+
+
+def _card_row(card: "ModelCard", used: str) -> Sequence[str]:
+    state = "used" if card.name == used else "" if card.passed else "refused"
+    return card.name, f"{card.queries:,}", f"{card.before:.4f}", f"{card.after:.4f}", f"{card.p:.4f}", state
 
 
 @rank.command("pagerank")
@@ -41,102 +100,64 @@ def pagerank(
         Path | None,
         typer.Option(help="Rank this graph instead: lines 'SOURCE TARGET' (.gz, .zst), or .npz.", metavar="FILE"),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Where to draw the ranks, as SVG.", metavar="FILE")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for a plot of the ranks, as SVG.", metavar="FILE")] = None,
     top: _Top = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Build the link graph of all pages in the data folder, and show the pages and hosts that rank highest."""
-    compile_kernels(as_json)
+    """Build the link graph of all pages in the data folder, and show the highest ranked pages and hosts."""
+    from periplus.app import rank_folder, rank_graph_file
+
     if graph is not None:
-        _rank_file(graph, plot or Path(f"{graph.name}.pagerank.svg"), top, settings, as_json)
+        with observe(as_json) as observer:
+            ranks = rank_graph_file(graph, settings, plot, top, observer)
+        _print_graph(ranks, as_json)
     else:
-        _rank_folder(Path(settings.folder), plot, top, settings, as_json)
+        with observe(as_json) as observer:
+            folder_ranks = rank_folder(Path(settings.folder), settings, plot, top, observer)
+        _print_folder(folder_ranks, as_json)
 
 
-def _rank_file(path: Path, plot: Path, top: int, settings: Settings, as_json: bool) -> None:
-    import numpy as np
-
-    from periplus.graph import plot_ranks, rank_edges
-
-    with progress(as_json) as report:
-        made = rank_edges(path, settings.graph, report)
-    shares = made.ranks.shares
-    best = [(int(node), float(shares[node])) for node in np.argsort(-shares, kind="stable")[:top]]
-    write_atomically(plot, plot_ranks(shares, made.ranks.changes).encode())
+def _print_graph(ranks: "GraphRanks", as_json: bool) -> None:
     if as_json:
-        about = {"nodes": made.nodes, "links": made.links, "rounds": made.ranks.rounds, "plot": str(plot)}
-        say_json({**about, "top": [{"node": node, "rank": share} for node, share in best]})
+        about = {"nodes": ranks.nodes, "links": ranks.links, "rounds": ranks.rounds, "plot": str(ranks.plot)}
+        echo_json({**about, "top": [{"node": node, "rank": share} for node, share in ranks.top]})
         return
-    rows(("node", "rank", "times the mean"), [(str(n), f"{r:.3e}", f"{r * made.nodes:,.1f}") for n, r in best])
-    say(
-        f"{count(made.nodes, 'node')}, {count(made.links, 'link')} in {made.bytes / made.links:.2f} bytes each, "
-        f"{count(made.ranks.rounds, 'round')}. Plot: {plot}"
+    rows = [(str(node), f"{share:.3e}", f"{share * ranks.nodes:,.1f}") for node, share in ranks.top]
+    print_table(("node", "rank", "times the mean"), rows)
+    echo(
+        f"{format_count(ranks.nodes, 'node')}, {format_count(ranks.links, 'link')} in "
+        f"{ranks.bytes / ranks.links:.2f} bytes each, {format_count(ranks.rounds, 'round')}. Plot: {ranks.plot}"
     )
 
 
-def _rank_folder(folder: Path, plot: Path | None, top: int, settings: Settings, as_json: bool) -> None:
-    from periplus.graph import Graph, build_graph, plot_ranks
-    from periplus.store import PageStore
-
-    open_data_folder(folder, create=False)
-    if not (folder / "store").exists():
-        raise NothingHere(
-            f"There are no pages in {folder}.", "Begin with: periplus crawl URL, or periplus import FILE."
-        )
-    with lock_folder(folder, "index"), PageStore.open(folder / "store", settings.store) as store:
-        with progress(as_json) as report:
-            made = build_graph(store, folder / "graph", settings.graph, report)
-        found = Graph.open(folder / "graph")
-        pages, hosts = _best_pages(found, store, top), _best_hosts(found, store, top)
-    plot = plot or folder / "graph" / "pagerank.svg"
-    write_atomically(plot, plot_ranks(found.all_page_ranks, found.changes).encode())
+def _print_folder(ranks: "FolderRanks", as_json: bool) -> None:
+    counts = ranks.graph
     if as_json:
-        say_json({**made._asdict(), "plot": str(plot), "top_pages": pages, "top_hosts": hosts})
+        top = {
+            "top_pages": [page._asdict() for page in ranks.pages],
+            "top_hosts": [host._asdict() for host in ranks.hosts],
+        }
+        echo_json({**counts._asdict(), "plot": str(ranks.plot), **top})
         return
-    _show(pages, ("page", "rank", "linked by", "by hosts", "spam mass"), made.pages)
-    say()
-    _show(hosts, ("host", "rank", "pages", "spam mass"), made.hosts)
-    say(
-        f"\n{count(made.pages, 'page')} of {count(made.hosts, 'host')}, {count(made.links, 'link')}, "
-        f"{count(made.rounds, 'round')}; ranks have a mean of 1. Plot: {plot}"
+    _print_ranks(("page", "rank", "linked by", "by hosts", "spam mass"), ranks.pages, counts.pages)
+    echo()
+    _print_ranks(("host", "rank", "pages", "spam mass"), ranks.hosts, counts.hosts)
+    echo(
+        f"\n{format_count(counts.pages, 'page')} of {format_count(counts.hosts, 'host')}, "
+        f"{format_count(counts.links, 'link')}, {format_count(counts.rounds, 'round')}; ranks have a mean of 1. "
+        f"Plot: {ranks.plot}"
     )
-    say("Next: periplus index build, which takes these ranks into the index.")
+    echo("Next: periplus index build, which puts these ranks into the index.")
 
 
-def _show(best: list[_Figures], head: tuple[str, ...], number: int) -> None:
+def _print_ranks(head: Sequence[str], ranks: Sequence[Any], number: int) -> None:
+    """Print pages or hosts; ranks are shares of all, shown as multiples of the mean of `number`."""
+
     def cell(name: str, value: str | float | int) -> str:
         if isinstance(value, str):
-            return clean(value)[:80]
+            return clean(value)[:_WIDTH]
         if isinstance(value, int):
             return f"{value:,}"
         return f"{value * number:,.1f}" if name == "rank" else f"{value:.2f}"
 
-    rows(head, [[cell(name, value) for name, value in one.items()] for one in best])
-
-
-def _best_pages(graph: "Graph", store: "PageStore", top: int) -> list[_Figures]:
-    keys = graph.top_pages(top)
-    found = graph.signals(keys)
-    return [
-        {
-            "page": _url(store, key),
-            "rank": float(found.pagerank[row]),
-            "in_links": int(found.in_links[row]),
-            "in_hosts": int(found.in_hosts[row]),
-            "spam_mass": float(found.spam_mass[row]),
-        }
-        for row, key in enumerate(keys.tolist())
-    ]
-
-
-def _best_hosts(graph: "Graph", store: "PageStore", top: int) -> list[_Figures]:
-    return [
-        {"host": _url(store, one.page).split("/")[2], "rank": one.rank, "pages": one.pages, "spam_mass": one.spam_mass}
-        for one in graph.top_hosts(top)
-    ]
-
-
-def _url(store: "PageStore", key: int) -> str:
-    """Give the URL of a page, or its key as one where the store has been changed meanwhile."""
-    visit = store.find(key)
-    return f"key://{key:016x}/" if visit is None else visit.url
+    print_table(head, [[cell(name, value) for name, value in row._asdict().items()] for row in ranks])

@@ -1,21 +1,18 @@
-"""`periplus store`: what the stored pages take, and letting go of old responses."""
+"""`periplus store`: the size of the stored pages, and removing old responses."""
 
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 import typer
 
-from periplus.cli.console import bytes_as_text, count, say, say_json
+from periplus.cli.console import echo, echo_json, format_bytes, format_count
 from periplus.cli.options import AsJson, with_settings
-from periplus.errors import BadInput, NothingHere
-from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["store"]
 
 store: Final = typer.Typer(
-    help="Measure the stored pages, and let go of old responses.",
+    help="Measure the page store, and remove old responses from it.",
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
@@ -25,17 +22,17 @@ store: Final = typer.Typer(
 @store.command("stats")
 @with_settings()
 def stats(settings: Settings, as_json: AsJson = False) -> None:
-    """Show how many pages are stored, and what they take."""
-    from periplus.store import PageStore
+    """Show how many pages are stored, and their size."""
+    from periplus.app import store_statistics
 
-    with PageStore.open(_folder(settings), settings.store) as pages:
-        found = pages.statistics()
+    statistics = store_statistics(Path(settings.folder), settings)
     if as_json:
-        sizes = found._asdict()
-        say_json({"visits": sizes.pop("records"), **sizes})
+        sizes = statistics._asdict()
+        echo_json({"visits": sizes.pop("records"), **sizes})
         return
-    say(f"{count(found.pages, 'page')} in {count(found.records, 'fetch record')}, {count(found.files, 'file')}.")
-    say(f"Responses take {bytes_as_text(found.warc_bytes)}, what was read of them {bytes_as_text(found.log_bytes)}.")
+    pages, records = format_count(statistics.pages, "page"), format_count(statistics.records, "fetch record")
+    echo(f"{pages} in {records}, {format_count(statistics.files, 'file')}.")
+    echo(f"Responses: {format_bytes(statistics.warc_bytes)}. Fetch log: {format_bytes(statistics.log_bytes)}.")
 
 
 @store.command("trim")
@@ -43,34 +40,16 @@ def stats(settings: Settings, as_json: AsJson = False) -> None:
 def trim(
     settings: Settings,
     everything: Annotated[
-        bool, typer.Option("--all", help="Let go of the newest responses of pages too, not only of older ones.")
+        bool, typer.Option("--all", help="Remove the newest responses of pages too, not only older ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let go of old responses. What was read of every page stays, so that an index can be built at any time."""
-    from periplus.store import PageStore, shard_folders
+    """Remove old responses. What was parsed from every page stays, so that an index can be built at any time."""
+    from periplus.app import trim_store
 
-    limits = settings.store
-    if not limits.keep_days and not limits.keep_bytes:
-        raise BadInput("Nothing says what is too old or too much.", "Give --keep-days or --keep-bytes.")
-    folder = _folder(settings)
-    parts = [folder, *shard_folders(folder).values()]
-    done = []
-    for part in parts:
-        with PageStore.open(part, msgspec.structs.replace(limits, keep_days=0.0, keep_bytes=0), write=True) as pages:
-            done.append(pages.apply_retention(limits.keep_bytes // len(parts), limits.keep_days, everything))
-    files, freed, relocated = (sum(column) for column in zip(*done, strict=True))
+    report = trim_store(Path(settings.folder), settings, newest_too=everything)
     if as_json:
-        say_json({"files": files, "freed": freed, "carried": relocated})
+        echo_json({"files": report.files, "freed": report.freed, "carried": report.relocated})
         return
-    say(
-        f"Removed {count(files, 'file')} and freed {bytes_as_text(max(0, freed))}; "
-        f"{count(relocated, 'response')} moved to a newer file."
-    )
-
-
-def _folder(settings: Settings) -> Path:
-    folder = open_data_folder(Path(settings.folder), create=False) / "store"
-    if not folder.is_dir():
-        raise NothingHere(f"There are no pages in {settings.folder}.", "Crawl or import some first.")
-    return folder
+    files, responses = format_count(report.files, "file"), format_count(report.relocated, "response")
+    echo(f"Removed {files} and freed {format_bytes(max(0, report.freed))}; {responses} moved to a newer file.")

@@ -56,7 +56,7 @@ def _read_block_list(path: Path) -> frozenset[str]:
     try:
         lines = path.read_text("utf-8").splitlines()[:_MOST_BLOCKED]
     except UnicodeDecodeError:
-        raise SettingsError(f"crawl.block: {path} is no text file.") from None
+        raise SettingsError(f"crawl.block: {path} is not a text file.") from None
     except OSError as error:
         raise SettingsError(f"crawl.block: cannot read {path}: {error.strerror}.") from None
     words = (line.partition("#")[0].split() for line in lines)

@@ -1,0 +1,250 @@
+"""What a command does, importable: functions from a data folder and `Settings` to records, and `Engine` for all of it.
+
+In: the path of a data folder, `Settings`, and an `Observer` for messages and progress. Out: records of what was done.
+Nothing here prints, parses arguments or reads the environment; `cli` does, and so may any other program:
+
+    import periplus
+    with periplus.open("data") as engine:
+        engine.crawl(["https://example.org/"], pages=100)
+        engine.build()
+        page = engine.search("lighthouse")
+
+`jobs` are calls that end (crawl, import, build, train, evaluate ...), `serving` has those that run until they are
+stopped. Modules are imported when their names are first used, so that a program loads what it needs. See
+docs/library.md.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from periplus.app.observer import SILENT, Observer, SilentObserver
+
+if TYPE_CHECKING:
+    from periplus.app.demo_run import Demo, DemoAnswer, open_demo
+    from periplus.app.diagnosis import Finding, examine_installation
+    from periplus.app.engine import Engine, EngineStatistics, PublishedPage
+    from periplus.app.fake_web_server import FakeWebAddress, serve_fake_web
+    from periplus.app.interrupts import stop_on_signal
+    from periplus.app.jobs.crawl_runner import (
+        CrawlRun,
+        check_seeds,
+        control_crawl,
+        crawl_status,
+        resize_crawl,
+        run_crawl,
+    )
+    from periplus.app.jobs.deletion_jobs import (
+        DeletionReport,
+        apply_deletions,
+        delete_pages,
+        list_deleted,
+        restore_pages,
+    )
+    from periplus.app.jobs.embedding_jobs import embed_pages, embedding_status, fetch_embedding_model
+    from periplus.app.jobs.evaluation_jobs import evaluate_ranking
+    from periplus.app.jobs.index_building import build_graph_and_index
+    from periplus.app.jobs.index_maintenance import (
+        RepairReport,
+        check_folder,
+        export_terms,
+        index_statistics,
+        repair_folder,
+    )
+    from periplus.app.jobs.link_ranking import FolderRanks, GraphRanks, HostRank, PageRank, rank_folder, rank_graph_file
+    from periplus.app.jobs.model_training import ModelList, learn_to_rank, list_ranking_models, use_ranking_model
+    from periplus.app.jobs.page_import import import_files, import_proxy_logs
+    from periplus.app.jobs.queries import explain_rank, search_folder
+    from periplus.app.jobs.store_jobs import store_statistics, trim_store
+    from periplus.app.kernel_compilation import compile_kernels
+    from periplus.app.remedies import with_remedy
+    from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
+    from periplus.app.serving.live_engine import run_live
+    from periplus.app.serving.server_actions import fetch_service, server_actions
+    from periplus.crawl import CrawlStatistics
+    from periplus.crawl import CrawlStatus as ShardStatus
+    from periplus.evaluate import Explanation
+    from periplus.evaluate import Judged as Evaluation
+    from periplus.evaluate import averages as average_gains
+    from periplus.index import IndexStatistics
+    from periplus.rank import ModelCard
+    from periplus.serve import as_json as result_page_as_json
+
+__all__ = [
+    "SILENT",
+    "CrawlRun",
+    "CrawlStatistics",
+    "DeletionReport",
+    "Demo",
+    "DemoAnswer",
+    "Engine",
+    "EngineStatistics",
+    "Evaluation",
+    "Explanation",
+    "FakeWebAddress",
+    "Finding",
+    "FolderRanks",
+    "GraphRanks",
+    "HostRank",
+    "IndexStatistics",
+    "ModelCard",
+    "ModelList",
+    "Observer",
+    "PageRank",
+    "PublishedPage",
+    "RepairReport",
+    "ShardStatus",
+    "SilentObserver",
+    "api_keys",
+    "apply_deletions",
+    "average_gains",
+    "build_graph_and_index",
+    "check_folder",
+    "check_seeds",
+    "compile_kernels",
+    "control_crawl",
+    "crawl_status",
+    "delete_pages",
+    "embed_pages",
+    "embedding_status",
+    "evaluate_ranking",
+    "examine_installation",
+    "explain_rank",
+    "export_terms",
+    "fetch_embedding_model",
+    "fetch_service",
+    "import_files",
+    "import_proxy_logs",
+    "index_statistics",
+    "learn_to_rank",
+    "list_deleted",
+    "list_ranking_models",
+    "open_demo",
+    "open_server",
+    "rank_folder",
+    "rank_graph_file",
+    "repair_folder",
+    "resize_crawl",
+    "restore_pages",
+    "result_page_as_json",
+    "run_crawl",
+    "run_live",
+    "search_folder",
+    "serve_fake_web",
+    "serve_folder",
+    "server_actions",
+    "stop_on_signal",
+    "store_statistics",
+    "trim_store",
+    "use_ranking_model",
+    "with_remedy",
+]
+
+_OWN: Final = {
+    "demo_run": (
+        "Demo",
+        "DemoAnswer",
+        "open_demo",
+    ),
+    "diagnosis": (
+        "Finding",
+        "examine_installation",
+    ),
+    "engine": (
+        "Engine",
+        "EngineStatistics",
+        "PublishedPage",
+    ),
+    "fake_web_server": (
+        "FakeWebAddress",
+        "serve_fake_web",
+    ),
+    "interrupts": ("stop_on_signal",),
+    "jobs.crawl_runner": (
+        "CrawlRun",
+        "check_seeds",
+        "control_crawl",
+        "crawl_status",
+        "resize_crawl",
+        "run_crawl",
+    ),
+    "jobs.deletion_jobs": (
+        "DeletionReport",
+        "apply_deletions",
+        "delete_pages",
+        "list_deleted",
+        "restore_pages",
+    ),
+    "jobs.embedding_jobs": (
+        "embed_pages",
+        "embedding_status",
+        "fetch_embedding_model",
+    ),
+    "jobs.evaluation_jobs": ("evaluate_ranking",),
+    "jobs.index_building": ("build_graph_and_index",),
+    "jobs.index_maintenance": (
+        "RepairReport",
+        "check_folder",
+        "export_terms",
+        "index_statistics",
+        "repair_folder",
+    ),
+    "jobs.link_ranking": (
+        "FolderRanks",
+        "GraphRanks",
+        "HostRank",
+        "PageRank",
+        "rank_folder",
+        "rank_graph_file",
+    ),
+    "jobs.model_training": (
+        "ModelList",
+        "learn_to_rank",
+        "list_ranking_models",
+        "use_ranking_model",
+    ),
+    "jobs.page_import": (
+        "import_files",
+        "import_proxy_logs",
+    ),
+    "jobs.queries": (
+        "explain_rank",
+        "search_folder",
+    ),
+    "jobs.store_jobs": (
+        "store_statistics",
+        "trim_store",
+    ),
+    "kernel_compilation": ("compile_kernels",),
+    "remedies": ("with_remedy",),
+    "serving.folder_server": (
+        "api_keys",
+        "open_server",
+        "serve_folder",
+    ),
+    "serving.live_engine": ("run_live",),
+    "serving.server_actions": (
+        "fetch_service",
+        "server_actions",
+    ),
+}
+"""Names of this package, by the module that defines them."""
+_OTHER: Final = {
+    "CrawlStatistics": ("periplus.crawl", "CrawlStatistics"),
+    "ShardStatus": ("periplus.crawl", "CrawlStatus"),
+    "Explanation": ("periplus.evaluate", "Explanation"),
+    "Evaluation": ("periplus.evaluate", "Judged"),
+    "average_gains": ("periplus.evaluate", "averages"),
+    "IndexStatistics": ("periplus.index", "IndexStatistics"),
+    "ModelCard": ("periplus.rank", "ModelCard"),
+    "result_page_as_json": ("periplus.serve", "as_json"),
+}
+"""Records of other packages that functions of this one return, and what shapes them."""
+_LAZY: Final = {name: (f"{__name__}.{module}", name) for module, names in _OWN.items() for name in names} | _OTHER
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value

@@ -1,0 +1,177 @@
+"""What is installed, what is missing, and what to do about it."""
+
+import os
+import platform
+import re
+import resource
+import shutil
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from periplus.app.jobs.embedding_jobs import embedding_status
+from periplus.app.remedies import with_remedy
+from periplus.errors import CorruptFile, PeriplusError
+from periplus.files import DataFolder, is_data_folder, open_data_folder
+from periplus.settings import Settings
+
+__all__ = ["Finding", "examine_installation"]
+
+_MIN_DISK: Final = 1_000_000_000
+_MIN_FILES: Final = 1024
+_EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Finding(NamedTuple):
+    """One line of the doctor's report."""
+
+    name: str
+    state: str
+    """'ok', 'optional' (missing, and not needed) or 'bad'."""
+    detail: str
+
+
+def examine_installation(settings: Settings) -> list[Finding]:
+    """Examine everything that a working installation needs."""
+    return [
+        _python(),
+        *_packages(),
+        _kernels(),
+        _browser(),
+        _disk(Path(settings.folder)),
+        _open_files(),
+        _data(settings),
+        _embeddings(settings),
+    ]
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11)
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return Finding("Python", "ok" if good else "bad", text if good else f"{text}; 3.11 or later is needed")
+
+
+def _packages() -> list[Finding]:
+    """Group what periplus requires by extra, and compare it with what is installed."""
+    import importlib.metadata
+
+    groups: dict[str, list[str]] = {"": []}
+    for line in importlib.metadata.requires("periplus") or ():
+        name = re.split(r"[<>=!~;\s\[]", line, maxsplit=1)[0]
+        extra = _EXTRA.search(line)
+        groups.setdefault(extra.group(1) if extra else "", []).append(name)
+    return [_group(extra, names) for extra, names in groups.items()]
+
+
+def _group(extra: str, names: list[str]) -> Finding:
+    missing = [name for name in names if _version(name) is None]
+    title = f"Extra '{extra}'" if extra else "Packages"
+    if not missing:
+        return Finding(title, "ok", ", ".join(f"{name} {_version(name)}" for name in names))
+    command = _install(extra)
+    return Finding(title, "optional" if extra else "bad", f"{', '.join(missing)} not installed; {command}")
+
+
+def _install(extra: str = "") -> str:
+    """Return how to install an extra, or the default packages: in a clone, or from a package index."""
+    clone = Path(__file__).parents[3]
+    if (clone / "pyproject.toml").exists():
+        if extra in ("", "dev"):
+            return f"make setup, in {clone}"
+        return f"pip install -c constraints.txt -e '.[{extra}]', in {clone}"
+    return f"pip install 'periplus[{extra}]'" if extra else "pip install --force-reinstall periplus"
+
+
+def _version(name: str) -> str | None:
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _kernels() -> Finding:
+    try:
+        from periplus.accel import is_compiled
+    except ImportError as error:
+        return Finding("Kernels", "bad", f"cannot be compiled: {error}; {_install()}")
+
+    text = "compiled" if is_compiled() else "not compiled yet; the first command that needs them does it, once"
+    return Finding("Kernels", "ok", text)
+
+
+def _browser() -> Finding:
+    program = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    if program:
+        return Finding("Chromium", "ok", program)
+    return Finding("Chromium", "optional", "not installed, only tests need it; sudo apt-get install chromium")
+
+
+def _existing_parent(folder: Path) -> Path:
+    """Return the folder itself, or its nearest parent that exists."""
+    path = folder.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _disk(folder: Path) -> Finding:
+    parent = _existing_parent(folder)
+    if not os.access(parent, os.W_OK):
+        return Finding("Disk", "bad", f"no permission to write to {parent}; choose another folder with --folder")
+    free = shutil.disk_usage(parent).free
+    text = f"{free / 1e9:,.1f} GB free for {folder}"
+    return Finding("Disk", "ok", text) if free >= _MIN_DISK else Finding("Disk", "bad", f"{text}: free some space")
+
+
+def _open_files() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _MIN_FILES:
+        return Finding("Open files", "ok", f"up to {'any number' if soft == resource.RLIM_INFINITY else f'{soft:,}'}")
+    return Finding("Open files", "bad", f"only {soft}; raise it with: ulimit -n 4096")
+
+
+def _data(settings: Settings) -> Finding:
+    folder = Path(settings.folder)
+    try:
+        open_data_folder(folder, create=False)
+    except PeriplusError as error:
+        return Finding("Data", "bad", str(error))
+    if not is_data_folder(folder):
+        return Finding(
+            "Data", "ok", f"nothing in {folder} yet; begin with: periplus crawl URL, or periplus import FILE"
+        )
+    data = DataFolder(folder)
+    parts = [path.name for path in (data.store, data.graph, data.index) if path.exists()]
+    try:
+        _open_parts(data, parts, settings)
+    except CorruptFile as error:
+        return Finding("Data", "bad", str(with_remedy(error, folder)))
+    except (PeriplusError, OSError) as error:
+        return Finding("Data", "bad", str(error))
+    return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}")
+
+
+def _open_parts(data: DataFolder, parts: list[str], settings: Settings) -> None:
+    """Open the parts that exist, which verifies the index and the end of the store."""
+    if "index" in parts:
+        from periplus.index import Index
+
+        Index.open(data.index)
+    if "graph" in parts:
+        from periplus.graph import Graph
+
+        Graph.open(data.graph)
+    if "store" in parts:
+        from periplus.store import PageStore
+
+        PageStore.open(data.store, settings.store).close()
+
+
+def _embeddings(settings: Settings) -> Finding:
+    """Report what ranking by embeddings has and lacks; nothing of it is needed unless it is switched on."""
+    status = embedding_status(Path(settings.folder), settings)
+    missing = "bad" if settings.semantic.on else "optional"
+    return Finding("Embeddings", "ok" if status.usable else missing, f"{status.state}. {status.advice}".strip())

