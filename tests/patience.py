@@ -14,9 +14,9 @@ def be_patient() -> None:
     """Let searches wait a minute for their turn, except where a test says how long."""
     begin = SearchExecutor.__init__
 
-    def patient(gate: SearchExecutor, searcher: Any, settings: ServeSettings, *more: Any, **named: Any) -> None:
+    def patient(executor: SearchExecutor, searcher: Any, settings: ServeSettings, *more: Any, **named: Any) -> None:
         if settings.deadline == ServeSettings().deadline:
             settings = msgspec.structs.replace(settings, deadline=SECONDS)
-        begin(gate, searcher, settings, *more, **named)
+        begin(executor, searcher, settings, *more, **named)
 
     SearchExecutor.__init__ = patient  # type: ignore[method-assign]

@@ -26,7 +26,7 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf50"
     "0f0003860180348e5f2d0000000049454e44ae426082"
 )
-PATHS = {
+SEARCH_PATHS = {
     "media": "search?q=salt&tab=media",
     "news": "search?q=salt&tab=news",
     "trending": "search?q=salt",
@@ -141,7 +141,7 @@ def test_they_fit_and_axe_finds_nothing(
     kept = project / "screenshots"
     kept.mkdir(exist_ok=True)
     with Tab(browser, size, scheme, bypass_csp=True) as page:
-        for name, path in PATHS.items():
+        for name, path in SEARCH_PATHS.items():
             answer = page.goto(site + path)
             assert len(answer.body()) < 60_000, name
             page.screenshot(path=kept / f"{name}-{size[0]}-{scheme}.png")
@@ -160,7 +160,7 @@ def test_tabs_lead_to_media_and_news(browser: Any, site: str, world: World) -> N
         page.get_by_role("link", name="Media").click()
         page.wait_for_url("**tab=media")
         assert page.locator(".card-media").count() == 15
-        assert page.locator(".card-media .kind").first.inner_text() == "picture"
+        assert page.locator(".card-media .kind").first.inner_text() == "image"
         assert page.locator("#r1 .title").get_attribute("href").startswith("https://coast0.example/")
 
 
@@ -170,7 +170,7 @@ def test_pictures_come_only_when_asked_for(browser: Any, site: str, world: World
         page.goto(site + "search?q=salt&tab=media")
         assert page.locator(".card-media img").count() == 0
         assert world.pictures.asked == []
-        page.get_by_role("button", name="Show pictures").click()
+        page.get_by_role("button", name="Show images").click()
         wait_until(page, "document.querySelector('.card-media img')?.naturalWidth > 0")
         assert page.locator(".card-media img").count() == 10
         assert page.locator(".card-media.audio img").count() == 0
@@ -212,7 +212,7 @@ def test_the_weather_is_asked_for_with_permission(browser: Any, site: str, world
     with Tab(browser, geolocation=here, permissions=["geolocation"]) as page:
         page.goto(site + "search?q=weather")
         assert world.asked == []
-        page.get_by_role("button", name="The weather where I am").click()
+        page.get_by_role("button", name="Weather at my location").click()
         page.wait_for_selector("#weather span:not(:empty)")
         assert page.locator("#weather span").inner_text() == "11 °C, rain, wind 23 km/h"
         assert world.asked == ["http://w.example/54.3/10.1"], "no nearer than some ten kilometres"
@@ -229,7 +229,7 @@ def test_the_weather_of_a_place_that_is_named(browser: Any, site: str, world: Wo
         assert world.asked == [], "nothing is asked before somebody says so"
         page.get_by_role("button", name="Show the weather").click()
         page.wait_for_selector("#weather span:not(:empty)")
-        assert page.locator("#weather span").inner_text() == "No place of that name is known."
+        assert page.locator("#weather span").inner_text() == "This place is unknown."
         page.fill("#place", "Ushant")
         page.press("#place", "Enter")
         page.wait_for_selector("#weather span:has-text('Ouessant')")

@@ -22,7 +22,7 @@ from periplus.settings import ServeSettings
 pytestmark = pytest.mark.browser
 __all__ = ["browser"]
 
-PATHS = {
+SEARCH_PATHS = {
     "landing": "",
     "results": "search?q=salt+harbour&safesearch=1",
     "answer": "search?q=12+nmi+in+km",
@@ -98,7 +98,7 @@ def test_axe_finds_nothing_and_all_pages_fit(
     kept = project / "screenshots"
     kept.mkdir(exist_ok=True)
     with Tab(browser, size, scheme, bypass_csp=True) as page:
-        for name, path in PATHS.items():
+        for name, path in SEARCH_PATHS.items():
             page.goto(site + path)
             page.screenshot(path=kept / f"{name}-{size[0]}-{scheme}.png")
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -136,8 +136,8 @@ def test_tabs_filters_and_safe_search_stay_in_the_address(browser: Any, site: st
         page.wait_for_url("**safesearch=2*")
         assert "tab=documents" in page.url
         assert "time_range=week" in page.url
-        assert "Safe search left out 30" in page.locator(".note.warning").inner_text()
-        page.get_by_role("link", name="Show all").click()
+        assert "Safe search hid 30" in page.locator(".note.warning").inner_text()
+        page.get_by_role("link", name="Show them").click()
         page.wait_for_selector("text=Safe search off", state="attached")
         assert "safesearch" not in page.url
         page.get_by_role("link", name="Next").click()
@@ -175,8 +175,8 @@ def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None
             "pin coast3.example\nraise coast2.example\n# a list of uBlacklist\n*://*.coast1.example/*\n/regex/",
         )
         page.click("#save-rules")
-        wait_until(page, "document.getElementById('rules-said').textContent")
-        assert "3 rules kept, 1 lines not understood" in page.locator("#rules-said").inner_text()
+        wait_until(page, "document.getElementById('rules-status').textContent")
+        assert "3 rules saved, 1 lines not recognized" in page.locator("#rules-status").inner_text()
         page.goto(site + "search?q=salt")
         hosts = page.evaluate(order)
         assert hosts[:3] == ["coast3.example", "coast2.example", "coast2.example"] or hosts[0] == "coast3.example"

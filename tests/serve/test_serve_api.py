@@ -53,7 +53,7 @@ def test_before_anything_is_indexed() -> None:
     app = make_app(FakeSearcher(total=0, documents=0), ServeSettings(threads=1))
     answer = get(app, "/api/search?q=salt")
     assert answer.status == 503
-    assert answer.json["error"] == "Nothing is indexed yet."
+    assert answer.json["error"] == "The index is empty."
 
 
 def test_the_largest_numbers_are_allowed() -> None:
@@ -63,7 +63,7 @@ def test_the_largest_numbers_are_allowed() -> None:
 def test_a_long_query_is_cut_and_it_says_so() -> None:
     found = get(APP, "/api/search?q=" + "a" * 3000).json
     assert len(found["query"]) == 2000
-    assert "cut" in found["notes"][-1]
+    assert "truncated" in found["notes"][-1]
 
 
 def test_unknown_paths_are_json_too() -> None:

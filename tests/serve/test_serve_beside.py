@@ -17,7 +17,7 @@ from periplus.evaluate import read_quality
 from periplus.hashing import fingerprint_text
 from periplus.records import Hit, Media, Query, ResultPage, VisitReport
 from periplus.serve import ApiKeys, make_app
-from periplus.serve.pages.trending_pages import Trending
+from periplus.serve.pages.trending_pages import TrendingPages
 from periplus.settings import ServeSettings, Settings
 from periplus.signals import append_visit_reports, read_clicks, read_judgements, read_trending
 
@@ -46,7 +46,7 @@ def test_media_are_cards_of_text_with_links_that_are_safe() -> None:
     assert "javascript:" not in answer.text
     assert "<img" not in answer.text, "nothing is loaded before somebody asks"
     kinds = re.findall(r'class="kind">(\w+)<', answer.text)
-    assert kinds == ["sound", "picture"], "what has a word of the query comes first"
+    assert kinds == ["audio", "image"], "what has a word of the query comes first"
     assert "img-src 'self' https: http:;" in answer.headers["content-security-policy"]
     assert answer.headers["content-security-policy"].count("default-src") == 1
     other = get(app, "/search?q=salt")
@@ -98,12 +98,12 @@ class Known(FakeSearcher):
 
 def test_only_pages_that_can_be_found_are_shown_one_of_a_site() -> None:
     rising = [("https://gone.example/", 50), ("https://a.example/2", 9), ("https://a.example/1", 8), ("ftp://x/", 7)]
-    trending = Trending(Known(), lambda: rising)
-    trending.renew()
-    assert [(one.url, one.visits) for one in trending.shown] == [("https://a.example/2", 9)]
-    quiet = Trending(Known(), None)
-    quiet.renew()
-    assert quiet.shown == ()
+    trending = TrendingPages(Known(), lambda: rising)
+    trending.refresh()
+    assert [(one.url, one.visits) for one in trending.pages] == [("https://a.example/2", 9)]
+    quiet = TrendingPages(Known(), None)
+    quiet.refresh()
+    assert quiet.pages == ()
 
 
 class World:
@@ -177,7 +177,7 @@ def test_clicks_are_counted_only_where_that_is_set(tmp_path: Path) -> None:
     assert send(on.app, "/api/click", CLICK | {"position": 0}).status == 400
     kept = list(read_clicks(tmp_path))
     assert [(one.query, one.position, one.shown) for one in kept] == [("salt", 2, ("https://b.example/",))]
-    written = json.loads((tmp_path / "clicks.jsonl").read_text())
+    written = json.loads((tmp_path / "clicks.jsonl").read_text().splitlines()[-1])
     assert set(written) == {"query", "url", "position", "shown", "when", "source"}
     assert 0 < written["source"] < 64
 

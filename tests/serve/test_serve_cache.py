@@ -13,13 +13,13 @@ from fake_searcher import FakeSearcher, hit
 from periplus.errors import CorruptFile
 from periplus.records import Query, ResultPage
 from periplus.serve import ResponseCache, make_app
-from periplus.serve.response_cache import Sketch
+from periplus.serve.response_cache import FrequencySketch
 from periplus.settings import ServeSettings
 
 
 def put(cache: ResponseCache, key: str, size: int = 1000) -> bool:
     cache.put(key, 200, (), b"x" * size, cache.epoch)
-    return key in cache._kept
+    return key in cache._entries
 
 
 def test_bytes_are_bounded_and_counted() -> None:
@@ -78,7 +78,7 @@ def test_answers_grow_stale() -> None:
 
 
 def test_the_sketch_never_counts_too_few_and_forgets() -> None:
-    sketch = Sketch(256)
+    sketch = FrequencySketch(256)
     for _ in range(40):
         sketch.add(12345)
     assert sketch.count(12345) >= 40

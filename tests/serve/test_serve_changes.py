@@ -210,7 +210,7 @@ def token_of(text: str) -> str:
 def test_the_admin_page_is_for_admins() -> None:
     world = World()
     door = get(world.app, "/admin")
-    assert "key with the role admin" in door.text
+    assert "Key with the role admin" in door.text
     token = token_of(door.text)
     assert form(world, "/admin/login", {"key": world.secret["crawl"], "token": token}).status == 403
     assert form(world, "/admin/login", {"key": world.secret["admin"], "token": "x"}).status == 403
@@ -231,16 +231,16 @@ def test_the_admin_page_is_for_admins() -> None:
     assert form(world, "/admin/crawl", {"word": "pause", "token": own}, inside).status == 303
     assert world.done == ["pause"]
     forged = {"cookie": inside["cookie"][:-1] + ("0" if inside["cookie"][-1] != "0" else "1")}
-    assert "key with the role admin" in get(world.app, "/admin", headers=forged).text
+    assert "Key with the role admin" in get(world.app, "/admin", headers=forged).text
     assert get(world.app, "/admin/live").status == 403
     tried = get(world.app, "/admin/ranking?q=salt&static_weight=0.9&rerank=nonsense", headers=inside).text
     assert "static_weight = 0.9" in tried
     assert "rerank = " not in tried, "what is no number is left as it was"
     assert tried.count("↑") + tried.count("↓") > 4, "results moved"
     assert "↑" not in get(world.app, "/admin/ranking?q=salt", headers=inside).text
-    assert "key with the role admin" in get(world.app, "/admin/ranking?q=salt").text
+    assert "Key with the role admin" in get(world.app, "/admin/ranking?q=salt").text
     world.keys.remove("admin")
-    assert "key with the role admin" in get(world.app, "/admin", headers=inside).text, "a key taken back lets nobody in"
+    assert "Key with the role admin" in get(world.app, "/admin", headers=inside).text, "a key taken back lets nobody in"
 
 
 def test_keys_are_kept_by_their_fingerprints(tmp_path: Path) -> None:

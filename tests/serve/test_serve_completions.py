@@ -18,7 +18,7 @@ from fake_searcher import FakeSearcher
 from index.made_pages import visit
 from periplus.index import build_index
 from periplus.serve import make_app
-from periplus.serve.api.query_counter import Queries
+from periplus.serve.api.query_counter import QueryCounter
 from periplus.settings import ServeSettings, Settings
 
 PATIENCE = 60.0
@@ -88,7 +88,7 @@ def test_what_many_ask_is_shared_and_survives_a_restart(tmp_path: Path) -> None:
 
 def test_only_first_pages_that_were_answered_count() -> None:
     searcher = FakeSearcher()
-    queries = Queries(searcher)
+    queries = QueryCounter(searcher)
     for raw, client in (
         (b"q=tides", "45.67.89.9"),
         (b"q=tides&page=2", "45.67.89.9"),
@@ -98,18 +98,18 @@ def test_only_first_pages_that_were_answered_count() -> None:
         (b"q=\xff%ff&page=x", "45.67.89.9"),
     ):
         queries.add(raw, client)
-    queries.count()
+    queries.flush()
     assert searcher.counted == [("tides", "45.67.89.0/24")]
-    queries.count()
+    queries.flush()
     assert len(searcher.counted) == 1
 
 
 def test_a_crowd_fills_no_memory_and_completions_are_no_questions() -> None:
     searcher = FakeSearcher()
-    queries = Queries(searcher)
+    queries = QueryCounter(searcher)
     for number in range(10_000):
         queries.add(b"q=tides%d" % number, "45.67.89.9")
-    queries.count()
+    queries.flush()
     assert len(searcher.counted) == 2_000
     app = make_app(searcher, ServeSettings())
     assert get(app, "/suggest?q=tide").status == 200

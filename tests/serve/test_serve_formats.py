@@ -141,8 +141,8 @@ def test_safe_search_says_when_much_is_hidden() -> None:
         )
         return get(app, "/search?q=x&safesearch=1").text
 
-    assert "Safe search left out 21 of the first 100 results" in answer(21)
-    assert "Safe search left out" not in answer(20)
+    assert "Safe search hid 21 of the first 100 results" in answer(21)
+    assert "Safe search hid" not in answer(20)
 
 
 def test_similar_results_and_inner_links_are_shown() -> None:

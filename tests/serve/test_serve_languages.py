@@ -16,32 +16,34 @@ from hypothesis import strategies as st
 import periplus.serve
 from periplus.serve import make_app
 from periplus.serve.instant.weather import _SKIES
-from periplus.serve.pages.locales import TONGUES, pick_tongue, tongue
+from periplus.serve.pages.locales import LOCALES, choose_locale, load_locale
 from periplus.serve.pages.media_tab import _NAMES
 from periplus.serve.pages.site_pages import _REASONS
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
-OTHERS = [code for code in TONGUES if code != "en"]
+OTHERS = [code for code in LOCALES if code != "en"]
 FOLDER = Path(periplus.serve.__file__).parent / "templates"
 
 
-def said() -> set[str]:
-    """Every text that a template says by itself."""
-    found = set()
-    for path in (*FOLDER.glob("*.html"), *FOLDER.parent.glob("*.py")):
-        for match in re.finditer(r"""(?:say|escaped)\((?:"([^"]*)"|'([^']*)')""", path.read_text("utf-8")):
-            found.add(match[1] or match[2])
-    return found | set(_REASONS.values()) | {name for _, name in _SKIES} | set(_NAMES.values()) | {"Published"}
+def translated_texts() -> set[str]:
+    """Every text that a template or a module of the package translates."""
+    texts = set()
+    call = re.compile(r"""(?:\b_|translate|translate_escaped)\(\s*(?:"([^"]*)"|'([^']*)')""")
+    for path in (*FOLDER.glob("*.html"), *FOLDER.parent.rglob("*.py")):
+        texts |= {match[1] or match[2] for match in call.finditer(path.read_text("utf-8"))}
+    return (
+        texts | set(_REASONS.values()) | {name for _, name in _SKIES} | set(_NAMES.values()) | {"Published", "Fetched"}
+    )
 
 
 @pytest.mark.parametrize("code", OTHERS)
 def test_every_text_is_there_with_its_places(code: str) -> None:
-    book = tongue(code)._book
-    assert said() - set(book.text) == set()
-    for english, other in book.text.items():
+    catalog = load_locale(code)._catalog
+    assert translated_texts() - set(catalog.text) == set()
+    for english, other in catalog.text.items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", other)), english
-    assert len(book.months) == 12
+    assert len(catalog.months) == 12
 
 
 @pytest.mark.parametrize(
@@ -58,19 +60,19 @@ def test_every_text_is_there_with_its_places(code: str) -> None:
     ],
 )
 def test_the_browser_chooses(accepted: str, code: str) -> None:
-    assert pick_tongue({}, accepted).code == code
-    assert pick_tongue({"hl": "es"}, accepted).code == "es"
-    assert pick_tongue({"hl": "../x"}, accepted).code == code
+    assert choose_locale({}, accepted).code == code
+    assert choose_locale({"hl": "es"}, accepted).code == "es"
+    assert choose_locale({"hl": "../x"}, accepted).code == code
 
 
 @given(st.text(max_size=100))
 def test_any_header_will_do(accepted: str) -> None:
-    assert pick_tongue({}, accepted).code in TONGUES
+    assert choose_locale({}, accepted).code in LOCALES
 
 
 @pytest.mark.parametrize(
     ("code", "count"),
-    [("de", "etwa 12.300 Ergebnisse, geschätzt, in 3,1 ms"), ("fr", "environ 12\u202f300 résultats, estimé")],
+    [("de", "Etwa 12.300 Ergebnisse in 3,1 ms"), ("fr", "Environ 12\u202f300 résultats en 3,1 ms")],
 )
 def test_a_page_in_another_language(code: str, count: str) -> None:
     app = make_app(FakeSearcher(total=12_300), ServeSettings(threads=1))
@@ -82,9 +84,9 @@ def test_a_page_in_another_language(code: str, count: str) -> None:
     assert f"&amp;hl={code}" in kept.split("Services")[0] or f"hl={code}" in kept, "links keep the language"
 
 
-@pytest.mark.parametrize("code", list(TONGUES))
+@pytest.mark.parametrize("code", list(LOCALES))
 def test_numbers_dates_and_plurals_are_those_of_cldr(code: str) -> None:
-    language, cldr = tongue(code), Locale.parse(code)
+    language, cldr = load_locale(code), Locale.parse(code)
     for number in (0, 1, 2, 21, 999, 1_000, 12_345, 9_876_543):
         assert language.number(number) == format_decimal(number, locale=cldr)
         one, many = language.count(1, "page").split()[1], language.count(2, "page").split()[1]
@@ -102,9 +104,9 @@ def test_numbers_dates_and_plurals_are_those_of_cldr(code: str) -> None:
 @pytest.mark.parametrize(
     "target", ["/", "/about", "/add", "/why-not?url=https://coast.example/", "/settings", "/api", "/admin"]
 )
-@pytest.mark.parametrize("code", list(TONGUES))
+@pytest.mark.parametrize("code", list(LOCALES))
 def test_every_page_in_every_language(target: str, code: str) -> None:
     answer = get(APP, target, headers={"accept-language": code})
     assert answer.status == 200
     assert f'<html lang="{code}">' in answer.text
-    assert "{" not in re.sub(r"<pre>.*?</pre>|<code>.*?</code>|data-said=\"[^\"]*\"", "", answer.text, flags=re.DOTALL)
+    assert "{" not in re.sub(r"<pre>.*?</pre>|<code>.*?</code>|data-text=\"[^\"]*\"", "", answer.text, flags=re.DOTALL)

@@ -13,7 +13,7 @@ from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.serve import ApiKeys, make_app
-from periplus.serve.middleware.reporters import Reporters
+from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.settings import ServeSettings, Settings
 from periplus.signals import read_clicks
 
@@ -103,23 +103,23 @@ def test_numbers_of_reporters_say_nothing_beyond_one_page() -> None:
     class Client:
         host = ""
 
-    class Asked:
+    class SearchRequest:
         client = Client
         headers: ClassVar[dict[str, Any]] = {}
 
-    reporters = Reporters(ApiKeys(None), proxied=False)
+    reporters = ReporterHasher(ApiKeys(None), proxied=False)
 
     def source(host: str, about: str) -> int:
         Client.host = host
-        return reporters.source(Asked, about)  # type: ignore[arg-type]
+        return reporters.source(SearchRequest, about)  # type: ignore[arg-type]
 
     assert source("45.67.89.9", "a") == source("45.67.89.200", "a") > 0
     assert source("2a01:4f8:1::1", "a") == source("2a01:4f8:1:ffff::2", "a") > 0
     assert len({source("45.67.89.9", f"page {n}") for n in range(200)}) > 50, "another for every page"
     assert len({source(f"10.0.0.{n}", "a") for n in range(200)}) > 50, "people of a private network are told apart"
     assert source("nonsense", "a") == source("", "a") == 0
-    others = Reporters(ApiKeys(None), proxied=False)
-    assert [reporters.source(Asked, str(n)) for n in range(9)] == [0] * 9  # type: ignore[arg-type]
+    others = ReporterHasher(ApiKeys(None), proxied=False)
+    assert [reporters.source(SearchRequest, str(n)) for n in range(9)] == [0] * 9  # type: ignore[arg-type]
     Client.host = "45.67.89.9"
-    mine, theirs = ([r.source(Asked, str(n)) for n in range(20)] for r in (reporters, others))  # type: ignore[arg-type]
+    mine, theirs = ([r.source(SearchRequest, str(n)) for n in range(20)] for r in (reporters, others))  # type: ignore[arg-type]
     assert mine != theirs, "only this server can make them"

@@ -16,7 +16,7 @@ PROGRAM = """
 import os
 import sys
 from fake_searcher import FakeSearcher
-from periplus.serve import Actions, Keys, Opened, run_processes
+from periplus.serve import Actions, ApiKeys, ServerResources, run_processes
 from periplus.settings import ServeSettings
 from periplus.records import ResultPage
 
@@ -24,7 +24,7 @@ def answer(query):
     return ResultPage(query, (), os.getpid(), True, False, 0.0, 1)
 
 def opener(folder):
-    return Opened(FakeSearcher(answer=answer), Actions(), Keys(None))
+    return ServerResources(FakeSearcher(answer=answer), Actions(), ApiKeys(None))
 
 if __name__ == "__main__":
     settings = ServeSettings(port=0, workers=2, deadline=60.0)

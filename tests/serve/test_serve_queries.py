@@ -60,7 +60,7 @@ LONG = [
 def test_very_long_queries_are_cut_and_the_page_says_so(words: str) -> None:
     answer = get(APP, "/search?q=" + quote(words))
     assert answer.status == 200
-    assert "only the first 2,000 characters" in answer.text
+    assert "only its first 2,000 characters" in answer.text
     assert "<script>" not in answer.text
     assert len(SEARCHER.asked[-1].words) <= 2000
 

@@ -86,9 +86,9 @@ def test_heavy_words_are_answered(app: Starlette, words: str) -> None:
 def test_an_empty_folder_is_a_first_run_until_there_is_an_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("periplus.serve.search_executor._FACTS_SECONDS", 0.0)
+    monkeypatch.setattr("periplus.serve.search_executor._STATISTICS_SECONDS", 0.0)
     with background_server(Searcher.open(tmp_path, Settings(), may_be_empty=True), ServeSettings(port=0)) as url:
-        assert b"Nothing to search yet" in urllib.request.urlopen(url).read()
+        assert b"The index is empty" in urllib.request.urlopen(url).read()
         build_index(visits(TEXTS), tmp_path / "index", IndexSettings())
         while json.load(urllib.request.urlopen(url + "api/statistics"))["documents"] == 0:
             pass

@@ -13,7 +13,7 @@ from fake_searcher import FakeSearcher
 
 from periplus.app import fetch_service
 from periplus.serve import Actions, make_app
-from periplus.serve.instant.weather import read_weather
+from periplus.serve.instant.weather import parse_weather
 from periplus.settings import FetchSettings, ServeSettings
 
 GOOD = b'{"current": {"temperature_2m": 11.4, "weather_code": 61, "wind_speed_10m": 23.0}}'
@@ -111,16 +111,16 @@ def test_the_weather_of_a_place_that_is_named(service: Service, atlas: Service) 
     atlas[2][0] = (200, b'{"generationtime_ms": 0.3}')
     for _ in range(3):
         unknown = get(app, "/api/weather?place=Xyzzy")
-        assert (unknown.status, unknown.json["error"]) == (404, "No place of that name is known.")
+        assert (unknown.status, unknown.json["error"]) == (404, "This place is unknown.")
     assert atlas[1][2:] == ["/find?name=Xyzzy&in=en"], "that there is none is remembered for a while"
     shown = get(app, "/weather?place=Xyzzy&hl=de")
-    assert (shown.status, "Ein Ort dieses Namens ist nicht bekannt." in shown.text) == (404, True)
+    assert (shown.status, "Dieser Ort ist unbekannt." in shown.text) == (404, True)
     for number, answer in enumerate(
         [(200, b"{"), (200, b'{"results": 5}'), (500, FOUND), (200, b"x" * 200_000), (200, BEYOND), (200, b"\xff" * 9)]
     ):
         atlas[2][0] = answer
         failed = get(app, f"/api/weather?place=Place{number}")
-        assert (failed.status, failed.json["error"]) == (502, "The service for places does not answer.")
+        assert (failed.status, failed.json["error"]) == (502, "The geocoding service does not answer.")
     assert get(app, "/api/weather?place=%00%20").status == 400
     atlas[2][0] = (200, FOUND)
     assert get(app, "/api/weather?place=" + "a" * 5000).status == 200
@@ -174,4 +174,4 @@ def test_without_a_service_there_is_no_weather() -> None:
     [b"", b"[]", b"{", b'{"current":{"temperature_2m":"11"}}', b'{"current":{"temperature_2m":1e9}}', b"\xff" * 9],
 )
 def test_weather_that_makes_no_sense_is_none(body: bytes) -> None:
-    assert read_weather(body) is None
+    assert parse_weather(body) is None

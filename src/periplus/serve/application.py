@@ -1,4 +1,4 @@
-"""The application: which path is answered by what."""
+"""The application: the handlers of the route table, and the middleware around them."""
 
 import asyncio
 import contextlib
@@ -10,57 +10,61 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from periplus.errors import DataError, Overloaded, PeriplusError
 from periplus.serve.actions import Actions
-from periplus.serve.admin.admin_pages import Admin
-from periplus.serve.api.query_counter import Queries
-from periplus.serve.api.ratings import Rating
-from periplus.serve.api.search_api import Api
-from periplus.serve.api.write_api import Changes
+from periplus.serve.admin.admin_pages import AdminHandlers
+from periplus.serve.api.query_counter import QueryCounter
+from periplus.serve.api.ratings import RatingHandlers
+from periplus.serve.api.search_api import ApiHandlers
+from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
-from periplus.serve.instant.weather import WeatherDesk
+from periplus.serve.instant.weather import WeatherService
 from periplus.serve.middleware.access_log import AccessLog
-from periplus.serve.middleware.auth import Doors
-from periplus.serve.middleware.error_handlers import Troubles
-from periplus.serve.middleware.front import Desk, Front
+from periplus.serve.middleware.auth import Authenticator
+from periplus.serve.middleware.error_handlers import ErrorHandlers
 from periplus.serve.middleware.rate_limit import RateLimit
-from periplus.serve.middleware.reporters import Reporters
-from periplus.serve.middleware.response_headers import Faults
-from periplus.serve.middleware.visitors import Visitors
-from periplus.serve.pages.page_templates import STATIC, Pages, read_assets
-from periplus.serve.pages.result_pages import PATHS, About, Results
-from periplus.serve.pages.site_pages import Sites
-from periplus.serve.pages.trending_pages import Trending
-from periplus.serve.pages.views import Views
+from periplus.serve.middleware.reporter_hashes import ReporterHasher
+from periplus.serve.middleware.request_filter import RequestFilter
+from periplus.serve.middleware.response_headers import UnhandledErrorMiddleware
+from periplus.serve.middleware.search_middleware import Handlers, SearchMiddleware
+from periplus.serve.pages.page_handlers import PageHandlers
+from periplus.serve.pages.page_templates import PageRenderer, read_assets
+from periplus.serve.pages.result_pages import PageExtras, ResultRenderer
+from periplus.serve.pages.site_pages import SiteHandlers
+from periplus.serve.pages.trending_pages import TrendingPages
 from periplus.serve.protocols import SearcherLike
 from periplus.serve.response_cache import ResponseCache
+from periplus.serve.routes import ROUTES
+from periplus.serve.routing import make_routes
 from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.server_metrics import Metrics
 from periplus.settings import ServeSettings
 
 __all__ = ["Application", "make_app"]
 
-_SHARE_SECONDS: Final = 1.0
+_HOUSEKEEPING_SECONDS: Final = 1.0
 
 
 class Application:
-    """The ASGI application, and what has to be ended with it."""
+    """The ASGI application, and what has to be closed with it."""
 
-    def __init__(self, front: Front, gate: SearchExecutor, log: AccessLog) -> None:
-        self._front = front
+    def __init__(
+        self, middleware: SearchMiddleware, framework: Starlette, executor: SearchExecutor, log: AccessLog
+    ) -> None:
+        self._middleware = middleware
         self._log = log
-        self.gate = gate
+        self.framework = framework
+        self.executor = executor
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer a request."""
-        return self._front(scope, receive, send)
+        return self._middleware(scope, receive, send)
 
     def close(self) -> None:
-        """Refuse what waits, and write what is left of the log."""
-        self.gate.close()
+        """Refuse queued searches, and write what is left of the access log."""
+        self.executor.close()
         self._log.flush()
 
 
@@ -69,105 +73,88 @@ def make_app(
     settings: ServeSettings,
     actions: Actions | None = None,
     keys: ApiKeys | None = None,
-    figures: tuple[Path, int] | None = None,
+    shared_metrics: tuple[Path, int] | None = None,
     processes: int = 1,
 ) -> Application:
-    """Build the application around a searcher.
+    """Return the application around a searcher.
 
-    figures: the folder through which processes share what they count, and the number of this one; processes: how
-    many there are, which share the rate that one client may ask at.
+    shared_metrics: the folder through which processes share their metrics, and the number of this process; processes:
+    how many there are, among which the rate limit is divided.
     """
-    cache = ResponseCache(settings.cache_mb << 20)
-    gate, assets = SearchExecutor(searcher, settings, cache.clear), read_assets()
     actions, keys = actions or Actions(), keys or ApiKeys(None)
-    limit = RateLimit(settings.rate / processes)
-    doors, metrics, log = Doors(keys, limit), Metrics(*(figures or ())), AccessLog(settings.access_log)
-    pages, reporters = Pages(assets), Reporters(keys, settings.proxied)
-    views, api = Views(gate, pages, assets, doors), Api(gate, metrics, cache)
-    weather = WeatherDesk(settings, actions.fetch, pages)
-    trending, queries = Trending(searcher, actions.trending), Queries(searcher)
-    about = About(lambda: trending.shown, settings.clicks, weather.open)
-    results = Results(searcher, pages, gate.busy, about)
-    rating = Rating(doors, actions, settings.clicks, reporters)
-    sites = Sites(gate, pages, doors, actions, settings.submissions)
-    admin = Admin(gate, pages, doors, actions, metrics, api.renew_figures)
-    troubles = Troubles(gate, views)
+    cache, assets, limit = ResponseCache(settings.cache_mb << 20), read_assets(), RateLimit(settings.rate / processes)
+    executor = SearchExecutor(searcher, settings, cache.clear)
+    auth, reporters = Authenticator(keys, limit, _public_settings(settings)), ReporterHasher(keys, settings.proxied)
+    metrics, log = Metrics(*(shared_metrics or ())), AccessLog(settings.access_log)
+    renderer, trending, queries = (
+        PageRenderer(assets),
+        TrendingPages(searcher, actions.trending),
+        QueryCounter(searcher),
+    )
+    pages, api = PageHandlers(executor, renderer, assets, auth), ApiHandlers(executor, metrics, cache)
+    weather = WeatherService(settings, actions.fetch, renderer)
+    admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
+    extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
+    results = ResultRenderer(searcher, renderer, executor.is_busy, extras)
+    errors = ErrorHandlers(executor, pages)
+    groups = {
+        "pages": pages,
+        "api": api,
+        "writes": WriteHandlers(actions, reporters),
+        "ratings": RatingHandlers(auth, actions, settings.clicks, reporters),
+        "sites": SiteHandlers(executor, renderer, auth, actions, settings.submissions),
+        "weather": weather,
+        "admin": admin,
+    }
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(gate.watch()), asyncio.create_task(_share(gate, api, log, trending, queries))]
+        housekeeping = _housekeeping(executor, api, log, trending, queries)
+        tasks = [asyncio.create_task(executor.watch_index()), asyncio.create_task(housekeeping)]
         yield
         for task in tasks:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks)
-        gate.close()
+        executor.close()
 
-    inner = Starlette(
-        routes=[
-            *_routes(views, api, sites, Changes(actions, doors, settings.submissions, reporters)),
-            *rating.routes(),
-            *admin.routes(),
-            Route("/api/weather", weather.answer),
-            Route("/weather", weather.page),
-        ],
-        middleware=[Middleware(Faults, failed=troubles.failed)],
-        exception_handlers={HTTPException: troubles.answer, PeriplusError: troubles.answer},
+    framework = Starlette(
+        routes=make_routes(groups, auth, admin.login_form),
+        middleware=[Middleware(UnhandledErrorMiddleware, internal_error=errors.internal_error)],
+        exception_handlers={HTTPException: errors.handle, PeriplusError: errors.handle},
         lifespan=lifespan,
     )
-    inner.router.redirect_slashes = False  # it reads the query string as strict UTF-8, and anyone can send other bytes
-    desk = Desk(
-        visitors=Visitors(settings, limit),
+    framework.router.redirect_slashes = False  # it decodes the query string as strict UTF-8, and clients send any bytes
+    handlers = Handlers(
+        request_filter=RequestFilter(settings, limit),
         cache=cache,
         metrics=metrics,
-        log=log,
-        full=gate.full,
-        make=lambda asking, began: gate.run(lambda: results.make(asking), began),
-        refused=troubles.refused,
-        failed=troubles.search,
-        busy=troubles.busy,
-        asked=queries.add,
+        access_log=log,
+        is_full=executor.is_full,
+        render=lambda key, started: executor.run(lambda: results.render(key), started),
+        refusal=errors.refusal,
+        search_error=errors.handle_search,
+        overload=errors.overload,
+        record_query=queries.add,
     )
-    return Application(Front(inner, desk), gate, log)
+    return Application(SearchMiddleware(framework, handlers), framework, executor, log)
 
 
-async def _share(gate: SearchExecutor, api: Api, log: AccessLog, trending: Trending, queries: Queries) -> None:
+def _public_settings(settings: ServeSettings) -> frozenset[str]:
+    """Return the names of those settings that open a route of the table to anyone and are on."""
+    names = {route.public_setting for route in ROUTES if route.public_setting}
+    return frozenset(name for name in names if getattr(settings, name))
+
+
+async def _housekeeping(
+    executor: SearchExecutor, api: ApiHandlers, log: AccessLog, trending: TrendingPages, queries: QueryCounter
+) -> None:
     while True:
         with contextlib.suppress(Overloaded, DataError):
-            await gate.statistics()
-        await asyncio.sleep(_SHARE_SECONDS)
-        await asyncio.to_thread(api.renew_figures)
-        await asyncio.to_thread(trending.renew)
+            await executor.statistics()
+        await asyncio.sleep(_HOUSEKEEPING_SECONDS)
+        await asyncio.to_thread(api.update_metrics)
+        await asyncio.to_thread(trending.refresh)
         with contextlib.suppress(DataError):
-            await asyncio.to_thread(queries.count)
+            await asyncio.to_thread(queries.flush)
         log.flush()
-
-
-def _routes(views: Views, api: Api, sites: Sites, changes: Changes) -> list[Route]:
-    return [
-        Route("/", views.landing),
-        *(Route(path, views.never) for path in sorted(PATHS)),
-        Route("/cached/{key}", views.cached),
-        Route("/about", views.about),
-        Route("/settings", views.settings),
-        Route("/api", views.documentation),
-        Route("/add", sites.add),
-        Route("/add", sites.added, methods=["POST"]),
-        Route("/why-not", sites.why_not),
-        Route("/opensearch.xml", views.opensearch),
-        Route("/favicon.svg", views.static),
-        Route("/favicon.ico", views.static),
-        Route("/robots.txt", views.robots),
-        Route(STATIC + "{name}", views.static),
-        Route("/api/statistics", api.statistics),
-        Route("/healthz", api.health),
-        Route("/readyz", api.ready),
-        Route("/metrics", api.metrics),
-        Route("/openapi.json", api.openapi),
-        Route("/api/publish", changes.publish, methods=["POST"]),
-        Route("/api/publish/{id}", changes.forget, methods=["DELETE"]),
-        Route("/api/submit", changes.submit, methods=["POST"]),
-        Route("/api/visits", changes.visits, methods=["POST"]),
-        Route("/api/crawl", changes.crawl),
-        Route("/api/crawl/{word}", changes.tell, methods=["POST"]),
-    ]

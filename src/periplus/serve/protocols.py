@@ -1,4 +1,4 @@
-"""What serving needs of a searcher: a few small protocols, so that this room can be tried with any of them."""
+"""The protocols of a searcher and its records, so that the server can be tested with any implementation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -9,27 +9,27 @@ __all__ = ["CachedPageLike", "IndexPartsLike", "PageStatusLike", "SearcherLike",
 
 
 class CachedPageLike(Protocol):
-    """The kept copy of one page, as text."""
+    """The cached copy of a page, as text."""
 
     @property
     def url(self) -> str:
-        """The address it was fetched from."""
+        """The URL it was fetched from."""
 
     @property
     def when(self) -> float:
-        """Seconds since 1970 at which it was fetched."""
+        """Time of the fetch, in seconds since 1970."""
 
     @property
     def title(self) -> str:
-        """The page's own title, or ''."""
+        """The title of the page, or ''."""
 
     @property
     def text(self) -> str:
-        """The visible text, blocks parted by newlines."""
+        """The visible text, with newlines between blocks."""
 
 
 class StatisticsLike(Protocol):
-    """How much there is to search."""
+    """The size of the index."""
 
     @property
     def documents(self) -> int:
@@ -37,11 +37,11 @@ class StatisticsLike(Protocol):
 
     @property
     def hosts(self) -> int:
-        """Hosts they come from."""
+        """Hosts of these pages."""
 
     @property
     def newest(self) -> float:
-        """Seconds since 1970 at which the newest page was fetched; 0 when there is none."""
+        """Time of the latest fetch, in seconds since 1970; 0 if there is none."""
 
     @property
     def bytes(self) -> int:
@@ -49,7 +49,7 @@ class StatisticsLike(Protocol):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages that many pages are in, the most frequent first."""
+        """Languages of many pages, the most frequent first."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -57,7 +57,7 @@ class StatisticsLike(Protocol):
 
 
 class PageStatusLike(Protocol):
-    """Whether one page can be found, and if not, why."""
+    """Whether a page is in the index, and if not, why."""
 
     @property
     def url(self) -> str:
@@ -73,35 +73,35 @@ class PageStatusLike(Protocol):
 
     @property
     def other(self) -> str:
-        """The page that stands for it, or ''."""
+        """The page that is indexed instead of it, or ''."""
 
     @property
     def key(self) -> int:
-        """Its fingerprint, which names the kept copy."""
+        """Its fingerprint, the key of the cached copy."""
 
     @property
     def when(self) -> float:
-        """Seconds since 1970 at which it was fetched; 0 when it is not there."""
+        """Time of the fetch, in seconds since 1970; 0 if it was not fetched."""
 
 
 class IndexPartsLike(Protocol):
-    """What an index is made of."""
+    """The composition of an index."""
 
     @property
     def generation(self) -> int:
-        """Which commit it is."""
+        """The number of the commit."""
 
     @property
     def documents(self) -> int:
-        """Pages that can be found."""
+        """Pages that are not deleted."""
 
     @property
     def segments(self) -> tuple[tuple[str, int, int, int], ...]:
-        """Name, documents, those of them that can be found, and bytes."""
+        """Name, documents, documents that are not deleted, and bytes."""
 
     @property
     def parts(self) -> dict[str, int]:
-        """Bytes by kind of file."""
+        """Bytes by type of file."""
 
     @property
     def languages(self) -> dict[str, int]:
@@ -109,54 +109,54 @@ class IndexPartsLike(Protocol):
 
     @property
     def hosts(self) -> tuple[tuple[str, int], ...]:
-        """The hosts with most pages, and how many they have."""
+        """The hosts with the most pages, and their number of pages."""
 
 
 class WeightLike(Protocol):
-    """One weight of ranking."""
+    """A weight of ranking."""
 
     @property
     def name(self) -> str:
-        """As in the settings."""
+        """Its name in the settings."""
 
     @property
     def value(self) -> float:
-        """As it is set."""
+        """Its current value."""
 
     @property
     def help(self) -> str:
-        """What it does."""
+        """Its description."""
 
 
 class SearcherLike(Protocol):
-    """Words in, result pages out. All methods may be called from several threads at once."""
+    """A searcher. All methods may be called from several threads at once."""
 
     def search(self, query: Query) -> ResultPage:
         """Answer a query."""
 
     def cached_page(self, key: int) -> CachedPageLike | None:
-        """Give the kept copy of the page with this fingerprint, if there is one."""
+        """Return the cached copy of the page with this fingerprint, if there is one."""
 
     def statistics(self) -> StatisticsLike:
-        """Say how much there is to search."""
+        """Return the size of the index."""
 
     def refresh(self) -> bool:
-        """Open the newest index if it changed; say whether it did."""
+        """Open the newest commit of the index; return whether there was a new one."""
 
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
-        """Complete what somebody types, best first; each with how fitting it is, up to 1."""
+        """Return completions of a query, best first, each with its relevance up to 1."""
 
     def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
-        """Take note of queries, each with what stands for who asked, for completions; nobody waits for it."""
+        """Record queries, each with the network of its client, for completions."""
 
     def page_status(self, url: str) -> PageStatusLike:
         """Return whether a URL is in the index; raise `BadUrl` for an invalid one."""
 
     def index_parts(self) -> IndexPartsLike | None:
-        """Say what the index is made of, if there is one."""
+        """Return the composition of the index, if there is one."""
 
     def weights(self) -> Sequence[WeightLike]:
-        """List the weights of ranking."""
+        """Return the weights of ranking."""
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
-        """Answer a query as other weights would have it; raise `BadInput` for weights that cannot be."""
+        """Answer a query with other weights; raise `BadInput` for invalid ones."""

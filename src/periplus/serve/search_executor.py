@@ -1,4 +1,4 @@
-"""The gate in front of the searcher: a few threads that search, a bounded queue, and a refusal when that is full."""
+"""Searches run in a few threads behind a bounded queue; what does not fit, or would wait too long, is refused."""
 
 import asyncio
 import contextlib
@@ -19,12 +19,12 @@ from periplus.serve.protocols import (
     StatisticsLike,
     WeightLike,
 )
-from periplus.serve.thread_workers import Workers
+from periplus.serve.thread_workers import WorkerThreads
 from periplus.settings import ServeSettings
 
 __all__ = ["FULL", "LATE", "STOPPING", "SearchExecutor"]
 
-LATE: Final = "Too many searches wait."
+LATE: Final = "Too many searches are waiting."
 FULL: Final = "Too many searches at once."
 STOPPING: Final = "The server is stopping."
 
@@ -32,19 +32,19 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger("periplus.serve")
 _REFRESH_SECONDS: Final = 0.2
-"""How often we look for a new commit of the index."""
-_TRIFLE: Final = 0.0001
-"""What takes fewer seconds is no search, and says nothing about how long one takes."""
+"""How often the searcher checks for a new commit of the index."""
+_MIN_SEARCH_SECONDS: Final = 0.0001
+"""A call that takes less is not a search, and does not count for the mean."""
 _GAIN: Final = 0.05
-_LONGEST: Final = 0.25
-"""Seconds: one search that takes longer, such as the very first, counts as this much."""
-_FACTS_SECONDS: Final = 1.0
-_PATIENCE: Final = 30
-"""The longest time, in seconds, that a refused request is told to wait."""
+"""Weight of the latest search in the moving mean of their durations."""
+_MAX_SEARCH_SECONDS: Final = 0.25
+"""A search that takes longer, such as the very first, counts as this much."""
+_STATISTICS_SECONDS: Final = 1.0
+_MAX_RETRY_SECONDS: Final = 30
 
 
 class SearchExecutor:
-    """Runs a searcher's methods in threads. Call it from one event loop; kernels leave the loop free meanwhile."""
+    """Runs methods of a searcher in threads. Call it from one event loop, which kernels leave free."""
 
     def __init__(
         self, searcher: SearcherLike, settings: ServeSettings, on_change: Callable[[], None] = lambda: None
@@ -53,153 +53,156 @@ class SearchExecutor:
         self._on_change = on_change
         self._deadline = settings.deadline
         self._threads = settings.threads or max(2, os.cpu_count() or 1)
-        self._room = self._threads + settings.max_waiting
-        self._workers = Workers(self._threads)
-        self._inside: set[asyncio.Future[Any]] = set()
+        self._capacity = self._threads + settings.max_waiting
+        self._workers = WorkerThreads(self._threads)
+        self._pending: set[asyncio.Future[Any]] = set()
         self._closed = False
-        self._finding = asyncio.Lock()
-        self._lock = threading.Lock()
+        self._status_lock = asyncio.Lock()
+        self._mean_lock = threading.Lock()
         self._mean_seconds = 0.01
         self._refreshed = time.monotonic()
-        self._refreshing = threading.Lock()
-        self._facts: StatisticsLike | None = None
-        self._facts_time = 0.0
+        self._refresh_lock = threading.Lock()
+        self._statistics: StatisticsLike | None = None
+        self._statistics_time = 0.0
 
     @property
     def waiting(self) -> int:
-        """How many searches wait or run."""
-        return len(self._inside)
+        """Number of searches that are queued or running."""
+        return len(self._pending)
 
     @property
     def documents(self) -> int:
-        """How many pages there were to search when somebody last asked."""
-        return self._facts.documents if self._facts else 0
+        """Number of pages in the index, as of the last call of `statistics`."""
+        return self._statistics.documents if self._statistics else 0
 
     async def search(self, query: Query) -> ResultPage:
         """Answer a query; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.search(query))
 
-    async def find(self, url: str) -> PageStatusLike:
-        """Say whether a page is in the index. One at a time, beside the searches: it may read much of a large store."""
-        if self._finding.locked():
-            raise Overloaded("Somebody else is looking a page up.", "Try again in a moment.")
-        async with self._finding:
+    async def page_status(self, url: str) -> PageStatusLike:
+        """Return whether a page is in the index.
+
+        One call at a time, in a thread of its own: it may read much of a large store.
+        """
+        if self._status_lock.locked():
+            raise Overloaded("Another page is being looked up.", "Try again in a moment.")
+        async with self._status_lock:
             return await asyncio.to_thread(self._searcher.page_status, url)
 
     async def cached(self, key: int) -> CachedPageLike | None:
-        """Give the kept copy of a page; raise `Overloaded` when too many wait."""
+        """Return the cached copy of a page; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.cached_page(key))
 
-    async def parts(self) -> IndexPartsLike | None:
-        """Say what the index is made of; raise `Overloaded` when too many wait."""
+    async def index_parts(self) -> IndexPartsLike | None:
+        """Return what the index consists of; raise `Overloaded` when too many wait."""
         return await self.run(self._searcher.index_parts)
 
     async def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
-        """Answer a query as other weights would have it; raise `Overloaded` when too many wait."""
+        """Answer a query with other weights; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.preview(query, weights))
 
     def weights(self) -> Sequence[WeightLike]:
-        """List the weights of ranking."""
+        """Return the weights of ranking."""
         return self._searcher.weights()
 
-    async def watch(self) -> None:
-        """Look for new commits of the index for as long as this runs."""
+    async def watch_index(self) -> None:
+        """Check for new commits of the index until closed."""
         while not self._closed:
             with contextlib.suppress(Overloaded):
                 await self.run(lambda: None)
             await asyncio.sleep(_REFRESH_SECONDS)
 
     async def statistics(self) -> StatisticsLike:
-        """Say how much there is to search: at most a second old, or the last that is known when too many wait."""
-        known = self._facts
-        if known is not None and time.monotonic() - self._facts_time < _FACTS_SECONDS:
-            return known
+        """Return the size of the index: at most a second old, or the last one when too many wait."""
+        latest = self._statistics
+        if latest is not None and time.monotonic() - self._statistics_time < _STATISTICS_SECONDS:
+            return latest
         try:
-            known = await self.run(self._searcher.statistics)
+            latest = await self.run(self._searcher.statistics)
         except Overloaded:
-            if known is None:
+            if latest is None:
                 raise
-            return known
-        self._facts, self._facts_time = known, time.monotonic()
-        return known
+            return latest
+        self._statistics, self._statistics_time = latest, time.monotonic()
+        return latest
 
     def retry_after(self) -> int:
-        """Guess, in whole seconds, when a refused request may come back."""
-        ahead = len(self._inside) * self._mean_seconds / self._threads
-        return max(1, min(_PATIENCE, round(ahead + 0.5)))
+        """Return an estimate, in whole seconds, of when a refused request may be repeated."""
+        queued = len(self._pending) * self._mean_seconds / self._threads
+        return max(1, min(_MAX_RETRY_SECONDS, round(queued + 0.5)))
 
     def close(self) -> None:
-        """Refuse all that wait and all that come; what runs is left to end by itself."""
+        """Refuse what is queued and what comes; searches that are running end by themselves."""
         if self._closed:
             return
         self._closed = True
-        for future in list(self._inside):
+        for future in list(self._pending):
             if not future.done():
                 future.set_exception(_stopping())
         self._workers.close()
 
-    async def run(self, call: Callable[[], T], began: float = 0.0) -> T:
-        """Have a thread do something; raise `Overloaded` when too many wait, or for too long.
+    async def run(self, call: Callable[[], T], started: float = 0.0) -> T:
+        """Run a call in a thread; raise `Overloaded` when too many wait, or for too long.
 
-        began: when it was asked for, on the monotonic clock, if that was earlier.
+        started: when the request arrived (monotonic), if earlier than now.
         """
         if self._closed:
             raise _stopping()
-        if len(self._inside) >= self._room:
+        if len(self._pending) >= self._capacity:
             raise Overloaded(FULL, "Try again in a moment.")
         loop, now = asyncio.get_running_loop(), time.monotonic()
-        began = began or now
-        if self._would_be_late(now - began):
+        started = started or now
+        if self._would_be_late(now - started):
             raise _late()
-        future = self._workers.submit(lambda: self._timed(call, loop, began))
-        self._inside.add(future)
-        future.add_done_callback(self._inside.discard)
+        future = self._workers.submit(lambda: self._timed(call, loop, started))
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         return await future
 
-    def full(self, waited: float = 0.0) -> bool:
-        """Say whether one more would be refused, that has waited some seconds already."""
-        return self._closed or len(self._inside) >= self._room or self._would_be_late(waited)
+    def is_full(self, waited: float = 0.0) -> bool:
+        """Return whether a request that has already waited for some seconds would be refused."""
+        return self._closed or len(self._pending) >= self._capacity or self._would_be_late(waited)
 
-    def reason(self) -> str:
-        """Say why one more would be refused."""
+    def refusal_reason(self) -> str:
+        """Return why a request would be refused."""
         if self._closed:
             return STOPPING
-        return FULL if len(self._inside) >= self._room else LATE
+        return FULL if len(self._pending) >= self._capacity else LATE
 
-    def busy(self) -> bool:
-        """Say whether others wait for their turn."""
-        return len(self._inside) > self._threads
+    def is_busy(self) -> bool:
+        """Return whether searches are queued."""
+        return len(self._pending) > self._threads
 
     def _would_be_late(self, waited: float) -> bool:
-        return waited + len(self._inside) * self._mean_seconds / self._threads > self._deadline
+        return waited + len(self._pending) * self._mean_seconds / self._threads > self._deadline
 
-    def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, began: float) -> T:
+    def _timed(self, call: Callable[[], T], loop: asyncio.AbstractEventLoop, started: float) -> T:
         begin = time.monotonic()
-        if begin - began > self._deadline:
-            raise _late()  # whoever asked has waited long enough, and others wait behind
+        if begin - started > self._deadline:
+            raise _late()  # the client has waited long enough, and others are queued behind it
         self._refresh(loop)
         try:
             return call()
         finally:
-            # By the clock on the wall: it is what those who wait are promised, however busy the machine is.
-            taken = time.monotonic() - begin
-            if taken > _TRIFLE:
-                with self._lock:
-                    self._mean_seconds += _GAIN * (min(taken, _LONGEST) - self._mean_seconds)
+            # Wall time, not CPU time: it is what queued clients wait for, however busy the machine is.
+            seconds = time.monotonic() - begin
+            if seconds > _MIN_SEARCH_SECONDS:
+                with self._mean_lock:
+                    self._mean_seconds += _GAIN * (min(seconds, _MAX_SEARCH_SECONDS) - self._mean_seconds)
 
     def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the searcher look for a newer index, now and then and in one thread; a failure keeps the old."""
-        if time.monotonic() - self._refreshed < _REFRESH_SECONDS or not self._refreshing.acquire(blocking=False):
+        """Check for a newer index, periodically and in one thread; if it cannot be opened the old one stays."""
+        if time.monotonic() - self._refreshed < _REFRESH_SECONDS or not self._refresh_lock.acquire(blocking=False):
             return
         try:
             if self._searcher.refresh():
-                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for this any more
+                with contextlib.suppress(RuntimeError):  # the loop is closed: the server is stopping
                     loop.call_soon_threadsafe(self._on_change)
         except PeriplusError as error:
-            _LOG.warning("The new index cannot be opened, the old one stays: %s", error)
+            _LOG.warning("Cannot open the new index, continuing with the old one: %s", error)
         finally:
             self._refreshed = time.monotonic()
-            self._refreshing.release()
+            self._refresh_lock.release()
 
 
 def _late() -> Overloaded:

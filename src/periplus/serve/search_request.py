@@ -1,4 +1,4 @@
-"""What a request asks for. Any query string is answered: what cannot be used is cleaned, cut or named."""
+"""Parsing of search requests: URL parameters to a `Query`. Invalid values are corrected, or refused for programs."""
 
 import functools
 import re
@@ -12,168 +12,167 @@ from periplus.errors import BadInput
 from periplus.records import Query
 
 __all__ = [
-    "FARTHEST",
     "FORMATS",
-    "LONGEST",
-    "MOST",
-    "PAGE",
-    "SPANS",
+    "MAX_COUNT",
+    "MAX_QUERY_LENGTH",
+    "MAX_START",
+    "PAGE_SIZE",
     "TABS",
-    "Asked",
-    "address_of",
-    "ask_page",
-    "ask_program",
-    "parameters",
+    "TIME_RANGES",
+    "SearchRequest",
+    "parse_api_request",
+    "parse_page_request",
+    "parse_parameters",
+    "request_url",
 ]
 
-LONGEST: Final = 2_000
-"""Characters of a query that are looked at; the rest is cut, and the page says so."""
-FARTHEST: Final = 10_000
-"""The highest `start`."""
-MOST: Final = 100
-"""The highest `size`."""
-PAGE: Final = 10
-"""Results on one page for people."""
+MAX_QUERY_LENGTH: Final = 2_000
+"""Characters of a query; a longer one is truncated, and the page says so."""
+MAX_START: Final = 10_000
+MAX_COUNT: Final = 100
+PAGE_SIZE: Final = 10
+"""Results on a page for people."""
 FORMATS: Final = ("html", "json", "rss", "csv")
-SPANS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
-"""What `time_range` may be, in days."""
-_WORDS: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+TIME_RANGES: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
+"""Values of `time_range`, in days."""
+_DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 TABS: Final[dict[str, tuple[str, ...]]] = {
     "web": (),
     "media": (),
     "news": (),
-    "documents": ("application/pdf", "application/epub+zip", _WORDS, "application/vnd.oasis.opendocument.text"),
+    "documents": ("application/pdf", "application/epub+zip", _DOCX, "application/vnd.oasis.opendocument.text"),
     "services": ("application/json", "application/yaml", "application/wsdl+xml"),
 }
-"""Tabs, and the content types that each shows; the types of services are only given to descriptions of services."""
-_HAVING: Final = frozenset({"media", "news"})
-"""Tabs of pages that have something, whatever their type."""
+"""Tabs, and the content types that each shows. Only service descriptions are indexed with the types of services."""
+_FEATURE_TABS: Final = frozenset({"media", "news"})
+"""Tabs that select pages by what they contain, whatever their content type."""
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
 _LANGUAGE: Final = re.compile(r"[a-z]{2}")
 _SITE: Final = re.compile(r"[a-z0-9.\-]{1,253}")
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One request, understood."""
+class SearchRequest(msgspec.Struct, frozen=True):
+    """One search request, parsed."""
 
     query: Query
-    cut: bool = False
-    """Whether the words were too long and were cut."""
-    opened: int = 0
+    truncated: bool = False
+    """Whether the query was too long."""
+    explained: int = 0
     """The result, counted from 1, whose explanation is open; 0 for none."""
     format: str = "html"
     tab: str = "web"
-    span: str = ""
-    """A key of `SPANS`, or ''."""
-    tongue: str = ""
-    """The interface language that was asked for by name."""
+    time_range: str = ""
+    """A key of `TIME_RANGES`, or ''."""
+    locale: str = ""
+    """The interface language that was requested by `hl`, or ''."""
 
 
-def parameters(query_string: bytes) -> dict[str, str]:
-    """Read a query string; bytes that are no UTF-8 become replacement characters, a name given twice counts last."""
+def parse_parameters(query_string: bytes) -> dict[str, str]:
+    """Return the parameters of a query string; invalid UTF-8 is replaced, and the last of equal names counts."""
     text = query_string.decode("utf-8", "replace")
     return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
 
 
-def ask_page(given: Mapping[str, str]) -> Asked:
-    """Understand a person's request; what makes no sense is taken as the nearest that does."""
-    words, cut = _words(given.get("q", ""))
-    page = _digits(given.get("page", "") or given.get("pageno", "")) or 1
-    start = _digits(given.get("start", ""))
-    start = min((page - 1) * PAGE if start is None else start, FARTHEST) // PAGE * PAGE
-    opened = min(_digits(given.get("explain", "")) or 0, PAGE)
-    safe = min(_digits(given.get("safesearch", "")) or 0, 2)
-    return _asked(given, Query(words, start, PAGE, opened > 0, safe=safe), cut, opened)
+def parse_page_request(parameters: Mapping[str, str]) -> SearchRequest:
+    """Parse a request of a person; invalid values are replaced by the nearest valid ones."""
+    words, truncated = _clean_query(parameters.get("q", ""))
+    page = _whole_number(parameters.get("page", "") or parameters.get("pageno", "")) or 1
+    start = _whole_number(parameters.get("start", ""))
+    start = min((page - 1) * PAGE_SIZE if start is None else start, MAX_START) // PAGE_SIZE * PAGE_SIZE
+    explained = min(_whole_number(parameters.get("explain", "")) or 0, PAGE_SIZE)
+    safe = min(_whole_number(parameters.get("safesearch", "")) or 0, 2)
+    return _with_filters(parameters, Query(words, start, PAGE_SIZE, explained > 0, safe=safe), truncated, explained)
 
 
-def ask_program(given: Mapping[str, str]) -> Asked:
-    """Understand a program's request; raise `BadInput` for what makes no sense."""
-    words, cut = _words(given.get("q", ""))
+def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
+    """Parse a request of a program; raise `BadInput` for invalid values."""
+    words, truncated = _clean_query(parameters.get("q", ""))
     if not words:
-        raise BadInput("There is no query.", "Add q, for example /search?q=lighthouse&format=json.")
-    many = "size" if "size" in given else "count"
-    size = _within(many, given.get(many, str(PAGE)), 1, MOST)
-    page = _within("page", given.get("page", "") or given.get("pageno", "") or "1", 1, FARTHEST // size + 1)
-    start = _within("start", given.get("start", str((page - 1) * size)), 0, FARTHEST)
-    safe = _within("safesearch", given.get("safesearch", "0"), 0, 2)
-    explain = _within("explain", given.get("explain", "0"), 0, 1) == 1
-    for name, text, known in (
-        ("time_range", given.get("time_range", ""), SPANS),
-        ("tab", given.get("tab", ""), TABS),
+        raise BadInput("The query is missing.", "Add q, for example /search?q=lighthouse&format=json.")
+    name = "size" if "size" in parameters else "count"
+    size = _bounded(name, parameters.get(name, str(PAGE_SIZE)), 1, MAX_COUNT)
+    page_text = parameters.get("page", "") or parameters.get("pageno", "") or "1"
+    page = _bounded("page", page_text, 1, MAX_START // size + 1)
+    start = _bounded("start", parameters.get("start", str((page - 1) * size)), 0, MAX_START)
+    safe = _bounded("safesearch", parameters.get("safesearch", "0"), 0, 2)
+    explain = _bounded("explain", parameters.get("explain", "0"), 0, 1) == 1
+    for name, value, choices in (
+        ("time_range", parameters.get("time_range", ""), TIME_RANGES),
+        ("tab", parameters.get("tab", ""), TABS),
     ):
-        if text and text not in known:
-            raise BadInput(f"{name} is not usable.", f"Give one of {', '.join(known)}.")
-    return _asked(given, Query(words, start, size, explain, safe=safe), cut, 0)
+        if value and value not in choices:
+            raise BadInput(f"{name} is invalid.", f"Use one of {', '.join(choices)}.")
+    return _with_filters(parameters, Query(words, start, size, explain, safe=safe), truncated, 0)
 
 
-def _asked(given: Mapping[str, str], query: Query, cut: bool, opened: int) -> Asked:
-    """Add what narrows the search; a language or a site that is none is left out."""
-    language = (given.get("lang", "") or given.get("language", ""))[:2].lower()
-    site = given.get("site", "").strip().lower()
-    span = given.get("time_range", "") if given.get("time_range", "") in SPANS else ""
-    tab = given.get("tab", "") if given.get("tab", "") in TABS else "web"
-    tongue = given.get("hl", "").lower()
+def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, explained: int) -> SearchRequest:
+    """Add the filters; an invalid language or site is ignored."""
+    language = (parameters.get("lang", "") or parameters.get("language", ""))[:2].lower()
+    site = parameters.get("site", "").strip().lower()
+    time_range = parameters.get("time_range", "") if parameters.get("time_range", "") in TIME_RANGES else ""
+    tab = parameters.get("tab", "") if parameters.get("tab", "") in TABS else "web"
+    locale = parameters.get("hl", "").lower()
     query = msgspec.structs.replace(
         query,
         language=language if _LANGUAGE.fullmatch(language) else "",
         site=site if _SITE.fullmatch(site) else "",
-        days=SPANS.get(span, 0),
+        days=TIME_RANGES.get(time_range, 0),
         kinds=TABS[tab],
-        having=tab if tab in _HAVING else "",
-        folded=given.get("similar", "") != "1",
+        having=tab if tab in _FEATURE_TABS else "",
+        folded=parameters.get("similar", "") != "1",
     )
-    form = given.get("format", "").lower()
-    return Asked(
+    format_name = parameters.get("format", "").lower()
+    return SearchRequest(
         query,
-        cut,
-        opened,
-        form if form in FORMATS else "html",
+        truncated,
+        explained,
+        format_name if format_name in FORMATS else "html",
         tab,
-        span,
-        tongue if _LANGUAGE.fullmatch(tongue) else "",
+        time_range,
+        locale if _LANGUAGE.fullmatch(locale) else "",
     )
 
 
 _NAMES: Final = ("q", "start", "explain", "lang", "site", "time_range", "safesearch", "tab", "similar", "hl")
 
 
-def address_of(asked: Asked, **changes: str | int) -> str:
-    """Give the address of the same request with some parameters changed; '' or 0 leaves one out."""
-    query = asked.query
+def request_url(request: SearchRequest, **changes: str | int) -> str:
+    """Return the URL of the same request with some parameters changed; '' or 0 removes one."""
+    query = request.query
     values: tuple[str | int, ...] = (
         query.words,
         query.start,
         0,
         query.language,
         query.site,
-        asked.span,
+        request.time_range,
         query.safe,
-        "" if asked.tab == "web" else asked.tab,
+        "" if request.tab == "web" else request.tab,
         "" if query.folded else 1,
-        asked.tongue,
+        request.locale,
     )
-    given = dict(zip(_NAMES, values, strict=True)) | changes
-    return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in given.items() if value])
+    parameters = dict(zip(_NAMES, values, strict=True)) | changes
+    return "/search?" + "&".join([f"{name}={_quoted(value)}" for name, value in parameters.items() if value])
 
 
 @functools.lru_cache(4096)
 def _quoted(value: str | int) -> str:
-    """Quote a value for a query string; an answer has some dozen links that differ in a number."""
+    """Quote a value for a query string; a result page has dozens of links that differ in one number."""
     return str(value) if isinstance(value, int) else quote_plus(value, errors="replace")
 
 
-def _words(text: str) -> tuple[str, bool]:
+def _clean_query(text: str) -> tuple[str, bool]:
     clean = _UNPRINTABLE.sub(" ", text).strip()
-    return clean[:LONGEST].rstrip(), len(clean) > LONGEST
+    return clean[:MAX_QUERY_LENGTH].rstrip(), len(clean) > MAX_QUERY_LENGTH
 
 
-def _digits(text: str) -> int | None:
+def _whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _within(name: str, text: str, least: int, most: int) -> int:
-    value = _digits(text)
-    if value is None or not least <= value <= most:
-        raise BadInput(f"{name} is not usable.", f"Give a whole number from {least} to {most}.")
+def _bounded(name: str, text: str, minimum: int, maximum: int) -> int:
+    value = _whole_number(text)
+    if value is None or not minimum <= value <= maximum:
+        raise BadInput(f"{name} is invalid.", f"Use a whole number from {minimum} to {maximum}.")
     return value

@@ -28,18 +28,18 @@ __all__ = ["HttpServer", "background_server", "free_address", "run"]
 
 _READY_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 1.5
-"""Requests under way get this long to be answered; then the server stops all the same."""
+"""Time for requests in progress when the server stops."""
 _THREADS_SECONDS: Final = 10.0
-"""How long to wait for the server's own threads to be gone once it has stopped."""
-_STRANGE_SECONDS: Final = 0.3
-"""The same for threads of which it is not known whose they are, such as those of a library that was used first then."""
+"""Time for the server's own threads to end once it has stopped."""
+_FOREIGN_SECONDS: Final = 0.3
+"""The same for threads of unknown origin, such as those of a library that was first used meanwhile."""
 _NOT_HTTP: Final = b"?\r\n\r\n"
-"""The server itself refuses this; neither the application nor its figures hear of it."""
+"""Refused by the HTTP server itself; it reaches neither the application nor its metrics."""
 _BACKLOG: Final = 1024
 _SWITCH_SECONDS: Final = 0.0005
-"""How long a search may hold the interpreter while an answer that is ready waits to be sent."""
+"""How long a search may hold the interpreter while a finished response waits to be sent."""
 _HEADER_MS: Final = 10_000
-"""A client that takes longer to say what it wants is hung up on."""
+"""A client that takes longer to send its headers is disconnected."""
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     actions: Actions | None = None,
     keys: ApiKeys | None = None,
 ) -> None:
-    """Serve until Ctrl-C (or SIGTERM); `on_ready` is told the address once it answers. Raise `PortInUse` if taken."""
+    """Serve until Ctrl-C or SIGTERM; call `on_ready` with the URL once it answers. Raise `PortInUse` if taken."""
     address, port = free_address(settings.host, settings.port)
     HttpServer(make_app(searcher, settings, actions, keys), settings, address, port).run(on_ready)
 
@@ -58,42 +58,43 @@ def run(
 def background_server(
     searcher: SearcherLike, settings: ServeSettings, actions: Actions | None = None, keys: ApiKeys | None = None
 ) -> Iterator[str]:
-    """Serve in a thread of this process for as long as the block runs; gives the address."""
+    """Serve in a thread of this process for the duration of a `with` block, which receives the URL."""
     address, port = free_address(settings.host, settings.port)
-    app, told = make_app(searcher, settings, actions, keys), Future[str]()
-    running = HttpServer(app, settings, address, port)
+    app, ready = make_app(searcher, settings, actions, keys), Future[str]()
+    server = HttpServer(app, settings, address, port)
 
     def work() -> None:
         try:
-            running.run(told.set_result)
+            server.run(ready.set_result)
         except BaseException as error:
-            if told.done():
+            if ready.done():
                 raise
-            told.set_exception(error)
+            ready.set_exception(error)
 
     thread = threading.Thread(target=work, name="periplus-serve")
     thread.start()
     try:
-        yield told.result()
+        yield ready.result()
     finally:
-        running.stop()
+        server.stop()
         thread.join()
 
 
 def free_address(host: str, port: int) -> tuple[str, int]:
-    """Find the numeric address to listen on, and prove that it is free; port 0 becomes a free one."""
-    place = f"{host}:{port}"
+    """Return the numeric address and port to listen on, checked to be free; port 0 becomes a free one."""
     try:
-        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, _, _, _, socket_address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # As the server itself binds: connections that linger from the last run are no obstacle.
+            # As the server itself binds: lingering connections of the last run are not an obstacle.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
+            probe.bind(socket_address)
             probe.listen(1)
-            found = probe.getsockname()
-            return str(found[0]), int(found[1])
+            bound = probe.getsockname()
+            return str(bound[0]), int(bound[1])
     except (OSError, UnicodeError) as error:
-        raise PortInUse(f"Cannot listen on {place}: {_reason(error)}.", _hint(error)) from None
+        raise PortInUse(f"Cannot listen on {host}:{port}: {_reason(error)}.", _hint(error)) from None
 
 
 def _reason(error: Exception) -> str:
@@ -104,36 +105,36 @@ def _hint(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return "Choose another with --port, or --port 0 for any free one."
     if isinstance(error, OSError) and error.errno == errno.EACCES:
-        return "Ports below 1024 need rights; choose a higher one with --port."
+        return "Ports below 1024 need privileges; choose a higher one with --port."
     return "Check serve.host and serve.port."
 
 
 class HttpServer:
-    """One server, from its start to its end."""
+    """One HTTP server, from start to stop."""
 
     def __init__(self, app: Application, settings: ServeSettings, address: str, port: int) -> None:
         self._app = app
         self._settings = settings
-        self._place = (address, port)
+        self._address = (address, port)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Granian | None = None
         self._serving: asyncio.Task[None] | None = None
         self._stopping = False
-        self._numbers: tuple[int, ...] = ()
-        self._before: set[int] = set()
-        self._threads: set[int] = set()
-        self._strange: set[int] = set()
+        self._signal_numbers: tuple[int, ...] = ()
+        self._initial_threads: set[int] = set()
+        self._own_threads: set[int] = set()
+        self._foreign_threads: set[int] = set()
 
     def run(self, on_ready: Callable[[str], None], numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)) -> None:
-        """Serve until told to stop, or one of the signals `numbers` comes."""
-        self._numbers = numbers
+        """Serve until `stop` is called or one of the signals `numbers` arrives."""
+        self._signal_numbers = numbers
         sys.setswitchinterval(_SWITCH_SECONDS)
         try:
-            asyncio.run(self._serve(self._app, *self._place, on_ready))
+            asyncio.run(self._serve(self._app, *self._address, on_ready))
         finally:
             self._app.close()
-            _wait_for_end(self._threads, _THREADS_SECONDS)
-            _wait_for_end(self._strange, _STRANGE_SECONDS)
+            _wait_for_end(self._own_threads, _THREADS_SECONDS)
+            _wait_for_end(self._foreign_threads, _FOREIGN_SECONDS)
 
     def stop(self) -> None:
         """Stop serving; any thread may call it, also more than once."""
@@ -143,24 +144,24 @@ class HttpServer:
                 self._loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
-        """Stop in three steps: no more connections, then no more searches, then whatever still hangs is let go."""
+        """Stop in three steps: no more connections, then no more searches, then cancel what is left."""
         if self._server is None or self._serving is None:
             return
-        self._strange = _foreign_threads() - self._before - self._threads
+        self._foreign_threads = _foreign_threads() - self._initial_threads - self._own_threads
         self._server.stop()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)
-        loop.call_later(_STOP_SECONDS, self._app.gate.close)
+        loop.call_later(_STOP_SECONDS, self._app.executor.close)
         loop.call_later(_STOP_SECONDS + 0.3, self._serving.cancel)
 
     async def _serve(self, app: Application, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = _granian(app, address, port, self._settings)
-        self._before = _foreign_threads()
+        self._initial_threads = _foreign_threads()
         with self._signals():
             self._serving = serving = asyncio.create_task(self._server.serve())
-            ready = await _answers(address, port, serving)
-            self._threads = _foreign_threads() - self._before
+            ready = await _wait_until_answering(address, port, serving)
+            self._own_threads = _foreign_threads() - self._initial_threads
             if ready and not self._stopping:
                 on_ready(f"http://{f'[{address}]' if ':' in address else address}:{port}/")
             if not ready or self._stopping:
@@ -178,7 +179,7 @@ class HttpServer:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = self._numbers
+        numbers = self._signal_numbers
 
         def first() -> None:
             for number in numbers:
@@ -203,26 +204,26 @@ def _granian(app: Application, address: str, port: int, settings: ServeSettings)
         interface=Interfaces.ASGI,
         websockets=False,
         backlog=_BACKLOG,
-        # Connections beyond this are not accepted yet; well above the queue, so that the overfull are told 429.
+        # Connections beyond this are not accepted. It is well above the queue, so that those beyond the queue get 429.
         backpressure=max(_BACKLOG, 2 * settings.max_waiting),
         http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MS),
         log_enabled=False,
     )
 
 
-async def _answers(address: str, port: int, serving: "asyncio.Task[None]") -> bool:
-    """Wait until the server answers: it listens before the threads that answer have begun. Give up when it ended."""
+async def _wait_until_answering(address: str, port: int, task: "asyncio.Task[None]") -> bool:
+    """Wait until the server answers, which is later than when it listens; return False if it ended instead."""
     deadline = asyncio.get_running_loop().time() + _READY_SECONDS
-    while not serving.done() and asyncio.get_running_loop().time() < deadline:
+    while not task.done() and asyncio.get_running_loop().time() < deadline:
         try:
             async with asyncio.timeout_at(deadline):
-                return await _is_answered(address, port)
-        except OSError:  # a timeout is one too
+                return await _responds(address, port)
+        except OSError:  # includes timeouts
             await asyncio.sleep(0.01)
     return False
 
 
-async def _is_answered(address: str, port: int) -> bool:
+async def _responds(address: str, port: int) -> bool:
     reader, writer = await asyncio.open_connection(address, port)
     try:
         writer.write(_NOT_HTTP)
@@ -232,7 +233,7 @@ async def _is_answered(address: str, port: int) -> bool:
 
 
 def _foreign_threads() -> set[int]:
-    """Name the threads of this process that Python did not start; none where the system does not list them."""
+    """Return the threads of this process that Python did not start; none if the system does not list them."""
     try:
         listed = {int(name) for name in os.listdir("/proc/self/task")}
     except OSError:
@@ -241,7 +242,7 @@ def _foreign_threads() -> set[int]:
 
 
 def _wait_for_end(threads: set[int], seconds: float) -> None:
-    """Wait until `threads` are gone: one that still wants the interpreter while it shuts down aborts the process."""
+    """Wait until `threads` have ended: one that needs the interpreter during shutdown aborts the process."""
     deadline = time.monotonic() + seconds
     while threads & _foreign_threads() and time.monotonic() < deadline:
         time.sleep(0.002)

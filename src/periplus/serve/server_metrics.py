@@ -1,4 +1,4 @@
-"""What the server counts, in Prometheus' text format: requests, times, refusals, cache. No client, no query."""
+"""Metrics of the server in the text format of Prometheus: requests, latency, refusals, cache. No client, no query."""
 
 import bisect
 import contextlib
@@ -11,41 +11,41 @@ import msgspec
 
 from periplus.files import write_atomically
 
-__all__ = ["EDGES", "Figures", "Metrics", "as_text"]
+__all__ = ["BUCKETS", "Metrics", "MetricsSnapshot", "prometheus_text"]
 
-EDGES: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-"""Upper edges of the histogram, in seconds."""
+BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""Upper bounds of the buckets of the latency histogram, in seconds."""
 _SHARE_SECONDS: Final = 1.0
-_NAMES: Final = (
-    ("cache_hits", "counter", "Answers that were kept ready"),
-    ("cache_misses", "counter", "Answers that had to be made"),
-    ("cache_refused", "counter", "Answers that were not worth their room"),
-    ("cache_evicted", "counter", "Answers that made room for others"),
-    ("cache_bytes", "gauge", "Memory of the answers that are kept"),
-    ("cache_entries", "gauge", "Answers that are kept"),
-    ("waiting", "gauge", "Searches that wait or run"),
+_VALUES: Final = (
+    ("cache_hits", "counter", "Responses sent from the cache"),
+    ("cache_misses", "counter", "Responses that were not in the cache"),
+    ("cache_refused", "counter", "Responses not admitted to the cache"),
+    ("cache_evicted", "counter", "Responses evicted from the cache"),
+    ("cache_bytes", "gauge", "Memory of the cached responses"),
+    ("cache_entries", "gauge", "Cached responses"),
+    ("waiting", "gauge", "Searches that are queued or running"),
     ("documents", "gauge", "Pages in the index"),
-    ("refreshes", "counter", "Times that a new commit of the index was opened"),
+    ("refreshes", "counter", "New commits of the index that were opened"),
 )
 
 
-class Figures(msgspec.Struct):
-    """Counts of one process, or of all."""
+class MetricsSnapshot(msgspec.Struct):
+    """The metrics of one process, or of all together."""
 
     requests: dict[str, int] = {}
-    """By 'route status'."""
+    """By 'label status'."""
     times: list[int] = []
-    """Requests by the edge of `EDGES` that they were under; the last are slower than all."""
+    """Requests by bucket of `BUCKETS`; the last element counts those slower than all."""
     seconds: float = 0.0
     values: dict[str, float] = {}
 
-    def plus(self, other: "Figures") -> "Figures":
-        """Add the figures of two processes."""
+    def merge(self, other: "MetricsSnapshot") -> "MetricsSnapshot":
+        """Return the sum of the metrics of two processes."""
         width = max(len(self.times), len(other.times))
-        mine, theirs = (figures.times + [0] * (width - len(figures.times)) for figures in (self, other))
+        mine, theirs = (snapshot.times + [0] * (width - len(snapshot.times)) for snapshot in (self, other))
         values = {name: self.values.get(name, 0) + other.values.get(name, 0) for name in self.values | other.values}
         values["documents"] = max(self.values.get("documents", 0), other.values.get("documents", 0))
-        return Figures(
+        return MetricsSnapshot(
             dict(Counter(self.requests) + Counter(other.requests)),
             [a + b for a, b in zip(mine, theirs, strict=True)],
             self.seconds + other.seconds,
@@ -54,58 +54,58 @@ class Figures(msgspec.Struct):
 
 
 class Metrics:
-    """Counts what one process does; shares it with the others through a folder, if there is one."""
+    """The metrics of one process, shared with other processes through a folder if there is one."""
 
     def __init__(self, folder: Path | None = None, number: int = 0) -> None:
         self._requests: Counter[str] = Counter()
-        self._times = [0] * (len(EDGES) + 1)
+        self._times = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
         self.values: dict[str, float] = {}
         self._file = folder / f"worker-{number}.json" if folder else None
         self._shared = 0.0
 
-    def count(self, route: str, status: int, seconds: float) -> None:
-        """Take note of one answer."""
-        self._requests[f"{route} {status}"] += 1
-        self._times[bisect.bisect_left(EDGES, seconds)] += 1
+    def count(self, label: str, status: int, seconds: float) -> None:
+        """Count one response."""
+        self._requests[f"{label} {status}"] += 1
+        self._times[bisect.bisect_left(BUCKETS, seconds)] += 1
         self._seconds += seconds
 
-    def own(self) -> Figures:
-        """Give the figures of this process."""
-        return Figures(dict(self._requests), list(self._times), self._seconds, dict(self.values))
+    def snapshot(self) -> MetricsSnapshot:
+        """Return the metrics of this process."""
+        return MetricsSnapshot(dict(self._requests), list(self._times), self._seconds, dict(self.values))
 
     def share(self) -> None:
-        """Leave the figures where the other processes find them, at most once a second."""
+        """Write the metrics for the other processes, at most once a second."""
         if self._file is not None and time.monotonic() - self._shared >= _SHARE_SECONDS:
             self._shared = time.monotonic()
-            with contextlib.suppress(Exception):  # figures are not worth a failed request
-                write_atomically(self._file, msgspec.json.encode(self.own()))
+            with contextlib.suppress(Exception):  # metrics are not worth a failed request
+                write_atomically(self._file, msgspec.json.encode(self.snapshot()))
 
-    def everybody(self) -> Figures:
-        """Give the figures of all processes together; those of others may be a second old."""
-        found = self.own()
+    def total(self) -> MetricsSnapshot:
+        """Return the metrics of all processes; those of others may be a second old."""
+        total = self.snapshot()
         for path in sorted(self._file.parent.glob("worker-*.json")) if self._file is not None else ():
             if path != self._file:
                 with contextlib.suppress(OSError, msgspec.MsgspecError):
-                    found = found.plus(msgspec.json.decode(path.read_bytes(), type=Figures))
-        return found
+                    total = total.merge(msgspec.json.decode(path.read_bytes(), type=MetricsSnapshot))
+        return total
 
 
-def as_text(figures: Figures) -> str:
-    """Write figures as Prometheus reads them."""
-    lines = ["# HELP periplus_requests_total Answers by route and status.", "# TYPE periplus_requests_total counter"]
-    for name, times in sorted(figures.requests.items()):
-        route, _, status = name.rpartition(" ")
-        lines.append(f'periplus_requests_total{{route="{route}",status="{status}"}} {times}')
+def prometheus_text(snapshot: MetricsSnapshot) -> str:
+    """Return metrics in the text format of Prometheus."""
+    lines = ["# HELP periplus_requests_total Responses by route and status.", "# TYPE periplus_requests_total counter"]
+    for key, count in sorted(snapshot.requests.items()):
+        label, _, status = key.rpartition(" ")
+        lines.append(f'periplus_requests_total{{route="{label}",status="{status}"}} {count}')
     name = "periplus_request_seconds"
-    lines += [f"# HELP {name} Time from request to answer.", f"# TYPE {name} histogram"]
+    lines += [f"# HELP {name} Time from request to response.", f"# TYPE {name} histogram"]
     total = 0
-    for edge, times in zip((*map(str, EDGES), "+Inf"), figures.times, strict=False):
-        total += times
-        lines.append(f'{name}_bucket{{le="{edge}"}} {total}')
-    lines += [f"{name}_sum {figures.seconds:.6f}", f"{name}_count {total}"]
-    for short, kind, meaning in _NAMES:
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), snapshot.times, strict=False):
+        total += count
+        lines.append(f'{name}_bucket{{le="{bound}"}} {total}')
+    lines += [f"{name}_sum {snapshot.seconds:.6f}", f"{name}_count {total}"]
+    for short, kind, help_text in _VALUES:
         full = f"periplus_{short}" + ("_total" if kind == "counter" else "")
-        value = figures.values.get(short, 0)
-        lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}", f"{full} {value:.15g}"]
+        value = snapshot.values.get(short, 0)
+        lines += [f"# HELP {full} {help_text}.", f"# TYPE {full} {kind}", f"{full} {value:.15g}"]
     return "\n".join(lines) + "\n"

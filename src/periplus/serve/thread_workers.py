@@ -1,4 +1,4 @@
-"""A few threads that do work for an event loop, and that a stopping process need not wait for."""
+"""Threads that run calls for an event loop, and that do not keep a stopping process alive."""
 
 import asyncio
 import contextlib
@@ -7,14 +7,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["Workers"]
+__all__ = ["WorkerThreads"]
 
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
 
-class Workers:
-    """Threads that take jobs in order. The standard pool is joined at exit, so one stuck search would hold Ctrl-C."""
+class WorkerThreads:
+    """Daemon threads that run jobs in order.
+
+    The pool of the standard library is joined at exit, so one search that hangs would block Ctrl-C.
+    """
 
     def __init__(self, count: int) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -23,14 +26,14 @@ class Workers:
             threading.Thread(target=self._work, name=f"periplus-search-{number}", daemon=True).start()
 
     def submit(self, call: Callable[[], T]) -> "asyncio.Future[T]":
-        """Have a thread run `call`; a job that is cancelled before its turn is not run at all."""
+        """Run `call` in a thread; a job that is cancelled before it starts is not run."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put((call, future, loop))
         return future
 
     def close(self) -> None:
-        """Let the threads end after the jobs they have."""
+        """End the threads after the jobs in the queue."""
         for _ in range(self._count):
             self._jobs.put(None)
 
@@ -43,9 +46,9 @@ class Workers:
                 result, error = call(), None
             except BaseException as caught:
                 result, error = None, caught
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for this any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result
                 loop.call_soon_threadsafe(_deliver, future, result, error)
-            del job, call, future, result, error  # an idle thread keeps nothing alive
+            del job, call, future, result, error  # an idle thread keeps no objects alive
 
 
 def _deliver(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:

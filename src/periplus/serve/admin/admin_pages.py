@@ -1,4 +1,4 @@
-"""The admin page: how the crawl, the index and the server are, and the few things that can be told to them."""
+"""The administration pages: the state of crawl, index, server and ranking, and control of the crawl."""
 
 import asyncio
 import math
@@ -12,187 +12,167 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from periplus.errors import BadInput
 from periplus.records import ResultPage
 from periplus.serve.actions import Actions
 from periplus.serve.admin.admin_plots import bars, line
 from periplus.serve.admin.quality_panel import quality_panel
-from periplus.serve.middleware.auth import Doors
-from periplus.serve.pages.page_templates import Pages
+from periplus.serve.middleware.auth import Authenticator
+from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import read_form
 from periplus.serve.search_executor import SearchExecutor
-from periplus.serve.search_request import ask_page, parameters
-from periplus.serve.server_metrics import EDGES, Figures, Metrics
+from periplus.serve.search_request import parse_page_request, parse_parameters
+from periplus.serve.server_metrics import BUCKETS, Metrics, MetricsSnapshot
 
-__all__ = ["Admin"]
+__all__ = ["AdminHandlers"]
 
-_KEPT: Final = 600
-"""Samples that the plots show, one a second."""
+_MAX_SAMPLES: Final = 600
+"""Samples in the plots, one a second."""
 _LIVE_SECONDS: Final = 1.0
 _NO_STORE: Final = {"cache-control": "no-store"}
-_WORDS: Final = ("pause", "resume", "stop")
+_COMMANDS: Final = ("pause", "resume", "stop")
 _NO_CRAWL: Final = {"running": False, "state": "none", "pages": 0, "rate": 0.0, "waiting": 0, "recent": ()}
-"""How it is when there never was a crawl."""
+"""The status when there never was a crawl."""
+_LOGIN: Final = "login"
+"""The purpose of the token in the login form."""
 
 
-class Admin:
-    """The views of the admin page. All but the first want a session."""
+class AdminHandlers:
+    """Handlers of the group 'admin' in the route table, which says which of them need a session."""
 
     def __init__(
         self,
-        gate: SearchExecutor,
-        pages: Pages,
-        doors: Doors,
+        executor: SearchExecutor,
+        renderer: PageRenderer,
+        auth: Authenticator,
         actions: Actions,
         metrics: Metrics,
-        renew: Callable[[], None],
+        update_metrics: Callable[[], None],
     ) -> None:
-        self._gate = gate
-        self._pages = pages
-        self._doors = doors
+        self._executor = executor
+        self._renderer = renderer
+        self._auth = auth
         self._actions = actions
         self._metrics = metrics
-        self._renew = renew
-        self._samples: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
-        """Crawled pages a second, requests, documents."""
-
-    def routes(self) -> list[Route]:
-        """List what is answered below /admin."""
-        return [
-            Route("/admin", self.page),
-            Route("/admin/login", self.login, methods=["POST"]),
-            Route("/admin/logout", self.logout, methods=["POST"]),
-            Route("/admin/crawl", self.crawl, methods=["POST"]),
-            Route("/admin/live", self.live),
-            Route("/admin/ranking", self.ranking),
-        ]
+        self._update_metrics = update_metrics
+        self._samples: deque[tuple[float, float, float]] = deque(maxlen=_MAX_SAMPLES)
+        """Time, crawled pages a second, number of requests."""
 
     async def page(self, request: Request) -> Response:
-        """Show the panels, or the door."""
-        session = self._doors.session(request)
-        if not session:
-            return self._door(request)
-        return self._pages.page(
-            "admin.html", 200, _NO_STORE, request, token=self._doors.token(session), **await self._panels()
-        )
+        """Show the panels."""
+        token = self._auth.form_token(request.state.session)
+        return self._renderer.response("admin.html", 200, _NO_STORE, request, token=token, **await self._panels())
 
-    def _door(self, request: Request, status: int = 200, wrong: str = "") -> Response:
-        token = self._doors.token("login")
-        return self._pages.page("login.html", status, _NO_STORE, request, token=token, wrong=wrong)
+    def login_form(self, request: Request, status: int = 200, error: str = "") -> Response:
+        """Show the form to log in."""
+        token = self._auth.form_token(_LOGIN)
+        return self._renderer.response("login.html", status, _NO_STORE, request, token=token, error=error)
 
     async def login(self, request: Request) -> Response:
-        """Let the holder of an admin key in."""
+        """Start a session for the holder of an admin key."""
         form = await read_form(request)
-        self._doors.check_form(request, "login", form.get("token", ""))
-        answer = RedirectResponse("/admin", 303, _NO_STORE)
-        if self._doors.begin(request, form.get("key", ""), answer):
-            return answer
-        return self._door(request, 403, "That is no key with the role admin.")
+        self._auth.check_form(request, _LOGIN, form.get("token", ""))
+        response = RedirectResponse("/admin", 303, _NO_STORE)
+        if self._auth.start_session(request, form.get("key", ""), response):
+            return response
+        return self.login_form(request, 403, "This is not a key with the role admin.")
 
     async def logout(self, request: Request) -> Response:
         """End the session."""
-        await self._form(request)
-        answer = RedirectResponse("/admin", 303, _NO_STORE)
-        self._doors.end(answer)
-        return answer
+        await self._read_form(request)
+        response = RedirectResponse("/admin", 303, _NO_STORE)
+        self._auth.end_session(response)
+        return response
 
     async def crawl(self, request: Request) -> Response:
-        """Tell the crawl something."""
-        form = await self._form(request)
-        control, word = self._actions.crawl, form.get("word", "")
-        if control is None or word not in _WORDS:
-            raise HTTPException(400, "A crawl can pause, resume and stop.")
+        """Pause, resume or stop the crawl."""
+        form = await self._read_form(request)
+        control, command = self._actions.crawl, form.get("word", "")
+        if control is None or command not in _COMMANDS:
+            raise HTTPException(400, "The commands are pause, resume and stop.")
         try:
-            await asyncio.to_thread({"pause": control.pause, "resume": control.resume, "stop": control.stop}[word])
+            await asyncio.to_thread({"pause": control.pause, "resume": control.resume, "stop": control.stop}[command])
         except BadInput:
             raise HTTPException(409, "No crawl is running.") from None
         return RedirectResponse("/admin", 303, _NO_STORE)
 
     async def ranking(self, request: Request) -> Response:
-        """Show the results of a query side by side: as ranked now, and as other weights would rank them."""
-        if not self._doors.session(request):
-            return self._door(request)
-        given = parameters(request.scope["query_string"])
-        weights = self._gate.weights()
-        tried = {weight.name: _number(given.get(weight.name, ""), weight.value) for weight in weights}
-        asked = ask_page({"q": given.get("q", "")})
-        sides: tuple[ResultPage, ...] = ()
-        if asked.query.words:
-            sides = (await self._gate.search(asked.query), await self._gate.preview(asked.query, tried))
-        changed = {weight.name: tried[weight.name] for weight in weights if tried[weight.name] != weight.value}
-        before = {hit.key: place for place, hit in enumerate(sides[0].hits, 1)} if sides else {}
-        return self._pages.page(
+        """Show the results of a query side by side: with the current weights and with other ones."""
+        parameters = parse_parameters(request.scope["query_string"])
+        weights = self._executor.weights()
+        values = {weight.name: _number(parameters.get(weight.name, ""), weight.value) for weight in weights}
+        search = parse_page_request({"q": parameters.get("q", "")})
+        pages: tuple[ResultPage, ...] = ()
+        if search.query.words:
+            pages = (await self._executor.search(search.query), await self._executor.preview(search.query, values))
+        changed = {weight.name: values[weight.name] for weight in weights if values[weight.name] != weight.value}
+        ranks = {hit.key: rank for rank, hit in enumerate(pages[0].hits, 1)} if pages else {}
+        return self._renderer.response(
             "ranking.html",
             200,
             _NO_STORE,
             request,
-            asked=asked,
+            request=search,
             weights=weights,
-            tried=tried,
+            values=values,
             changed=changed,
-            sides=sides,
-            before=before,
+            pages=pages,
+            ranks=ranks,
         )
 
-    async def _form(self, request: Request) -> dict[str, str]:
-        """Read a form of somebody who is logged in; refuse all others."""
-        session = self._doors.session(request)
-        if not session:
-            raise HTTPException(403, "Log in at /admin first.")
+    async def _read_form(self, request: Request) -> dict[str, str]:
+        """Return the fields of a form of the current session."""
         form = await read_form(request)
-        self._doors.check_form(request, session, form.get("token", ""))
+        self._auth.check_form(request, request.state.session, form.get("token", ""))
         return form
 
-    async def live(self, request: Request) -> Response:
-        """Send the figures once a second, as server-sent events."""
-        if not self._doors.session(request):
-            raise HTTPException(403, "Log in at /admin first.")
+    async def live(self, _: Request) -> Response:
+        """Send the current values once a second, as server-sent events."""
         return StreamingResponse(self._events(), media_type="text/event-stream", headers=_NO_STORE)
 
     async def _events(self) -> AsyncIterator[bytes]:
         while True:
-            found = await self._panels()
-            live = {
-                "pages": found["crawl"]["pages"],
-                "rate": round(found["crawl"]["rate"], 1),
-                "state": found["crawl"]["state"],
-                "waiting": found["crawl"]["waiting"],
-                "documents": found["index"].documents if found["index"] else 0,
-                "requests": found["requests"],
-                "hit_rate": found["hit_rate"],
-                "crawl_line": found["crawl_line"],
-                "request_line": found["request_line"],
+            panels = await self._panels()
+            values = {
+                "pages": panels["crawl"]["pages"],
+                "rate": round(panels["crawl"]["rate"], 1),
+                "state": panels["crawl"]["state"],
+                "waiting": panels["crawl"]["waiting"],
+                "documents": panels["index"].documents if panels["index"] else 0,
+                "requests": panels["requests"],
+                "hit_rate": panels["hit_rate"],
+                "crawl_line": panels["crawl_line"],
+                "request_line": panels["request_line"],
             }
-            yield b"data: " + msgspec.json.encode(live) + b"\n\n"
+            yield b"data: " + msgspec.json.encode(values) + b"\n\n"
             await asyncio.sleep(_LIVE_SECONDS)
 
     async def _quality(self) -> dict[str, Any]:
-        """Give what is known of the quality of ranking."""
+        """Return the quality of ranking, for its panel."""
         if self._actions.quality is None:
             return quality_panel(None, ())
         return quality_panel(*await asyncio.to_thread(self._actions.quality))
 
     async def _panels(self) -> dict[str, Any]:
-        """Gather what all panels show."""
+        """Return the variables of all panels."""
         control = self._actions.crawl
         crawl: dict[str, Any] = _NO_CRAWL | (await asyncio.to_thread(control.status) if control else {})
-        index = await self._gate.parts()
-        self._renew()
-        figures = self._metrics.everybody()
-        requests = sum(figures.requests.values())
+        index = await self._executor.index_parts()
+        self._update_metrics()
+        metrics = self._metrics.total()
+        requests = sum(metrics.requests.values())
         self._samples.append((time.monotonic(), float(crawl["rate"]), float(requests)))
-        asked = figures.values.get("cache_hits", 0) + figures.values.get("cache_misses", 0)
+        lookups = metrics.values.get("cache_hits", 0) + metrics.values.get("cache_misses", 0)
         segments = [(name, alive) for name, _, alive, _ in index.segments] if index else []
         return {
             "crawl": crawl,
             "index": index,
             "requests": requests,
-            "refused": sum(n for name, n in figures.requests.items() if name.endswith((" 429", " 503"))),
-            "hit_rate": round(100 * figures.values.get("cache_hits", 0) / asked) if asked else 0,
-            "cache_bytes": int(figures.values.get("cache_bytes", 0)),
-            "times": _histogram(figures),
+            "refused": sum(n for name, n in metrics.requests.items() if name.endswith((" 429", " 503"))),
+            "hit_rate": round(100 * metrics.values.get("cache_hits", 0) / lookups) if lookups else 0,
+            "cache_bytes": int(metrics.values.get("cache_bytes", 0)),
+            "times": _histogram(metrics),
             "errors": bars(sorted(crawl.get("errors", {}).items())),
             "slowest": bars([(host, seconds) for host, seconds in crawl.get("slowest", ())]),
             "segments": bars(segments),
@@ -205,23 +185,23 @@ class Admin:
         }
 
 
-def _number(text: str, otherwise: float) -> float:
-    """Read a number; what is none is left as it was."""
+def _number(text: str, default: float) -> float:
+    """Return a number, or the default if the text is not a finite one."""
     try:
         value = float(text)
     except ValueError:
-        return otherwise
-    return value if math.isfinite(value) else otherwise
+        return default
+    return value if math.isfinite(value) else default
 
 
 def _rates(samples: list[tuple[float, float]]) -> list[float]:
-    """Give the requests a second between samples."""
+    """Return the requests a second between samples."""
     return [max(0.0, (b[1] - a[1]) / max(0.05, b[0] - a[0])) for a, b in pairwise(samples)]
 
 
-def _histogram(figures: Figures) -> list[Any]:
-    """Give the times of answers as bars, the quickest first."""
-    names = [f"≤ {edge * 1000:g} ms" for edge in EDGES] + ["more"]
-    pairs = [(name, float(n)) for name, n in zip(names, figures.times, strict=False)]
+def _histogram(metrics: MetricsSnapshot) -> list[Any]:
+    """Return the latency histogram as bars, the fastest first."""
+    names = [f"≤ {bound * 1000:g} ms" for bound in BUCKETS] + ["more"]
+    pairs = [(name, float(n)) for name, n in zip(names, metrics.times, strict=False)]
     order = {name: n for n, name in enumerate(names)}
     return sorted((bar for bar in bars(pairs) if bar.value), key=lambda bar: order[bar.name])

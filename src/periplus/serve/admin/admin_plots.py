@@ -7,8 +7,8 @@ __all__ = ["Bar", "bars", "line"]
 
 _WIDTH: Final = 600
 _HEIGHT: Final = 80
-_ROOM: Final = 1.25
-"""The box is so much higher than the highest value: a line along the upper edge would look like a frame."""
+_HEADROOM: Final = 1.25
+"""Height of the box relative to the highest value: a line along the upper edge would look like a frame."""
 
 
 class Bar(NamedTuple):
@@ -21,16 +21,16 @@ class Bar(NamedTuple):
 
 
 def line(values: Sequence[float]) -> str:
-    """Give the points of a polyline in a box of 600 by 80; '' when there are too few."""
+    """Return the points of a polyline in a box of 600 by 80, or '' for fewer than two values."""
     if len(values) < 2:
         return ""
-    top = max(_ROOM * max(values), 1e-9)
+    top = max(_HEADROOM * max(values), 1e-9)
     step = _WIDTH / (len(values) - 1)
     return " ".join(f"{n * step:.1f},{_HEIGHT - 2 - (_HEIGHT - 4) * v / top:.1f}" for n, v in enumerate(values))
 
 
 def bars(values: Sequence[tuple[str, float]]) -> list[Bar]:
-    """Give bars, the longest first."""
+    """Return bars, the longest first."""
     top = max((value for _, value in values), default=0) or 1
     ranked = sorted(values, key=lambda pair: -pair[1])
     return [Bar(name, value, round(100 * value / top, 1)) for name, value in ranked]

@@ -1,4 +1,4 @@
-"""The quality of ranking as the admin page shows it: what an evaluation left in the data folder."""
+"""The panel with the quality of ranking, from the reports of `periplus evaluate`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,14 +7,16 @@ from periplus.serve.admin.admin_plots import line
 
 __all__ = ["quality_panel"]
 
-_MOST: Final = 600
+_MAX_POINTS: Final = 600
 
 
 def quality_panel(latest: Any, history: Sequence[Any]) -> dict[str, Any]:
-    """Give the scores by collection and their mean over time; nothing of a file that is none of ours."""
+    """Return the variables of the panel: scores by collection and their mean over time; none for an unknown format."""
     try:
-        scores = [(one["collection"], *_score(one["results"])) for one in latest["collections"]] if latest else []
-        times = [_mean(kept["ndcg"]) for kept in history][-_MOST:]
+        scores = (
+            [(report["collection"], *_score(report["results"])) for report in latest["collections"]] if latest else []
+        )
+        times = [_mean(entry["ndcg"]) for entry in history][-_MAX_POINTS:]
     except (KeyError, TypeError, ValueError, AttributeError):
         scores, times = [], []
     return {
@@ -25,18 +27,18 @@ def quality_panel(latest: Any, history: Sequence[Any]) -> dict[str, Any]:
 
 
 def _score(results: Sequence[Any]) -> tuple[str, float]:
-    """Give the name and the score of the last variant that was measured: each adds something to those before it."""
+    """Return the title and score of the last variant that was measured: each adds something to those before it."""
     best = ("", 0.0)
-    for one in results:
-        if not one.get("skipped") and not str(one["name"]).startswith("-"):
-            best = (str(one.get("title", one["name"])), float(one["ndcg"]))
+    for result in results:
+        if not result.get("skipped") and not str(result["name"]).startswith("-"):
+            best = (str(result.get("title", result["name"])), float(result["ndcg"]))
     return best
 
 
 def _mean(scores: Mapping[str, Mapping[str, float]]) -> float:
-    """Give the mean over collections of what the last variant scored."""
+    """Return the mean over collections of the scores of the last variant."""
     last = [
         [float(score) for name, score in variants.items() if not name.startswith("-")] for variants in scores.values()
     ]
-    known = [values[-1] for values in last if values]
-    return sum(known) / len(known) if known else 0.0
+    measured = [values[-1] for values in last if values]
+    return sum(measured) / len(measured) if measured else 0.0

@@ -1,1 +1,1 @@
-"""Answers for programs: search formats, publishing, ratings, the OpenAPI document."""
+"""Handlers for programs: search formats, publishing, ratings, the OpenAPI document."""

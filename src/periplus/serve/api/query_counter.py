@@ -1,37 +1,39 @@
-"""Queries on their way to the count of what many ask for: a bounded few, for a second, and then nowhere."""
+"""Queries on their way to the counts of popular queries: a bounded number, held for a second."""
 
 from collections import deque
 from typing import Final
 
-from periplus.serve.middleware.reporters import network_of
+from periplus.serve.middleware.reporter_hashes import network_of
 from periplus.serve.protocols import SearcherLike
-from periplus.serve.search_request import LONGEST, parameters
+from periplus.serve.search_request import MAX_QUERY_LENGTH, parse_parameters
 
-__all__ = ["Queries"]
+__all__ = ["QueryCounter"]
 
-_MOST: Final = 2_000
-"""Queries of one second that are looked at; of a crowd, some will do."""
+_MAX_QUERIES: Final = 2_000
+"""Queries of one second that are counted; under load, a sample is enough."""
 
 
-class Queries:
-    """Gathers what was asked and hands it to the searcher, which counts what is public anyway (`search.popular`)."""
+class QueryCounter:
+    """Collects answered queries and passes them to the searcher, which counts those that are public anyway."""
 
     def __init__(self, searcher: SearcherLike) -> None:
         self._searcher = searcher
-        self._waiting: deque[tuple[bytes, str]] = deque(maxlen=_MOST)
+        self._queue: deque[tuple[bytes, str]] = deque(maxlen=_MAX_QUERIES)
 
     def add(self, query_string: bytes, client: str) -> None:
-        """Take a request that was answered well. It is read later, so that the answer does not wait."""
-        self._waiting.append((query_string, client))
+        """Add an answered request. It is parsed later, so that the response is not delayed."""
+        self._queue.append((query_string, client))
 
-    def count(self) -> None:
-        """Have all that waits counted: first pages only, and whoever asks has a network."""
-        found = []
-        while self._waiting:
-            raw, client = self._waiting.popleft()
-            given, network = parameters(raw), network_of(client)
-            words = given.get("q", "")[:LONGEST]
-            first = given.get("page", "1") == "1" and given.get("pageno", "1") == "1" and given.get("start", "0") == "0"
-            if network and words and first:
-                found.append((words, network))
-        self._searcher.record_queries(found)
+    def flush(self) -> None:
+        """Have all collected queries counted: requests for first pages, from clients with a valid address."""
+        queries = []
+        while self._queue:
+            query_string, client = self._queue.popleft()
+            parameters, network = parse_parameters(query_string), network_of(client)
+            words = parameters.get("q", "")[:MAX_QUERY_LENGTH]
+            first_page = all(
+                parameters.get(name, first) == first for name, first in (("page", "1"), ("pageno", "1"), ("start", "0"))
+            )
+            if network and words and first_page:
+                queries.append((words, network))
+        self._searcher.record_queries(queries)

@@ -1,4 +1,4 @@
-"""One answer in several forms for programs: JSON in SearXNG's shape with our own fields, RSS, CSV."""
+"""A result page in formats for programs: JSON as SearXNG writes it with fields of our own, RSS, CSV."""
 
 import csv
 import io
@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 from periplus.records import Card, Hit, ResultPage
 from periplus.serve.pages import number_formats
-from periplus.serve.pages.page_links import shown_link
-from periplus.serve.search_request import Asked, address_of
+from periplus.serve.pages.page_links import result_link
+from periplus.serve.search_request import SearchRequest, request_url
 
 __all__ = ["as_csv", "as_json", "as_rss"]
 
@@ -18,14 +18,14 @@ _COLUMNS: Final = ("title", "url", "content", "host", "engine", "score", "type")
 _DAY: Final = 86_400
 
 
-def as_json(page: ResultPage, asked: Asked | None = None, answers: Sequence[str] = ()) -> dict[str, Any]:
-    """Give a result page in the shape that SearXNG's clients read, and what we know beyond it."""
-    query, asked = page.query, asked or Asked(page.query)
-    notes = [*page.notes, "The query was too long and was cut."] if asked.cut else list(page.notes)
+def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a result page in the JSON format of SearXNG, with additional fields."""
+    query, request = page.query, request or SearchRequest(page.query)
+    notes = [*page.notes, "The query was too long and was truncated."] if request.truncated else list(page.notes)
     return {
         "query": query.words,
         "number_of_results": page.total,
-        "results": [_result(hit, query.start + n, asked.tab) for n, hit in enumerate(page.hits, 1)],
+        "results": [_result(hit, query.start + n, request.tab) for n, hit in enumerate(page.hits, 1)],
         "answers": list(answers),
         "corrections": list(page.corrections),
         "infoboxes": [_infobox(page.card)] if page.card else [],
@@ -69,8 +69,8 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
         "category": "general" if tab == "web" else tab,
         "publishedDate": number_formats.iso(_published(hit)) or None,
         "thumbnail": "",
-        "img_src": next((one.url for one in hit.media if one.kind == "image"), ""),
-        "media": [{"url": one.url, "kind": one.kind, "text": one.text} for one in hit.media],
+        "img_src": next((media.url for media in hit.media if media.kind == "image"), ""),
+        "media": [{"url": media.url, "kind": media.kind, "text": media.text} for media in hit.media],
         "priority": "",
         "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
         "trail": hit.breadcrumbs,
@@ -87,7 +87,7 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
 
 
 def _published(hit: Hit) -> float:
-    """Give when a page says it was published; 0 when all that is known is the day on which it was fetched."""
+    """Return the date that a page states as its own; 0 if only the day of its fetch is known."""
     return 0.0 if hit.day == int(hit.fetched // _DAY) else float(hit.day * _DAY)
 
 
@@ -96,7 +96,7 @@ def _content(hit: Hit) -> str:
 
 
 def _parts(url: str) -> list[str]:
-    """Take a URL apart as SearXNG does: scheme, host, path, parameters, query, fragment."""
+    """Split a URL as SearXNG does: scheme, host, path, parameters, query, fragment."""
     rest, _, fragment = url.partition("#")
     rest, _, query = rest.partition("?")
     scheme, mark, rest = rest.partition("://")
@@ -105,30 +105,30 @@ def _parts(url: str) -> list[str]:
 
 
 def as_csv(page: ResultPage) -> str:
-    """Give a result page as lines of values; what a spreadsheet would take for a formula is quoted."""
+    """Return a result page as CSV; a value that a spreadsheet would evaluate as a formula is quoted."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(_COLUMNS)
     for hit in page.hits:
         host = hit.breadcrumbs[0] if hit.breadcrumbs else ""
         row = (hit.title, hit.url, _content(hit), host, _ENGINE, f"{hit.score:.4f}", "result")
-        writer.writerow([_harmless(value) for value in row])
+        writer.writerow([_without_formula(value) for value in row])
     return out.getvalue()
 
 
-def _harmless(value: str) -> str:
+def _without_formula(value: str) -> str:
     flat = " ".join(value.split())
     return "'" + flat if flat[:1] in ("=", "+", "-", "@") else flat
 
 
-def as_rss(page: ResultPage, asked: Asked, base: str) -> str:
-    """Give a result page as an RSS feed, for those who follow a query."""
+def as_rss(page: ResultPage, request: SearchRequest, base: str) -> str:
+    """Return a result page as an RSS feed."""
     words = _xml(page.query.words)
     items = "".join(_item(hit, base) for hit in page.hits)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<rss version="2.0" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"><channel>\n'
-        f"<title>{words} · Periplus</title><link>{_xml(base + address_of(asked))}</link>"
+        f"<title>{words} · Periplus</title><link>{_xml(base + request_url(request))}</link>"
         f"<description>Results for {words}</description>\n"
         f"<opensearch:totalResults>{page.total}</opensearch:totalResults>"
         f"<opensearch:startIndex>{page.query.start + 1}</opensearch:startIndex>"
@@ -138,7 +138,7 @@ def as_rss(page: ResultPage, asked: Asked, base: str) -> str:
 
 
 def _item(hit: Hit, base: str) -> str:
-    link = shown_link(hit)
+    link = result_link(hit)
     link = base + link if link.startswith("/") else link
     when = number_formats.mail_date(_published(hit))
     date = f"<pubDate>{when}</pubDate>" if when else ""
@@ -150,6 +150,6 @@ def _item(hit: Hit, base: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Escape a text for XML, and leave out what XML has no place for."""
-    kept = "".join(c if c >= " " and not 0xD800 <= ord(c) <= 0xDFFF and c not in "\ufffe\uffff" else " " for c in text)
-    return escape(kept, {'"': "&quot;"})
+    """Escape a text for XML, and replace characters that XML does not allow."""
+    clean = "".join(c if c >= " " and not 0xD800 <= ord(c) <= 0xDFFF and c not in "\ufffe\uffff" else " " for c in text)
+    return escape(clean, {'"': "&quot;"})

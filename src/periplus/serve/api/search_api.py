@@ -1,73 +1,60 @@
-"""Answers for programs: JSON, documented in docs/api.md."""
-
-from collections.abc import Mapping
-from typing import Final
+"""Handlers for programs that only read: statistics, health, metrics, the OpenAPI document."""
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.serve.api.openapi import document
+from periplus.serve.api.openapi import openapi_document
 from periplus.serve.request_bodies import json_response
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.search_executor import SearchExecutor
-from periplus.serve.server_metrics import Metrics, as_text
+from periplus.serve.server_metrics import Metrics, prometheus_text
 
-__all__ = ["Api", "failure"]
-
-_PREFIX: Final = "/api/"
-_JSON_PATHS: Final = frozenset({"/suggest", "/openapi.json", "/readyz", "/healthz", "/metrics"})
+__all__ = ["ApiHandlers"]
 
 
-class Api:
-    """The JSON views."""
+class ApiHandlers:
+    """Handlers of the group 'api' in the route table."""
 
-    def __init__(self, gate: SearchExecutor, metrics: Metrics, cache: ResponseCache) -> None:
-        self._gate = gate
+    def __init__(self, executor: SearchExecutor, metrics: Metrics, cache: ResponseCache) -> None:
+        self._executor = executor
         self._metrics = metrics
         self._cache = cache
-        self._document = msgspec.json.encode(document())
+        self._document = msgspec.json.encode(openapi_document())
 
     async def statistics(self, _: Request) -> Response:
-        """Answer /api/statistics."""
-        facts = await self._gate.statistics()
+        """Return the size of the index."""
+        statistics = await self._executor.statistics()
         names = ("documents", "hosts", "newest", "bytes")
-        return json_response({name: getattr(facts, name) for name in names})
+        return json_response({name: getattr(statistics, name) for name in names})
 
     async def health(self, _: Request) -> Response:
-        """Answer /healthz: the server is up. It asks nothing of the index, so that it answers under load."""
+        """Return that the server is running, without touching the index: it answers under load too."""
         return json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        """Answer /readyz: there is something to search, and room to search it."""
-        facts = await self._gate.statistics()
-        if not facts.documents:
+        """Return whether there is something to search, and room to search it."""
+        statistics = await self._executor.statistics()
+        if not statistics.documents:
             return json_response({"status": "empty"}, 503, {"retry-after": "5"})
-        return json_response({"status": "ready", "documents": facts.documents})
+        return json_response({"status": "ready", "documents": statistics.documents})
 
     async def metrics(self, _: Request) -> Response:
-        """Answer /metrics, for Prometheus."""
-        self.renew_figures()
-        return Response(as_text(self._metrics.everybody()), media_type="text/plain; version=0.0.4")
+        """Return the metrics for Prometheus."""
+        self.update_metrics()
+        return Response(prometheus_text(self._metrics.total()), media_type="text/plain; version=0.0.4")
 
-    def renew_figures(self) -> None:
-        """Bring the figures that are not counted by request up to date."""
+    def update_metrics(self) -> None:
+        """Update the metrics that are not counted by request."""
         cache, values = self._cache, self._metrics.values
         for name in ("hits", "misses", "refused", "evicted", "bytes"):
             values[f"cache_{name}"] = getattr(cache, name)
         values["cache_entries"] = len(cache)
-        values["waiting"] = self._gate.waiting
-        values["documents"] = self._gate.documents
+        values["waiting"] = self._executor.waiting
+        values["documents"] = self._executor.documents
         values["refreshes"] = cache.epoch
         self._metrics.share()
 
     async def openapi(self, _: Request) -> Response:
-        """Answer /openapi.json."""
+        """Return the OpenAPI document."""
         return Response(self._document, media_type="application/json")
-
-
-def failure(path: str, status: int, error: str, hint: str, headers: Mapping[str, str], **more: str) -> Response | None:
-    """Give the JSON form of an error, when the path is one that programs ask; else None."""
-    if not path.startswith(_PREFIX) and path not in _JSON_PATHS:
-        return None
-    return json_response({"error": error, "hint": hint, **more}, status, headers)

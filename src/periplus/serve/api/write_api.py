@@ -1,4 +1,4 @@
-"""What programs may change: publish a page, submit a site, report visits, steer the crawl. Each needs a key."""
+"""Handlers for programs that change something: publish a page, submit a site, report visits, control the crawl."""
 
 import asyncio
 import re
@@ -13,25 +13,24 @@ from starlette.responses import Response
 from periplus.errors import BadInput, BadUrl
 from periplus.records import VisitReport
 from periplus.serve.actions import Actions, PublishRequest
-from periplus.serve.middleware.auth import Doors
-from periplus.serve.middleware.reporters import Reporters
+from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.serve.request_bodies import json_response, read_json
 
-__all__ = ["Changes", "Seen", "Submission"]
+__all__ = ["SubmissionBody", "VisitBody", "WriteHandlers"]
 
 T = TypeVar("T")
-_MOST_SEEN: Final = 5_000
+_MAX_VISITS: Final = 5_000
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 
 
-class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A page or site that somebody wants crawled."""
+class SubmissionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page or site to crawl."""
 
     url: str
 
 
-class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One visit that somebody made."""
+class VisitBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One visited page."""
 
     url: str
     count: int = 1
@@ -39,99 +38,90 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     when: float = 0.0
 
 
-class _Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    visits: tuple[Seen, ...]
+class _VisitsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    visits: tuple[VisitBody, ...]
 
 
-class _Start(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _StartBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=2_048)], ...], msgspec.Meta(max_length=1_000)] = ()
 
 
-class Changes:
-    """The views that change something."""
+class WriteHandlers:
+    """Handlers of the group 'writes' in the route table."""
 
-    def __init__(self, actions: Actions, doors: Doors, open_to_all: bool, reporters: Reporters) -> None:
+    def __init__(self, actions: Actions, reporters: ReporterHasher) -> None:
         self._actions = actions
-        self._doors = doors
-        self._open = open_to_all
         self._reporters = reporters
 
     async def publish(self, request: Request) -> Response:
-        """Take a page; it can be found within a second."""
-        self._doors.need(request, "publish")
-        publish = _there(self._actions.publish)
-        given = await read_json(request, PublishRequest)
-        done = await asyncio.to_thread(publish, given)
-        return json_response({"id": done.id, "url": done.url, "cached": f"/cached/{done.id}"}, 201)
+        """Publish a page; searches find it within a second."""
+        publish = _available(self._actions.publish)
+        page = await read_json(request, PublishRequest)
+        receipt = await asyncio.to_thread(publish, page)
+        return json_response({"id": receipt.id, "url": receipt.url, "cached": f"/cached/{receipt.id}"}, 201)
 
-    async def forget(self, request: Request) -> Response:
-        """Take a published page back."""
-        self._doors.need(request, "publish")
-        unpublish = _there(self._actions.unpublish)
-        name = request.path_params["id"]
-        if not _ID.fullmatch(name):
+    async def unpublish(self, request: Request) -> Response:
+        """Remove a published page."""
+        unpublish = _available(self._actions.unpublish)
+        page_id = request.path_params["id"]
+        if not _ID.fullmatch(page_id):
             raise HTTPException(404, "There is no such page.")
-        await asyncio.to_thread(unpublish, name)
-        return json_response({"id": name, "status": "forgotten"})
+        await asyncio.to_thread(unpublish, page_id)
+        return json_response({"id": page_id, "status": "forgotten"})
 
     async def submit(self, request: Request) -> Response:
         """Queue a URL for the crawl."""
-        if not self._open:
-            self._doors.need(request, "submit")
-        report = _there(self._actions.report)
-        given = await read_json(request, Submission)
-        seen = VisitReport(given.url, source=self._reporters.source(request, given.url))
-        taken, _ = await asyncio.to_thread(report, [seen])
-        if not taken:
-            raise BadInput("That is no URL that can be crawled.", "Give a whole one, such as https://example.org/.")
-        return json_response({"url": given.url, "status": "queued"}, 202)
+        report = _available(self._actions.report)
+        body = await read_json(request, SubmissionBody)
+        visit = VisitReport(body.url, source=self._reporters.source(request, body.url))
+        accepted, _ = await asyncio.to_thread(report, [visit])
+        if not accepted:
+            raise BadInput("This URL cannot be crawled.", "Send a complete one, such as https://example.org/.")
+        return json_response({"url": body.url, "status": "queued"}, 202)
 
     async def visits(self, request: Request) -> Response:
-        """Take note of visits that others made."""
-        self._doors.need(request, "report")
-        report = _there(self._actions.report)
-        given = await read_json(request, _Report)
-        if len(given.visits) > _MOST_SEEN:
-            raise BadInput("Too many visits at once.", f"Send at most {_MOST_SEEN:,}.")
-        sources = [self._reporters.source(request, one.url) for one in given.visits]
-        pairs = zip(given.visits, sources, strict=True)
-        seen = [VisitReport(one.url, one.count, one.digest, one.when, source) for one, source in pairs]
-        taken, refused = await asyncio.to_thread(report, seen)
-        return json_response({"taken": taken, "refused": refused}, 202)
+        """Record visited pages."""
+        report = _available(self._actions.report)
+        body = await read_json(request, _VisitsBody)
+        if len(body.visits) > _MAX_VISITS:
+            raise BadInput("Too many visits in one request.", f"Send at most {_MAX_VISITS:,}.")
+        reports = [
+            VisitReport(visit.url, visit.count, visit.digest, visit.when, self._reporters.source(request, visit.url))
+            for visit in body.visits
+        ]
+        accepted, rejected = await asyncio.to_thread(report, reports)
+        return json_response({"taken": accepted, "refused": rejected}, 202)
 
-    async def crawl(self, request: Request) -> Response:
-        """Say how the crawl is."""
-        self._doors.need(request, "crawl")
-        found: dict[str, Any] = await asyncio.to_thread(_there(self._actions.crawl).status)
-        return json_response(found)
+    async def crawl(self, _: Request) -> Response:
+        """Return the state of the crawl."""
+        status: dict[str, Any] = await asyncio.to_thread(_available(self._actions.crawl).status)
+        return json_response(status)
 
-    async def tell(self, request: Request) -> Response:
-        """Let the crawl start, with some seeds or where it was, pause, resume or stop."""
-        self._doors.need(request, "crawl")
-        crawl = _there(self._actions.crawl)
-        given = _Start()
-        if request.path_params["word"] == "start" and "content-type" in request.headers:
-            given = await read_json(request, _Start)
-        words: dict[str, Callable[[], None]] = {
-            "start": lambda: crawl.start(given.seeds),
+    async def control_crawl(self, request: Request) -> Response:
+        """Start, pause, resume or stop the crawl."""
+        crawl = _available(self._actions.crawl)
+        command, body = request.path_params["word"], _StartBody()
+        if command == "start" and "content-type" in request.headers:
+            body = await read_json(request, _StartBody)
+        commands: dict[str, Callable[[], None]] = {
+            "start": lambda: crawl.start(body.seeds),
             "pause": crawl.pause,
             "resume": crawl.resume,
             "stop": crawl.stop,
         }
-        word = request.path_params["word"]
-        if word not in words:
-            raise HTTPException(404, "A crawl can start, pause, resume and stop.")
+        if command not in commands:
+            raise HTTPException(404, "The commands are start, pause, resume and stop.")
         try:
-            await asyncio.to_thread(words[word])
+            await asyncio.to_thread(commands[command])
         except BadUrl:
             raise
         except BadInput:
-            said = "It runs already, or there is nothing to begin with: give seeds, or submit a site first."
-            raise HTTPException(409, said if word == "start" else "No crawl is running.") from None
-        return json_response({"status": "told", "word": word}, 202)
+            message = "A crawl is already running, or there is no URL to start from: send seeds, or submit a site."
+            raise HTTPException(409, message if command == "start" else "No crawl is running.") from None
+        return json_response({"status": "told", "word": command}, 202)
 
 
-def _there(action: T | None) -> T:
+def _available(action: T | None) -> T:
     if action is None:
-        raise HTTPException(501, "This server was started without that.")
+        raise HTTPException(501, "This is not available on this server.")
     return action

@@ -1,4 +1,4 @@
-"""Arithmetic as people type it: '2*(3+4)^2', '17 % of 80', 'sqrt(2)'. Bounded in time whatever is typed."""
+"""Arithmetic as people type it: '2*(3+4)^2', '17 % of 80', 'sqrt(2)'. Bounded in time for any input."""
 
 import math
 import re
@@ -23,18 +23,18 @@ _FUNCTIONS: Final[dict[str, Callable[[float], float]]] = {
 }
 _NAMES: Final = {"pi": math.pi, "e": math.e}
 _OPERATORS: Final = frozenset("+*/^%")
-_HIGHEST: Final = 1e15
-_DEEPEST: Final = 50
+_MAX_PLAIN: Final = 1e15
+_MAX_DEPTH: Final = 50
 
 
 def calculate(words: str) -> str:
-    """Give '2 + 3 = 5' for a calculation, '' for anything else."""
+    """Return '2 + 3 = 5' for a calculation, '' for anything else."""
     text = words.strip().rstrip("=?").strip().lower()
     try:
         tokens = _tokens(text.replace("% of", "% *"))
-        if not _calculates(tokens):
+        if not _is_calculation(tokens):
             return ""
-        value = _Reader(tokens).all()
+        value = _Parser(tokens).parse()
     except (ArithmeticError, ValueError):
         return ""
     if isinstance(value, complex) or math.isnan(value) or math.isinf(value):
@@ -43,67 +43,67 @@ def calculate(words: str) -> str:
 
 
 def as_text(value: float) -> str:
-    """Write a number: whole when it is whole, with up to ten digits that matter, thousands parted."""
-    if value == round(value) and abs(value) < _HIGHEST:
+    """Format a number with separators: without decimals if it is whole, else with up to ten significant digits."""
+    if value == round(value) and abs(value) < _MAX_PLAIN:
         return f"{round(value):,}".replace("-", "−")
-    if 1e-4 <= abs(value) < _HIGHEST:
+    if 1e-4 <= abs(value) < _MAX_PLAIN:
         digits = max(0, 9 - math.floor(math.log10(abs(value))))
         return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace("-", "−")
     return f"{value:.9g}".replace("-", "−")
 
 
 def _tokens(text: str) -> list[str | float]:
-    found: list[str | float] = []
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    tokens: list[str | float] = []
+    offset = 0
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
         if match is None:
-            raise ValueError("no arithmetic")
-        place = match.end()
+            raise ValueError("not an expression")
+        offset = match.end()
         if match["number"]:
-            found.append(float(match["number"].replace(",", "")))
+            tokens.append(float(match["number"].replace(",", "")))
         else:
-            found.append((match["name"] or match["sign"]).translate(_SIGNS).replace("**", "^"))
-    return found
+            tokens.append((match["name"] or match["sign"]).translate(_SIGNS).replace("**", "^"))
+    return tokens
 
 
-def _calculates(tokens: list[str | float]) -> bool:
-    """Say whether there is anything to calculate: '1984' is a query, and so is '2024-05-01'."""
+def _is_calculation(tokens: list[str | float]) -> bool:
+    """Return whether there is something to calculate: '1984' and '2024-05-01' are not calculations."""
     names = [token for token in tokens if isinstance(token, str)]
     if any(name in _FUNCTIONS for name in names) or any(name in _OPERATORS for name in names):
         return True
     return names.count("-") == 1 and len(tokens) == 3
 
 
-class _Reader:
-    """Recursive descent over the tokens: sums of products of powers."""
+class _Parser:
+    """A recursive descent parser: sums of products of powers."""
 
     def __init__(self, tokens: list[str | float]) -> None:
         self._tokens = tokens
-        self._at = 0
+        self._index = 0
         self._depth = 0
 
-    def all(self) -> float:
-        """Read the whole of it."""
+    def parse(self) -> float:
+        """Return the value of the whole expression."""
         value = self._sum()
-        if self._at != len(self._tokens):
-            raise ValueError("no arithmetic")
+        if self._index != len(self._tokens):
+            raise ValueError("not an expression")
         return value
 
     def _next(self) -> str | float | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
+        return self._tokens[self._index] if self._index < len(self._tokens) else None
 
     def _take(self, *signs: str) -> str:
         token = self._next()
         if isinstance(token, str) and token in signs:
-            self._at += 1
+            self._index += 1
             return token
         return ""
 
     def _sum(self) -> float:
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise ValueError("no arithmetic")
+        if self._depth > _MAX_DEPTH:
+            raise ValueError("not an expression")
         value = self._product()
         while sign := self._take("+", "-"):
             other = self._product()
@@ -129,26 +129,26 @@ class _Reader:
             base /= 100
         if self._take("^"):
             self._depth += 1
-            if self._depth > _DEEPEST:
-                raise ValueError("no arithmetic")
+            if self._depth > _MAX_DEPTH:
+                raise ValueError("not an expression")
             return float(math.pow(base, self._signed()))
         return base
 
     def _atom(self) -> float:
         token = self._next()
-        self._at += 1
+        self._index += 1
         if isinstance(token, float):
             return token
         if token == "(":  # noqa: S105
             value = self._sum()
             if not self._take(")"):
-                raise ValueError("no arithmetic")
+                raise ValueError("not an expression")
             return value
         if token in _FUNCTIONS and self._take("("):
             value = self._sum()
             if not self._take(")"):
-                raise ValueError("no arithmetic")
+                raise ValueError("not an expression")
             return _FUNCTIONS[str(token)](value)
         if token in _NAMES:
             return _NAMES[str(token)]
-        raise ValueError("no arithmetic")
+        raise ValueError("not an expression")

@@ -1,7 +1,7 @@
-"""Names of places to where they are: asked of a service that the operator chose, a bounded few at once, and remembered.
+"""Geocoding: names of places to coordinates, from a service chosen by the operator, with a cache.
 
-The service answers as Open-Meteo's does: `{"results": [{"name", "latitude", "longitude", "admin1", "country"}]}`, the
-likeliest first, without results where it knows no such place.
+The service answers as Open-Meteo does: `{"results": [{"name", "latitude", "longitude", "admin1", "country"}]}`, the
+most likely place first, without results for an unknown name.
 """
 
 import re
@@ -14,14 +14,14 @@ from urllib.parse import quote
 import msgspec
 from starlette.exceptions import HTTPException
 
-__all__ = ["LONGEST_NAME", "Place", "Places", "clean_name", "read_places"]
+__all__ = ["MAX_NAME_LENGTH", "Geocoder", "Location", "clean_name", "parse_locations"]
 
-LONGEST_NAME: Final = 80
-_SECONDS: Final = 86_400.0
+MAX_NAME_LENGTH: Final = 80
+_LOCATION_SECONDS: Final = 86_400.0
 _UNKNOWN_SECONDS: Final = 600.0
-"""How long a place, and that there is none, is remembered."""
-_MOST: Final = 1_000
-_UNUSABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+"""How long a location, and that there is none, is cached."""
+_CACHE_SIZE: Final = 1_000
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -32,12 +32,12 @@ class _Result(msgspec.Struct, frozen=True):
     country: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Response(msgspec.Struct, frozen=True):
     results: tuple[_Result, ...] = ()
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Somewhere."""
+class Location(msgspec.Struct, frozen=True):
+    """A place with rounded coordinates."""
 
     name: str
     """With region and country, as far as they are known."""
@@ -46,53 +46,53 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def clean_name(text: str) -> str:
-    """Give a name of a place as it may be asked for; '' when there is none."""
-    return " ".join(_UNUSABLE.sub(" ", text[: 4 * LONGEST_NAME]).split())[:LONGEST_NAME].strip()
+    """Return a name of a place without control characters, limited in length."""
+    return " ".join(_UNPRINTABLE.sub(" ", text[: 4 * MAX_NAME_LENGTH]).split())[:MAX_NAME_LENGTH].strip()
 
 
-def read_places(body: bytes) -> Place | None:
-    """Read what a service answered: the first place, None if it knows none; raise `ValueError` if it makes no sense."""
+def parse_locations(body: bytes) -> Location | None:
+    """Return the first location of a response, None if it has none; raise `ValueError` for an invalid response."""
     try:
-        found = msgspec.json.decode(body, type=_Answer).results
+        results = msgspec.json.decode(body, type=_Response).results
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError("no answer in the form that is known") from error
-    if not found:
+        raise ValueError("not a response of a geocoding service") from error
+    if not results:
         return None
-    first = found[0]
+    first = results[0]
     if not (-90 <= first.latitude <= 90 and -180 <= first.longitude <= 180 and clean_name(first.name)):
-        raise ValueError("an impossible place")
+        raise ValueError("invalid coordinates")
     parts = dict.fromkeys(filter(None, map(clean_name, (first.name, first.admin1, first.country))))
-    return Place(", ".join(parts), round(first.latitude, 1), round(first.longitude, 1))
+    return Location(", ".join(parts), round(first.latitude, 1), round(first.longitude, 1))
 
 
-class Places:
-    """Finds places by name."""
+class Geocoder:
+    """Finds locations by name."""
 
-    def __init__(self, address: str, ask: Callable[[str], Awaitable[bytes | None]]) -> None:
-        self._address = address
-        self._ask = ask
-        self._known: OrderedDict[tuple[str, str], tuple[float, Place | None]] = OrderedDict()
+    def __init__(self, url: str, get: Callable[[str], Awaitable[bytes | None]]) -> None:
+        self._url = url
+        self._get = get
+        self._cache: OrderedDict[tuple[str, str], tuple[float, Location | None]] = OrderedDict()
 
-    async def find(self, name: str, language: str) -> Place:
-        """Give where a name (cleaned) is; 404 if that is not known, 502 if the service does not answer."""
+    async def find(self, name: str, language: str) -> Location:
+        """Return the location of a cleaned name; 404 if it is unknown, 502 if the service does not answer."""
         key = (name.casefold(), language)
-        until, place = self._known.get(key, (0.0, None))
-        if until <= time.monotonic():
-            place = await self._find(name, language)
-            patience = _SECONDS if place else _UNKNOWN_SECONDS
-            self._known[key] = (time.monotonic() + patience, place)
-            if len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        if place is None:
-            raise HTTPException(404, "No place of that name is known.")
-        return place
+        expires, location = self._cache.get(key, (0.0, None))
+        if expires <= time.monotonic():
+            location = await self._request(name, language)
+            seconds = _LOCATION_SECONDS if location else _UNKNOWN_SECONDS
+            self._cache[key] = (time.monotonic() + seconds, location)
+            if len(self._cache) > _CACHE_SIZE:
+                self._cache.popitem(last=False)
+        if location is None:
+            raise HTTPException(404, "This place is unknown.")
+        return location
 
-    async def _find(self, name: str, language: str) -> Place | None:
-        address = self._address.replace("{name}", quote(name, safe="")).replace("{language}", language)
-        body = await self._ask(address)
+    async def _request(self, name: str, language: str) -> Location | None:
+        url = self._url.replace("{name}", quote(name, safe="")).replace("{language}", language)
+        body = await self._get(url)
         try:
             if body is None:
-                raise ValueError("nothing")
-            return read_places(body)
+                raise ValueError("no response")
+            return parse_locations(body)
         except ValueError:
-            raise HTTPException(502, "The service for places does not answer.") from None
+            raise HTTPException(502, "The geocoding service does not answer.") from None

@@ -1,4 +1,4 @@
-"""Answers that need no search: arithmetic and units. A provider is any function from words to an answer or None."""
+"""Instant answers, which need no search: arithmetic and units."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -6,30 +6,30 @@ from typing import Final, NamedTuple
 from periplus.serve.instant.arithmetic import calculate
 from periplus.serve.instant.units import convert
 
-__all__ = ["PROVIDERS", "Instant", "instant_answer"]
+__all__ = ["PROVIDERS", "InstantAnswer", "instant_answer"]
 
-_LONGEST: Final = 120
+_MAX_LENGTH: Final = 120
 
 
-class Instant(NamedTuple):
+class InstantAnswer(NamedTuple):
     """One answer."""
 
     text: str
-    """The whole of it on one line: '2 × 3 = 6'."""
+    """On one line: '2 × 3 = 6'."""
     source: str
-    """Who gave it."""
+    """The name of its provider."""
 
 
 PROVIDERS: Final[dict[str, Callable[[str], str]]] = {"calculator": calculate, "units": convert}
-"""Each gives a line, or '' when the words are none of its business. They are asked in this order, and must be quick."""
+"""Functions from a query to a line of text, or '' if they have no answer. They are called in this order; be quick."""
 
 
-def instant_answer(words: str) -> Instant | None:
-    """Ask the providers in turn; give the first answer."""
-    if len(words) > _LONGEST or not any(sign.isdigit() for sign in words):
+def instant_answer(words: str) -> InstantAnswer | None:
+    """Return the first answer of a provider, if any."""
+    if len(words) > _MAX_LENGTH or not any(character.isdigit() for character in words):
         return None
     for name, provider in PROVIDERS.items():
         text = provider(words)
         if text:
-            return Instant(text, name)
+            return InstantAnswer(text, name)
     return None

@@ -1,4 +1,4 @@
-"""Units of measure: '5 km in miles', '72 f to c', '3 cups in ml'. Offline, exact where the definition is."""
+"""Conversion of units: '5 km in miles', '72 f to c', '3 cups in ml'. Offline, exact where the definition is."""
 
 import re
 from typing import Final, NamedTuple
@@ -10,16 +10,16 @@ __all__ = ["convert"]
 
 class _Unit(NamedTuple):
     name: str
-    measures: str
+    quantity: str
     scale: float
-    """What one of it is, in the first unit of its kind."""
+    """Its size in the base unit of the quantity."""
     offset: float = 0.0
-    """What zero of it is, likewise."""
+    """Its zero in the base unit."""
 
 
-_ASKED: Final = re.compile(
-    r"\s*(?P<number>[-−]?\d{1,15}(?:[.,]\d{1,15})?)\s*(?P<given>[a-zµ°²³/\"' ]{1,24}?)"
-    r"\s+(?:in|to|as|into|en|zu|à|a)\s+(?P<wanted>[a-zµ°²³/\"' ]{1,24}?)\s*\??\s*",
+_CONVERSION: Final = re.compile(
+    r"\s*(?P<number>[-−]?\d{1,15}(?:[.,]\d{1,15})?)\s*(?P<source>[a-zµ°²³/\"' ]{1,24}?)"
+    r"\s+(?:in|to|as|into|en|zu|à|a)\s+(?P<target>[a-zµ°²³/\"' ]{1,24}?)\s*\??\s*",
     re.IGNORECASE,
 )
 
@@ -50,14 +50,14 @@ def _read() -> dict[str, _Unit]:
         "f": _Unit("°F", "temperature", 5 / 9, 273.15 - 32 * 5 / 9),
         "k": _Unit("K", "temperature", 1.0),
     }
-    others = {"°c": "c", "celsius": "c", "centigrade": "c", "°f": "f", "fahrenheit": "f", "kelvin": "k"}
-    units |= {word: units[name] for word, name in others.items()}
+    aliases = {"°c": "c", "celsius": "c", "centigrade": "c", "°f": "f", "fahrenheit": "f", "kelvin": "k"}
+    units |= {word: units[name] for word, name in aliases.items()}
     for line in _TABLE.strip().splitlines():
-        measures, rest = line.split(maxsplit=1)
+        quantity, rest = line.split(maxsplit=1)
         for entry in rest.split("|"):
-            name, scale, *same = entry.split()
-            unit = _Unit(name, measures, float(scale))
-            units |= {word.lower(): unit for word in (name, *same) if word.lower() not in units}
+            name, scale, *synonyms = entry.split()
+            unit = _Unit(name, quantity, float(scale))
+            units |= {word.lower(): unit for word in (name, *synonyms) if word.lower() not in units}
     return units
 
 
@@ -65,21 +65,21 @@ _UNITS: Final = _read()
 
 
 def convert(words: str) -> str:
-    """Give '5 km = 3.106855961 mi' for a conversion, '' for anything else."""
-    found = _ASKED.fullmatch(words[:120])
-    if not found:
+    """Return '5 km = 3.106855961 mi' for a conversion, '' for anything else."""
+    match = _CONVERSION.fullmatch(words[:120])
+    if not match:
         return ""
-    given, wanted = (_UNITS.get(found[part].strip().lower()) for part in ("given", "wanted"))
-    if given is None or wanted is None or given.measures != wanted.measures:
+    source, target = (_UNITS.get(match[part].strip().lower()) for part in ("source", "target"))
+    if source is None or target is None or source.quantity != target.quantity:
         return ""
-    value = _number(found["number"])
-    result = (value * given.scale + given.offset - wanted.offset) / wanted.scale
-    # What binary fractions add behind the twelfth digit is not worth showing.
-    return f"{as_text(value)} {given.name} = {as_text(float(f'{result:.12g}'))} {wanted.name}"
+    value = _number(match["number"])
+    result = (value * source.scale + source.offset - target.offset) / target.scale
+    # Digits beyond the twelfth are rounding errors of binary fractions.
+    return f"{as_text(value)} {source.name} = {as_text(float(f'{result:.12g}'))} {target.name}"
 
 
 def _number(text: str) -> float:
-    """Read a number; a comma parts thousands when three digits follow it, and decimals otherwise."""
+    """Return a number; a comma separates thousands if three digits follow it, and decimals otherwise."""
     text = text.replace("−", "-")
     thousands = re.fullmatch(r"-?\d{1,3},\d{3}", text) is not None
     return float(text.replace(",", "" if thousands else "."))

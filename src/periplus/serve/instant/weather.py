@@ -1,8 +1,8 @@
-"""The weather here or anywhere: asked of a service that the operator chose, at a place rounded to some ten kilometres.
+"""The weather, from a service chosen by the operator, for coordinates rounded to about ten kilometres.
 
-Where somebody is, only the browser says, and only when told to. Names of places are looked up (`places`). The service
-answers as Open-Meteo does: `{"current": {"temperature_2m", "weather_code", "wind_speed_10m"}}`, degrees Celsius, codes
-of the WMO, kilometres an hour.
+Only the browser knows where a person is, and it sends that only on request. Names of places are resolved by
+`geocoding`. The service answers as Open-Meteo does: `{"current": {"temperature_2m", "weather_code",
+"wind_speed_10m"}}`, in degrees Celsius, WMO codes and kilometres per hour.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from periplus.serve.instant.geocoding import LONGEST_NAME, Places, clean_name
-from periplus.serve.pages.locales import Tongue, pick_tongue
-from periplus.serve.pages.page_templates import Pages
+from periplus.serve.instant.geocoding import MAX_NAME_LENGTH, Geocoder, clean_name
+from periplus.serve.pages.locales import Locale, choose_locale
+from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import json_response
-from periplus.serve.search_request import parameters
+from periplus.serve.search_request import parse_parameters
 from periplus.settings import ServeSettings
 
-__all__ = ["Weather", "WeatherAsked", "WeatherDesk", "ask_weather", "read_weather"]
+__all__ = ["Weather", "WeatherQuery", "WeatherService", "parse_weather", "parse_weather_query"]
 
 _WORDS: Final = frozenset(
     {"weather", "weather today", "weather here", "wetter", "wetter heute", "tiempo", "el tiempo", "clima", "météo"}
@@ -35,7 +35,7 @@ _PLACE: Final = re.compile(
     r"|(?:weather|wetter|météo) (?P<plain>.+)|(?P<before>.+) (?:weather|wetter|météo)",
     re.IGNORECASE,
 )
-"""Ways to ask for the weather somewhere."""
+"""Queries for the weather at a place."""
 _SKIES: Final = (
     (0, "clear sky"),
     (3, "clouds"),
@@ -47,10 +47,12 @@ _SKIES: Final = (
     (86, "snow showers"),
     (99, "thunderstorm"),
 )
-"""The highest code of each sky."""
-_SECONDS: Final = 600.0
-_MOST: Final = 1_000
-_AT_ONCE: Final = 4
+"""The highest WMO code of each kind of weather."""
+_CACHE_SECONDS: Final = 600.0
+_CACHE_SIZE: Final = 1_000
+_CONCURRENCY: Final = 4
+"""Requests to the services at a time; more are refused."""
+_NO_STORE: Final = {"cache-control": "no-store"}
 
 
 class _Current(msgspec.Struct, frozen=True):
@@ -59,148 +61,155 @@ class _Current(msgspec.Struct, frozen=True):
     wind_speed_10m: float = -1.0
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Response(msgspec.Struct, frozen=True):
     current: _Current
 
 
 class Weather(msgspec.Struct, frozen=True):
-    """How it is somewhere."""
+    """The weather at a place."""
 
     degrees: float
     sky: str
-    """'' when it does not say."""
+    """'' if unknown."""
     wind: float
-    """Kilometres an hour; below 0 when it does not say."""
+    """Kilometres per hour; negative if unknown."""
 
-    def said(self, tongue: Tongue) -> str:
-        """Write it in one line."""
-        parts = [f"{tongue.number(round(self.degrees))} °C"]
+    def describe(self, locale: Locale) -> str:
+        """Return a description in one line."""
+        parts = [f"{locale.number(round(self.degrees))} °C"]
         if self.sky:
-            parts.append(tongue.say(self.sky))
+            parts.append(locale.translate(self.sky))
         if self.wind >= 0:
-            parts.append(tongue.say("wind {speed} km/h", speed=tongue.number(round(self.wind))))
+            parts.append(locale.translate("wind {speed} km/h", speed=locale.number(round(self.wind))))
         return ", ".join(parts)
 
 
-class WeatherAsked(NamedTuple):
-    """What a page that can ask for the weather shows."""
+class WeatherQuery(NamedTuple):
+    """A query that asks for the weather."""
 
     place: str
-    """The place that was named, '' if none was."""
-    places: bool
+    """The named place, '' if none was named."""
+    by_name: bool
     """Whether places can be named."""
 
 
-def ask_weather(words: str, places: bool) -> WeatherAsked | None:
-    """Say whether a query asks for the weather and for nothing else: here or, where `places` can be named, there."""
-    plain = clean_name(words) if len(words) <= 2 * LONGEST_NAME else ""
-    if plain.casefold() in _WORDS:
-        return WeatherAsked("", places)
-    found = _PLACE.fullmatch(plain) if places else None
-    return WeatherAsked(next(filter(None, found.groups())), places) if found else None
+def parse_weather_query(words: str, by_name: bool) -> WeatherQuery | None:
+    """Return what a query asks for if it asks for the weather and nothing else.
+
+    by_name: whether places can be named.
+    """
+    text = clean_name(words) if len(words) <= 2 * MAX_NAME_LENGTH else ""
+    if text.casefold() in _WORDS:
+        return WeatherQuery("", by_name)
+    match = _PLACE.fullmatch(text) if by_name else None
+    return WeatherQuery(next(filter(None, match.groups())), by_name) if match else None
 
 
-def read_weather(body: bytes) -> Weather | None:
-    """Read what a service answered; None when it makes no sense."""
+def parse_weather(body: bytes) -> Weather | None:
+    """Return the weather in a response of the service, None if it is invalid."""
     try:
-        now = msgspec.json.decode(body, type=_Answer).current
+        current = msgspec.json.decode(body, type=_Response).current
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if not -100 <= now.temperature_2m <= 70:
+    if not -100 <= current.temperature_2m <= 70:
         return None
-    sky = next((name for most, name in _SKIES if 0 <= now.weather_code <= most), "")
-    return Weather(now.temperature_2m, sky, now.wind_speed_10m if 0 <= now.wind_speed_10m <= 500 else -1.0)
+    sky = next((name for highest, name in _SKIES if 0 <= current.weather_code <= highest), "")
+    return Weather(current.temperature_2m, sky, current.wind_speed_10m if 0 <= current.wind_speed_10m <= 500 else -1.0)
 
 
-class WeatherDesk:
-    """Answers /api/weather for programs and our own pages, and /weather for people without scripts."""
+class WeatherService:
+    """Handlers of the group 'weather' in the route table: JSON for programs and our pages, a page without scripts."""
 
-    def __init__(self, settings: ServeSettings, fetch: Callable[[str], bytes | None] | None, pages: Pages) -> None:
-        self._address = settings.weather
+    def __init__(
+        self, settings: ServeSettings, fetch: Callable[[str], bytes | None] | None, renderer: PageRenderer
+    ) -> None:
+        self._url = settings.weather
         self._fetch = fetch if settings.weather else None
-        self._places = Places(settings.places, self._get) if settings.places else None
-        self._pages = pages
-        self._known: OrderedDict[tuple[float, float], tuple[float, Weather]] = OrderedDict()
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._geocoder = Geocoder(settings.places, self._get) if settings.places else None
+        self._renderer = renderer
+        self._cache: OrderedDict[tuple[float, float], tuple[float, Weather]] = OrderedDict()
+        self._slots = asyncio.Semaphore(_CONCURRENCY)
 
     @property
-    def open(self) -> tuple[bool, bool]:
-        """Whether it can tell the weather, and find places by name."""
-        return self._fetch is not None, self._fetch is not None and self._places is not None
+    def available(self) -> tuple[bool, bool]:
+        """Whether there is a service for the weather, and one for names of places."""
+        return self._fetch is not None, self._fetch is not None and self._geocoder is not None
 
     async def answer(self, request: Request) -> Response:
-        """Give the weather at a place, by its name or by where it is."""
-        given = parameters(request.scope["query_string"])
-        tongue = pick_tongue(given, request.headers.get("accept-language", ""))
-        where, found = await self._find(given, tongue)
-        about = {"degrees": found.degrees, "sky": found.sky, "wind": found.wind, "text": found.said(tongue)}
-        if where:
-            about |= {"place": where, "text": f"{where}: {found.said(tongue)}"}
-        return json_response(about, headers={"cache-control": "no-store"})
+        """Return the weather at a place, by name or by coordinates."""
+        parameters = parse_parameters(request.scope["query_string"])
+        locale = choose_locale(parameters, request.headers.get("accept-language", ""))
+        name, weather = await self._lookup(parameters, locale)
+        text = weather.describe(locale)
+        body = {"degrees": weather.degrees, "sky": weather.sky, "wind": weather.wind, "text": text}
+        if name:
+            body |= {"place": name, "text": f"{name}: {text}"}
+        return json_response(body, headers=_NO_STORE)
 
     async def page(self, request: Request) -> Response:
-        """Show the weather at a place that was named, or say why not."""
-        given = parameters(request.scope["query_string"])
-        tongue = pick_tongue(given, request.headers.get("accept-language", ""))
-        name = clean_name(given.get("place", ""))
-        text, wrong, status = "", "", 200
+        """Show the weather at a named place, or why it is not available."""
+        parameters = parse_parameters(request.scope["query_string"])
+        locale = choose_locale(parameters, request.headers.get("accept-language", ""))
+        place = clean_name(parameters.get("place", ""))
+        text, error, status = "", "", 200
         try:
             self._service()
-            if name:
-                where, found = await self._find(given, tongue)
-                text = f"{where}: {found.said(tongue)}"
-        except HTTPException as error:
-            wrong, status = str(error.detail), error.status_code
-        headers = {"cache-control": "no-store"}
-        shown = {"place": name, "text": text, "wrong": wrong, "open": self.open[1]}
-        return self._pages.page("weather.html", status, headers, request, **shown)
+            if place:
+                name, weather = await self._lookup(parameters, locale)
+                text = f"{name}: {weather.describe(locale)}"
+        except HTTPException as failure:
+            error, status = str(failure.detail), failure.status_code
+        variables = {"place": place, "text": text, "error": error, "open": self.available[1]}
+        return self._renderer.response("weather.html", status, _NO_STORE, request, **variables)
 
     def _service(self) -> Callable[[str], bytes | None]:
         if self._fetch is None:
-            raise HTTPException(501, "This server has no service for the weather: see serve.weather.")
+            raise HTTPException(501, "This server has no weather service: see serve.weather.")
         return self._fetch
 
-    async def _find(self, given: Mapping[str, str], tongue: Tongue) -> tuple[str, Weather]:
-        """Give the name of the place, '' if it was given by degrees, and the weather there."""
+    async def _lookup(self, parameters: Mapping[str, str], locale: Locale) -> tuple[str, Weather]:
+        """Return the name of the place, '' for coordinates, and the weather there."""
         self._service()
-        name = clean_name(given.get("place", ""))
-        if not name:
-            place = (_degrees(given.get("latitude", ""), 90), _degrees(given.get("longitude", ""), 180))
-            return "", await self._weather(place)
-        if self._places is None:
-            raise HTTPException(501, "This server has no service for places: see serve.places.")
-        found = await self._places.find(name, tongue.code)
-        return found.name, await self._weather((found.latitude, found.longitude))
+        place = clean_name(parameters.get("place", ""))
+        if not place:
+            latitude = _degrees(parameters.get("latitude", ""), 90)
+            longitude = _degrees(parameters.get("longitude", ""), 180)
+            return "", await self._weather(latitude, longitude)
+        if self._geocoder is None:
+            raise HTTPException(501, "This server has no geocoding service: see serve.places.")
+        location = await self._geocoder.find(place, locale.code)
+        return location.name, await self._weather(location.latitude, location.longitude)
 
-    async def _weather(self, place: tuple[float, float]) -> Weather:
-        until, known = self._known.get(place, (0.0, None))
-        if known is not None and until > time.monotonic():
-            return known
-        latitude, longitude = (f"{part:g}" for part in place)
-        body = await self._get(self._address.replace("{latitude}", latitude).replace("{longitude}", longitude))
-        found = read_weather(body) if body else None
-        if found is None:
-            raise HTTPException(502, "The service for the weather does not answer.")
-        self._known[place] = (time.monotonic() + _SECONDS, found)
-        if len(self._known) > _MOST:
-            self._known.popitem(last=False)
-        return found
+    async def _weather(self, latitude: float, longitude: float) -> Weather:
+        key = (latitude, longitude)
+        expires, weather = self._cache.get(key, (0.0, None))
+        if weather is not None and expires > time.monotonic():
+            return weather
+        url = self._url.replace("{latitude}", f"{latitude:g}").replace("{longitude}", f"{longitude:g}")
+        body = await self._get(url)
+        weather = parse_weather(body) if body else None
+        if weather is None:
+            raise HTTPException(502, "The weather service does not answer.")
+        self._cache[key] = (time.monotonic() + _CACHE_SECONDS, weather)
+        if len(self._cache) > _CACHE_SIZE:
+            self._cache.popitem(last=False)
+        return weather
 
-    async def _get(self, address: str) -> bytes | None:
-        """Ask a service, a few at once."""
+    async def _get(self, url: str) -> bytes | None:
+        """Send a GET to a service; a few at a time."""
         fetch = self._service()
-        if self._turns.locked():
-            raise HTTPException(503, "Too many ask for the weather.", {"retry-after": "2"})
-        async with self._turns:
-            return await asyncio.to_thread(fetch, address)
+        if self._slots.locked():
+            raise HTTPException(503, "Too many requests for the weather.", {"retry-after": "2"})
+        async with self._slots:
+            return await asyncio.to_thread(fetch, url)
 
 
-def _degrees(text: str, most: int) -> float:
-    """Read a coordinate, rounded so that it says no more than which town."""
+def _degrees(text: str, limit: int) -> float:
+    """Return a coordinate, rounded to the precision of a town."""
     try:
         value = float(text[:20])
     except ValueError:
         value = 999.0
-    if not -most <= value <= most:
-        raise HTTPException(400, "Give a place, or latitude and longitude in degrees.")
+    if not -limit <= value <= limit:
+        raise HTTPException(400, "Send a place, or latitude and longitude in degrees.")
     return round(value, 1)

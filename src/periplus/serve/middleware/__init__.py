@@ -1,1 +1,1 @@
-"""What every request passes: host check, rate limit, authentication, errors, headers, access log."""
+"""What every request passes: host check, rate limit, authentication, error handlers, headers, access log."""

@@ -1,4 +1,4 @@
-"""The access log: one JSON line for each request, with nothing in it about who asked or what for."""
+"""The access log: one JSON line for each request, without the client or the query."""
 
 import contextlib
 import time
@@ -14,7 +14,7 @@ _FLUSH_BYTES: Final = 65_536
 
 
 class AccessLog:
-    """Appends lines to a file, a second's worth at a time. A disk that refuses costs lines, never an answer."""
+    """Appends lines to a file, a second's worth at a time. Lines are lost if the disk fails; responses are not."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
@@ -22,7 +22,7 @@ class AccessLog:
         self._written = time.monotonic()
 
     def add(self, route: str, method: str, status: int, seconds: float, size: int, cached: bool) -> None:
-        """Take note of one answer."""
+        """Add a line for one response."""
         if self._path is None:
             return
         self._lines += msgspec.json.encode(
@@ -41,7 +41,7 @@ class AccessLog:
             self.flush()
 
     def flush(self) -> None:
-        """Hand the lines to the operating system; whole lines, so that several processes can share one file."""
+        """Write whole lines with one system call, so that several processes can share a file."""
         if self._path is None or not self._lines:
             return
         with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""Who may come in: keys sent by programs, sessions of the admin page, tokens of forms."""
+"""Authentication and authorization: API keys of programs, session cookies of people, tokens of forms."""
 
 import math
 import secrets
@@ -12,47 +12,72 @@ from starlette.responses import Response
 
 from periplus.serve.api_keys import ApiKey, ApiKeys
 from periplus.serve.middleware.rate_limit import RateLimit
+from periplus.serve.route_records import Access, Route
 
-__all__ = ["Doors"]
+__all__ = ["Authenticator"]
 
 _COOKIES: Final = {"admin": ("periplus_session", "/admin"), "judge": ("periplus_rater", "/")}
-"""By what a session is for: the name of its cookie, and the paths that it is sent to."""
+"""Name and path of the session cookie, by permission."""
+_BEARER: Final = {"www-authenticate": 'Bearer realm="periplus"'}
+_NO_SESSION: Final = {
+    "admin": HTTPException(403, "Log in at /admin first."),
+    "judge": HTTPException(401, "This needs a key with the role judge, or a signed-in rater.", _BEARER),
+}
 _SESSION_SECONDS: Final = 12 * 3600
 _TOKEN_SECONDS: Final = 4 * 3600
-_LONGEST: Final = 500
+_MAX_LENGTH: Final = 500
+"""Characters of a header or cookie that are read."""
 
 
-class Doors:
-    """Checks who asks before anything is changed."""
+class Authenticator:
+    """Checks who calls a route of the table, and whether they may.
 
-    def __init__(self, keys: ApiKeys, limit: RateLimit) -> None:
+    public_settings: the names of those settings that open routes to anyone and are on.
+    """
+
+    def __init__(self, keys: ApiKeys, limit: RateLimit, public_settings: frozenset[str] = frozenset()) -> None:
         self._keys = keys
         self._limit = limit
+        self._public_settings = public_settings
 
-    def need(self, request: Request, what: str) -> ApiKey:
-        """Give the key that a program sent; refuse when there is none, or it does not allow `what`."""
-        kind, _, secret = request.headers.get("authorization", "")[:_LONGEST].partition(" ")
-        secret = secret.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")[:_LONGEST]
+    def authorize(self, request: Request, route: Route) -> None:
+        """Raise `HTTPException` unless the caller has the permission that the route needs.
+
+        The session, if that is what proved it, is left in `request.state.session`.
+        """
+        if not route.permission or route.public_setting in self._public_settings:
+            return
+        has_key = "authorization" in request.headers or "x-api-key" in request.headers
+        if route.access is Access.KEY or (route.access is Access.KEY_OR_SESSION and has_key):
+            self._require_key(request, route.permission)
+            return
+        session = self.session(request, route.permission)
+        if not session:
+            refusal = _NO_SESSION[route.permission]
+            raise HTTPException(refusal.status_code, refusal.detail, refusal.headers)
+        if route.access is Access.KEY_OR_SESSION:
+            self.check_form(request, session, request.headers.get("x-token", ""))
+        request.state.session = session
+
+    def _require_key(self, request: Request, permission: str) -> ApiKey:
+        scheme, _, secret = request.headers.get("authorization", "")[:_MAX_LENGTH].partition(" ")
+        secret = secret.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")[:_MAX_LENGTH]
         key = self._keys.find(secret) if secret else None
         if key is None:
-            raise HTTPException(
-                401,
-                "This needs a key: send Authorization: Bearer KEY.",
-                {"www-authenticate": 'Bearer realm="periplus"'},
-            )
-        if not key.allows(what):
-            raise HTTPException(403, f"The role {key.role} may not do this.")
+            raise HTTPException(401, "This needs a key: send Authorization: Bearer KEY.", _BEARER)
+        if not key.allows(permission):
+            raise HTTPException(403, f"The role {key.role} does not allow this.")
         wait = self._limit.wait("key " + key.name)
         if wait:
             raise HTTPException(429, "Too many requests with one key.", {"retry-after": str(math.ceil(wait))})
         return key
 
-    def begin(self, request: Request, secret: str, response: Response, what: str = "admin") -> bool:
-        """Begin a session for the holder of a key that allows `what`; say whether that is who it is."""
-        key = self._keys.find(secret[:_LONGEST])
-        if key is None or not key.allows(what):
+    def start_session(self, request: Request, secret: str, response: Response, permission: str = "admin") -> bool:
+        """Set the session cookie if the key allows `permission`; return whether it does."""
+        key = self._keys.find(secret[:_MAX_LENGTH])
+        if key is None or not key.allows(permission):
             return False
-        name, path = _COOKIES[what]
+        name, path = _COOKIES[permission]
         text = f"{int(time.time()) + _SESSION_SECONDS}.{secrets.token_hex(16)}.{key.digest[:16]}"
         response.set_cookie(
             name,
@@ -65,35 +90,35 @@ class Doors:
         )
         return True
 
-    def end(self, response: Response, what: str = "admin") -> None:
-        """End the session."""
-        name, path = _COOKIES[what]
+    def end_session(self, response: Response, permission: str = "admin") -> None:
+        """Delete the session cookie."""
+        name, path = _COOKIES[permission]
         response.delete_cookie(name, path=path, httponly=True, samesite="strict")
 
-    def session(self, request: Request, what: str = "admin") -> str:
-        """Give the name of the session that a request belongs to, or ''. A key taken back ends its sessions."""
-        text, _, signature = request.cookies.get(_COOKIES[what][0], "")[:_LONGEST].rpartition(".")
+    def session(self, request: Request, permission: str = "admin") -> str:
+        """Return the session of a request, or ''. Revoking a key ends its sessions."""
+        text, _, signature = request.cookies.get(_COOKIES[permission][0], "")[:_MAX_LENGTH].rpartition(".")
         if not text or not self._keys.is_signed(text, signature):
             return ""
-        until, _, mark = text.split(".")
-        known = any(key.digest[:16] == mark and key.allows(what) for key in self._keys.all())
-        return text if known and int(until) > time.time() else ""
+        expiry, _, digest = text.split(".")
+        valid = any(key.digest[:16] == digest and key.allows(permission) for key in self._keys.all())
+        return text if valid and int(expiry) > time.time() else ""
 
-    def token(self, purpose: str) -> str:
-        """Make a token for a form: it shows that the form came from here, and not long ago."""
-        when = str(int(time.time()))
-        return f"{when}.{self._keys.sign(f'{purpose}.{when}')}"
+    def form_token(self, purpose: str) -> str:
+        """Return a token for a form, which proves that the form is ours and recent."""
+        now = str(int(time.time()))
+        return f"{now}.{self._keys.sign(f'{purpose}.{now}')}"
 
     def check_form(self, request: Request, purpose: str, token: str) -> None:
-        """Refuse a form that did not come from here."""
-        when, _, signature = token[:_LONGEST].partition(".")
-        fresh = when.isdigit() and len(when) < 12 and 0 <= time.time() - int(when) <= _TOKEN_SECONDS
-        if not fresh or not self._keys.is_signed(f"{purpose}.{when}", signature) or not _from_here(request):
-            raise HTTPException(403, "This form is too old, or not ours. Load the page again.")
+        """Raise `HTTPException` for a form that did not come from one of our pages."""
+        created, _, signature = token[:_MAX_LENGTH].partition(".")
+        fresh = created.isdigit() and len(created) < 12 and 0 <= time.time() - int(created) <= _TOKEN_SECONDS
+        if not fresh or not self._keys.is_signed(f"{purpose}.{created}", signature) or not _is_same_origin(request):
+            raise HTTPException(403, "This form has expired, or is not from this site. Load the page again.")
 
 
-def _from_here(request: Request) -> bool:
-    """Say whether a browser says that one of our own pages asks."""
+def _is_same_origin(request: Request) -> bool:
+    """Return whether the browser reports one of our own pages as the origin of the request."""
     site = request.headers.get("sec-fetch-site", "")
     if site and site not in ("same-origin", "none"):
         return False

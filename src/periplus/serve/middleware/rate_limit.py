@@ -1,54 +1,54 @@
-"""How often one client may ask: a bucket of tokens for each, in bounded memory."""
+"""The rate limit: a token bucket for each client, in bounded memory."""
 
 import ipaddress
 import time
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["RateLimit", "is_local", "of_client"]
+__all__ = ["RateLimit", "client_network", "is_local"]
 
-_MOST: Final = 50_000
-"""Clients remembered; the one that asked longest ago is forgotten first."""
-_BURST: Final = 4.0
-"""Seconds of requests that may come at once."""
+_MAX_CLIENTS: Final = 50_000
+"""Clients with a bucket; the least recently seen is dropped first."""
+_BURST_SECONDS: Final = 4.0
+"""Seconds of requests that may arrive at once."""
 
 
 class RateLimit:
-    """Lets each client ask `rate` times a second, and a few seconds' worth at once."""
+    """Admits `rate` requests a second from each client, and bursts of a few seconds' worth."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._full = max(1.0, rate * _BURST)
+        self._capacity = max(1.0, rate * _BURST_SECONDS)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str, cost: float = 1.0) -> float:
-        """Take a token; give 0 if there was one, else the seconds until there is."""
+        """Take a token and return 0, or return the seconds until there is one."""
         if not self._rate:
             return 0.0
         now = time.monotonic()
-        left, then = self._buckets.pop(client, (self._full, now))
-        left = min(self._full, left + (now - then) * self._rate)
-        short = cost - left
-        self._buckets[client] = (left - cost if short <= 0 else left, now)
-        if len(self._buckets) > _MOST:
+        tokens, then = self._buckets.pop(client, (self._capacity, now))
+        tokens = min(self._capacity, tokens + (now - then) * self._rate)
+        lacking = cost - tokens
+        self._buckets[client] = (tokens - cost if lacking <= 0 else tokens, now)
+        if len(self._buckets) > _MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        return max(0.0, short / self._rate)
+        return max(0.0, lacking / self._rate)
 
 
 def is_local(address: str) -> bool:
-    """Say whether an address is this very machine."""
+    """Return whether an address is a loopback address."""
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
         return address == "localhost"
 
 
-def of_client(address: str) -> str:
-    """Give what stands for a client: its IPv4 address, or the network of its IPv6 address, of which it has many."""
+def client_network(address: str) -> str:
+    """Return what identifies a client: its IPv4 address, or the /64 network of its IPv6 address."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return "unknown"
-    if found.version == 6:
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if parsed.version == 6:
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

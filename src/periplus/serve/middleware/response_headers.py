@@ -1,4 +1,4 @@
-"""Answers on their way out: the headers that every answer has, and faults turned into answers."""
+"""Sending responses: security headers for all of them, and a last layer that turns exceptions into responses."""
 
 import logging
 import secrets
@@ -8,9 +8,9 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from periplus.serve.response_cache import Kept
+from periplus.serve.response_cache import CachedResponse
 
-__all__ = ["HEADERS", "Faults", "Outgoing"]
+__all__ = ["HEADERS", "ResponseSender", "UnhandledErrorMiddleware"]
 
 _LOG: Final = logging.getLogger("periplus.serve")
 _POLICY: Final = (
@@ -28,8 +28,8 @@ HEADERS: Final = (
 )
 
 
-class Outgoing:
-    """Watches one answer on its way out, and adds the headers that it lacks."""
+class ResponseSender:
+    """Sends one response, adds the headers that it lacks, and records its status and size."""
 
     __slots__ = ("_send", "size", "status")
 
@@ -39,51 +39,54 @@ class Outgoing:
         self.size = 0
 
     async def send(self, message: Message) -> None:
-        """Pass a part of an answer on."""
+        """Send one ASGI message."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = list(message.get("headers", ()))
-            names = {name for name, _ in own}
-            own += [(name, value) for name, value in HEADERS if name not in names]
-            message = {**message, "headers": own}
+            headers = list(message.get("headers", ()))
+            names = {name for name, _ in headers}
+            headers += [(name, value) for name, value in HEADERS if name not in names]
+            message = {**message, "headers": headers}
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
 
-    async def send_kept(self, kept: Kept, bare: bool, packs: bool, known: bytes) -> None:
-        """Send a finished answer; bare: without the body; packs: the client takes gzip; known: what it has already."""
-        headers, body = kept.packed() if packs else (kept.headers, kept.body)
-        self.status = kept.status
-        if known and known == kept.tag and kept.status == 200:
+    async def send_cached(self, response: CachedResponse, head: bool, gzip: bool, etag: bytes) -> None:
+        """Send a complete response.
+
+        head: omit the body; gzip: the client accepts gzip; etag: of the copy that the client has, or empty.
+        """
+        headers, body = response.compressed() if gzip else (response.headers, response.body)
+        self.status = response.status
+        if etag and etag == response.etag and response.status == 200:
             self.status, body = 304, b""
             headers = [pair for pair in headers if pair[0] not in (b"content-length", b"content-encoding")]
         self.size = len(body)
         await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": b"" if bare else body})
+        await self._send({"type": "http.response.body", "body": b"" if head else body})
 
 
-class Faults:
-    """The innermost layer: turns any exception into an answer with an id, before the framework has its own."""
+class UnhandledErrorMiddleware:
+    """The innermost layer: answers an unexpected exception with an id, before the framework does in its own way."""
 
-    def __init__(self, app: ASGIApp, failed: Callable[[str, str], Response]) -> None:
+    def __init__(self, app: ASGIApp, internal_error: Callable[[str, str], Response]) -> None:
         self._app = app
-        self._failed = failed
+        self._internal_error = internal_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        begun = False
+        started = False
 
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, watch)
         except Exception:
             if scope["type"] != "http":
                 raise
-            name = secrets.token_hex(4)
-            _LOG.exception("Request %s failed", name)
-            if not begun:
-                await self._failed(scope["path"], name)(scope, receive, send)
+            error_id = secrets.token_hex(4)
+            _LOG.exception("Request %s failed", error_id)
+            if not started:
+                await self._internal_error(scope["path"], error_id)(scope, receive, send)

@@ -1,6 +1,6 @@
-"""Results as HTML, written by hand: a template takes ten times as long for what every answer has ten of.
+"""Results as HTML without a template, which would take ten times as long for what every page has ten of.
 
-Whatever came from a page or a person goes through `escape` here, and nowhere else.
+Text from pages and people is escaped here.
 """
 
 import math
@@ -9,9 +9,9 @@ from html import escape
 from typing import Final
 
 from periplus.records import Hit, PageFlag
-from periplus.serve.pages.locales import Tongue
-from periplus.serve.pages.page_links import fragment_link, require, safe_link, shown_link
-from periplus.serve.search_request import TABS, Asked, address_of
+from periplus.serve.pages.locales import Locale
+from periplus.serve.pages.page_links import fragment_link, require_word, result_link, safe_link
+from periplus.serve.search_request import TABS, SearchRequest, request_url
 
 __all__ = ["write_results"]
 
@@ -19,134 +19,137 @@ _HTML: Final = "text/html"
 _DAY: Final = 86_400.0
 _ADULT: Final = int(PageFlag.ADULT)
 _PAYWALL: Final = int(PageFlag.PAYWALL)
-_STEP: Final = '<span class="step" aria-hidden="true"> › </span>'
-_LONGEST: Final = 60
-"""Characters of a link inside a result that are shown."""
+_SEPARATOR: Final = '<span class="step" aria-hidden="true"> › </span>'
+_MAX_LINK_TITLE: Final = 60
+"""Characters of the title of a link inside a result."""
 
 
-def write_results(hits: Sequence[Hit], asked: Asked, tongue: Tongue, now: float) -> str:
-    """Write the items of the list of results."""
-    writer = _Writer(hits, asked, tongue, now)
-    return "\n".join([writer.result(hit, place) for place, hit in enumerate(hits, 1)])
+def write_results(hits: Sequence[Hit], request: SearchRequest, locale: Locale, now: float) -> str:
+    """Return the items of the list of results."""
+    writer = _HitWriter(hits, request, locale, now)
+    return "\n".join([writer.write(hit, number) for number, hit in enumerate(hits, 1)])
 
 
-class _Writer:
-    """Writes results of one answer; what is the same for all of them is made once."""
+class _HitWriter:
+    """Writes the results of one page; what they have in common is computed once."""
 
-    def __init__(self, hits: Sequence[Hit], asked: Asked, tongue: Tongue, now: float) -> None:
-        self._asked = asked
-        self._tongue = tongue
+    def __init__(self, hits: Sequence[Hit], request: SearchRequest, locale: Locale, now: float) -> None:
+        self._request = request
+        self._locale = locale
         self._now = now
-        self._say = tongue.escaped
-        self._top = max((abs(value) for hit in hits for _, value in hit.reasons), default=0.0) or 1.0
-        self._why = escape(address_of(asked, explain="0")).replace("explain=0", "explain={place}") if hits else ""
+        self._translate = locale.translate_escaped
+        self._max_reason = max((abs(value) for hit in hits for _, value in hit.reasons), default=0.0) or 1.0
+        self._explain_url = (
+            escape(request_url(request, explain="0")).replace("explain=0", "explain={number}") if hits else ""
+        )
 
-    def result(self, hit: Hit, place: int) -> str:
-        """Write one result."""
-        say, link, passage = self._say, shown_link(hit), fragment_link(hit)
-        language = self._tongue.foreign(hit.language)
-        spoken = f' lang="{language}"' if language else ""
+    def write(self, hit: Hit, number: int) -> str:
+        """Return one result."""
+        translate, link, passage = self._translate, result_link(hit), fragment_link(hit)
+        language = self._locale.foreign(hit.language)
+        lang = f' lang="{language}"' if language else ""
         title = escape(hit.title.strip() or " › ".join(hit.breadcrumbs) or hit.url)
-        trail = _STEP.join([f"<bdi>{escape(part)}</bdi>" for part in hit.breadcrumbs])
+        breadcrumbs = _SEPARATOR.join([f"<bdi>{escape(part)}</bdi>" for part in hit.breadcrumbs])
         key = f"{hit.key:016x}"
-        at = (
-            f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{say("passage")}</a>'
+        passage_link = (
+            f'<a class="passage" href="{escape(passage)}" rel="noreferrer">{translate("passage")}</a>'
             if passage != link
             else ""
         )
         return (
-            f'<li class="result" id="r{place}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
-            f'<article><div class="head"><h2><a class="title" href="{escape(link) or f"#r{place}"}" rel="noreferrer"'
-            f' dir="auto"{spoken}>{title}</a></h2>{self._badges(hit)}</div>\n<p class="trail">{trail}</p>'
-            f"{self._snippet(hit, spoken)}{self._missing(hit)}{_inside(hit)}\n"
-            f'<div class="quiet">{self._similar(hit)}<a class="cached" href="/cached/{key}">{say("cached")}</a> {at} '
-            f'<button class="rule" type="button">{say("site rule")}</button> {self._reasons(hit, place, key)}</div>'
-            f"</article></li>"
+            f'<li class="result" id="r{number}" data-host="{escape(hit.breadcrumbs[0]) if hit.breadcrumbs else ""}">'
+            f'<article><div class="head"><h2><a class="title" href="{escape(link) or f"#r{number}"}" rel="noreferrer"'
+            f' dir="auto"{lang}>{title}</a></h2>{self._badges(hit)}</div>\n<p class="breadcrumbs">{breadcrumbs}</p>'
+            f"{self._snippet(hit, lang)}{self._missing(hit)}{_site_links(hit)}\n"
+            f'<div class="quiet">{self._similar(hit)}<a class="cached" href="/cached/{key}">{translate("cached")}</a> '
+            f'{passage_link} <button class="rule" type="button">{translate("site rule")}</button> '
+            f"{self._reasons(hit, number, key)}</div></article></li>"
         )
 
     def _badges(self, hit: Hit) -> str:
         names = []
         if hit.kind and hit.kind != _HTML:
-            names.append(escape(self._tongue.kind(hit.kind)))
+            names.append(escape(self._locale.kind(hit.kind)))
         if hit.kind in TABS["services"]:
-            names.append(self._say("service"))
+            names.append(self._translate("service"))
         if hit.flags & _ADULT:
-            names.append(self._say("adult"))
+            names.append(self._translate("adult"))
         if hit.flags & _PAYWALL:
-            names.append(self._say("paywall"))
+            names.append(self._translate("paywall"))
         badges = "".join([f"<span>{name}</span>" for name in names])
-        return f'<p class="badges">{badges}{self._when(hit)}</p>'
+        return f'<p class="badges">{badges}{self._time(hit)}</p>'
 
-    def _when(self, hit: Hit) -> str:
-        news = self._asked.tab == "news"
-        when, said = (hit.day * _DAY, "Published") if news else (hit.fetched, "Fetched")
+    def _time(self, hit: Hit) -> str:
+        news = self._request.tab == "news"
+        when, label = (hit.day * _DAY, "Published") if news else (hit.fetched, "Fetched")
         if not 0 < when < math.inf:
             return ""
-        tongue = self._tongue
-        date, iso = escape(tongue.date(when)), tongue.iso(when)
-        ago = escape(tongue.ago(self._now - when))
-        return f'<time datetime="{iso}" title="{self._say(said)} {date}">{ago}</time>'
+        locale = self._locale
+        date, iso = escape(locale.date(when)), locale.iso(when)
+        ago = escape(locale.ago(self._now - when))
+        return f'<time datetime="{iso}" title="{self._translate(label)} {date}">{ago}</time>'
 
-    def _snippet(self, hit: Hit, spoken: str) -> str:
+    def _snippet(self, hit: Hit, lang: str) -> str:
         if not hit.snippet:
             return ""
         text = "".join([f"<mark>{escape(part)}</mark>" if marked else escape(part) for part, marked in hit.snippet])
-        return f'\n<p class="snippet" dir="auto"{spoken}>{text}</p>'
+        return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
 
     def _missing(self, hit: Hit) -> str:
         if not hit.missing:
             return ""
-        say, asked = self._say("require"), self._asked
+        label, request = self._translate("require"), self._request
         words = ", ".join(
             [
-                f'<s>{escape(word)}</s> · <a href="{escape(require(asked, word))}">{say}'
+                f'<s>{escape(word)}</s> · <a href="{escape(require_word(request, word))}">{label}'
                 f'<span class="unseen"> {escape(word)}</span></a>'
                 for word in hit.missing
             ]
         )
-        return f'\n<p class="missing">{self._say("Missing:")} {words}</p>'
+        return f'\n<p class="missing">{self._translate("Missing:")} {words}</p>'
 
     def _similar(self, hit: Hit) -> str:
         if not hit.similar:
             return ""
-        count = self._tongue.number(len(hit.similar))
-        said = escape(self._tongue.say("{count} similar", count=count))
-        return f'<a class="similar" href="{escape(address_of(self._asked, similar=1))}">{said}</a> '
+        count = self._locale.number(len(hit.similar))
+        label = escape(self._locale.translate("{count} similar", count=count))
+        return f'<a class="similar" href="{escape(request_url(self._request, similar=1))}">{label}</a> '
 
-    def _reasons(self, hit: Hit, place: int, key: str) -> str:
-        say = self._say
+    def _reasons(self, hit: Hit, number: int, key: str) -> str:
+        translate = self._translate
         if not hit.reasons:
-            return f'<a class="why" href="{self._why.replace("{place}", str(place))}#r{place}">{say("why this?")}</a>'
+            url = self._explain_url.replace("{number}", str(number))
+            return f'<a class="why" href="{url}#r{number}">{translate("why this?")}</a>'
         rows = "".join([self._reason(name, value) for name, value in hit.reasons])
-        date = self._tongue.date(hit.fetched)
-        when = f"{say('Fetched')} {escape(date)} · " if date else ""
+        date = self._locale.date(hit.fetched)
+        fetched = f"{translate('Fetched')} {escape(date)} · " if date else ""
         return (
-            f'<details class="why"{" open" if self._asked.opened == place else ""}>'
-            f"<summary>{say('why this?')}</summary>"
-            f'<div class="reasons"><table><caption class="unseen">{say("What the score is made of")}</caption>{rows}'
-            f'<tr class="sum"><th scope="row">{say("score")}</th><td></td>'
-            f'<td class="value">{self._tongue.signed(hit.score)}</td></tr></table>'
-            f"<p>{when}{say('fingerprint')} <code>{key}</code></p></div></details>"
+            f'<details class="why"{" open" if self._request.explained == number else ""}>'
+            f"<summary>{translate('why this?')}</summary>"
+            f'<div class="reasons"><table><caption class="unseen">{translate("Contributions to the score")}</caption>'
+            f'{rows}<tr class="sum"><th scope="row">{translate("score")}</th><td></td>'
+            f'<td class="value">{self._locale.signed(hit.score)}</td></tr></table>'
+            f"<p>{fetched}{translate('fingerprint')} <code>{key}</code></p></div></details>"
         )
 
     def _reason(self, name: str, value: float) -> str:
-        sort, length = "less" if value < 0 else "more", 100 * abs(value) / self._top
+        sign, length = "less" if value < 0 else "more", 100 * abs(value) / self._max_reason
         return (
             f'<tr><th scope="row">{escape(name)}</th><td class="bar-cell"><svg viewBox="0 0 100 8" '
             f'preserveAspectRatio="none" width="100%" height="8" aria-hidden="true">'
-            f'<rect class="{sort}" width="{length:.1f}" height="8"/></svg></td>'
-            f'<td class="value">{self._tongue.signed(value)}</td></tr>'
+            f'<rect class="{sign}" width="{length:.1f}" height="8"/></svg></td>'
+            f'<td class="value">{self._locale.signed(value)}</td></tr>'
         )
 
 
-def _inside(hit: Hit) -> str:
-    """Write the links to other results of the same site."""
-    found = [(title, url) for title, url in hit.links if safe_link(url)]
-    if not found:
+def _site_links(hit: Hit) -> str:
+    """Return the links to other results of the same site."""
+    links = [(title, url) for title, url in hit.links if safe_link(url)]
+    if not links:
         return ""
-    items = [f'<li><a href="{escape(url)}" rel="noreferrer">{escape(_cut(title))}</a></li>' for title, url in found]
+    items = [f'<li><a href="{escape(url)}" rel="noreferrer">{escape(_shorten(title))}</a></li>' for title, url in links]
     return f'\n<ul class="inside">{"".join(items)}</ul>'
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_LINK_TITLE else text[: _MAX_LINK_TITLE - 1].rstrip() + "…"

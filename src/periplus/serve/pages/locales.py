@@ -1,4 +1,4 @@
-"""The languages of the interface: texts by their English wording, numbers and times as each language writes them."""
+"""Locales of the interface: translations by their English text, and the formats of numbers and dates."""
 
 import calendar
 import re
@@ -13,19 +13,20 @@ import msgspec
 
 from periplus.serve.pages import number_formats
 
-__all__ = ["TONGUES", "Tongue", "pick_tongue", "preferred", "tongue"]
+__all__ = ["LOCALES", "Locale", "choose_locale", "load_locale", "preferred_locale"]
 
 _FOLDER: Final = Path(__file__).parents[1] / "languages"
-TONGUES: Final = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
-"""The languages there are, by their own names."""
+LOCALES: Final = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
+"""Names of the languages, each in its own language."""
 _RANGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:-[A-Za-z0-9]{1,8})*\s*(?:;\s*q=([0-9.]{1,5}))?\s*")
 _MONTHS: Final = tuple(calendar.month_name)[1:]
-_MOST: Final = 20
+_MAX_RANGES: Final = 20
+"""Parts of an Accept-Language header that are read."""
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
-class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a language's file holds."""
+class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a language file."""
 
     thousands: str = ","
     decimal: str = "."
@@ -38,65 +39,65 @@ class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Singular and plural, by the English singular."""
 
 
-class Tongue:
+class Locale:
     """One language of the interface."""
 
-    def __init__(self, code: str, book: _Book) -> None:
+    def __init__(self, code: str, catalog: _Catalog) -> None:
         self.code = code
-        self.name = TONGUES[code]
-        self._book = book
+        self.name = LOCALES[code]
+        self._catalog = catalog
         self._escaped: dict[str, str] = {}
 
-    def say(self, text: str, **values: object) -> str:
-        """Give a text in this language, or in English if it has none; {name} stands for a value."""
-        found = self._book.text.get(text, text)
-        return found.format(**values) if values else found
+    def translate(self, text: str, **values: object) -> str:
+        """Return a text in this language, or in English if there is no translation; values replace {name}."""
+        translation = self._catalog.text.get(text, text)
+        return translation.format(**values) if values else translation
 
-    def escaped(self, text: str) -> str:
-        """Give a text without values in this language, escaped for HTML."""
-        found = self._escaped.get(text)
-        if found is None:
-            found = self._escaped[text] = escape(self.say(text))
-        return found
+    def translate_escaped(self, text: str) -> str:
+        """Return a text without values in this language, escaped for HTML."""
+        translation = self._escaped.get(text)
+        if translation is None:
+            translation = self._escaped[text] = escape(self.translate(text))
+        return translation
 
     def number(self, value: float) -> str:
-        """Write a whole number with its thousands parted."""
-        return f"{value:,.0f}".replace(",", self._book.thousands)
+        """Format a whole number with separators."""
+        return f"{value:,.0f}".replace(",", self._catalog.thousands)
 
     def count(self, value: int, noun: str) -> str:
-        """Write '1 page' or '8,412 pages'."""
-        one, many = self._book.nouns.get(noun, (noun, noun + "s"))
-        is_one = value == 1 or (value == 0 and self._book.zero_is_singular)
-        return f"{self.number(value)} {one if is_one else many}"
+        """Format a number with a noun: '1 page', '8,412 pages'."""
+        singular, plural = self._catalog.nouns.get(noun, (noun, noun + "s"))
+        is_singular = value == 1 or (value == 0 and self._catalog.zero_is_singular)
+        return f"{self.number(value)} {singular if is_singular else plural}"
 
     def duration(self, seconds: float) -> str:
-        """Write a short time: '0.8 ms'."""
-        return number_formats.duration(seconds).replace(".", self._book.decimal)
+        """Format a short time: '0.8 ms'."""
+        return number_formats.duration(seconds).replace(".", self._catalog.decimal)
 
     def signed(self, value: float) -> str:
-        """Write a contribution with two decimals."""
-        return number_formats.signed(value).replace(".", self._book.decimal)
+        """Format a contribution to a score with two decimals."""
+        return number_formats.signed(value).replace(".", self._catalog.decimal)
 
     def size(self, value: int) -> str:
-        """Write a number of bytes."""
-        return number_formats.size(value).replace(".", self._book.decimal)
+        """Format a number of bytes."""
+        return number_formats.size(value).replace(".", self._catalog.decimal)
 
     def ago(self, seconds: float) -> str:
-        """Write how long ago something was."""
-        found = number_formats.since(seconds)
-        return self.say("just now") if found is None else self._book.ago.format(time=self.count(*found))
+        """Format the time since an event."""
+        amount = number_formats.since(seconds)
+        return self.translate("just now") if amount is None else self._catalog.ago.format(time=self.count(*amount))
 
     def date(self, when: float) -> str:
-        """Write a moment in universal time; '' when it is no sensible one."""
+        """Format a date and time in UTC; '' if it is out of range."""
         moment = number_formats.moment(when)
         if moment is None:
             return ""
         year, month, day, hour, minute = moment[:5]
-        name = (self._book.months or _MONTHS)[month - 1]
-        return self._book.date.format(day=day, month=name, year=year, time=f"{hour:02}:{minute:02}")
+        name = (self._catalog.months or _MONTHS)[month - 1]
+        return self._catalog.date.format(day=day, month=name, year=year, time=f"{hour:02}:{minute:02}")
 
     def foreign(self, language: str) -> str:
-        """Give the language of a text when it is worth saying, that is: known and not this one."""
+        """Return the language of a text if it is known and not this one, else ''."""
         return language if language != self.code and _LANGUAGE.fullmatch(language) else ""
 
     kind = staticmethod(number_formats.kind)
@@ -104,33 +105,33 @@ class Tongue:
 
 
 @cache
-def tongue(code: str) -> Tongue:
-    """Give a language by its code, English when there is no such."""
-    if code not in TONGUES:
-        return tongue("en")
+def load_locale(code: str) -> Locale:
+    """Return a locale by its code, or English if there is none."""
+    if code not in LOCALES:
+        return load_locale("en")
     path = _FOLDER / f"{code}.toml"
-    book = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _Book) if path.exists() else _Book()
-    return Tongue(code, book)
+    catalog = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _Catalog) if path.exists() else _Catalog()
+    return Locale(code, catalog)
 
 
-def pick_tongue(given: Mapping[str, str], accepted: str) -> Tongue:
-    """Choose by the parameter hl, else by what the browser would like best among those we have."""
-    asked = given.get("hl", "").lower()
-    if asked in TONGUES:
-        return tongue(asked)
-    return tongue(preferred(accepted))
+def choose_locale(parameters: Mapping[str, str], accept_language: str) -> Locale:
+    """Return the locale of the parameter hl, or else the one that the browser prefers."""
+    code = parameters.get("hl", "").lower()
+    if code in LOCALES:
+        return load_locale(code)
+    return load_locale(preferred_locale(accept_language))
 
 
 @lru_cache(1024)
-def preferred(accepted: str) -> str:
-    """Give the code of the language that an Accept-Language header would like best among those we have."""
+def preferred_locale(accept_language: str) -> str:
+    """Return the code of the locale that an Accept-Language header prefers."""
     best, code = 0.0, "en"
-    for part in accepted.split(",")[:_MOST]:
-        found = _RANGE.fullmatch(part)
-        if found and found[1].lower() in TONGUES:
-            quality = _quality(found[2])
+    for part in accept_language.split(",")[:_MAX_RANGES]:
+        match = _RANGE.fullmatch(part)
+        if match and match[1].lower() in LOCALES:
+            quality = _quality(match[2])
             if quality > best:
-                best, code = quality, found[1].lower()
+                best, code = quality, match[1].lower()
     return code
 
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as people read them."""
+"""Formats of numbers, sizes and times."""
 
 import time
 from email.utils import formatdate
@@ -12,12 +12,12 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def signed(value: float) -> str:
-    """Write a contribution with two decimals and a true minus sign: '4.20', '−0.40'."""
+    """Format a contribution with two decimals and a true minus sign: '4.20', '−0.40'."""
     return f"{value:.2f}".replace("-", "−")
 
 
 def duration(seconds: float) -> str:
-    """Write a short time: '0.8 ms', '12 ms', '1.4 s'."""
+    """Format a short time: '0.8 ms', '12 ms', '1.4 s'."""
     thousandths = max(0.0, seconds) * 1000
     if thousandths < 9.95:
         return f"{thousandths:.1f} ms"
@@ -25,7 +25,7 @@ def duration(seconds: float) -> str:
 
 
 def since(seconds: float) -> tuple[int, str] | None:
-    """Give how long ago something was as a number and a unit: (40, 'second'), (2, 'day'); None is just now."""
+    """Return an elapsed time as a number and a unit: (40, 'second'), (2, 'day'); None below one second."""
     if seconds < 1:
         return None
     left = seconds
@@ -37,27 +37,27 @@ def since(seconds: float) -> tuple[int, str] | None:
 
 
 def iso(when: float) -> str:
-    """Write a moment for machines: '2026-11-15T08:21:00+00:00'; '' when it is no sensible moment."""
-    found = moment(when)
-    if found is None:
+    """Format a time as ISO 8601: '2026-11-15T08:21:00+00:00'; '' if it is out of range."""
+    parts = moment(when)
+    if parts is None:
         return ""
-    year, month, day, hour, minute, second = found[:6]
+    year, month, day, hour, minute, second = parts[:6]
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+00:00"
 
 
 def moment(when: float) -> time.struct_time | None:
-    """Give a moment in universal time; None when it is no sensible one."""
+    """Return a time in UTC, None if it is out of range."""
     return time.gmtime(when) if 0 < when < _END else None
 
 
 def kind(content_type: str) -> str:
-    """Write a content type as a short badge: 'PDF', 'text'."""
+    """Format a content type as a short label: 'PDF', 'text'."""
     name = content_type.partition(";")[0].rpartition("/")[2].strip()
     return {"plain": "text", "xhtml+xml": "XHTML"}.get(name, name.upper() if len(name) <= 5 else name[:20])
 
 
 def size(value: int) -> str:
-    """Write a number of bytes: '812 bytes', '1.4 MB'."""
+    """Format a number of bytes: '812 bytes', '1.4 MB'."""
     left = float(value)
     for unit in _UNITS[:-1]:
         if left < 999.5:
@@ -67,5 +67,5 @@ def size(value: int) -> str:
 
 
 def mail_date(when: float) -> str:
-    """Write a moment as mail and feeds do: 'Sun, 15 Nov 2026 08:21:00 +0000'; '' when it is no sensible moment."""
+    """Format a time as in RFC 5322: 'Sun, 15 Nov 2026 08:21:00 +0000'; '' if it is out of range."""
     return formatdate(when) if moment(when) else ""

@@ -13,16 +13,18 @@ from starlette.responses import Response
 
 from periplus.hashing import fingerprint
 from periplus.records import Query
-from periplus.serve.pages.locales import TONGUES, Tongue, pick_tongue, tongue
+from periplus.serve.pages.locales import LOCALES, Locale, choose_locale, load_locale
 from periplus.serve.pages.page_links import safe_link
-from periplus.serve.search_request import Asked, address_of, parameters
+from periplus.serve.search_request import SearchRequest, parse_parameters, request_url
 
-__all__ = ["STATIC", "Asset", "Pages", "read_assets"]
+__all__ = ["Asset", "PageRenderer", "read_assets"]
 
-STATIC: Final = "/static/"
-_HERE: Final = Path(__file__).parents[1]
-_NOTHING: Final = Asked(Query(""))
+_STATIC: Final = "/static/"
+_PACKAGE: Final = Path(__file__).parents[1]
+_EMPTY_REQUEST: Final = SearchRequest(Query(""))
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_TRANSLATE: Final = "_"
+"""The name of the function in templates that translates a text."""
 
 
 class Asset(NamedTuple):
@@ -34,8 +36,8 @@ class Asset(NamedTuple):
 
 
 def read_assets() -> dict[str, Asset]:
-    """Read all static files of the package, by name."""
-    return {path.name: _asset(path) for path in sorted((_HERE / "static").iterdir()) if path.suffix in _TYPES}
+    """Return all static files of the package, by name."""
+    return {path.name: _asset(path) for path in sorted((_PACKAGE / "static").iterdir()) if path.suffix in _TYPES}
 
 
 def _asset(path: Path) -> Asset:
@@ -43,86 +45,88 @@ def _asset(path: Path) -> Asset:
     return Asset(body, _TYPES[path.suffix], f"{fingerprint(body):016x}")
 
 
-class Pages:
-    """Renders templates to pages, in the language of whoever asks."""
+class PageRenderer:
+    """Renders templates, in the locale of each request."""
 
     def __init__(self, assets: Mapping[str, Asset]) -> None:
-        self._links = {name: f"{STATIC}{name}?v={asset.version}" for name, asset in assets.items()}
-        self._rooms: dict[str, jinja2.Environment] = {}
+        self._links = {name: f"{_STATIC}{name}?v={asset.version}" for name, asset in assets.items()}
+        self._environments: dict[str, jinja2.Environment] = {}
 
-    def text(self, name: str, spoken: Tongue, **given: Any) -> bytes:
-        """Render a template; what has no UTF-8 form becomes question marks."""
-        given.setdefault("asked", _NOTHING)
-        given.setdefault("query", given["asked"].query)
-        rendered = self._templates(spoken).get_template(name).render(given, now=time.time())
-        return rendered.encode("utf-8", "replace")
+    def render(self, name: str, locale: Locale, **variables: Any) -> bytes:
+        """Return a rendered template; characters without a UTF-8 form become question marks."""
+        variables.setdefault("request", _EMPTY_REQUEST)
+        variables.setdefault("query", variables["request"].query)
+        text = self._environment(locale).get_template(name).render(variables, now=time.time())
+        return text.encode("utf-8", "replace")
 
-    def page(
+    def response(
         self,
         name: str,
         status: int = 200,
         headers: Mapping[str, str] | None = None,
-        request: Request | None = None,
-        **given: Any,
+        http_request: Request | None = None,
+        **variables: Any,
     ) -> Response:
-        """Render a page as a response."""
-        kind = "text/html" if name.endswith(".html") else "application/opensearchdescription+xml"
-        return Response(self.text(name, self.tongue(request), **given), status, headers, kind)
+        """Return a rendered template as a response."""
+        media_type = "text/html" if name.endswith(".html") else "application/opensearchdescription+xml"
+        return Response(self.render(name, self.locale(http_request), **variables), status, headers, media_type)
 
-    def tongue(self, request: Request | None) -> Tongue:
-        """Choose the language of a page."""
-        if request is None:
-            return tongue("en")
-        return pick_tongue(parameters(request.scope["query_string"]), request.headers.get("accept-language", ""))
+    def locale(self, http_request: Request | None) -> Locale:
+        """Return the locale of a request."""
+        if http_request is None:
+            return load_locale("en")
+        parameters = parse_parameters(http_request.scope["query_string"])
+        return choose_locale(parameters, http_request.headers.get("accept-language", ""))
 
-    def _templates(self, spoken: Tongue) -> jinja2.Environment:
-        """Give the templates in one language, which are compiled when they are first asked for."""
-        found = self._rooms.get(spoken.code)
-        if found is None:
-            found = _Translated(spoken)
-            found.globals.update(
-                static=self._links,
-                safe_link=safe_link,
-                address_of=address_of,
-                tongues=TONGUES,
-                say=spoken.say,
-                t=spoken,
+    def _environment(self, locale: Locale) -> jinja2.Environment:
+        """Return the templates of one locale, which are compiled on first use."""
+        environment = self._environments.get(locale.code)
+        if environment is None:
+            environment = _TranslatedEnvironment(locale)
+            environment.globals.update(
+                {
+                    "static": self._links,
+                    "safe_link": safe_link,
+                    "request_url": request_url,
+                    "locales": LOCALES,
+                    "locale": locale,
+                    _TRANSLATE: locale.translate,
+                }
             )
-            self._rooms[spoken.code] = found
-        return found
+            self._environments[locale.code] = environment
+        return environment
 
 
-class _Translated(jinja2.Environment):
-    """Templates of one language: texts without values are put in when a template is compiled, not at each page."""
+class _TranslatedEnvironment(jinja2.Environment):
+    """Templates of one locale: texts without values are translated when a template is compiled."""
 
-    def __init__(self, spoken: Tongue) -> None:
+    def __init__(self, locale: Locale) -> None:
         super().__init__(
-            loader=jinja2.FileSystemLoader(_HERE / "templates"),
+            loader=jinja2.FileSystemLoader(_PACKAGE / "templates"),
             autoescape=True,
             auto_reload=False,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._spoken = spoken
+        self._locale = locale
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        _Texts(self._spoken).visit(tree)
+        _Translator(self._locale).visit(tree)
         return tree
 
 
-class _Texts(NodeTransformer):
-    """Puts texts in the place of calls of `say` that have no values."""
+class _Translator(NodeTransformer):
+    """Replaces calls that translate a constant text by the translation."""
 
-    def __init__(self, spoken: Tongue) -> None:
-        self._spoken = spoken
+    def __init__(self, locale: Locale) -> None:
+        self._locale = locale
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802 - the visitor's own spelling
         """Replace a call."""
-        called, given = node.node, node.args
-        if not isinstance(called, nodes.Name) or called.name != "say" or node.kwargs or len(given) != 1:
+        function, arguments = node.node, node.args
+        is_translation = isinstance(function, nodes.Name) and function.name == _TRANSLATE
+        if not is_translation or node.kwargs or len(arguments) != 1 or not isinstance(arguments[0], nodes.Const):
             return self.generic_visit(node)
-        if not isinstance(given[0], nodes.Const):
-            return self.generic_visit(node)
-        return nodes.Const(self._spoken.say(given[0].value), lineno=node.lineno)
+        return nodes.Const(self._locale.translate(arguments[0].value), lineno=node.lineno)

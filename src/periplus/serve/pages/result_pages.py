@@ -1,4 +1,4 @@
-"""Answers to searches as finished bytes: made whole in one thread, from the query string to what goes over the wire."""
+"""Responses to searches: rendered completely in one thread, from the query string to the bytes of the body."""
 
 import contextlib
 import functools
@@ -10,171 +10,180 @@ from periplus.errors import NothingHere, Overloaded
 from periplus.records import Query, ResultPage
 from periplus.serve.api.result_formats import as_csv, as_json, as_rss
 from periplus.serve.instant.instant_answers import instant_answer
-from periplus.serve.instant.weather import WeatherAsked, ask_weather
+from periplus.serve.instant.weather import WeatherQuery, parse_weather_query
 from periplus.serve.pages.hit_html import write_results
-from periplus.serve.pages.locales import Tongue, pick_tongue
+from periplus.serve.pages.locales import Locale, choose_locale
 from periplus.serve.pages.media_tab import MEDIA_POLICY, write_media
-from periplus.serve.pages.page_links import page_numbers, without_one
-from periplus.serve.pages.page_templates import Pages
-from periplus.serve.pages.trending_pages import Trend
+from periplus.serve.pages.page_links import page_numbers, queries_without_one_word
+from periplus.serve.pages.page_templates import PageRenderer
+from periplus.serve.pages.trending_pages import TrendingPage
 from periplus.serve.protocols import SearcherLike
 from periplus.serve.request_bodies import encode_json
 from periplus.serve.search_request import (
-    FARTHEST,
     FORMATS,
-    PAGE,
+    MAX_START,
+    PAGE_SIZE,
     TABS,
-    Asked,
-    address_of,
-    ask_page,
-    ask_program,
-    parameters,
+    SearchRequest,
+    parse_api_request,
+    parse_page_request,
+    parse_parameters,
+    request_url,
 )
 
-__all__ = ["PATHS", "About", "Asking", "Made", "Results", "form_of"]
+__all__ = ["CacheKey", "PageExtras", "RenderedPage", "ResultRenderer", "preferred_format"]
 
-PATHS: Final = frozenset({"/search", "/api/search", "/suggest"})
-"""What is answered here: the same for everybody, and so kept."""
-_TYPES: Final = {"application/json": "json", "application/rss+xml": "rss", "text/csv": "csv", "text/html": "html"}
-_TOO_MANY_HIDDEN: Final = 0.2
-"""Share of results left out by safe search beyond which the page says so."""
+_FORMAT_BY_TYPE: Final = {
+    "application/json": "json",
+    "application/rss+xml": "rss",
+    "text/csv": "csv",
+    "text/html": "html",
+}
+_HTML: Final = "text/html; charset=utf-8"
+_MANY_HIDDEN: Final = 0.2
+"""Share of results hidden by safe search above which the page says so."""
 _SUGGESTIONS: Final = 8
-_LONGEST_TYPED: Final = 200
+_MAX_PREFIX_LENGTH: Final = 200
 
 
-class Asking(NamedTuple):
-    """All of a request that its answer depends on; it is also the name under which the answer is kept."""
+class CacheKey(NamedTuple):
+    """Everything in a request that its response depends on."""
 
     path: str
     query: bytes
-    form: str
-    """What the Accept header would like."""
-    tongue: str
-    """What the Accept-Language header would like."""
+    format: str
+    """Preferred by the Accept header."""
+    locale: str
+    """Preferred by the Accept-Language header."""
     base: str
-    """Scheme and host as the client wrote them, for addresses in feeds."""
+    """Scheme and host as sent by the client, for URLs in feeds."""
 
 
-class Made(NamedTuple):
-    """An answer."""
+class RenderedPage(NamedTuple):
+    """A response to a search."""
 
     body: bytes
-    kind: str
-    """Its content type."""
+    media_type: str
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class About(NamedTuple):
-    """What a page of results has beside results."""
+class PageExtras(NamedTuple):
+    """What a result page shows besides results."""
 
-    trending: Callable[[], Sequence[Trend]] = tuple
+    trending: Callable[[], Sequence[TrendingPage]] = tuple
     clicks: bool = False
-    """Whether the page tells which result was opened."""
+    """Whether the page reports which result was opened."""
     weather: tuple[bool, bool] = (False, False)
-    """Whether it can ask for the weather, and for places by name."""
+    """Whether there is a service for the weather, and one for names of places."""
 
 
-class Results:
-    """Makes answers. Called from several threads."""
+class ResultRenderer:
+    """Renders responses to searches. Called from several threads."""
 
-    def __init__(self, searcher: SearcherLike, pages: Pages, busy: Callable[[], bool], about: About) -> None:
+    def __init__(
+        self, searcher: SearcherLike, renderer: PageRenderer, is_busy: Callable[[], bool], extras: PageExtras
+    ) -> None:
         self._searcher = searcher
-        self._pages = pages
-        self._busy = busy
-        self._about = about
+        self._renderer = renderer
+        self._is_busy = is_busy
+        self._extras = extras
 
-    def make(self, asking: Asking) -> Made:
-        """Answer a search; raise `BadInput` for what makes no sense to a program, `NothingHere` before the first."""
-        given = parameters(asking.query)
-        if asking.path == "/suggest":
-            return self._suggest(given.get("q", "")[:_LONGEST_TYPED])
-        if asking.path == "/api/search":
-            return self._for_program(ask_program(given), "json", asking.base)
-        form = given.get("format", "").lower() or asking.form
-        if form in FORMATS and form != "html":
-            return self._for_program(ask_program(given), form, asking.base)
-        return self._page(ask_page(given), pick_tongue(given, asking.tongue))
+    def render(self, key: CacheKey) -> RenderedPage:
+        """Render a response; raise `BadInput` for a program's invalid request, `NothingHere` if the index is empty."""
+        parameters = parse_parameters(key.query)
+        if key.path == "/suggest":
+            return self._suggest(parameters.get("q", "")[:_MAX_PREFIX_LENGTH])
+        if key.path == "/api/search":
+            return self._for_program(parse_api_request(parameters), "json", key.base)
+        format_name = parameters.get("format", "").lower() or key.format
+        if format_name in FORMATS and format_name != "html":
+            return self._for_program(parse_api_request(parameters), format_name, key.base)
+        return self._page(parse_page_request(parameters), choose_locale(parameters, key.locale))
 
-    def _suggest(self, words: str) -> Made:
-        """Complete what somebody types, in the form that browsers read."""
-        found = self._searcher.suggest(words, _SUGGESTIONS)
-        relevance = {"google:suggestrelevance": [round(1000 * worth) for _, worth in found]}
-        body = [words, [text for text, _ in found], [], [], relevance]
-        return Made(encode_json(body), "application/x-suggestions+json")
+    def _suggest(self, prefix: str) -> RenderedPage:
+        """Complete a query, in the format of OpenSearch suggestions."""
+        completions = self._searcher.suggest(prefix, _SUGGESTIONS)
+        relevance = {"google:suggestrelevance": [round(1000 * score) for _, score in completions]}
+        body = [prefix, [text for text, _ in completions], [], [], relevance]
+        return RenderedPage(encode_json(body), "application/x-suggestions+json")
 
-    def _for_program(self, asked: Asked, form: str, base: str) -> Made:
-        found = self._searcher.search(asked.query)
-        if not found.documents:
-            raise NothingHere("Nothing is indexed yet.")
-        if form == "csv":
+    def _for_program(self, request: SearchRequest, format_name: str, base: str) -> RenderedPage:
+        page = self._searcher.search(request.query)
+        if not page.documents:
+            raise NothingHere("The index is empty.")
+        if format_name == "csv":
             headers = ((b"content-disposition", b'attachment; filename="results.csv"'),)
-            return Made(as_csv(found).encode("utf-8", "replace"), "text/csv; charset=utf-8", 200, headers)
-        if form == "rss":
-            return Made(as_rss(found, asked, base).encode("utf-8", "replace"), "application/rss+xml")
-        answer = instant_answer(asked.query.words)
-        return Made(encode_json(as_json(found, asked, [answer.text] if answer else [])), "application/json")
+            return RenderedPage(as_csv(page).encode("utf-8", "replace"), "text/csv; charset=utf-8", 200, headers)
+        if format_name == "rss":
+            return RenderedPage(as_rss(page, request, base).encode("utf-8", "replace"), "application/rss+xml")
+        answer = instant_answer(request.query.words)
+        return RenderedPage(encode_json(as_json(page, request, [answer.text] if answer else [])), "application/json")
 
-    def _page(self, asked: Asked, tongue: Tongue) -> Made:
-        if not asked.query.words:
-            return Made(b"", "text/html; charset=utf-8", 303, ((b"location", b"/"),))
-        found = self._searcher.search(asked.query)
-        if not found.documents:
-            return Made(self._pages.text("first_run.html", tongue), "text/html; charset=utf-8", 200)
-        lost = not found.hits and not asked.query.start
-        body = self._results(found, asked, tongue, self._shorter(asked) if lost else [])
-        headers = ((b"content-security-policy", MEDIA_POLICY),) if asked.tab == "media" else ()
-        return Made(body, "text/html; charset=utf-8", 200, headers)
+    def _page(self, request: SearchRequest, locale: Locale) -> RenderedPage:
+        if not request.query.words:
+            return RenderedPage(b"", _HTML, 303, ((b"location", b"/"),))
+        page = self._searcher.search(request.query)
+        if not page.documents:
+            return RenderedPage(self._renderer.render("first_run.html", locale), _HTML, 200)
+        no_results = not page.hits and not request.query.start
+        body = self._results(page, request, locale, self._shorter_queries(request) if no_results else [])
+        headers = ((b"content-security-policy", MEDIA_POLICY),) if request.tab == "media" else ()
+        return RenderedPage(body, _HTML, 200, headers)
 
-    def _shorter(self, asked: Asked) -> list[tuple[str, str]]:
-        """List the words without which something is found, each with the address of the query without it."""
-        useful: list[tuple[str, str]] = []
+    def _shorter_queries(self, request: SearchRequest) -> list[tuple[str, str]]:
+        """Return the words without which there are results, each with the URL of the query without it."""
+        shorter: list[tuple[str, str]] = []
         with contextlib.suppress(Overloaded):
-            for word, rest in without_one(asked.query):
-                if self._busy():  # a busy server has better things to do
+            for word, query in queries_without_one_word(request.query):
+                if self._is_busy():  # other searches are more important
                     break
-                if self._searcher.search(rest).hits:
-                    useful.append((word, address_of(asked, q=rest.words)))
-        return useful
+                if self._searcher.search(query).hits:
+                    shorter.append((word, request_url(request, q=query.words)))
+        return shorter
 
-    def _weather(self, query: Query) -> WeatherAsked | None:
-        offered, places = self._about.weather
-        return ask_weather(query.words, places) if offered and not query.start else None
+    def _weather(self, query: Query) -> WeatherQuery | None:
+        available, by_name = self._extras.weather
+        return parse_weather_query(query.words, by_name) if available and not query.start else None
 
-    def _results(self, found: ResultPage, asked: Asked, tongue: Tongue, shorter: list[tuple[str, str]]) -> bytes:
-        query, facts = asked.query, self._searcher.statistics()
-        return self._pages.text(
+    def _results(
+        self, page: ResultPage, request: SearchRequest, locale: Locale, shorter: list[tuple[str, str]]
+    ) -> bytes:
+        query, statistics = request.query, self._searcher.statistics()
+        return self._renderer.render(
             "results.html",
-            tongue,
-            asked=asked,
+            locale,
+            request=request,
             query=query,
-            found=found,
-            numbers=page_numbers(query, found.total, len(found.hits), FARTHEST),
-            current=query.start // PAGE + 1,
-            per_page=PAGE,
-            results=_write(found, asked, tongue),
+            page=page,
+            numbers=page_numbers(query, page.total, len(page.hits), MAX_START),
+            current=query.start // PAGE_SIZE + 1,
+            page_size=PAGE_SIZE,
+            results=_write_hits(page, request, locale),
             shorter=shorter,
             answer=instant_answer(query.words) if not query.start else None,
-            tabs=[tab for tab, kinds in TABS.items() if tab in ("web", asked.tab) or facts.kinds & {tab, *kinds}],
-            languages=list(dict.fromkeys((*facts.languages, *filter(None, (query.language,))))),
-            clicks=self._about.clicks,
-            trending=self._about.trending() if not query.start else (),
+            tabs=[
+                tab for tab, kinds in TABS.items() if tab in ("web", request.tab) or statistics.kinds & {tab, *kinds}
+            ],
+            languages=list(dict.fromkeys((*statistics.languages, *filter(None, (query.language,))))),
+            clicks=self._extras.clicks,
+            trending=self._extras.trending() if not query.start else (),
             weather=self._weather(query),
-            much_hidden=found.hidden > _TOO_MANY_HIDDEN * max(1, found.examined),
+            many_hidden=page.hidden > _MANY_HIDDEN * max(1, page.examined),
         )
 
 
-def _write(found: ResultPage, asked: Asked, tongue: Tongue) -> str:
-    if asked.tab == "media":
-        return write_media(found.hits, asked.query.words, tongue)
-    return write_results(found.hits, asked, tongue, time.time())
+def _write_hits(page: ResultPage, request: SearchRequest, locale: Locale) -> str:
+    if request.tab == "media":
+        return write_media(page.hits, request.query.words, locale)
+    return write_results(page.hits, request, locale, time.time())
 
 
 @functools.lru_cache(1024)
-def form_of(accepted: str) -> str:
-    """Give the first type of an Accept header that we have; a page when there is none."""
-    for part in accepted.split(",")[:20]:
-        form = _TYPES.get(part.partition(";")[0].strip().lower())
-        if form:
-            return form
+def preferred_format(accept: str) -> str:
+    """Return the format of the first media type in an Accept header that is available; 'html' if none is."""
+    for part in accept.split(",")[:20]:
+        format_name = _FORMAT_BY_TYPE.get(part.partition(";")[0].strip().lower())
+        if format_name:
+            return format_name
     return "html"

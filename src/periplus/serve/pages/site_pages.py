@@ -1,4 +1,4 @@
-"""Pages for those who look after a web site: hand it in, and see why a page is not found."""
+"""Pages for owners of web sites: submit a site, and find out why a page is not in the index."""
 
 import asyncio
 from typing import Final
@@ -10,75 +10,83 @@ from starlette.responses import Response
 from periplus.errors import BadUrl
 from periplus.records import VisitReport
 from periplus.serve.actions import Actions
-from periplus.serve.middleware.auth import Doors
-from periplus.serve.pages.page_templates import Pages
+from periplus.serve.middleware.auth import Authenticator
+from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import read_form
 from periplus.serve.search_executor import SearchExecutor
-from periplus.serve.search_request import parameters
+from periplus.serve.search_request import parse_parameters
 
-__all__ = ["Sites"]
+__all__ = ["SiteHandlers"]
 
-_LONGEST: Final = 2_048
+_MAX_URL_LENGTH: Final = 2_048
 _PURPOSE: Final = "add"
+"""The purpose of the token in the form."""
 _REASONS: Final = {
-    "indexed": "This page is in the index and can be found.",
-    "noindex": "This page asks search engines not to index it (a robots meta tag or header).",
-    "copy": "This page has the very content of another one, which stands for both.",
-    "canonical": "This page names another address as its own, which stands for it.",
-    "empty": "This address was fetched, but held nothing that can be read.",
-    "deleted": "Whoever runs this search engine took this page out of the index.",
-    "waiting": "This page was fetched and waits to be indexed.",
-    "unknown": "This address was never fetched successfully: nobody links to it here, the site's robots.txt "
-    "keeps it out, it failed, or its turn has not come yet.",
+    "indexed": "This page is in the index.",
+    "noindex": "This page asks search engines not to index it (robots meta tag or header).",
+    "copy": "This page is a duplicate of another page, which is indexed instead.",
+    "canonical": "This page names another address as its canonical one, which is indexed instead.",
+    "empty": "This page was fetched, but contains no readable text.",
+    "deleted": "The operator of this search engine removed this page from the index.",
+    "waiting": "This page was fetched and will be indexed soon.",
+    "unknown": "This page has never been fetched successfully: no indexed page links to it, robots.txt excludes it, "
+    "it failed, or the crawl has not reached it yet.",
 }
+"""By the reason of a `PageStatus`."""
 
 
-class Sites:
-    """The views for those who look after a web site."""
+class SiteHandlers:
+    """Handlers of the group 'sites' in the route table."""
 
-    def __init__(self, gate: SearchExecutor, pages: Pages, doors: Doors, actions: Actions, open_to_all: bool) -> None:
-        self._gate = gate
-        self._pages = pages
-        self._doors = doors
+    def __init__(
+        self,
+        executor: SearchExecutor,
+        renderer: PageRenderer,
+        auth: Authenticator,
+        actions: Actions,
+        submissions: bool,
+    ) -> None:
+        self._executor = executor
+        self._renderer = renderer
+        self._auth = auth
         self._actions = actions
-        self._open = open_to_all and actions.report is not None
+        self._open = submissions and actions.report is not None
 
     async def add(self, request: Request) -> Response:
-        """Show the form to hand in a site, or how to do it where that is not open to all."""
-        return self._add(request)
+        """Show the form to submit a site, or what to do instead if submissions are not open to anyone."""
+        return self._form(request)
 
-    def _add(self, request: Request, status: int = 200, url: str = "", said: str = "", wrong: str = "") -> Response:
-        token = self._doors.token(_PURPOSE) if self._open else ""
-        headers = {"cache-control": "no-store"}
-        return self._pages.page(
-            "add.html", status, headers, request, open=self._open, token=token, url=url, said=said, wrong=wrong
-        )
+    def _form(
+        self, request: Request, status: int = 200, url: str = "", submitted: str = "", error: str = ""
+    ) -> Response:
+        token = self._auth.form_token(_PURPOSE) if self._open else ""
+        variables = {"open": self._open, "token": token, "url": url, "submitted": submitted, "error": error}
+        return self._renderer.response("add.html", status, {"cache-control": "no-store"}, request, **variables)
 
-    async def added(self, request: Request) -> Response:
-        """Take a site that was handed in."""
+    async def submit(self, request: Request) -> Response:
+        """Queue a submitted site for the crawl."""
         report = self._actions.report
         if not self._open or report is None:
-            raise HTTPException(403, "Sites cannot be handed in here without a key.")
+            raise HTTPException(403, "Submitting sites to this server needs a key.")
         form = await read_form(request)
-        self._doors.check_form(request, _PURPOSE, form.get("token", ""))
-        url = form.get("url", "").strip()[:_LONGEST]
-        given = url if "://" in url else f"https://{url}"
-        taken, _ = await asyncio.to_thread(report, [VisitReport(given)])
-        if not taken:
-            return self._add(request, 400, url, wrong="That is no address that can be crawled.")
-        return self._add(request, said=given)
+        self._auth.check_form(request, _PURPOSE, form.get("token", ""))
+        text = form.get("url", "").strip()[:_MAX_URL_LENGTH]
+        url = text if "://" in text else f"https://{text}"
+        accepted, _ = await asyncio.to_thread(report, [VisitReport(url)])
+        if not accepted:
+            return self._form(request, 400, text, error="This address cannot be crawled.")
+        return self._form(request, submitted=url)
 
     async def why_not(self, request: Request) -> Response:
-        """Say why a page is, or is not, found."""
-        url = parameters(request.scope["query_string"]).get("url", "").strip()[:_LONGEST]
-        found, wrong = None, ""
+        """Show whether a page is in the index, and if not, why."""
+        url = parse_parameters(request.scope["query_string"]).get("url", "").strip()[:_MAX_URL_LENGTH]
+        status, error = None, ""
         if url:
             try:
-                found = await self._gate.find(url if "://" in url else f"https://{url}")
+                status = await self._executor.page_status(url if "://" in url else f"https://{url}")
             except BadUrl:
-                wrong = "That is no address of a web page."
-        reason = _REASONS.get(found.reason, "") if found else ""
-        status = 400 if wrong else 200
-        return self._pages.page(
-            "why_not.html", status, request=request, url=url, page=found, reason=reason, wrong=wrong
-        )
+                error = "This is not the address of a web page."
+        variables = {"url": url, "page": status, "error": error}
+        reason = _REASONS.get(status.reason, "") if status else ""
+        http_status = 400 if error else 200
+        return self._renderer.response("why_not.html", http_status, None, request, reason=reason, **variables)

@@ -1,4 +1,4 @@
-"""Pages that are visited more than they were, of those that can be found here: one of a site, with how often."""
+"""Trending pages: pages of the index whose visits are increasing, one for each host."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,50 +9,49 @@ from periplus.hashing import fingerprint_text
 from periplus.serve.pages.page_links import safe_link
 from periplus.serve.protocols import SearcherLike
 
-__all__ = ["Trend", "Trending"]
+__all__ = ["TrendingPage", "TrendingPages"]
 
-_SHOWN: Final = 5
-_SECONDS: Final = 300.0
-"""How often it is looked what rises."""
+_MAX_PAGES: Final = 5
+_REFRESH_SECONDS: Final = 300.0
 
 
-class Trend(NamedTuple):
-    """One page that rises."""
+class TrendingPage(NamedTuple):
+    """One page whose visits are increasing."""
 
     url: str
     title: str
     host: str
     visits: int
-    """Of the last day."""
+    """In the last day."""
 
 
-class Trending:
-    """Knows what rises; looks again now and then."""
+class TrendingPages:
+    """The current trending pages, recomputed periodically."""
 
-    def __init__(self, searcher: SearcherLike, rising: Callable[[], Sequence[tuple[str, int]]] | None) -> None:
+    def __init__(self, searcher: SearcherLike, trending: Callable[[], Sequence[tuple[str, int]]] | None) -> None:
         self._searcher = searcher
-        self._rising = rising
-        self._looked = -_SECONDS
-        self.shown: tuple[Trend, ...] = ()
+        self._trending = trending
+        self._refreshed = -_REFRESH_SECONDS
+        self.pages: tuple[TrendingPage, ...] = ()
 
-    def renew(self) -> None:
-        """Look what rises, if that was some time ago. It may take a while: not for an event loop."""
-        if self._rising is None or time.monotonic() - self._looked < _SECONDS:
+    def refresh(self) -> None:
+        """Recompute the pages if they are old. It may take a while: do not call it in an event loop."""
+        if self._trending is None or time.monotonic() - self._refreshed < _REFRESH_SECONDS:
             return
-        self._looked = time.monotonic()
+        self._refreshed = time.monotonic()
         try:
-            self.shown = self._found(self._rising())
+            self.pages = self._indexed(self._trending())
         except (PeriplusError, OSError):
-            self.shown = ()
+            self.pages = ()
 
-    def _found(self, rising: Sequence[tuple[str, int]]) -> tuple[Trend, ...]:
-        """Keep those that are in the index, each site once."""
-        found: dict[str, Trend] = {}
-        for url, visits in rising:
+    def _indexed(self, trending: Sequence[tuple[str, int]]) -> tuple[TrendingPage, ...]:
+        """Return the pages that are in the index, one for each host."""
+        pages: dict[str, TrendingPage] = {}
+        for url, visits in trending:
             host = url.partition("://")[2].partition("/")[0]
-            known = self._searcher.cached_page(fingerprint_text(url)) if safe_link(url) and host not in found else None
-            if known is not None:
-                found[host] = Trend(known.url, known.title.strip() or host, host, visits)
-            if len(found) == _SHOWN:
+            copy = self._searcher.cached_page(fingerprint_text(url)) if safe_link(url) and host not in pages else None
+            if copy is not None:
+                pages[host] = TrendingPage(copy.url, copy.title.strip() or host, host, visits)
+            if len(pages) == _MAX_PAGES:
                 break
-        return tuple(found.values())
+        return tuple(pages.values())

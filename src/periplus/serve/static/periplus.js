@@ -1,4 +1,4 @@
-// Keys, completions, voice, the clear and copy buttons, your own rules, and "why this?" without leaving the page.
+// Keyboard shortcuts, completions, voice input, clear and copy buttons, site rules, and explanations in place.
 // Every page works without this file.
 "use strict";
 
@@ -51,7 +51,7 @@ document.addEventListener("click", (event) => {
   else explain(link);
 });
 
-// Ask for the same page with explanations, and put them in place of the links. If that fails, follow the link.
+// Fetch the same page with explanations and replace the links by them. If that fails, follow the link.
 async function explain(link) {
   const chosen = link.closest(".result").id;
   try {
@@ -70,13 +70,13 @@ async function explain(link) {
   }
 }
 
-// What is kept in this browser. A browser that keeps nothing behaves as if nothing had been set.
-const kept = {
-  get(name, otherwise) {
-    try { return JSON.parse(localStorage.getItem(`periplus.${name}`)) ?? otherwise; } catch { return otherwise; }
+// Settings in this browser's storage. Without storage, everything has its default.
+const storage = {
+  get(name, fallback) {
+    try { return JSON.parse(localStorage.getItem(`periplus.${name}`)) ?? fallback; } catch { return fallback; }
   },
   set(name, value) {
-    try { localStorage.setItem(`periplus.${name}`, JSON.stringify(value)); } catch { /* then not */ }
+    try { localStorage.setItem(`periplus.${name}`, JSON.stringify(value)); } catch { /* no storage */ }
   },
 };
 
@@ -87,7 +87,7 @@ if (field && clear) {
   clear.addEventListener("click", () => { field.value = ""; show(); field.focus(); });
   addEventListener("pageshow", show);
   show();
-  const safe = kept.get("safe", 0);
+  const safe = storage.get("safe", 0);
   if (safe && !field.form.elements.safesearch) field.form.append(hidden("safesearch", safe));
 }
 
@@ -101,10 +101,10 @@ for (const select of document.querySelectorAll(".filters select")) {
   select.addEventListener("change", () => select.form.requestSubmit());
 }
 
-// Completions. The list is a listbox that the field owns; the arrow keys choose, Escape closes.
+// Completions: a listbox owned by the search field; the arrow keys select, Escape closes.
 let completions = [];
 let chosen = -1;
-let asking = null;
+let pending = null;
 const list = document.createElement("ul");
 list.className = "completions";
 list.id = "completions";
@@ -125,20 +125,20 @@ if (field) {
 
 async function complete() {
   const typed = field.value.trim();
-  asking?.abort();
+  pending?.abort();
   if (typed.length < 2) { offer([]); return; }
-  asking = new AbortController();
+  pending = new AbortController();
   try {
-    const answer = await fetch(`/suggest?q=${encodeURIComponent(typed)}`, { signal: asking.signal });
-    const found = answer.ok ? (await answer.json())[1] : [];
-    if (field.value.trim() === typed && document.activeElement === field) offer(found);
-  } catch { /* typed on, or offline: no completions then */ }
+    const response = await fetch(`/suggest?q=${encodeURIComponent(typed)}`, { signal: pending.signal });
+    const texts = response.ok ? (await response.json())[1] : [];
+    if (field.value.trim() === typed && document.activeElement === field) offer(texts);
+  } catch { /* superseded by the next request, or offline: no completions */ }
 }
 
-function offer(found) {
-  completions = found;
+function offer(texts) {
+  completions = texts;
   chosen = -1;
-  list.replaceChildren(...found.map((text, n) => {
+  list.replaceChildren(...texts.map((text, n) => {
     const item = document.createElement("li");
     item.id = `completion-${n}`;
     item.setAttribute("role", "option");
@@ -147,8 +147,8 @@ function offer(found) {
     item.addEventListener("mousedown", (event) => { event.preventDefault(); take(text); });
     return item;
   }));
-  list.hidden = !found.length;
-  field.setAttribute("aria-expanded", String(!!found.length));
+  list.hidden = !texts.length;
+  field.setAttribute("aria-expanded", String(!!texts.length));
   field.removeAttribute("aria-activedescendant");
 }
 
@@ -176,7 +176,7 @@ function choose(event) {
   }
 }
 
-// Voice, where the browser has it.
+// Voice input, if the browser supports it.
 const Listener = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 const voice = document.querySelector(".field .voice");
 if (Listener && voice) {
@@ -192,8 +192,8 @@ if (Listener && voice) {
   });
 }
 
-// Your own rules: block, raise or pin a site.
-const rules = kept.get("rules", {});
+// Site rules: block, raise or pin.
+const rules = storage.get("rules", {});
 
 function ruleFor(host) {
   for (let name = host; name; name = name.includes(".") ? name.slice(name.indexOf(".") + 1) : "") {
@@ -208,17 +208,17 @@ function applyRules() {
   const all = [...results.children];
   const order = { pin: 0, raise: 1 };
   const rule = new Map(all.map((item) => [item, ruleFor(item.dataset.host)]));
-  const place = (item) => order[rule.get(item)] ?? 2;
-  const sorted = [...all].sort((a, b) => place(a) - place(b) || Number(a.id.slice(1)) - Number(b.id.slice(1)));
+  const group = (item) => order[rule.get(item)] ?? 2;
+  const sorted = [...all].sort((a, b) => group(a) - group(b) || Number(a.id.slice(1)) - Number(b.id.slice(1)));
   if (sorted.some((item, n) => item !== all[n])) results.replaceChildren(...sorted);
   let blocked = 0;
   for (const item of all) {
     item.hidden = rule.get(item) === "block";
     blocked += item.hidden;
   }
-  const said = document.getElementById("ruled");
-  said.hidden = !blocked;
-  said.querySelector("a").textContent = String(blocked);
+  const note = document.getElementById("ruled");
+  note.hidden = !blocked;
+  note.querySelector("a").textContent = String(blocked);
 }
 
 const ruleDialog = document.getElementById("rule");
@@ -237,17 +237,17 @@ if (ruleDialog) {
         if (ruleDialog.returnValue === "none") return;
         if (ruleDialog.returnValue) rules[host] = ruleDialog.returnValue;
         else delete rules[host];
-        kept.set("rules", rules);
+        storage.set("rules", rules);
         applyRules();
       };
     });
   }
 }
 
-// The settings page. Lines of uBlacklist are match patterns: *://*.site/* blocks, @*://*.site/* lets through.
+// The settings page. Lines of uBlacklist are match patterns: *://*.site/* blocks, @*://*.site/* unblocks.
 function readRules(text) {
   const read = {};
-  let passed = 0;
+  let skipped = 0;
   for (const raw of text.split("\n")) {
     const line = raw.replace(/\s+#.*$/, "").trim().toLowerCase();
     if (!line || line.startsWith("#")) continue;
@@ -256,24 +256,24 @@ function readRules(text) {
     if (own) read[own[2]] = own[1];
     else if (pattern && pattern[1]) delete read[pattern[2]];
     else if (pattern) read[pattern[2]] = "block";
-    else passed += 1;
+    else skipped += 1;
   }
-  return [read, passed];
+  return [read, skipped];
 }
 
-const settings = document.getElementById("kept");
+const settings = document.getElementById("stored-settings");
 if (settings) {
   const safe = document.getElementById("safe");
-  safe.value = String(kept.get("safe", 0));
-  safe.addEventListener("change", () => kept.set("safe", Number(safe.value)));
+  safe.value = String(storage.get("safe", 0));
+  safe.addEventListener("change", () => storage.set("safe", Number(safe.value)));
   const box = document.getElementById("rules");
   box.value = Object.entries(rules).map(([host, rule]) => `${rule} ${host}`).join("\n");
   document.getElementById("save-rules").addEventListener("click", () => {
-    const [read, passed] = readRules(box.value);
-    kept.set("rules", read);
+    const [read, skipped] = readRules(box.value);
+    storage.set("rules", read);
     box.value = Object.entries(read).map(([host, rule]) => `${rule} ${host}`).join("\n");
-    const said = document.getElementById("rules-said");
-    said.textContent = said.dataset.said.replace("{kept}", Object.keys(read).length).replace("{passed}", passed);
+    const status = document.getElementById("rules-status");
+    status.textContent = status.dataset.text.replace("{saved}", Object.keys(read).length).replace("{skipped}", skipped);
   });
 }
 
@@ -286,7 +286,7 @@ for (const button of document.querySelectorAll(".command .copy")) {
   });
 }
 
-// Pictures of the media tab are asked for only when somebody wants them, and are not told where from.
+// Images of the media tab are loaded only on request, without a referrer.
 const pictures = document.getElementById("show-pictures");
 if (pictures && document.querySelector(".card-media.image")) {
   pictures.disabled = false;
@@ -304,22 +304,22 @@ if (pictures && document.querySelector(".card-media.image")) {
   });
 }
 
-// The weather: at a place that is named, or here, if the browser may say where that is.
+// The weather at a named place, or at the location of the browser, with permission.
 const weather = document.getElementById("weather");
 if (weather) {
   const here = document.getElementById("here");
   const form = weather.querySelector("form");
   const buttons = weather.querySelectorAll("button");
-  const say = (text) => { weather.querySelector("span").textContent = text; };
+  const show = (text) => { weather.querySelector("span").textContent = text; };
   const busy = (now) => { for (const button of buttons) button.disabled = now; };
-  const failed = (text) => { busy(false); say(typeof text === "string" ? text : weather.querySelector("template").content.textContent); };
-  const ask = async (where) => {
+  const failed = (text) => { busy(false); show(typeof text === "string" ? text : weather.querySelector("template").content.textContent); };
+  const load = async (location) => {
     try {
-      const answer = await fetch(`/api/weather?${where}&hl=${document.documentElement.lang}`);
-      const told = await answer.json();
-      if (!answer.ok) { failed(told.error); return; }
+      const answer = await fetch(`/api/weather?${location}&hl=${document.documentElement.lang}`);
+      const body = await answer.json();
+      if (!answer.ok) { failed(body.error); return; }
       busy(false);
-      say(told.text);
+      show(body.text);
       here.remove();
     } catch { failed(); }
   };
@@ -328,37 +328,37 @@ if (weather) {
   here.querySelector("button").addEventListener("click", () => {
     busy(true);
     navigator.geolocation.getCurrentPosition(
-      ({ coords }) => ask(`latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`),
+      ({ coords }) => load(`latitude=${coords.latitude.toFixed(1)}&longitude=${coords.longitude.toFixed(1)}`),
       failed, { maximumAge: 600000, timeout: 20000 });
   });
   form?.addEventListener("submit", (event) => {
     event.preventDefault();
     busy(true);
-    ask(`place=${encodeURIComponent(form.elements.place.value)}`);
+    load(`place=${encodeURIComponent(form.elements.place.value)}`);
   });
 }
 
-// Which result was opened, if this server counts that; not by whom.
+// Report which result was opened, if this server counts clicks.
 if (document.getElementById("clicks")) {
-  const tell = (event) => {
+  const report = (event) => {
     const title = event.target.closest?.(".result .title");
     if (!title || event.button > 1) return;
     const all = titles();
     const first = Number(title.closest("ol").getAttribute("start") ?? 1);
-    const told = { query: field.defaultValue, url: title.href, position: first + all.indexOf(title), shown: all.map((one) => one.href) };
-    navigator.sendBeacon("/api/click", new Blob([JSON.stringify(told)], { type: "application/json" }));
+    const click = { query: field.defaultValue, url: title.href, position: first + all.indexOf(title), shown: all.map((link) => link.href) };
+    navigator.sendBeacon("/api/click", new Blob([JSON.stringify(click)], { type: "application/json" }));
   };
-  addEventListener("click", tell, true);
-  addEventListener("auxclick", tell, true);
+  addEventListener("click", report, true);
+  addEventListener("auxclick", report, true);
 }
 
-// Raters grade the result that has the focus with one key. Whether somebody is one is asked only of those who signed in.
-document.getElementById("rate-in")?.addEventListener("submit", () => kept.set("rater", true));
-document.getElementById("rate-out")?.addEventListener("submit", () => kept.set("rater", false));
+// Raters grade the focused result with one key. The server is asked only in browsers in which a rater signed in.
+document.getElementById("rate-in")?.addEventListener("submit", () => storage.set("rater", true));
+document.getElementById("rate-out")?.addEventListener("submit", () => storage.set("rater", false));
 const grading = document.getElementById("rating");
-if (grading?.matches("p") && document.querySelector(".results") && kept.get("rater", false)) {
+if (grading?.matches("p") && document.querySelector(".results") && storage.get("rater", false)) {
   fetch("/api/rater").then(async (answer) => {
-    if (!answer.ok) { kept.set("rater", false); return; }
+    if (!answer.ok) { storage.set("rater", false); return; }
     const { token } = await answer.json();
     grading.hidden = false;
     for (const grade of ["0", "1", "2", "3"]) keys[grade] = () => rate(Number(grade), token);
@@ -392,11 +392,11 @@ if (countdown) {
   }, 1000);
 }
 
-// The admin page: figures as they come.
+// The admin page: live values.
 const panels = document.getElementById("panels");
 if (panels) {
   const source = new EventSource(panels.dataset.live);
-  const write = (id, value) => { const place = document.getElementById(id); if (place) place.textContent = value; };
+  const write = (id, value) => { const element = document.getElementById(id); if (element) element.textContent = value; };
   const number = new Intl.NumberFormat(document.documentElement.lang);
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);

@@ -1,4 +1,4 @@
-"""The gate: bounded, fair to the event loop, and able to say no."""
+"""The search executor: bounded, fair to the event loop, and able to say no."""
 
 import asyncio
 import threading
@@ -35,10 +35,10 @@ class Blocking(FakeSearcher):
 
 def test_more_than_fit_are_refused_and_the_rest_are_answered() -> None:
     searcher = Blocking()
-    gate = SearchExecutor(searcher, ServeSettings(threads=2, max_waiting=3))
+    executor = SearchExecutor(searcher, ServeSettings(threads=2, max_waiting=3))
 
     async def story() -> list[object]:
-        tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(9)]
+        tasks = [asyncio.create_task(executor.search(Query("x"))) for _ in range(9)]
         while sum(task.done() for task in tasks) < 4 or searcher.most < 2:
             await asyncio.sleep(0.001)
         searcher.let_go.set()
@@ -47,52 +47,52 @@ def test_more_than_fit_are_refused_and_the_rest_are_answered() -> None:
     found = asyncio.run(story())
     assert [isinstance(one, Overloaded) for one in found] == [False] * 5 + [True] * 4
     assert searcher.most == 2
-    gate.close()
+    executor.close()
 
 
 def test_room_is_given_back_after_failures() -> None:
     def fail(_: Query) -> ResultPage:
         raise CorruptFile("x")
 
-    gate = SearchExecutor(FakeSearcher(answer=fail), ServeSettings(threads=1, max_waiting=1))
+    executor = SearchExecutor(FakeSearcher(answer=fail), ServeSettings(threads=1, max_waiting=1))
 
     async def story() -> None:
         for _ in range(10):
             with pytest.raises(CorruptFile):
-                await gate.search(Query("x"))
+                await executor.search(Query("x"))
 
     asyncio.run(story())
-    gate.close()
+    executor.close()
 
 
 def test_a_cancelled_search_gives_its_place_back() -> None:
     searcher = Blocking()
-    gate = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=1))
+    executor = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=1))
 
     async def story() -> ResultPage:
-        first, second = (asyncio.create_task(gate.search(Query("x"))) for _ in range(2))
+        first, second = (asyncio.create_task(executor.search(Query("x"))) for _ in range(2))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
-        third = asyncio.create_task(gate.search(Query("third")))
+        third = asyncio.create_task(executor.search(Query("third")))
         await asyncio.sleep(0)
         searcher.let_go.set()
         await first
         return await third
 
     assert asyncio.run(story()).query.words == "third"
-    gate.close()
+    executor.close()
 
 
 def test_closing_refuses_all_that_wait() -> None:
     searcher = Blocking()
-    gate = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=5))
+    executor = SearchExecutor(searcher, ServeSettings(threads=1, max_waiting=5))
 
     async def story() -> list[object]:
-        tasks = [asyncio.create_task(gate.search(Query("x"))) for _ in range(3)]
+        tasks = [asyncio.create_task(executor.search(Query("x"))) for _ in range(3)]
         await asyncio.sleep(0)
-        gate.close()
-        late = gate.search(Query("late"))
+        executor.close()
+        late = executor.search(Query("late"))
         return list(await asyncio.gather(*tasks, late, return_exceptions=True))
 
     assert all(isinstance(one, Overloaded) for one in asyncio.run(story()))
@@ -103,11 +103,11 @@ def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.Mon
     clock = [100.0]
     monkeypatch.setattr("periplus.serve.search_executor.time.monotonic", lambda: clock[0])
     searcher = FakeSearcher()
-    gate = SearchExecutor(searcher, ServeSettings(threads=1))
+    executor = SearchExecutor(searcher, ServeSettings(threads=1))
 
     async def ask(times: int) -> None:
         for _ in range(times):
-            await gate.search(Query("x"))
+            await executor.search(Query("x"))
 
     asyncio.run(ask(5))
     assert searcher.refreshes == 0
@@ -115,7 +115,7 @@ def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.Mon
         clock[0] += 1.01
         asyncio.run(ask(5))
         assert searcher.refreshes == second
-    gate.close()
+    executor.close()
 
 
 def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,9 +124,9 @@ def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: py
             raise CorruptFile("torn")
 
     monkeypatch.setattr("periplus.serve.search_executor._REFRESH_SECONDS", 0.0)
-    gate = SearchExecutor(Torn(), ServeSettings(threads=1))
-    assert asyncio.run(gate.search(Query("x"))).hits
-    gate.close()
+    executor = SearchExecutor(Torn(), ServeSettings(threads=1))
+    assert asyncio.run(executor.search(Query("x"))).hits
+    executor.close()
 
 
 def test_overload_is_said_in_html_and_json() -> None:
@@ -137,7 +137,7 @@ def test_overload_is_said_in_html_and_json() -> None:
         known = await call(app, "/")
         assert known.status == 200
         held = [asyncio.create_task(call(app, f"/search?q=x{n}")) for n in range(2)]
-        while app.gate.waiting < 2:
+        while app.executor.waiting < 2:
             await asyncio.sleep(0.001)
         page, data = await call(app, "/search?q=salt"), await call(app, "/api/search?q=salt")
         for answer in (page, data):

@@ -13,8 +13,8 @@ from fake_searcher import FakeSearcher
 from prometheus_client.parser import text_string_to_metric_families
 
 from periplus.serve import make_app
-from periplus.serve.middleware.rate_limit import RateLimit, of_client
-from periplus.serve.server_metrics import EDGES
+from periplus.serve.middleware.rate_limit import RateLimit, client_network
+from periplus.serve.server_metrics import BUCKETS
 from periplus.settings import ServeSettings
 
 APP = make_app(FakeSearcher(), ServeSettings(threads=1))
@@ -52,7 +52,7 @@ async def ask(app: object, client: str, target: str = "/api/search?q=salt", **he
 @pytest.fixture
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a rate of a hundredth, four requests at once, and for a long time no more: however slow the machine is."""
-    monkeypatch.setattr("periplus.serve.middleware.rate_limit._BURST", 400.0)
+    monkeypatch.setattr("periplus.serve.middleware.rate_limit._BURST_SECONDS", 400.0)
 
 
 @pytest.mark.usefixtures("_few")
@@ -86,8 +86,8 @@ def test_limits_are_kept_within_bounds() -> None:
         limit.wait(str(n))
     assert len(limit._buckets) <= 50_000
     assert RateLimit(0.0).wait("x") == 0.0
-    assert of_client("2001:db8:1:2:3::4") == of_client("2001:db8:1:2:ffff::9"), "one network is one client"
-    assert of_client("nonsense") == "unknown"
+    assert client_network("2001:db8:1:2:3::4") == client_network("2001:db8:1:2:ffff::9"), "one network is one client"
+    assert client_network("nonsense") == "unknown"
 
 
 def test_every_answer_is_guarded() -> None:
@@ -206,7 +206,7 @@ def test_figures_are_for_prometheus() -> None:
     assert requests == {("/search", "200"): 3, ("other", "404"): 1}
     samples = families["periplus_request_seconds"].samples
     buckets = [(float(row.labels["le"]), row.value) for row in samples if row.name.endswith("_bucket")]
-    assert [edge for edge, _ in buckets] == [*EDGES, math.inf]
+    assert [edge for edge, _ in buckets] == [*BUCKETS, math.inf]
     assert [count for _, count in buckets] == sorted(count for _, count in buckets)
     assert next(row.value for row in samples if row.name.endswith("_count")) == buckets[-1][1] == 4
 

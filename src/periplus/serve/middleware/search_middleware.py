@@ -1,0 +1,145 @@
+"""The outermost ASGI layer: admission, searches and their cached responses, metrics. All else goes to the framework.
+
+A search never reaches the framework: its response is looked up by the raw request, or rendered completely in a thread.
+A refusal under overload is a precomputed response.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from periplus.errors import Overloaded
+from periplus.serve.middleware.access_log import AccessLog
+from periplus.serve.middleware.request_filter import Refusal, RequestFilter
+from periplus.serve.middleware.response_headers import HEADERS, ResponseSender
+from periplus.serve.pages.locales import preferred_locale
+from periplus.serve.pages.result_pages import CacheKey, RenderedPage, preferred_format
+from periplus.serve.response_cache import CachedResponse, ResponseCache
+from periplus.serve.routing import SEARCH_PATHS, metric_label
+from periplus.serve.server_metrics import Metrics
+
+__all__ = ["Handlers", "SearchMiddleware"]
+
+_CACHE_HEADERS: Final = (
+    (b"vary", b"accept, accept-language, accept-encoding"),
+    (b"cache-control", b"private, no-cache"),
+)
+_REFUSAL_DELAY: Final = 0.25
+"""Seconds before a search is refused. There may be room by then; and refused clients retry at once, so this delay
+bounds the work of refusing them."""
+
+
+class Handlers(NamedTuple):
+    """What the middleware calls."""
+
+    request_filter: RequestFilter
+    cache: ResponseCache
+    metrics: Metrics
+    access_log: AccessLog
+    is_full: Callable[[float], bool]
+    """Whether a search that has already waited for some seconds would be refused."""
+    render: Callable[[CacheKey, float], Awaitable[RenderedPage]]
+    """Render a response; the time of arrival (monotonic) determines the deadline."""
+    refusal: Callable[[str, Refusal], Response]
+    """The response to a request that is not admitted, by its path."""
+    search_error: Callable[[Scope, Exception], Awaitable[Response]]
+    """The response to a search that failed."""
+    overload: Callable[[CacheKey, str], CachedResponse]
+    """The response to a search that there is no room for, with the message of the error."""
+    record_query: Callable[[bytes, str], None]
+    """Record the query string of an answered search and the address of its client."""
+
+
+class SearchMiddleware:
+    """An ASGI application that answers searches and passes other requests on."""
+
+    def __init__(self, app: ASGIApp, handlers: Handlers) -> None:
+        self._app = app
+        self._handlers = handlers
+        self._pending: dict[CacheKey, asyncio.Future[CachedResponse | None]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        sender, cached, path = ResponseSender(send), False, scope["path"]
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        peer = scope["client"][0] if scope.get("client") else ""
+        forwarded = headers.get(b"x-forwarded-for", b"").decode("latin-1")
+        refusal = self._handlers.request_filter.refusal(path, host, peer, forwarded)
+        if refusal is not None:
+            await self._handlers.refusal(path, refusal)(scope, receive, sender.send)
+        elif path in SEARCH_PATHS and scope["method"] in ("GET", "HEAD"):
+            cached = await self._search(scope, headers, host, receive, sender)
+            if sender.status == 200 and path != "/suggest":
+                client = self._handlers.request_filter.client(peer, forwarded)
+                self._handlers.record_query(scope["query_string"], client)
+        else:
+            await self._app(scope, receive, sender.send)
+        seconds, label = time.perf_counter() - started, metric_label(path)
+        self._handlers.metrics.count(label, sender.status, seconds)
+        self._handlers.access_log.add(label, scope["method"], sender.status, seconds, sender.size, cached)
+
+    async def _search(
+        self, scope: Scope, headers: dict[bytes, bytes], host: str, receive: Receive, sender: ResponseSender
+    ) -> bool:
+        """Send the cached response, or render and cache it; return whether it was cached."""
+        key = CacheKey(
+            scope["path"],
+            scope["query_string"],
+            preferred_format(headers.get(b"accept", b"").decode("latin-1")),
+            preferred_locale(headers.get(b"accept-language", b"").decode("latin-1")),
+            f"{scope['scheme']}://{host}",
+        )
+        response = self._handlers.cache.get(key)
+        cached = response is not None
+        if response is None:
+            try:
+                response = await self._respond(key)
+            except Exception as error:
+                failure = await self._handlers.search_error(scope, error)
+                await failure(scope, receive, sender.send)
+                return False
+        gzip = b"gzip" in headers.get(b"accept-encoding", b"")
+        await sender.send_cached(response, scope["method"] == "HEAD", gzip, headers.get(b"if-none-match", b""))
+        return cached
+
+    async def _respond(self, key: CacheKey) -> CachedResponse:
+        """Return a response that was not cached: rendered now or by a concurrent request, or a refusal."""
+        started, handlers = time.monotonic(), self._handlers
+        if handlers.is_full(0.0):
+            await asyncio.sleep(_REFUSAL_DELAY)
+            response = handlers.cache.get(key)
+            if response is not None or handlers.is_full(time.monotonic() - started):
+                return response or handlers.overload(key, "")
+        pending = self._pending.get(key)  # concurrent requests for the same page share one rendering
+        response = await asyncio.shield(pending) if pending is not None else None
+        try:
+            return response or await self._render(key, started)
+        except Overloaded as error:
+            return handlers.overload(key, error.message)
+
+    async def _render(self, key: CacheKey, started: float) -> CachedResponse:
+        """Render a response, also for concurrent requests with the same key; cache it if its status is 200."""
+        cache, epoch = self._handlers.cache, self._handlers.cache.epoch
+        pending = self._pending[key] = asyncio.get_running_loop().create_future()
+        response = None
+        try:
+            page = await self._handlers.render(key, started)
+            own = {name for name, _ in page.headers}
+            general = [pair for pair in (*HEADERS, *_CACHE_HEADERS) if pair[0] not in own]
+            headers = ((b"content-type", page.media_type.encode()), *page.headers, *general)
+            if page.status == 200:
+                response = cache.put(key, page.status, headers, page.body, epoch)
+            return response or CachedResponse(page.status, headers, page.body)
+        finally:
+            pending.set_result(response)
+            if self._pending.get(key) is pending:
+                del self._pending[key]

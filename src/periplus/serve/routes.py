@@ -1,0 +1,314 @@
+"""The route table: every path that the server answers, who may call it, and its description.
+
+`serve.routing` makes the routes, the permission checks and the metric labels from it, `serve.api.openapi` the OpenAPI
+document, and the page `/api` the documentation for people.
+"""
+
+from typing import Final
+
+from periplus.serve.route_records import Access, Parameter, Route, integer, object_schema, text
+from periplus.serve.search_request import FORMATS, MAX_COUNT, MAX_QUERY_LENGTH, MAX_START, TABS, TIME_RANGES
+
+__all__ = ["ROUTES"]
+
+_Q: Final = Parameter("q", "the query, as typed by a person", {"type": "string", "minLength": 1}, True)
+_COUNT: Final = Parameter("count", "number of results; a page for people has ten", integer(1, MAX_COUNT, 10))
+_EXPLAIN: Final = Parameter("explain", "1 adds the contributions to each score", integer(0, 1, 0))
+_FILTERS: Final = (
+    Parameter("lang", "only pages in this language", text(2, pattern="^[a-z]{2}$")),
+    Parameter("site", "only pages of this host and its subdomains", text(253)),
+    Parameter("time_range", "only pages with a date in this period", {"type": "string", "enum": list(TIME_RANGES)}),
+    Parameter("safesearch", "1 excludes adult pages, 2 also deceptive ones", integer(0, 2, 0)),
+    Parameter("tab", "the kind of pages", {"type": "string", "enum": list(TABS), "default": "web"}),
+    Parameter("similar", "1 includes near-duplicates and all pages of a host", {"type": "string", "enum": ["0", "1"]}),
+)
+_FORMAT: Final = Parameter(
+    "format", "alternatively, the Accept header", {"type": "string", "enum": list(FORMATS), "default": "html"}
+)
+_VISIT: Final = object_schema(
+    ("url",), url=text(2048), count={"type": "integer"}, digest=text(128), when={"type": "number"}
+)
+_INVALID: Final = {400: "invalid parameter or body"}
+_TOO_MANY: Final = {429: "too many requests; see Retry-After"}
+_UNAUTHORIZED: Final = {401: "no key, or an unknown one", 403: "the role of the key does not allow this"}
+_UNAVAILABLE: Final = {501: "not available on this server"}
+_BODY: Final = {413: "the body is too long", 415: "the body is not JSON"} | _UNAVAILABLE
+_QUEUE_FULL: Final = {503: "the queue is full"}
+_HTML: Final = ("text/html",)
+
+_SEARCH: Final = (
+    Route(
+        "GET",
+        "/search",
+        "pages.search",
+        "Search; the answer is JSON in the format of SearXNG (format=json), RSS, CSV or a page",
+        ("search",),
+        parameters=(
+            _Q,
+            _FORMAT,
+            Parameter("page", "the number of the result page", integer(1, MAX_START // MAX_COUNT + 1, 1)),
+            _COUNT,
+            *_FILTERS,
+            _EXPLAIN,
+        ),
+        responses={200: "results, best first", 303: "no query: redirect to /", 503: "the index is empty, or overload"}
+        | _INVALID
+        | _TOO_MANY,
+        media_types=("application/json", "application/rss+xml", "text/csv", "text/html"),
+        direct=True,
+    ),
+    Route(
+        "GET",
+        "/api/search",
+        "pages.search",
+        "Search; the same as /search with format=json",
+        ("search",),
+        parameters=(
+            _Q,
+            Parameter("start", "number of results to skip", integer(0, MAX_START, 0)),
+            _COUNT,
+            *_FILTERS,
+            _EXPLAIN,
+        ),
+        responses={200: "results, best first", 503: "the index is empty, or overload"} | _INVALID | _TOO_MANY,
+        direct=True,
+    ),
+    Route(
+        "GET",
+        "/suggest",
+        "pages.search",
+        "Complete a query from titles and host names, in the format of OpenSearch suggestions",
+        ("search",),
+        parameters=(Parameter("q", "the beginning of a query", text(MAX_QUERY_LENGTH), True),),
+        responses={200: "the input, its completions and their relevance"} | _TOO_MANY,
+        media_types=("application/x-suggestions+json",),
+        direct=True,
+    ),
+    Route(
+        "GET",
+        "/api/statistics",
+        "api.statistics",
+        "Return the size of the index",
+        ("search",),
+        responses={200: "pages, hosts, bytes, newest"},
+    ),
+    Route(
+        "GET",
+        "/api/weather",
+        "weather.answer",
+        "Return the weather at a place, by name or by rounded coordinates, from the services of serve.weather and "
+        "serve.places",
+        ("search",),
+        parameters=(
+            Parameter("place", "its name, instead of coordinates", text(80)),
+            Parameter("latitude", "in degrees", {"type": "number", "minimum": -90, "maximum": 90}),
+            Parameter("longitude", "in degrees", {"type": "number", "minimum": -180, "maximum": 180}),
+        ),
+        responses={
+            200: "temperature, sky, wind, the place if named, and a text with all of these",
+            404: "unknown place",
+            501: "no service is configured",
+            502: "the service does not answer",
+            503: "too many requests for the weather",
+        }
+        | _INVALID
+        | _TOO_MANY,
+    ),
+)
+
+_WRITES: Final = (
+    Route(
+        "POST",
+        "/api/publish",
+        "writes.publish",
+        "Publish a page; searches find it within a second",
+        ("publish",),
+        "publish",
+        body=object_schema(
+            ("title", "content"),
+            title=text(1000),
+            content=text(1_000_000),
+            url=text(2048),
+            description=text(2000),
+            author=text(200),
+            date=text(40),
+            tags={"type": "array", "items": text(100), "maxItems": 50},
+            language=text(2),
+        ),
+        responses={201: "its id, URL and cached copy", 503: "the index is being built; try again later"}
+        | _INVALID
+        | _TOO_MANY
+        | _UNAUTHORIZED
+        | _BODY,
+    ),
+    Route(
+        "DELETE",
+        "/api/publish/{id}",
+        "writes.unpublish",
+        "Remove a published page",
+        ("publish",),
+        "publish",
+        parameters=(Parameter("id", "16 hexadecimal digits", text(16, pattern="^[0-9a-f]{16}$"), True, "path"),),
+        responses={200: "removed", 400: "no page has this id", 404: "not an id", 503: "try again later"}
+        | _TOO_MANY
+        | _UNAUTHORIZED
+        | _UNAVAILABLE,
+    ),
+    Route(
+        "POST",
+        "/api/submit",
+        "writes.submit",
+        "Submit a page or site to the crawl",
+        ("crawl",),
+        "submit",
+        public_setting="submissions",
+        body=object_schema(("url",), url=text(2048)),
+        responses={202: "queued"} | _QUEUE_FULL | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+    ),
+    Route(
+        "POST",
+        "/api/visits",
+        "writes.visits",
+        "Report visited pages, for the crawl to fetch and ranking to count",
+        ("crawl",),
+        "report",
+        body=object_schema(("visits",), visits={"type": "array", "items": _VISIT, "maxItems": 5000}),
+        responses={202: "the number accepted"} | _QUEUE_FULL | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+    ),
+    Route(
+        "GET",
+        "/api/crawl",
+        "writes.crawl",
+        "Return the state of the crawl",
+        ("crawl",),
+        "crawl",
+        responses={200: "its state and counters"} | _TOO_MANY | _UNAUTHORIZED | _UNAVAILABLE,
+    ),
+    Route(
+        "POST",
+        "/api/crawl/{word}",
+        "writes.control_crawl",
+        "Start (with additional seeds, or where it stopped), pause, resume or stop the crawl",
+        ("crawl",),
+        "crawl",
+        parameters=(
+            Parameter(
+                "word",
+                "the command",
+                {"type": "string", "enum": ["start", "pause", "resume", "stop"]},
+                True,
+                "path",
+            ),
+        ),
+        body=object_schema((), seeds={"type": "array", "items": text(2048), "maxItems": 1000}),
+        responses={202: "accepted", 404: "no such command", 409: "no crawl is running, or one already is"}
+        | _INVALID
+        | _TOO_MANY
+        | _UNAUTHORIZED
+        | _BODY,
+    ),
+    Route(
+        "POST",
+        "/api/judge",
+        "ratings.judge",
+        "Grade a page as the answer to a query, from 0 (irrelevant) to 3 (perfect); ranking is trained on grades",
+        ("ranking",),
+        "judge",
+        Access.KEY_OR_SESSION,
+        body=object_schema(
+            ("query", "url", "grade"),
+            query=text(2000, minLength=1),
+            url=text(4000, minLength=1),
+            grade={"type": "integer", "minimum": 0, "maximum": 3},
+        ),
+        responses={204: "stored", 503: "the store is full"} | _INVALID | _TOO_MANY | _UNAUTHORIZED | _BODY,
+    ),
+    Route(
+        "POST",
+        "/api/click",
+        "ratings.click",
+        "Count a result that was opened, if serve.clicks is on; who opened it is not stored",
+        ("ranking",),
+        body=object_schema(
+            ("query", "url", "position"),
+            query=text(2000, minLength=1),
+            url=text(4000, minLength=1),
+            position={"type": "integer", "minimum": 1, "maximum": 1000},
+            shown={"type": "array", "items": text(4000), "maxItems": 100},
+        ),
+        responses={204: "counted", 403: "sent by a page of another site", 503: "the store is full"}
+        | _INVALID
+        | _TOO_MANY
+        | _BODY,
+    ),
+)
+
+_OPERATION: Final = (
+    Route(
+        "GET",
+        "/healthz",
+        "api.health",
+        "Return whether the server is running",
+        ("operation",),
+        responses={200: "it is"},
+        rate_limited=False,
+    ),
+    Route(
+        "GET",
+        "/readyz",
+        "api.ready",
+        "Return whether there is something to search",
+        ("operation",),
+        responses={200: "yes", 503: "not yet"},
+        rate_limited=False,
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        "api.metrics",
+        "Return metrics in the text format of Prometheus",
+        ("operation",),
+        responses={200: "one on each line"},
+        media_types=("text/plain",),
+        rate_limited=False,
+    ),
+    Route(
+        "GET",
+        "/openapi.json",
+        "api.openapi",
+        "Return this description of the API",
+        ("operation",),
+        responses={200: "an OpenAPI 3.1 document"},
+    ),
+)
+
+_PAGES: Final = (
+    Route("GET", "/", "pages.landing", media_types=_HTML),
+    Route("GET", "/cached/{key}", "pages.cached", media_types=_HTML),
+    Route("GET", "/about", "pages.about", media_types=_HTML),
+    Route("GET", "/settings", "pages.settings", media_types=_HTML),
+    Route("GET", "/api", "pages.documentation", media_types=_HTML),
+    Route("GET", "/add", "sites.add", media_types=_HTML),
+    Route("POST", "/add", "sites.submit", media_types=_HTML),
+    Route("GET", "/why-not", "sites.why_not", media_types=_HTML),
+    Route("GET", "/weather", "weather.page", media_types=_HTML),
+    Route("GET", "/opensearch.xml", "pages.opensearch", media_types=("application/opensearchdescription+xml",)),
+    Route("GET", "/favicon.svg", "pages.static", media_types=("image/svg+xml",)),
+    Route("GET", "/favicon.ico", "pages.static", media_types=("image/svg+xml",)),
+    Route("GET", "/robots.txt", "pages.robots", media_types=("text/plain",)),
+    Route("GET", "/static/{name}", "pages.static", media_types=("text/css", "text/javascript", "image/svg+xml")),
+    Route("POST", "/rate/login", "ratings.login", media_types=_HTML),
+    Route("POST", "/rate/logout", "ratings.logout", "", (), "judge", Access.SESSION, media_types=_HTML),
+    Route("GET", "/api/rater", "ratings.form_token", "", (), "judge", Access.SESSION),
+)
+
+_ADMIN: Final = (
+    Route("GET", "/admin", "admin.page", "", (), "admin", Access.LOGIN_PAGE, media_types=_HTML),
+    Route("GET", "/admin/ranking", "admin.ranking", "", (), "admin", Access.LOGIN_PAGE, media_types=_HTML),
+    Route("POST", "/admin/login", "admin.login", media_types=_HTML),
+    Route("POST", "/admin/logout", "admin.logout", "", (), "admin", Access.SESSION, media_types=_HTML),
+    Route("POST", "/admin/crawl", "admin.crawl", "", (), "admin", Access.SESSION, media_types=_HTML),
+    Route("GET", "/admin/live", "admin.live", "", (), "admin", Access.SESSION, media_types=("text/event-stream",)),
+)
+
+ROUTES: Final = (*_SEARCH, *_WRITES, *_OPERATION, *_PAGES, *(route._replace(metric="/admin") for route in _ADMIN))
