@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from periplus.crawl.crawl_status import CrawlStatus, read_status
-from periplus.crawl.sharding.mailbox import mark_of_inbox
+from periplus.crawl.crawler import Crawler
+from periplus.crawl.sharding.mailbox import mailbox_mark
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.resharding import reshard
-from periplus.crawl.sharding.shard_crawler import ShardCrawler
+from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.settings import Settings
 from periplus.url import parse_address
@@ -43,8 +44,9 @@ class Together:
         self.quotas = Quotas(folder, settings.crawl.pages)
         self.shards = [self.start(number) for number in self.topology.shards]
 
-    def start(self, number: int) -> ShardCrawler:
-        return ShardCrawler(self.folder, self.settings, self.topology.seeds, number, self.topology.shards)
+    def start(self, number: int) -> Crawler:
+        shard = ShardRouter(self.folder, number, self.topology.shards, self.settings.store)
+        return Crawler(self.folder, self.settings, self.topology.seeds, shard)
 
     def known(self) -> dict[int, CrawlStatus]:
         found = {number: read_status(mailbox_dir(self.folder, number)) for number in self.topology.shards}
@@ -54,13 +56,13 @@ class Together:
         """Let all take turns until none has anything to do, or until it is enough."""
         for _ in range(100_000):
             for shard in self.shards:
-                shard._listened = 0.0
+                shard._polled = 0.0
                 shard.step()
             known = self.known()
             self.quotas.share_out(known)
             states = {status.state for status in known.values()}
             taken = all(
-                mark_of_inbox(mailbox_dir(self.folder, n) / "inbox") == status.mark for n, status in known.items()
+                mailbox_mark(mailbox_dir(self.folder, n) / "inbox") == status.mark for n, status in known.items()
             )
             done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.reached(known))
             if enough() or (done and taken):

@@ -100,8 +100,8 @@ def stale_share(scheduled: bool, pages: int = 120, days: int = 40, budget: int =
 
 
 def test_a_crawl_each_day_keeps_more_pages_fresh_than_going_round():
-    fixed, ours = stale_share(False), stale_share(True)
-    assert ours <= 0.7 * fixed, (fixed, ours)
+    fixed, route = stale_share(False), stale_share(True)
+    assert route <= 0.7 * fixed, (fixed, route)
 
 
 def test_several_runs_a_day_share_the_looks_of_a_day():

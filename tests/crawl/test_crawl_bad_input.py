@@ -30,10 +30,10 @@ def test_a_page_of_very_many_links_takes_little(count):
     body = b"".join(b'<a href="/%d">x</a>' % number for number in range(count))
     seed = parse_address("http://a.test/")
     fetched = FetchResult(FetchRequest(seed), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body)
-    harvester = OutlinkExtractor(CrawlSettings(), [seed])
+    outlinks = OutlinkExtractor(CrawlSettings(), [seed])
     before = peak()
     visit = page_visit(fetched, ParseSettings(), Originals())
-    found = harvester.harvest(visit)
+    found = outlinks.extract(visit)
     assert len(found) == ParseSettings().max_links
     assert peak() - before < 300
 

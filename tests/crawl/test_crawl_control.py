@@ -50,12 +50,12 @@ def test_block_lists(tmp_path):
 def test_filters_bound_a_crawl(server, fast, fake_web, tmp_path):
     host = fake_web.truth().pages[0].url.split("/")[2]
     Crawler(tmp_path / "data", fast(hosts=(host,)), [f"http://{host}/"]).run()
-    pending_command = {url.split("/")[2] for url in server.requests().counts}
-    assert pending_command == {host}
+    hosts = {url.split("/")[2] for url in server.requests().counts}
+    assert hosts == {host}
 
 
 def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.crawler._REPORT", 0.01)
+    monkeypatch.setattr("periplus.crawl.crawler._REPORT_SECONDS", 0.01)
     data = tmp_path / "data"
     with pytest.raises(BadInput, match="No crawl is running"):
         send_command(data, "pause")
@@ -85,6 +85,12 @@ def test_a_crawl_can_be_paused_resumed_and_stopped(server, fast, fake_web, tmp_p
         send_command(data, "dance")
 
 
+def poll_now(crawler: Crawler) -> None:
+    crawler._polled = 0.0
+    crawler._poll_control()
+    crawler._write_status(crawler._status_now())
+
+
 def test_what_a_crawl_says_of_itself(server, fast, fake_web, tmp_path):
     data = tmp_path / "data"
     control = CrawlControl(data)
@@ -92,11 +98,10 @@ def test_what_a_crawl_says_of_itself(server, fast, fake_web, tmp_path):
     with Crawler(data, fast(pages=20), fake_web.seeds) as crawler:
         assert control.status()["running"]
         control.pause()
-        crawler._reported = 0.0
-        crawler._listen()
+        poll_now(crawler)
         assert control.status()["state"] == "paused"
         control.resume()
-        crawler._listen()
+        poll_now(crawler)
         assert control.status()["state"] == "running"
         control.stop()
         crawler.run()

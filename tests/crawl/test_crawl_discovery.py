@@ -18,8 +18,8 @@ def led_to(markup: str, *headers: tuple[str, str]) -> list[str]:
     fetched = FetchResult(
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"), *headers), markup.encode()
     )
-    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
-    return [due.address.url for due in harvester.harvest(page_visit(fetched, ParseSettings(), Originals()))]
+    outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
+    return [due.address.url for due in outlinks.extract(page_visit(fetched, ParseSettings(), Originals()))]
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_malformed_urls_of_every_attribute_are_ordinary(attribute, nasty):
     fetched = FetchResult(
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode("utf-8", "replace")
     )
-    harvester = OutlinkExtractor(CrawlSettings(scope="web", forms=5), [SEED])
+    outlinks = OutlinkExtractor(CrawlSettings(scope="web", forms=5), [SEED])
     visit = page_visit(fetched, ParseSettings(), Originals(), forms=True)
     assert visit.outcome is Outcome.OK
-    for due in harvester.harvest(visit):
+    for due in outlinks.extract(visit):
         assert due.address == parse_address(due.address.url)
         assert len(due.address.url) <= CrawlSettings().max_url
         assert not set(due.address.url) & set("\r\n\0 ")
@@ -151,8 +151,8 @@ def test_feeds_and_language_versions_are_followed_in_a_crawl(scripted, tmp_path)
 def test_what_a_page_only_shows_waits_behind_what_it_names():
     markup = "<a href=http://b.test/one>One</a><iframe src=http://c.test/one></iframe>"
     fetched = FetchResult(FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode())
-    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
-    dues = harvester.harvest(page_visit(fetched, ParseSettings(), Originals()))
+    outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
+    dues = outlinks.extract(page_visit(fetched, ParseSettings(), Originals()))
     ranks = {due.address.host: due.rank for due in dues}
     assert ranks["b.test"] > ranks["c.test"]
-    assert harvester.links_to_host == {"b.test": 1}
+    assert outlinks.links_to_host == {"b.test": 1}

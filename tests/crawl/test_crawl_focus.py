@@ -49,7 +49,7 @@ def settings(server: tuple[RunningApart, Path], most: int = FETCHED, **focus: ob
     )
 
 
-def harvest(folder: Path, web: FakeWeb, chosen: Settings) -> int:
+def extract(folder: Path, web: FakeWeb, chosen: Settings) -> int:
     """Count the pages of the topic among those that were fetched."""
     right = {page.url for page in web.truth().pages if page.topic == TOPIC}
     with PageStore.open(folder / "store", chosen.store) as store:
@@ -60,7 +60,7 @@ def harvest(folder: Path, web: FakeWeb, chosen: Settings) -> int:
 def crawl(folder: Path, server: tuple[RunningApart, Path], web: FakeWeb, **focus: object) -> int:
     chosen = settings(server, **focus)
     Crawler(folder, chosen, web.seeds).run()
-    return harvest(folder, web, chosen)
+    return extract(folder, web, chosen)
 
 
 def test_a_topic_by_words_or_pages_harvests_twice_as_much(
@@ -88,7 +88,7 @@ def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
     # Neither seeds nor the topic are named again.
     chosen = settings(server, 160)
     with Crawler(folder, chosen) as crawler:
-        known = crawler._memory.harvester.focus
+        known = crawler._state.outlinks.focus
         assert known is not None
         assert known.dump() == before.focus
         crawler.run()
@@ -96,7 +96,7 @@ def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
     assert after is not None
     assert after.focus is not None
     assert after.focus.looked > before.focus.looked
-    assert harvest(folder, web, chosen) > 30
+    assert extract(folder, web, chosen) > 30
 
 
 def test_recovery_from_the_visits_alone_learns_the_same(
@@ -109,7 +109,7 @@ def test_recovery_from_the_visits_alone_learns_the_same(
     assert before.focus is not None
     (folder / "crawl" / "frontier.bin").write_bytes(b"torn")
     with Crawler(folder, settings(server, 60)) as crawler:
-        focus = crawler._memory.harvester.focus
+        focus = crawler._state.outlinks.focus
         assert focus is not None
         again = focus.dump()
     assert again.looked == before.focus.looked

@@ -22,10 +22,10 @@ def test_an_outage_loses_nothing(server, fast, fake_web, tmp_path, read_stored, 
 
 
 def test_a_long_crawl_asks_again_by_itself(server, fast, fake_web, tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.crawler._REVIVE", 0.0)
+    monkeypatch.setattr("periplus.crawl.crawler._REVIVE_SECONDS", 0.0)
     with Crawler(tmp_path / "data", fast(), fake_web.seeds) as crawler:
         crawler.step()
         revived = []
-        monkeypatch.setattr(crawler._memory.frontier, "revive", lambda: revived.append(1))
+        monkeypatch.setattr(crawler._state.frontier, "revive", lambda: revived.append(1))
         crawler.step()
         assert revived

@@ -25,12 +25,12 @@ def links(*urls: str, **more) -> Page:
     return Page(HOME.url, links=tuple(Link(url) for url in urls), **more)
 
 
-def found(harvester: OutlinkExtractor, found_by: FetchRecord) -> list[str]:
-    return [due.address.url for due in harvester.harvest(found_by)]
+def found(outlinks: OutlinkExtractor, found_by: FetchRecord) -> list[str]:
+    return [due.address.url for due in outlinks.extract(found_by)]
 
 
 def test_links_are_filtered():
-    harvester = OutlinkExtractor(CrawlSettings(scope="domain", max_url=64), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(scope="domain", max_url=64), [HOME])
     page = links(
         "http://www.here.test/a",
         "http://other.here.test/b",
@@ -44,7 +44,7 @@ def test_links_are_filtered():
         "http://www.here.test/file.html",
         "http://www.here.test/.gz",
     )
-    assert found(harvester, visit(page)) == [
+    assert found(outlinks, visit(page)) == [
         "http://www.here.test/a",
         "http://other.here.test/b",
         "http://www.here.test/file.html",
@@ -53,69 +53,69 @@ def test_links_are_filtered():
 
 
 def test_what_is_not_followed():
-    def harvester() -> OutlinkExtractor:
+    def outlinks() -> OutlinkExtractor:
         return OutlinkExtractor(CrawlSettings(depth=3), [HOME])
 
     target = "http://www.here.test/a"
-    assert found(harvester(), visit(links(target))) == [target]
-    assert found(harvester(), visit(links(target), depth=3)) == []
-    assert found(harvester(), visit(links(target, nofollow=True))) == []
-    assert found(harvester(), visit(links(target), duplicate_of="http://www.here.test/b")) == []
-    assert found(harvester(), visit(Page(HOME.url, links=(Link(target, nofollow=True),)))) == []
-    assert found(harvester(), visit(links(target, noindex=True))) == [target]
+    assert found(outlinks(), visit(links(target))) == [target]
+    assert found(outlinks(), visit(links(target), depth=3)) == []
+    assert found(outlinks(), visit(links(target, nofollow=True))) == []
+    assert found(outlinks(), visit(links(target), duplicate_of="http://www.here.test/b")) == []
+    assert found(outlinks(), visit(Page(HOME.url, links=(Link(target, nofollow=True),)))) == []
+    assert found(outlinks(), visit(links(target, noindex=True))) == [target]
 
 
 def test_a_link_too_deep_is_found_again_from_nearer():
-    harvester = OutlinkExtractor(CrawlSettings(depth=3), [HOME])
-    assert found(harvester, visit(links("http://www.here.test/a"), depth=3)) == []
-    assert found(harvester, visit(links("http://www.here.test/a"), depth=2)) == ["http://www.here.test/a"]
+    outlinks = OutlinkExtractor(CrawlSettings(depth=3), [HOME])
+    assert found(outlinks, visit(links("http://www.here.test/a"), depth=3)) == []
+    assert found(outlinks, visit(links("http://www.here.test/a"), depth=2)) == ["http://www.here.test/a"]
 
 
 def test_redirects_lead_on_but_not_for_ever():
-    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
     moved = visit(outcome=Outcome.REDIRECT, location="http://www.here.test/new", depth=2, hops=4)
-    assert [(due.address.path, due.depth, due.hops) for due in harvester.harvest(moved)] == [("/new", 2, 5)]
-    assert found(harvester, visit(outcome=Outcome.REDIRECT, location="http://www.here.test/new", hops=5)) == []
-    assert found(harvester, visit(outcome=Outcome.REDIRECT, location="javascript:x")) == []
-    assert found(harvester, visit(outcome=Outcome.REDIRECT, location="http://far.test/", depth=1)) == []
+    assert [(due.address.path, due.depth, due.hops) for due in outlinks.extract(moved)] == [("/new", 2, 5)]
+    assert found(outlinks, visit(outcome=Outcome.REDIRECT, location="http://www.here.test/new", hops=5)) == []
+    assert found(outlinks, visit(outcome=Outcome.REDIRECT, location="javascript:x")) == []
+    assert found(outlinks, visit(outcome=Outcome.REDIRECT, location="http://far.test/", depth=1)) == []
 
 
 def test_a_seed_that_moved_takes_its_scope_along():
-    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
-    assert found(harvester, visit(outcome=Outcome.REDIRECT, location="http://far.test/")) == ["http://far.test/"]
-    assert found(harvester, visit(links("http://far.test/x"))) == ["http://far.test/x"]
+    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
+    assert found(outlinks, visit(outcome=Outcome.REDIRECT, location="http://far.test/")) == ["http://far.test/"]
+    assert found(outlinks, visit(links("http://far.test/x"))) == ["http://far.test/x"]
 
 
 def test_canonical_and_feeds_are_taken():
-    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
     page = Page(HOME.url, canonical="http://www.here.test/true", feeds=("/feed.xml",))
-    assert found(harvester, visit(page)) == ["http://www.here.test/true", "http://www.here.test/feed.xml"]
-    assert parse_address("http://www.here.test/feed.xml").key in harvester.lists
-    assert parse_address("http://www.here.test/true").key not in harvester.lists
+    assert found(outlinks, visit(page)) == ["http://www.here.test/true", "http://www.here.test/feed.xml"]
+    assert parse_address("http://www.here.test/feed.xml").key in outlinks.lists
+    assert parse_address("http://www.here.test/true").key not in outlinks.lists
     assert found(OutlinkExtractor(CrawlSettings(feeds=False), [HOME]), visit(page)) == ["http://www.here.test/true"]
 
 
 def test_lists_of_one_host_are_bounded():
-    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
     page = Page(HOME.url, kind=LIST_KIND, feeds=tuple(f"/sitemap-{n}.xml" for n in range(500)))
-    assert len(harvester.harvest(visit(page))) == 100
+    assert len(outlinks.extract(visit(page))) == 100
 
 
 def test_near_and_plain_urls_rank_higher():
-    harvester = OutlinkExtractor(CrawlSettings(), [HOME])
+    outlinks = OutlinkExtractor(CrawlSettings(), [HOME])
 
     def rank(url: str, depth: int) -> float:
-        return harvester.rank(parse_address(url), depth)
+        return outlinks.rank(parse_address(url), depth)
 
     assert rank("http://a.test/", 0) > rank("http://a.test/", 1)
     assert rank("http://a.test/short", 1) > rank("http://a.test/much-longer-than-that-one", 1)
     assert rank("http://a.test/p/x", 1) > rank("http://a.test/p?x=1", 1)
     before = rank("http://famous.test/", 1)
     for number in range(9):
-        harvester.harvest(visit(links(f"http://famous.test/{number}")))
+        outlinks.extract(visit(links(f"http://famous.test/{number}")))
     assert rank("http://famous.test/", 1) == before  # out of scope: not counted
     web = OutlinkExtractor(CrawlSettings(scope="web"), [HOME])
-    web.harvest(visit(links(*(f"http://famous.test/{number}" for number in range(9)))))
+    web.extract(visit(links(*(f"http://famous.test/{number}" for number in range(9)))))
     assert web.rank(parse_address("http://famous.test/"), 1) > before
 
 

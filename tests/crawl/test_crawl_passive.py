@@ -235,9 +235,9 @@ def test_the_place_in_the_queue_is_kept_with_the_snapshot(scripted, tmp_path):
         pass
     crawler.checkpoint()
     append_visit_reports(folder, [VisitReport("http://a.test/late")])
-    crawler._memory.hear(crawler._store)
+    crawler._state.read_reports(crawler._store)
     # The process dies here: nothing of what was heard is in the snapshot, neither the URL nor the place.
-    crawler._let_go()
+    crawler._release()
     scripted.put("http://a.test/late", "<p>late words")
     Crawler(folder, settings).run()
     assert "http://a.test/late" in scripted.requests
@@ -264,7 +264,7 @@ def test_every_shard_hears_of_its_own_hosts(scripted, tmp_path):
         scripted.requests.clear()
         append_visit_reports(tmp_path / "data", [VisitReport(f"http://{host}/hidden", 1, "two") for host in hosts])
         for shard in crawl.shards:
-            shard._memory.hear(shard._store)
+            shard._state.read_reports(shard._store)
         crawl.turns()
         assert sorted(scripted.requests) == [f"http://{host}/hidden" for host in hosts]
 
@@ -280,12 +280,12 @@ def lagging(scripted, folder):
     with together(data, settings, [f"http://{host}/" for host in hosts], 3) as crawl:
         crawl.turns()
         append_visit_reports(data, [VisitReport(f"http://{host}/hidden", 2, "one") for host in hosts])
-        while crawl.shards[0]._memory.hear(crawl.shards[0]._store):
+        while crawl.shards[0]._state.read_reports(crawl.shards[0]._store):
             pass
         crawl.shards[0].checkpoint()
-        assert crawl.shards[1]._memory.passive.position < crawl.shards[0]._memory.passive.position
+        assert crawl.shards[1]._state.passive.position < crawl.shards[0]._state.passive.position
         for shard in crawl.shards:
-            shard._let_go()  # killed: nothing more is read, and what was read is in the first snapshot only
+            shard._release()  # killed: nothing more is read, and what was read is in the first snapshot only
     return settings, data, [f"http://{host}/hidden" for host in hosts]
 
 
@@ -328,13 +328,13 @@ def test_the_first_shard_keeps_what_others_have_not_read(scripted, tmp_path, mon
         append_visit_reports(data, [VisitReport(f"http://host{number}.test/more", 1)])
     with together(data, settings, (), 3) as crawl:
         first = crawl.shards[0]
-        while first._memory.hear(first._store):
+        while first._state.read_reports(first._store):
             pass
         before = log_files(data / "passive")
         first.checkpoint()
         assert log_files(data / "passive") == before
         for shard in (*crawl.shards[1:], first):
-            while shard._memory.hear(shard._store):
+            while shard._state.read_reports(shard._store):
                 pass
             shard.checkpoint()
         assert len(log_files(data / "passive")) < len(before)

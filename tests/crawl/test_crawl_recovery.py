@@ -130,15 +130,15 @@ def test_retry_after_survives_a_kill(tmp_path, make_settings):
 def test_a_fault_within_a_turn_loses_nothing(server, fast, fake_web, tmp_path, monkeypatch, read_stored, urls_of):
     data, settings = tmp_path / "data", fast()
     crawler = Crawler(data, settings, fake_web.seeds)
-    harvest, left = crawler._memory.harvester.harvest, [25]
+    extract, left = crawler._state.outlinks.extract, [25]
 
     def failing(visit):
         left[0] -= 1
         if left[0] == 0:
             raise RuntimeError("a fault of ours")
-        return harvest(visit)
+        return extract(visit)
 
-    monkeypatch.setattr(crawler._memory.harvester, "harvest", failing)
+    monkeypatch.setattr(crawler._state.outlinks, "extract", failing)
     with pytest.raises(RuntimeError, match="ours"):
         crawler.run()
     Crawler(data, settings).run()

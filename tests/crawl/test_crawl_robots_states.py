@@ -3,7 +3,7 @@
 import pytest
 
 from periplus.crawl.robots_cache import RobotsCache
-from periplus.fetch.outcomes import of_status
+from periplus.fetch.outcomes import status_outcome
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.url import parse_address
 
@@ -36,7 +36,7 @@ STATUSES = [
 @pytest.mark.parametrize(("status", "expected"), STATUSES)
 def test_by_status(status, expected):
     book = RobotsCache("PeriplusBot")
-    outcome = of_status(status, False)
+    outcome = status_outcome(status, False)
     assert state(book, book.learn(HOME.origin, answer(outcome, BODY), 0.0)) == expected
 
 

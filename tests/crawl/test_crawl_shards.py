@@ -16,17 +16,17 @@ from periplus.crawl.crawl_statistics import total
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.sharding import resharding as resharding_module
 from periplus.crawl.sharding.mailbox import (
-    Answer,
-    Question,
-    SentLink,
+    ForwardedLink,
+    RobotsRequest,
+    RobotsResponse,
     ShardMessage,
-    mark_of_inbox,
+    mailbox_mark,
     read_message,
     write_message,
 )
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.resharding import reshard
-from periplus.crawl.sharding.shard_router import Neighbours
+from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.supervisor import share_of
 from periplus.crawl.sharding.topology import HostPartitioner, Topology, mailbox_dir, read_topology
 from periplus.errors import BadInput, CorruptFile, NewerFormat
@@ -39,7 +39,7 @@ from periplus.url import parse_address
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Shards that take turns in one process do not wait for each other."""
-    monkeypatch.setattr("periplus.crawl.crawler._PATIENCE", 0.001)
+    monkeypatch.setattr("periplus.crawl.crawler._MAX_WAIT", 0.001)
 
 
 def test_a_domain_is_on_one_shard_and_few_move():
@@ -57,10 +57,10 @@ def test_a_domain_is_on_one_shard_and_few_move():
 def test_parcels_come_back_whole_or_not_at_all(tmp_path):
     parcel = ShardMessage(
         3,
-        [SentLink("http://a.test/", 2, 1.5, 0, True)],
+        [ForwardedLink("http://a.test/", 2, 1.5, 0, True)],
         ["http://b.test/"],
-        [Question("http://a.test:80", "http://c.test/robots.txt")],
-        [Answer("http://a.test:80", "http://c.test/robots.txt", Outcome.OK, 200, 0.1, "", "", b"\0x")],
+        [RobotsRequest("http://a.test:80", "http://c.test/robots.txt")],
+        [RobotsResponse("http://a.test:80", "http://c.test/robots.txt", Outcome.OK, 200, 0.1, "", "", b"\0x")],
     )
     path = tmp_path / "03-1.parcel"
     write_message(path, parcel)
@@ -82,62 +82,60 @@ def links_for(ring: HostPartitioner, number: int, count: int) -> list[FetchReque
 
 
 def test_links_stay_until_they_are_settled_and_nobody_is_drowned(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_PARCELS", 3)
+    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MAX_MESSAGES", 3)
     monkeypatch.setattr("periplus.crawl.sharding.shard_router._BATCH", 10)
-    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MOST_KEPT", 25)
+    monkeypatch.setattr("periplus.crawl.sharding.shard_router._MAX_UNSENT", 25)
     ring = HostPartitioner((0, 1))
-    sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
+    sender, receiver = (ShardRouter(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
     dues = links_for(ring, 1, 100)
     own = links_for(ring, 0, 5)
-    assert sender.ours([*dues[:10], *own], set()) == own
-    assert sender.ours(dues[:10], set()) == []  # sent a moment ago: not again
+    assert sender.route([*dues[:10], *own], set()) == own
+    assert sender.route(dues[:10], set()) == []  # sent a moment ago: not again
     for begin in range(0, 60, 10):
-        sender.ours(dues[begin : begin + 10], {dues[0].address.key})
+        sender.route(dues[begin : begin + 10], {dues[0].address.key})
         sender.send()
-    assert sender.are_slow()  # three parcels are in the inbox, the rest is kept
-    assert sender.kept() == 30
-    taken: list[str] = []
-
-    def take(parcel: ShardMessage) -> None:
-        taken.extend(link.url for link in parcel.links)
-
-    assert receiver.receive(take) == 3
-    assert receiver.receive(take) == 0
-    assert receiver.held == 3
-    again = Neighbours(tmp_path, 1, (0, 1), StoreSettings())  # the receiver dies before its snapshot
-    twice: list[str] = []
-    assert again.receive(lambda parcel: twice.extend(link.url for link in parcel.links)) == 3
-    assert twice == taken
-    again.settle()
+    assert sender.is_congested()  # three parcels are in the inbox, the rest is kept
+    assert sender.unsent() == 30
+    taken = received_links(receiver)
+    assert receiver.received == 3
+    assert receiver.receive() == []
+    assert receiver.unacknowledged == 3
+    again = ShardRouter(tmp_path, 1, (0, 1), StoreSettings())  # the receiver dies before its snapshot
+    assert received_links(again) == taken
+    again.acknowledge()
     sender.send()
-    assert sender.kept() == 0
-    again.receive(take)
-    again.settle()
+    assert sender.unsent() == 0
+    taken += received_links(again)
+    again.acknowledge()
     assert taken == [due.address.url for due in dues[:60]]
     assert not list((mailbox_dir(tmp_path, 1) / "inbox").iterdir())
-    sender.ours(dues[60:], set())
+    sender.route(dues[60:], set())
     for _ in range(9):
         sender.send(everything=True)  # before a snapshot there is always room
-    assert sender.kept() == 0
+    assert sender.unsent() == 0
+
+
+def received_links(shard: ShardRouter) -> list[str]:
+    return [link.url for message in shard.receive() for link in message.links]
 
 
 def test_a_parcel_that_comes_when_another_is_gone_is_on_its_way(tmp_path):
     """As many are in the inbox as the receiver said that it holds, and yet it has to take one more."""
     dues = links_for(HostPartitioner((0, 1)), 1, 2)
-    sender, receiver = (Neighbours(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
+    sender, receiver = (ShardRouter(tmp_path, number, (0, 1), StoreSettings()) for number in (0, 1))
     inbox = mailbox_dir(tmp_path, 1) / "inbox"
-    assert mark_of_inbox(inbox) == receiver.mark == 0
-    sender.ours(dues[:1], set())
+    assert mailbox_mark(inbox) == receiver.mark == 0
+    sender.route(dues[:1], set())
     sender.send(everything=True)
-    assert mark_of_inbox(inbox) != receiver.mark
-    receiver.receive(lambda parcel: None)
+    assert mailbox_mark(inbox) != receiver.mark
+    receiver.receive()
     said = receiver.mark
-    assert mark_of_inbox(inbox) == said
-    receiver.settle()
-    sender.ours(dues[1:], set())
+    assert mailbox_mark(inbox) == said
+    receiver.acknowledge()
+    sender.route(dues[1:], set())
     sender.send(everything=True)
     assert len(list(inbox.iterdir())) == 1
-    assert mark_of_inbox(inbox) not in (said, receiver.mark)
+    assert mailbox_mark(inbox) not in (said, receiver.mark)
 
 
 def test_three_shards_find_what_one_finds(server, fast, fake_web, tmp_path, read_stored, urls_of):
@@ -280,37 +278,37 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
 def test_robots_that_has_moved_to_another_shard(tmp_path):
     """The shard that has the host asks for it, within its pauses, and gives the answer back."""
     ring = HostPartitioner((0, 1))
-    ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
+    route, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
     web = ScriptedWeb()
     try:
-        settings = web.settings(tmp_path, ours, theirs, scope="web")
-        web.put(f"http://{ours}/robots.txt", "", status=302, Location=f"http://{theirs}/rules")
+        settings = web.settings(tmp_path, route, theirs, scope="web")
+        web.put(f"http://{route}/robots.txt", "", status=302, Location=f"http://{theirs}/rules")
         web.put(f"http://{theirs}/rules", "User-agent: *\nDisallow: /secret\n", "text/plain")
-        web.put(f"http://{ours}/", '<a href="/secret">s</a> <a href="/open">o</a>')
-        web.put(f"http://{ours}/open", "<p>open")
-        with together(tmp_path / "data", settings, [f"http://{ours}/"], 2) as crawl:
+        web.put(f"http://{route}/", '<a href="/secret">s</a> <a href="/open">o</a>')
+        web.put(f"http://{route}/open", "<p>open")
+        with together(tmp_path / "data", settings, [f"http://{route}/"], 2) as crawl:
             crawl.turns()
             assert crawl.known()[0].statistics.errors == {"robots": 1}
         assert web.requests.count(f"http://{theirs}/rules") == 1
-        assert f"http://{ours}/open" in web.requests
-        assert f"http://{ours}/secret" not in web.requests
+        assert f"http://{route}/open" in web.requests
+        assert f"http://{route}/secret" not in web.requests
     finally:
         web.close()
 
 
 def test_a_seed_that_moves_widens_the_scope_of_all(tmp_path):
     ring = HostPartitioner((0, 1))
-    ours, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
+    route, theirs = (next(f"h{n}.test" for n in range(99) if ring.owner(f"h{n}.test") == k) for k in (0, 1))
     web = ScriptedWeb()
     try:
-        settings = web.settings(tmp_path, ours, theirs, scope="host")
-        web.put(f"http://{ours}/", "", status=301, Location=f"http://{theirs}/")
+        settings = web.settings(tmp_path, route, theirs, scope="host")
+        web.put(f"http://{route}/", "", status=301, Location=f"http://{theirs}/")
         web.put(f"http://{theirs}/", '<a href="/in">in</a>')
-        web.put(f"http://{theirs}/in", f'<p>in <a href="http://{ours}/back">back</a>')
-        web.put(f"http://{ours}/back", "<p>back")
-        with together(tmp_path / "data", settings, [f"http://{ours}/"], 2) as crawl:
+        web.put(f"http://{theirs}/in", f'<p>in <a href="http://{route}/back">back</a>')
+        web.put(f"http://{route}/back", "<p>back")
+        with together(tmp_path / "data", settings, [f"http://{route}/"], 2) as crawl:
             crawl.turns()
-        assert {f"http://{theirs}/in", f"http://{ours}/back"} <= set(web.requests)
+        assert {f"http://{theirs}/in", f"http://{route}/back"} <= set(web.requests)
     finally:
         web.close()
 
@@ -356,7 +354,7 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
     once = {visit.url for visit in read_stored(data, fast()) if visit.page and visit.page.kind.startswith("text/")}
     before = server.requests().counts
     with together(data, fast(recrawl=True, recrawl_per_day=10**9, pages=200), (), 3) as crawl:
-        assert sum(len(shard._memory.frontier.hosts()) for shard in crawl.shards) >= 3
+        assert sum(len(shard._state.frontier.hosts()) for shard in crawl.shards) >= 3
         crawl.turns()
     again = {visit.url for visit in read_stored(data, fast()) if visit.revisit}
     asked = {url for url in once if server.requests().counts[url] == before[url] + 1}
@@ -369,8 +367,8 @@ def test_each_shard_looks_again_at_pages_of_its_own_hosts(server, fast, fake_web
 def killed(crawl: Together, place: int) -> None:
     """Let a shard end as kill -9 would between two turns: no snapshot, nothing sent; then start it again."""
     shard = crawl.shards[place]
-    shard._memory.save = shard._others.send = shard._others.settle = lambda *given, **named: None
-    shard._let_go()
+    shard._state.save = shard._shard.send = shard._shard.acknowledge = lambda *given, **named: None
+    shard._release()
     crawl.shards[place] = crawl.start(place)
 
 
@@ -380,8 +378,8 @@ def test_no_link_is_lost_whoever_is_killed_when(tmp_path, monkeypatch, seed):
     chance = random.Random(seed)
     if seed:
         # Links stay with their sender for a while, and are there when it is killed.
-        monkeypatch.setattr("periplus.crawl.sharding.shard_router._AGE", 0.02)
-        monkeypatch.setattr(Neighbours, "send", partialmethod(unhurried, Neighbours.send))
+        monkeypatch.setattr("periplus.crawl.sharding.shard_router._MAX_AGE", 0.02)
+        monkeypatch.setattr(ShardRouter, "send", partialmethod(unhurried, ShardRouter.send))
     web = ScriptedWeb()
     try:
         hosts = [f"h{n}.test" for n in range(9)]

@@ -65,19 +65,19 @@ def test_twins_are_one_after_three_pages_agree():
 
 
 def test_a_mirror_comes_last_until_it_has_pages_of_its_own():
-    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://here.test/")])
+    outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://here.test/")])
     place = parse_address("http://mirror.test:8080/next")
-    before = harvester.rank(place, 1)
+    before = outlinks.rank(place, 1)
     for number in range(19):
-        harvester.harvest(visit(f"http://mirror.test:8080/{number}", duplicate_of=f"http://here.test/{number}"))
-    assert harvester.rank(place, 1) == before
+        outlinks.extract(visit(f"http://mirror.test:8080/{number}", duplicate_of=f"http://here.test/{number}"))
+    assert outlinks.rank(place, 1) == before
     near = visit("http://mirror.test:8080/19", "nearly")
-    harvester.harvest(msgspec.structs.replace(near, near_duplicate_of="http://here.test/19"))
-    assert harvester.rank(place, 1) < before - 3
-    assert Traps(harvester.traps.state).mirrors == {"mirror.test"}
+    outlinks.extract(msgspec.structs.replace(near, near_duplicate_of="http://here.test/19"))
+    assert outlinks.rank(place, 1) < before - 3
+    assert Traps(outlinks.traps.state).mirrors == {"mirror.test"}
     for number in range(5):
-        harvester.harvest(visit(f"http://mirror.test:8080/own{number}", f"own words {number}"))
-    assert harvester.rank(place, 1) == before
+        outlinks.extract(visit(f"http://mirror.test:8080/own{number}", f"own words {number}"))
+    assert outlinks.rank(place, 1) == before
 
 
 def test_copies_within_one_host_make_no_mirror():
@@ -128,11 +128,11 @@ def test_an_honest_404_to_a_probe_teaches_nothing():
 
 
 def test_the_harvest_asks_by_what_was_learnt():
-    harvester = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://maze.test/")])
+    outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [parse_address("http://maze.test/")])
     for mark in ("0a1b2c3d", "ffee0011", "12345678", "87654321"):
-        harvester.harvest(visit(f"http://maze.test/room?visit={mark}"))
+        outlinks.extract(visit(f"http://maze.test/room?visit={mark}"))
     links = tuple(Link(f"http://maze.test/hall?visit=aa{n}bb{n}cc{n}dd") for n in range(9))
-    found = harvester.harvest(
+    found = outlinks.extract(
         FetchRecord("http://maze.test/", 1, Outcome.OK, 1.0, page=Page("http://maze.test/", links=links))
     )
     assert {due.address.path for due in found if "no-such-page" not in due.address.path} == {"/hall"}

@@ -14,7 +14,14 @@ from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.reported_visits import HEARD, read_heard
-from periplus.crawl.sharding.mailbox import Answer, Question, SentLink, ShardMessage, read_message, write_message
+from periplus.crawl.sharding.mailbox import (
+    ForwardedLink,
+    RobotsRequest,
+    RobotsResponse,
+    ShardMessage,
+    read_message,
+    write_message,
+)
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.topology import Topology, mailbox_dir, read_topology, shard_dir, write_topology
 from periplus.errors import CorruptFile
@@ -69,21 +76,21 @@ def _learn(memory: CrawlState) -> None:
     for number in range(len(WORDS)):
         visit, _ = fetched_page(number)
         memory.count(visit, parse_address(visit.url).host)
-        memory.add(memory.harvester.harvest(visit))
-    memory.add(memory.harvester.harvest(feed_visit()))
+        memory.add(memory.outlinks.extract(visit))
+    memory.add(memory.outlinks.extract(feed_visit()))
     memory.totals.answered = 3
     robots = FetchResult(
         _due("http://harbour.test/robots.txt"), Outcome.OK, DAY, 200, (), b"User-agent: *\nDisallow: /x"
     )
     memory.robots.learn("http://harbour.test:80", robots, NOW)
-    traps = memory.harvester.traps.state
+    traps = memory.outlinks.traps.state
     traps.noise["harbour.test"] = ["sid"]
     traps.votes["harbour.test sid"] = 3
     traps.soft["light.test"] = 99
     traps.twins["www.harbour.test"] = "harbour.test"
-    memory.harvester.forms.state.hosts["harbour.test"] = HostForms(["tides", "fog"], 1, 2, 1)
-    memory.harvester.forms.state.asked[5] = "harbour.test"
-    memory.harvester.forms.state.filled[6] = None
+    memory.outlinks.forms.state.hosts["harbour.test"] = HostForms(["tides", "fog"], 1, 2, 1)
+    memory.outlinks.forms.state.asked[5] = "harbour.test"
+    memory.outlinks.forms.state.filled[6] = None
 
 
 def _use_every_state(memory: CrawlState) -> None:
@@ -125,10 +132,13 @@ def _write_beside(folder: Path) -> None:
     inbox.mkdir(parents=True)
     parcel = ShardMessage(
         0,
-        [SentLink("http://chart.test/a", 2, 1.5, 1, False), SentLink("http://chart.test/map.xml", 1, 0.5, 0, True)],
+        [
+            ForwardedLink("http://chart.test/a", 2, 1.5, 1, False),
+            ForwardedLink("http://chart.test/map.xml", 1, 0.5, 0, True),
+        ],
         ["http://chart.test/"],
-        [Question("http://harbour.test:80", "http://chart.test/robots.txt")],
-        [Answer("http://a.test:80", "http://b.test/r", Outcome.OK, 200, 0.5, "", "", b"User-agent: *")],
+        [RobotsRequest("http://harbour.test:80", "http://chart.test/robots.txt")],
+        [RobotsResponse("http://a.test:80", "http://b.test/r", Outcome.OK, 200, 0.5, "", "", b"User-agent: *")],
     )
     write_message(inbox / "00-00001700000000000000.parcel", parcel)
     for shard, place in ((0, folder / "crawl"), (1, mailbox_dir(folder, 1))):

@@ -10,10 +10,10 @@ from periplus.crawl.focus.focus import FocusState, by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.reported_visits import HEARD, Passive, read_heard, write_heard
-from periplus.crawl.revisits import History, seen_once
+from periplus.crawl.revisits import History, read_history, seen_once
 from periplus.crawl.robots_cache import RobotsCache
 from periplus.crawl.sharding.mailbox import ShardMessage
-from periplus.crawl.sharding.shard_router import Alone
+from periplus.crawl.sharding.shard import LinkRouter, SingleShard
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import write_atomically
@@ -30,9 +30,12 @@ __all__ = ["CrawlState"]
 class CrawlState:
     """All state of a crawl but the pages themselves."""
 
-    def __init__(self, path: Path, settings: Settings, neighbours: Alone | None = None) -> None:
+    def __init__(self, path: Path, settings: Settings, router: LinkRouter | None = None) -> None:
         self._path = path
-        self.neighbours = neighbours or Alone()
+        self._data = path.parents[1]
+        self.router: LinkRouter = router or SingleShard(self._data)
+        if self.router.number:
+            self._data = path.parents[2]
         self.first_seeds = 0
         """Seeds that the snapshot knows, or that were given: those after them are news to other shards."""
         self._seeds_file = path.with_name("seeds.txt")
@@ -41,8 +44,7 @@ class CrawlState:
         self._spill = path.with_name("spill")
         self.frontier = Frontier(settings.frontier, self._spill)
         self.robots = RobotsCache(settings.fetch.user_agent)
-        self.harvester = OutlinkExtractor(settings.crawl, ())
-        self._data = path.parents[1 if self.neighbours.number == 0 else 2]
+        self.outlinks = OutlinkExtractor(settings.crawl, ())
         self._introduce()
         self.originals = Originals()
         self.totals = Totals()
@@ -61,10 +63,10 @@ class CrawlState:
         store: PageStore,
         seeds: Sequence[Address],
         now: float = 0.0,
-        neighbours: Alone | None = None,
+        router: LinkRouter | None = None,
     ) -> "CrawlState":
         """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
-        memory = cls(path, settings, neighbours)
+        memory = cls(path, settings, router)
         start: int | None = None
         damaged = False
         try:
@@ -72,24 +74,24 @@ class CrawlState:
             if state is not None:
                 start = memory._restore(state, store.commit())
         except CorruptFile as error:
-            memory, start, damaged = cls(path, settings, neighbours), 0, True
+            memory, start, damaged = cls(path, settings, router), 0, True
             memory.notes.append(f"{error} It was made again from the visits.")
             memory.add_seeds(memory._noted_seeds())
         memory._keep_to_topic(store)
         memory.add_seeds(seeds)
-        memory.first_seeds = len(memory.harvester.seeds)
+        memory.first_seeds = len(memory.outlinks.seeds)
         if start is not None:
-            for visit in memory.neighbours.read_all(store) if damaged else store.records(start):
+            for visit in memory.router.read_records(store) if damaged else store.records(start):
                 memory._replay(visit)
         memory.frontier.requeue_in_flight(now if start is not None else 0.0)
         memory.frontier.revive()
         if settings.crawl.recrawl:
-            memory.history = memory.neighbours.read_history(store)
+            memory.history = read_history(memory.router.read_records(store))
             memory._look_again(memory.history.due(now, settings.crawl.recrawl_per_day))
         return memory
 
     def _look_again(self, dues: list[FetchRequest]) -> None:
-        self.frontier.add_revisits(due for due in dues if self.neighbours.mine(due.address.host))
+        self.frontier.add_revisits(due for due in dues if self.router.owns(due.address.host))
 
     def _noted_seeds(self) -> list[Address]:
         """Read the seeds from their own small file, which outlives a damaged snapshot."""
@@ -102,18 +104,18 @@ class CrawlState:
         """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
         if state.visits > stored:
             raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
-        self.harvester = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
-        if not state.totals.answered and state.totals.outcomes and type(self.neighbours) is Alone:
-            self.frontier.add(self._seed_dues(self.harvester.seeds))
+        self.outlinks = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
+        if not state.totals.answered and state.totals.outcomes and not self.router.supervised:
+            self.frontier.add(self._seed_dues(self.outlinks.seeds))
             return state.visits
         self.frontier.close()
         self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
         self.robots = RobotsCache(self.settings.fetch.user_agent, state.robots)
-        self.harvester.traps = Traps(state.traps)
-        self.harvester.forms.state = state.forms
-        self.harvester.lists.update(state.lists)
-        self.harvester.lists_of_host.update(state.lists_of_host)
-        self.harvester.links_to_host.update(state.links_to_host)
+        self.outlinks.traps = Traps(state.traps)
+        self.outlinks.forms.state = state.forms
+        self.outlinks.lists.update(state.lists)
+        self.outlinks.lists_of_host.update(state.lists_of_host)
+        self.outlinks.links_to_host.update(state.links_to_host)
         self.originals = Originals(state.originals, state.near)
         self.totals = state.totals
         self.passive.state = state.passive
@@ -125,7 +127,7 @@ class CrawlState:
     def _keep_to_topic(self, store: PageStore) -> None:
         """Take up the topic that was set or that earlier runs had; example pages are fetched first of all."""
         focus = open_focus(self.settings.focus, self._data / "crawl", self._learnt)
-        self.harvester.focus = focus
+        self.outlinks.focus = focus
         self.frontier.best_first = focus.choice if focus is not None else None
         if focus is not None:
             focus.recall(store.find)
@@ -133,7 +135,7 @@ class CrawlState:
 
     def _introduce(self) -> None:
         """Let the frontier know of the fame of hosts, by which their budgets grow."""
-        known = self.harvester.links_to_host
+        known = self.outlinks.links_to_host
         self.frontier.reputation = lambda name: known.get(name, 0)
 
     def _replay(self, visit: FetchRecord) -> None:
@@ -142,55 +144,55 @@ class CrawlState:
             place = parse_address(visit.url)
         except BadUrl:
             return
-        if not self.neighbours.mine(place.host):
+        if not self.router.owns(place.host):
             # All shards are read when a snapshot has to be made again: our own URLs were found on their pages too.
-            self.frontier.add([due for due in self.harvester.harvest(visit) if self.neighbours.mine(due.address.host)])
+            self.frontier.add([due for due in self.outlinks.extract(visit) if self.router.owns(due.address.host)])
             return
-        due = FetchRequest(place, visit.depth, self.harvester.rank(place, visit.depth), 0, visit.hops)
+        due = FetchRequest(place, visit.depth, self.outlinks.rank(place, visit.depth), 0, visit.hops)
         ended = visit.when + visit.elapsed
         self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
         self.totals.answered += visit.status > 0
         self.count(visit, place.host)
-        self.add(self.harvester.harvest(visit))
+        self.add(self.outlinks.extract(visit))
 
     def add(self, dues: list[FetchRequest]) -> None:
         """Queue dues of our own hosts, and send the others to the shards that have them."""
-        ours = self.neighbours.ours(dues, self.harvester.lists)
-        focus = self.harvester.focus
-        known = [due for due in ours if self.frontier.seen(due.address.key)] if focus is not None else []
-        self.frontier.add(ours)
+        own = self.router.route(dues, self.outlinks.lists)
+        focus = self.outlinks.focus
+        known = [due for due in own if self.frontier.seen(due.address.key)] if focus is not None else []
+        self.frontier.add(own)
         if focus is not None:
             # What waits already may promise more by now, for where it was seen again or by the hubs that lead there.
             self.frontier.reprioritize(by_host(known))
             self.frontier.reprioritize(focus.raised())
 
-    def take(self, parcel: ShardMessage) -> None:
-        """Take the links and seeds that another shard has sent."""
-        for seed in parcel.seeds:
+    def accept_message(self, message: ShardMessage) -> None:
+        """Add the links and seeds that another shard has sent."""
+        for seed in message.seeds:
             with contextlib.suppress(BadUrl):
-                self.harvester.add_seed(parse_address(seed))
+                self.outlinks.add_seed(parse_address(seed))
         dues = []
-        for link in parcel.links:
+        for link in message.links:
             try:
-                place = self.harvester.traps.rewrite(parse_address(link.url))
+                place = self.outlinks.traps.rewrite(parse_address(link.url))
             except BadUrl:
                 continue
             if link.is_list:
-                self.harvester.lists.add(place.key)
-            elif self.harvester.traps.refuses(place):
+                self.outlinks.lists.add(place.key)
+            elif self.outlinks.traps.refuses(place):
                 continue
-            self.harvester.links_to_host[place.host] = self.harvester.links_to_host.get(place.host, 0) + 1
+            self.outlinks.links_to_host[place.host] = self.outlinks.links_to_host.get(place.host, 0) + 1
             dues.append(FetchRequest(place, link.depth, link.rank, 0, link.hops))
         self.add(dues)
 
     def add_seeds(self, seeds: Sequence[Address]) -> None:
         """Widen the crawl by more seeds."""
         for seed in seeds:
-            self.harvester.add_seed(seed)
-        self.frontier.add([due for due in self._seed_dues(seeds) if self.neighbours.mine(due.address.host)])
+            self.outlinks.add_seed(seed)
+        self.frontier.add([due for due in self._seed_dues(seeds) if self.router.owns(due.address.host)])
 
     def _seed_dues(self, seeds: Sequence[Address]) -> list[FetchRequest]:
-        return [FetchRequest(seed, 0, self.harvester.rank(seed, 0)) for seed in seeds]
+        return [FetchRequest(seed, 0, self.outlinks.rank(seed, 0)) for seed in seeds]
 
     def count(self, visit: FetchRecord, host: str) -> bool:
         """Add a visit to the totals; tell whether it is a new page."""
@@ -204,7 +206,7 @@ class CrawlState:
             # A list that says so later in this run is not news.
             known.when = max(known.when, visit.when)
         if visit.page is not None and visit.page.changed:
-            self._look_again(self.history.hear(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
+            self._look_again(self.history.read_dates(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
         if visit.page is None or visit.page.kind == LIST_KIND:
             return False
         self.originals.learn(visit)
@@ -214,11 +216,11 @@ class CrawlState:
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
 
-    def hear(self, store: PageStore, until: LogPosition | None = None) -> bool:
+    def read_reports(self, store: PageStore, until: LogPosition | None = None) -> bool:
         """Take the next visits that others reported; tell whether there were any."""
-        near = self.neighbours
+        router = self.router
         reported = self.passive.read(
-            self.harvester, lambda key: near.find(store, key), lambda place: near.mine(place.host), until
+            self.outlinks, lambda key: router.find_record(store, key), lambda place: router.owns(place.host), until
         )
         self.frontier.add(reported.fresh)
         for _, visit in reported.again:
@@ -226,17 +228,17 @@ class CrawlState:
         self.frontier.add_revisits(due for due, _ in reported.again)
         return reported.read
 
-    def had_its_share(self, host: str) -> bool:
+    def is_host_full(self, host: str) -> bool:
         """Tell whether a host has given as many pages as one host may."""
         return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
 
     def save(self, visits: int, now: float, path: Path | None = None) -> None:
         """Write the snapshot, which reflects the first `visits` visits of the store."""
-        seeds = tuple(seed.url for seed in self.harvester.seeds)
+        seeds = tuple(seed.url for seed in self.outlinks.seeds)
         if len(seeds) != self._noted:
             write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
             self._noted = len(seeds)
-        self.neighbours.send(everything=True)
+        self.router.send(everything=True)
         state = CrawlSnapshot(
             visits=visits,
             frontier=self.frontier.dump(),
@@ -244,15 +246,15 @@ class CrawlState:
             robots=self.robots.known(now),
             originals=self.originals.urls,
             near=self.originals.near.dump(),
-            lists=tuple(self.harvester.lists),
-            lists_of_host=self.harvester.lists_of_host,
-            links_to_host=self.harvester.links_to_host,
+            lists=tuple(self.outlinks.lists),
+            lists_of_host=self.outlinks.lists_of_host,
+            links_to_host=self.outlinks.links_to_host,
             pages_of_host=self.pages_of_host,
             totals=self.totals,
-            traps=self.harvester.traps.state,
-            forms=self.harvester.forms.state,
+            traps=self.outlinks.traps.state,
+            forms=self.outlinks.forms.state,
             passive=self.passive.state,
-            focus=self.harvester.focus.dump() if self.harvester.focus is not None else None,
+            focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
         write_snapshot(path or self._path, state)
         if path is None:
@@ -264,5 +266,5 @@ class CrawlState:
         shards = read_topology(self._data).shards
         if len(shards) > 1 and self.passive.position != LogPosition():
             write_heard(self._path.with_name(HEARD), self.passive.position)
-        if self.neighbours.number == 0:
+        if self.router.number == 0:
             self.passive.saved(read_heard(shard_dir(self._data, number) / HEARD) for number in shards if number)

@@ -1,4 +1,7 @@
-"""The crawl loop: take what is due, ask robots.txt first, fetch, read, write the visit down, follow its links."""
+"""The crawl loop: take requests from the frontier, consult robots.txt, fetch, parse, store the record, follow links.
+
+The loop is the same for a whole crawl and for one shard of many: what differs is behind `Shard`.
+"""
 
 import contextlib
 import time
@@ -9,101 +12,92 @@ from typing import Final, Self
 
 import msgspec
 
-from periplus.crawl.control import clear_command, pending_command
-from periplus.crawl.crawl_metrics import as_metrics
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, Meter
-from periplus.crawl.crawl_status import status_now, write_status
 from periplus.crawl.fetch_records import page_visit, plain_visit
+from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.robots_cache import ruled_path
-from periplus.crawl.sharding.shard_router import Alone
-from periplus.crawl.sharding.topology import read_topology, shard_dir
+from periplus.crawl.sharding.mailbox import ShardMessage
+from periplus.crawl.sharding.robots_exchange import RobotsExchange
+from periplus.crawl.sharding.shard import Shard, SingleShard
+from periplus.crawl.sharding.topology import shard_dir
 from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
 from periplus.fetch import Fetcher
-from periplus.files import lock_folder, open_data_folder, write_atomically
+from periplus.files import lock_folder, open_data_folder
 from periplus.parse import is_supported
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
-from periplus.url import parse_address
 
 __all__ = ["Crawler"]
 
-_PATIENCE: Final = 0.2
-"""Longest that one step waits, so that stopping and progress are prompt."""
+_MAX_WAIT: Final = 0.2
+"""Longest wait of one step, so that stopping and progress are prompt."""
 _GRACE: Final = 5.0
-"""Seconds that requests under way get after `stop`."""
-_REFUSALS: Final = 500
-"""Most URLs that one step takes from the frontier."""
-_REPORT: Final = 1.0
-"""Seconds between two looks at what another process asks for."""
-_REVIVE: Final = 3_600.0
-"""Seconds after which hosts that could not be reached are tried again in the same run."""
+"""Seconds that requests in flight get after `stop`."""
+_MAX_STARTS: Final = 500
+"""Requests that one step takes from the frontier at most."""
+_REPORT_SECONDS: Final = 1.0
+"""Between two readings of the visit report log, and between two writings of an unchanged status."""
+_CONTROL_SECONDS: Final = 0.05
+"""Between two polls for commands of the operator."""
+_MAIL_SECONDS: Final = 0.01
+"""Between two looks into the mailbox."""
+_CONGESTION_PAUSE: Final = 0.05
+_REVIVE_SECONDS: Final = 3_600.0
+"""After which suspended hosts are tried again in the same run."""
 _CHECKPOINT_SHARE: Final = 20
 """Snapshots take at most one part in this many of the time."""
+_UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 
 class Crawler:
-    """One crawl of one data folder. Opening it recovers; `run` or `step` goes on; `close` lets go."""
+    """One crawl of a data folder, or one shard of it. Opening recovers; `run` or `step` crawls; `close` releases."""
 
-    def __init__(
-        self, folder: Path, settings: Settings, seeds: Iterable[str] = (), neighbours: Alone | None = None
-    ) -> None:
-        self._settings = settings
-        self._neighbours = neighbours or Alone()
-        self._most = settings.crawl.pages
-        """Pages at which this process stops."""
-        given = [_seed(text) for text in seeds]
-        self._fetcher = Fetcher(settings.fetch, accepts=is_supported)
-        self._held = contextlib.ExitStack()
-        self._held.callback(self._fetcher.close)
-        self._closed = False
-        self._whole = True
-        """Whether memory reflects exactly the visits in the store; within a turn it does not."""
+    def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = (), shard: Shard | None = None) -> None:
         self._folder = folder
+        self._settings = settings
+        self._shard: Shard = shard or SingleShard(folder)
+        addresses = [parse_seed(text) for text in seeds]
+        self._fetcher = Fetcher(settings.fetch, accepts=is_supported)
+        self._resources = contextlib.ExitStack()
+        self._resources.callback(self._fetcher.close)
+        self._closed = False
+        self._consistent = True
+        """Whether the state reflects exactly the records in the store; within a step it does not."""
         self._paused = False
-        self._reported = 0.0
         self._stops = 0
         self._stopped_at = 0.0
-        self._asking: dict[int, FetchRequest] = {}
-        self._asked = 0
-        """Pages asked for in this run."""
+        self._fetched = 0
+        """Pages requested in this run."""
         self._meter = Meter()
         self._wall, self._tick = time.time(), time.monotonic()
         try:
-            self._open(folder, given)
+            self._open(addresses)
         except BaseException:
-            self._held.close()
+            self._resources.close()
             raise
-        self._began = self._committed = self._now()
-        self._checkpointed, self._checkpoint_took = self._began, 0.0
-        self._revived = self._began
-        self._tell("running")
+        self._robots = RobotsExchange(self._state, self._fetcher, self._shard)
+        self._sent_seeds = self._state.first_seeds
+        self._mail_empty = not self._shard.supervised
+        self._mail_read = self._polled = self._reported = self._checkpoint_took = 0.0
+        self._status, self._status_written = "", 0.0
+        self._began = self._committed = self._checkpointed = self._revived = self._now()
+        self._write_status("running")
 
-    def _open(self, folder: Path, seeds: list[Address]) -> None:
+    def _open(self, seeds: list[Address]) -> None:
+        folder, number = self._folder, self._shard.number
         open_data_folder(folder, create=True)
-        number = self._neighbours.number
-        self._claim(folder)
-        self._held.enter_context(lock_folder(shard_dir(folder, number), "crawl"))
+        self._shard.claim(folder, self._resources)
+        self._resources.enter_context(lock_folder(shard_dir(folder, number), "crawl"))
         self._store = PageStore.open(shard_folder(folder / "store", number), self._settings.store, write=True)
-        self._held.callback(self._store.close)
+        self._resources.callback(self._store.close)
         path = shard_dir(folder, number) / "frontier.bin"
-        self._memory = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._neighbours)
-        self._held.callback(self._memory.frontier.close)
-        if not self._memory.harvester.seeds:
-            raise BadInput(f"There is no crawl in {folder} to go on with.", "Give at least one URL to begin at.")
-        self._memory.save(self._store.commit(), self._now())
-
-    def _claim(self, folder: Path) -> None:
-        """Take the whole crawl of this folder."""
-        self._held.enter_context(lock_folder(folder / "crawl", "supervisor"))
-        shards = len(read_topology(folder).shards)
-        if shards > 1:
-            raise BadInput(
-                f"The crawl in {folder} has {shards} shards.",
-                "Use `Supervisor`, which goes on with all of them, or --shards 0.",
-            )
-        clear_command(folder)
+        self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
+        self._resources.callback(self._state.frontier.close)
+        if not self._state.outlinks.seeds:
+            raise BadInput(f"There is no crawl in {folder} to continue.", "Give at least one URL to begin at.")
+        self._state.save(self._store.commit(), self._now())
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +108,7 @@ class Crawler:
         self.close()
 
     def _now(self) -> float:
-        """Tell the time since 1970, untouched by changes of the system's clock while we run."""
+        """Return the time since 1970, unaffected by changes of the system clock during the run."""
         return self._wall + time.monotonic() - self._tick
 
     def run(self, on_progress: Callable[[CrawlStatistics], None] | None = None) -> CrawlStatistics:
@@ -122,71 +116,77 @@ class Crawler:
         try:
             shown = 0.0
             while self.step():
-                if on_progress is not None and time.monotonic() - shown >= _PATIENCE:
+                if on_progress is not None and time.monotonic() - shown >= _MAX_WAIT:
                     shown = time.monotonic()
                     on_progress(self.statistics())
             self.checkpoint()
             if on_progress is not None:
                 on_progress(self.statistics())
-            self._complain()
+            self._check_network()
             return self.statistics()
         except (DiskFailed, KeyboardInterrupt):
             # What was flushed is safe and can be replayed; the first fault is the one to report.
             with contextlib.suppress(DiskFailed):
-                self._let_go()
+                self._release()
             raise
         finally:
             self.close()
 
     def step(self) -> bool:
-        """Do one turn: start what is due, take what has come, keep it. False when there is no more to do."""
+        """Start requests that are due, store results that have arrived. Return whether there is more to do."""
         now = self._now()
-        self._whole = False
+        self._consistent = False
+        self._read_mail(now)
+        self._robots.start_queued(now, self._paused or self._stops > 0)
+        self._robots.expire(now)
         self._start(now)
-        found: list[FetchRequest] = []
-        for fetched in self._fetcher.poll(self._patience(now)):
-            found += self._receive(fetched)
-        self._memory.add(found)
-        self._whole = True
-        self._keep()
-        return not self._over()
+        requests: list[FetchRequest] = []
+        for result in self._fetcher.poll(self._wait(now)):
+            requests += self._receive(result)
+        self._state.add(requests)
+        self._consistent = True
+        self._persist()
+        self._send_mail()
+        self._poll_control()
+        self._write_status(self._status_now(), only_changes=True)
+        return not self._is_over()
 
     def stop(self) -> None:
-        """Ask for the end: the first time requests under way are waited for a few seconds, the second time not."""
+        """Ask for the end: the first time requests in flight get a few seconds, the second time none."""
         self._stops += 1
         self._stopped_at = self._stopped_at or time.monotonic()
 
     def close(self) -> None:
-        """Write the snapshot and let go of folder and network. A crawler can be closed twice."""
+        """Write the snapshot and release folder and network. A crawler can be closed twice."""
         try:
-            if self._whole:
+            if self._consistent:
                 self.checkpoint()
         finally:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if not self._closed:
-            self._tell("stopped")
+            self._write_status("stopped")
             self._closed = True
-            self._held.close()
-
-    def _tell(self, state: str) -> None:
-        self._shown = self.statistics()
-        write_status(self._folder / "crawl", status_now(state, self._shown))
+            self._resources.close()
 
     def checkpoint(self) -> None:
-        """Make all visits durable and write the snapshot that reflects them."""
+        """Make all records durable and write the snapshot that reflects them."""
         if self._closed:
             return
         began = time.monotonic()
-        self._memory.save(self._store.commit(), self._now())
+        self._state.save(self._store.commit(), self._now())
         self._committed = self._checkpointed = self._now()
         self._checkpoint_took = time.monotonic() - began
+        if self._shard.supervised:
+            # The supervisor counts messages: it must know of those that were received before they are deleted.
+            self._write_status(self._status_now())
+        self._shard.acknowledge()
 
     def statistics(self) -> CrawlStatistics:
-        """Say how the crawl is doing."""
+        """Return the figures of the crawl."""
         now = self._now()
-        frontier, totals = self._memory.frontier.statistics(), self._memory.totals
+        frontier, totals = self._state.frontier.statistics(), self._state.totals
         return CrawlStatistics(
             pages=totals.pages,
             fetched=totals.fetched,
@@ -201,122 +201,147 @@ class Crawler:
             copies=totals.copies,
             given_up=frontier.given_up,
             recent=tuple(self._meter.recent),
-            slowest=tuple(self._memory.frontier.slowest(3)),
-            notes=tuple(self._memory.notes),
+            slowest=tuple(self._state.frontier.slowest(3)),
+            notes=tuple(self._state.notes),
         )
+
+    def _read_mail(self, now: float) -> None:
+        """Accept links, seeds and robots.txt files that other shards have sent."""
+        if now - self._mail_read < _MAIL_SECONDS:
+            return
+        self._mail_read = now
+        messages = self._shard.receive()
+        self._mail_empty = not messages
+        for message in messages:
+            self._accept(message, now)
+
+    def _accept(self, message: ShardMessage, now: float) -> None:
+        self._state.accept_message(message)
+        # Seeds that another shard has sent are known to all.
+        self._sent_seeds = len(self._state.outlinks.seeds)
+        for robots_request in message.robots_requests:
+            with contextlib.suppress(BadUrl):
+                self._robots.enqueue(message.sender, robots_request, now)
+        for response in message.robots_responses:
+            with contextlib.suppress(BadUrl):
+                answer = self._robots.accept(response, now)
+                self._state.add(self._learn_robots(*answer) if answer is not None else [])
+
+    def _send_mail(self) -> None:
+        seeds = self._state.outlinks.seeds
+        self._shard.send_seeds(seeds[self._sent_seeds :])
+        self._sent_seeds = len(seeds)
+        self._shard.send(at_once=self._fetcher.busy() == 0)
 
     def _start(self, now: float) -> None:
-        """Start requests while there is room; URLs that robots.txt refuses end here."""
-        frontier, limits = self._memory.frontier, self._settings
-        for _ in range(_REFUSALS):
-            busy = self._fetcher.busy()
-            if self._paused or busy >= limits.fetch.connections or self._enough(busy):
-                return
-            due = frontier.next(now)
-            if due is None:
-                return
-            self._start_one(due, now)
-
-    def _start_one(self, due: FetchRequest, now: float) -> None:
-        if self._memory.had_its_share(due.address.host):
-            self._memory.frontier.suspend(due, now)
+        """Start requests while connections are free; URLs that robots.txt disallows end here."""
+        if self._shard.is_congested():
+            if not self._fetcher.busy():
+                time.sleep(_CONGESTION_PAUSE)
             return
-        rules = self._memory.robots.rules(due.address.origin, now)
-        if rules is None:
-            self._ask_robots(due, now)
-        elif not rules.allows(ruled_path(due.address)):
-            self._end(due, plain_visit(due, Outcome.ROBOTS, when=now), None)
-        else:
-            known = self._memory.history.pages.get(due.address.key)
-            headers = known.headers if known is not None else ()
-            self._fetcher.start(due, headers, any_type=due.address.key in self._memory.harvester.lists)
-
-    def _ask_robots(self, due: FetchRequest, now: float) -> None:
-        """Ask for robots.txt; where it has moved to another host, that host's pauses hold too."""
-        target = self._memory.robots.target(due.address)
-        if target.host != due.address.host:
-            wait = self._memory.frontier.reserve(target.host, now)
-            if wait > 0:
-                self._memory.frontier.postpone(due, now, wait)
+        for _ in range(_MAX_STARTS):
+            busy = self._fetcher.busy()
+            if self._paused or busy >= self._settings.fetch.connections or self._is_limit_reached(busy):
                 return
-        asking = FetchRequest(target)
-        self._asking[id(asking)] = due
-        self._fetcher.start(asking, any_type=True)
+            request = self._state.frontier.next(now)
+            if request is None:
+                return
+            self._start_request(request, now)
 
-    def _enough(self, busy: int) -> bool:
-        limits, totals = self._settings.crawl, self._memory.totals
+    def _start_request(self, request: FetchRequest, now: float) -> None:
+        state, address = self._state, request.address
+        if state.is_host_full(address.host):
+            state.frontier.suspend(request, now)
+            return
+        rules = state.robots.rules(address.origin, now)
+        if rules is None:
+            self._robots.fetch_for(request, now)
+        elif not rules.allows(ruled_path(address)):
+            self._finish(request, plain_visit(request, Outcome.ROBOTS, when=now), None)
+        else:
+            past = state.history.pages.get(address.key)
+            headers = past.headers if past is not None else ()
+            self._fetcher.start(request, headers, any_type=address.key in state.outlinks.lists)
+
+    def _pages(self) -> int:
+        """Return the number of pages that count against the limit."""
+        return self._fetched if self._settings.crawl.recrawl else self._state.totals.pages
+
+    def _is_limit_reached(self, busy: int) -> bool:
+        limits = self._settings.crawl
         late = limits.minutes > 0 and self._now() - self._began > limits.minutes * 60
-        had = self._asked if limits.recrawl else totals.pages
-        return self._stops > 0 or late or had + busy >= self._most
+        return self._stops > 0 or late or self._pages() + busy >= self._shard.page_quota(limits.pages)
 
-    def _patience(self, now: float) -> float:
-        """Say how long to wait for the network; when nothing is under way, wait for the next due here."""
-        wait = self._memory.frontier.wait(now)
-        patience = (
-            _PATIENCE if wait is None or self._paused or self._enough(self._fetcher.busy()) else min(_PATIENCE, wait)
-        )
+    def _wait(self, now: float) -> float:
+        """Return how long to wait for the network; if nothing is in flight, wait for the next request here."""
+        wait = self._state.frontier.wait(now)
+        if wait is None or self._paused or self._is_limit_reached(self._fetcher.busy()):
+            wait = _MAX_WAIT
+        wait = min(_MAX_WAIT, wait)
         if self._fetcher.busy():
-            return patience if self._fetcher.busy() < self._settings.fetch.connections else _PATIENCE
-        if not self._over():
-            time.sleep(patience)
+            return wait if self._fetcher.busy() < self._settings.fetch.connections else _MAX_WAIT
+        if not self._is_over():
+            time.sleep(wait)
         return 0.0
 
-    def _receive(self, fetched: FetchResult) -> list[FetchRequest]:
-        """Take what one request brought; give the dues that it leads to."""
-        waiting = self._asking.pop(id(fetched.request), None)
-        self._memory.totals.answered += fetched.status > 0
-        if waiting is not None:
-            return self._learn_robots(waiting, fetched)
-        self._asked += 1
-        memory = self._memory
-        as_list = fetched.request.address.key in memory.harvester.lists
+    def _receive(self, result: FetchResult) -> list[FetchRequest]:
+        """Process the result of one request; return the requests that it leads to."""
+        state, settings, request = self._state, self._settings, result.request
+        state.totals.answered += result.status > 0
+        if self._robots.respond(result, self._now()):
+            return []
+        page_request = self._robots.pop_page(result)
+        if page_request is not None:
+            return self._learn_robots(page_request, result)
+        self._fetched += 1
+        as_list = request.address.key in state.outlinks.lists
         # Of a list that is too long the beginning is read.
-        if fetched.outcome is not Outcome.OK and not (as_list and fetched.outcome is Outcome.TOO_LARGE):
-            keep = fetched if fetched.outcome is Outcome.NOT_MODIFIED else None
-            return self._end(fetched.request, plain_visit(fetched.request, fetched.outcome, fetched), keep, fetched.ip)
-        visit = page_visit(fetched, self._settings.parse, memory.originals, as_list, self._settings.crawl.forms > 0)
-        visit = memory.harvester.traps.judge(visit, fetched.request.address.host)
-        keep = fetched if visit.page is not None and not as_list else None
-        return self._end(fetched.request, visit, keep, fetched.ip)
+        if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
+            stored = result if result.outcome is Outcome.NOT_MODIFIED else None
+            return self._finish(request, plain_visit(request, result.outcome, result), stored, result.ip)
+        record = page_visit(result, settings.parse, state.originals, as_list, settings.crawl.forms > 0)
+        record = state.outlinks.traps.judge(record, request.address.host)
+        stored = result if record.page is not None and not as_list else None
+        return self._finish(request, record, stored, result.ip)
 
-    def _learn_robots(self, due: FetchRequest, fetched: FetchResult) -> list[FetchRequest]:
-        """Take robots.txt; the page that asked for it waits another turn, or fails as its robots.txt did."""
-        now, memory = self._now(), self._memory
-        pending_command = fetched.request.address.host
-        if pending_command != due.address.host and self._neighbours.mine(pending_command):
-            memory.frontier.release(pending_command, fetched.outcome, now, fetched.elapsed)
-        outcome = memory.robots.learn(due.address.origin, fetched, now)
+    def _learn_robots(self, request: FetchRequest, result: FetchResult) -> list[FetchRequest]:
+        """Process a robots.txt; the page that needs it waits for another turn, or fails as its robots.txt did."""
+        now, state, origin = self._now(), self._state, request.address.origin
+        host = result.request.address.host
+        if host != request.address.host and self._shard.owns(host):
+            state.frontier.release(host, result.outcome, now, result.elapsed)
+        outcome = state.robots.learn(origin, result, now)
         if outcome not in (Outcome.OK, Outcome.REDIRECT):
-            return self._end(due, plain_visit(due, outcome, fetched), None)
-        rules = memory.robots.rules(due.address.origin, now)
-        memory.frontier.requeue(due, now, fetched.elapsed, rules.delay if rules else None)
+            return self._finish(request, plain_visit(request, outcome, result), None)
+        rules = state.robots.rules(origin, now)
+        state.frontier.requeue(request, now, result.elapsed, rules.delay if rules else None)
         if rules is None or not self._settings.crawl.sitemaps:
             return []
-        return memory.harvester.listed(rules.sitemaps, due.address.url)
+        return state.outlinks.listed(rules.sitemaps, request.address.url)
 
-    def _end(
-        self, due: FetchRequest, visit: FetchRecord, fetched: FetchResult | None, ip: str = ""
+    def _finish(
+        self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""
     ) -> list[FetchRequest]:
-        """Write a visit down first, and only then let frontier and harvest know of it."""
-        memory, now = self._memory, self._now()
-        if due.address.key in memory.history.pages:
-            visit = msgspec.structs.replace(visit, revisit=True)
-        visit = self._store.append(visit, fetched)
-        memory.frontier.done(due, visit.outcome, now, visit.elapsed, visit.retry_after or None, ip=ip)
-        if memory.count(visit, due.address.host):
-            self._meter.count(visit.url, now)
-        return memory.harvester.harvest(visit)
+        """Append a record to the store first, and only then update the frontier; return the outlinks."""
+        state, now = self._state, self._now()
+        if request.address.key in state.history.pages:
+            record = msgspec.structs.replace(record, revisit=True)
+        record = self._store.append(record, result)
+        state.frontier.done(request, record.outcome, now, record.elapsed, record.retry_after or None, ip=ip)
+        if state.count(record, request.address.host):
+            self._meter.count(record.url, now)
+        return state.outlinks.extract(record)
 
-    def _keep(self) -> None:
-        """Hand visits to the operating system every turn, to the disk and the snapshot now and then."""
+    def _persist(self) -> None:
+        """Hand records to the operating system every step, to the disk and the snapshot at intervals."""
         self._store.flush()
         now, limits = self._now(), self._settings.crawl
-        if now - self._reported >= _REPORT:
+        if now - self._reported >= _REPORT_SECONDS:
             self._reported = now
-            self._listen()
-        if now - self._revived >= _REVIVE:
+            self._state.read_reports(self._store)
+        if now - self._revived >= _REVIVE_SECONDS:
             self._revived = now
-            self._memory.frontier.revive()
+            self._state.frontier.revive()
         pause = max(limits.checkpoint_seconds, self._checkpoint_took * _CHECKPOINT_SHARE)
         if now - self._checkpointed >= pause:
             self.checkpoint()
@@ -324,43 +349,49 @@ class Crawler:
             self._committed = now
             self._store.commit()
 
-    def _listen(self) -> None:
-        """Hear what another process has to say, and tell it how we are."""
-        self._memory.hear(self._store)
-        word = pending_command(self._folder)
-        self._paused = word == "pause"
-        if word == "stop":
-            self.stop()
-        if word in ("stop", "resume"):
-            clear_command(self._folder)
-        self._tell("stopping" if self._stops else "paused" if self._paused else "running")
-        with contextlib.suppress(DiskFailed):
-            write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(self._shown).encode())
+    def _poll_control(self) -> None:
+        now = self._now()
+        if now - self._polled >= _CONTROL_SECONDS:
+            self._polled = now
+            self._paused, stopped = self._shard.poll_control()
+            if stopped:
+                self.stop()
 
-    def _over(self) -> bool:
-        busy = self._fetcher.busy()
+    def _write_status(self, status: str, only_changes: bool = False) -> None:
+        """Write the status; `only_changes`, if it has changed or was written a while ago."""
+        now = time.monotonic()
+        if only_changes and status == self._status and now - self._status_written < _REPORT_SECONDS:
+            return
+        self._status, self._status_written = status, now
+        self._shard.write_status(status, self.statistics(), self._pages(), self._state.totals.answered)
+
+    def _status_now(self) -> str:
+        """Return 'running', 'paused' or 'stopping'; of a supervised shard also 'idle' or 'full'."""
+        if self._stops or self._paused:
+            return "stopping" if self._stops else "paused"
+        busy = not self._mail_empty or self._fetcher.busy() or self._robots.is_waiting() or self._shard.unsent()
+        if busy or not self._shard.supervised:
+            return "running"
+        if self._state.frontier.wait(self._now()) is not None:
+            return "full" if self._is_limit_reached(0) else "running"
+        # All reported visits are read before there is nothing left to do.
+        return "running" if self._state.read_reports(self._store) else "idle"
+
+    def _is_over(self) -> bool:
         if self._stops and (self._stops > 1 or time.monotonic() - self._stopped_at > _GRACE):
             return True
-        if busy or self._enough(0):
-            return not busy
-        # What others reported is heard to the end before there is nothing left to do.
-        return self._memory.frontier.wait(self._now()) is None and not self._memory.hear(self._store)
+        if self._shard.supervised and not self._stops:
+            return False
+        if self._fetcher.busy() or self._is_limit_reached(0):
+            return not self._fetcher.busy()
+        # All reported visits are read before there is nothing left to do.
+        return self._state.frontier.wait(self._now()) is None and not self._state.read_reports(self._store)
 
-    def _complain(self) -> None:
-        """Raise `NoNetwork` when nobody ever answered, and there is nothing left to try."""
-        totals = self._memory.totals
-        if self._stops or totals.answered or not totals.outcomes:
+    def _check_network(self) -> None:
+        """Raise `NoNetwork` if no host ever answered, and nothing is left to try; a supervisor checks all shards."""
+        totals = self._state.totals
+        if self._shard.supervised or self._stops or totals.answered or not totals.outcomes:
             return
-        unreachable = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
-        if set(totals.outcomes) <= unreachable and self._memory.frontier.wait(self._now()) is None:
-            hosts = ", ".join(sorted({seed.host for seed in self._memory.harvester.seeds})[:3])
-            raise NoNetwork(
-                f"Not one host could be reached (tried {hosts}).", "Check the network and the seeds, then try again."
-            )
-
-
-def _seed(text: str) -> Address:
-    try:
-        return parse_address(text)
-    except BadUrl as error:
-        raise BadUrl(f"The seed '{text}' is no URL that can be crawled: {error}") from None
+        if set(totals.outcomes) <= _UNREACHABLE and self._state.frontier.wait(self._now()) is None:
+            hosts = ", ".join(sorted({seed.host for seed in self._state.outlinks.seeds})[:3])
+            raise NoNetwork(f"No host could be reached (tried {hosts}).", "Check the network and the seeds.")

@@ -14,7 +14,7 @@ from periplus.score import LinkRanker, PageRanker
 from periplus.settings import CrawlSettings
 from periplus.url import in_scope, parse_address
 
-__all__ = ["OutlinkExtractor"]
+__all__ = ["OutlinkExtractor", "parse_seed"]
 
 _MAX_HOPS: Final = 5
 _MAX_LISTS: Final = 100
@@ -72,7 +72,7 @@ class OutlinkExtractor:
             self._scope.clear()
             self._known.clear()
 
-    def harvest(self, visit: FetchRecord) -> list[FetchRequest]:
+    def extract(self, visit: FetchRecord) -> list[FetchRequest]:
         """Give the dues that a visit leads to; many may be known already."""
         if visit.outcome is Outcome.REDIRECT:
             return self._redirect(visit)
@@ -226,6 +226,14 @@ class OutlinkExtractor:
             known = any(in_scope(place, seed, self._settings.scope) for seed in self.seeds)
             self._scope[place.host] = known
         return known
+
+
+def parse_seed(text: str) -> Address:
+    """Return the address of a seed; raise `BadUrl` if it cannot be crawled."""
+    try:
+        return parse_address(text)
+    except BadUrl as error:
+        raise BadUrl(f"The seed '{text}' cannot be crawled: {error}") from None
 
 
 def _host_of(url: str) -> str:

@@ -54,7 +54,7 @@ class Passive:
 
     def read(
         self,
-        harvester: OutlinkExtractor,
+        outlinks: OutlinkExtractor,
         find: Callable[[int], FetchRecord | None],
         is_mine: Callable[[Address], bool] = lambda place: True,
         until: LogPosition | None = None,
@@ -66,7 +66,7 @@ class Passive:
         places: dict[int, Address] = {}
         changed: dict[int, FetchRecord] = {}
         for sighting in found:
-            place = harvester.accept(sighting.url)
+            place = outlinks.accept(sighting.url)
             if place is None or not is_mine(place):
                 continue
             places[place.key] = place
@@ -75,7 +75,7 @@ class Passive:
             # A look of our own after theirs has seen the change already.
             if visit is not None and visit.when < sighting.when:
                 changed[place.key] = visit
-        fresh = {key: _due(harvester, place, counts[key]) for key, place in places.items()}
+        fresh = {key: _due(outlinks, place, counts[key]) for key, place in places.items()}
         again = [(fresh[key], visit) for key, visit in changed.items()]
         return Reported(list(fresh.values()), again, self.state.position != before)
 
@@ -137,6 +137,6 @@ def share_digests(states: Sequence[PassiveState]) -> None:
         state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
 
 
-def _due(harvester: OutlinkExtractor, place: Address, count: int) -> FetchRequest:
+def _due(outlinks: OutlinkExtractor, place: Address, count: int) -> FetchRequest:
     """Give a due that comes the sooner the more often it was visited."""
-    return FetchRequest(place, _DEPTH, round(harvester.rank(place, _DEPTH) + math.log2(1 + count), 4))
+    return FetchRequest(place, _DEPTH, round(outlinks.rank(place, _DEPTH) + math.log2(1 + count), 4))

@@ -83,9 +83,9 @@ class History:
                 self._look(known, visit.when, changed=visit.content != known.content)
             known.content, known.etag, known.modified = visit.content, visit.etag, visit.modified
             known.is_list = visit.page.kind == LIST_KIND
-            self.hear(visit.page, visit.when)
+            self.read_dates(visit.page, visit.when)
 
-    def hear(self, page: Page, now: float) -> list[FetchRequest]:
+    def read_dates(self, page: Page, now: float) -> list[FetchRequest]:
         """Take note of the dates that a list gave at `now`; give the pages that were changed since we looked."""
         dates = [when for when in page.changed if when] if page.kind == LIST_KIND else []
         most = max(Counter(dates).values(), default=0)

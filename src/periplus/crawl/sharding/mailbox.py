@@ -1,10 +1,10 @@
-"""What shards send each other: files in the receiver's inbox, there until a snapshot of the receiver reflects them.
+"""Messages between shards: files in the receiver's mailbox until a snapshot of the receiver reflects them.
 
-    inbox/SS-NNN.parcel     from shard SS: magic "PERIPARC", version u32, xxh3 of what follows u64, msgpack of a Parcel
+    inbox/SS-NNN.parcel     from shard SS: magic "PERIPARC", version u32, xxh3 of what follows u64, msgpack ShardMessage
 
-A parcel is written whole or not at all, before the sender's snapshot reflects the pages that its links come from. It is
-removed once the receiver's snapshot reflects it. So each link arrives at least once, whoever is killed when; what comes
-twice is known by the frontier, as any link is.
+A message is written atomically, before the sender's snapshot reflects the pages that its links come from. It is deleted
+once the receiver's snapshot reflects it. So each link arrives at least once, whichever process is killed when; a link
+that arrives twice is known to the frontier, like any other link.
 """
 
 import struct
@@ -20,12 +20,12 @@ from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import Outcome
 
 __all__ = [
-    "Answer",
-    "Question",
-    "SentLink",
+    "ForwardedLink",
+    "RobotsRequest",
+    "RobotsResponse",
     "ShardMessage",
-    "mark_of",
-    "mark_of_inbox",
+    "mailbox_mark",
+    "message_mark",
     "read_message",
     "write_message",
 ]
@@ -33,11 +33,11 @@ __all__ = [
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIPARC"
 _VERSION: Final = 1
-_REMEDY: Final = "Move it away: its links may be found again by other pages."
+_REMEDY: Final = "Move the file away; its links may be found again on other pages."
 
 
-class SentLink(NamedTuple):
-    """A URL that belongs to the receiver."""
+class ForwardedLink(NamedTuple):
+    """A URL of a host that the receiver owns."""
 
     url: str
     depth: int
@@ -47,16 +47,16 @@ class SentLink(NamedTuple):
     """Whether it is a sitemap or a feed."""
 
 
-class Question(NamedTuple):
-    """A robots.txt that has moved to one of the receiver's hosts."""
+class RobotsRequest(NamedTuple):
+    """A robots.txt that has moved to a host of the receiver, which is asked to fetch it."""
 
     origin: str
-    """Whose robots.txt it is."""
+    """The origin that the robots.txt is for."""
     target: str
 
 
-class Answer(NamedTuple):
-    """What came of a question."""
+class RobotsResponse(NamedTuple):
+    """A robots.txt as the receiver's host returned it."""
 
     origin: str
     target: str
@@ -69,27 +69,27 @@ class Answer(NamedTuple):
 
 
 class ShardMessage(msgspec.Struct):
-    """What one shard has for another."""
+    """What one shard sends to another."""
 
     sender: int
-    links: list[SentLink] = []
+    links: list[ForwardedLink] = []
     seeds: list[str] = []
-    """Where seeds have moved to: they widen the scope."""
-    questions: list[Question] = []
-    answers: list[Answer] = []
+    """Targets of redirected seeds: they widen the scope."""
+    robots_requests: list[RobotsRequest] = msgspec.field(default_factory=list, name="questions")
+    robots_responses: list[RobotsResponse] = msgspec.field(default_factory=list, name="answers")
 
     def __len__(self) -> int:
-        return len(self.links) + len(self.seeds) + len(self.questions) + len(self.answers)
+        return len(self.links) + len(self.seeds) + len(self.robots_requests) + len(self.robots_responses)
 
 
-def write_message(path: Path, parcel: ShardMessage) -> None:
-    """Put a parcel into an inbox, durably."""
-    body = msgspec.msgpack.encode(parcel)
+def write_message(path: Path, message: ShardMessage) -> None:
+    """Write a message into a mailbox, durably."""
+    body = msgspec.msgpack.encode(message)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
 def read_message(path: Path) -> ShardMessage:
-    """Read a parcel; raise `CorruptFile` when a single bit is off."""
+    """Read a message; raise `CorruptFile` if a single bit is wrong."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -106,14 +106,14 @@ def read_message(path: Path) -> ShardMessage:
         raise CorruptFile(f"{path} is unreadable: {error}.", _REMEDY) from error
 
 
-def mark_of(names: Iterable[str]) -> int:
-    """Give a number that stands for these parcels, and no others."""
+def message_mark(names: Iterable[str]) -> int:
+    """Return a fingerprint of the names of messages, independent of their order."""
     mark = 0
     for name in names:
         mark ^= fingerprint_text(name)
     return mark
 
 
-def mark_of_inbox(inbox: Path) -> int:
-    """Give the mark of all parcels in an inbox."""
-    return mark_of(path.name for path in inbox.glob("*.parcel"))
+def mailbox_mark(inbox: Path) -> int:
+    """Return the fingerprint of all messages in a mailbox."""
+    return message_mark(path.name for path in inbox.glob("*.parcel"))

@@ -1,6 +1,6 @@
 """Other shards than before: hosts move, with all that waits there, their pauses and what was learnt of them.
 
-Nobody crawls meanwhile. Every shard's memory is recovered, hosts move from one to another, and each shard's next
+Nobody crawls meanwhile. Every shard's state is recovered, hosts move from one to another, and each shard's next
 snapshot is written beside its last one. One file then says that these hold: whoever is killed before has changed
 nothing, whoever is killed after goes on from there. Pages stay where they were stored: all stores are read as one.
 """
@@ -19,8 +19,7 @@ import numpy as np
 from periplus.crawl.crawl_snapshot import Totals
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.reported_visits import share_digests
-from periplus.crawl.sharding.mailbox import SentLink, ShardMessage, read_message
-from periplus.crawl.sharding.shard_router import Alone
+from periplus.crawl.sharding.mailbox import ForwardedLink, ShardMessage, read_message
 from periplus.crawl.sharding.topology import (
     HostPartitioner,
     Topology,
@@ -30,7 +29,7 @@ from periplus.crawl.sharding.topology import (
     write_topology,
 )
 from periplus.files import lock_folder, sync_folder
-from periplus.records import Address, FetchRequest
+from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
 from periplus.url import parse_address
@@ -41,23 +40,38 @@ _NEXT: Final = "frontier.next"
 _LAST: Final = "frontier.bin"
 
 
-class _Gathering(Alone):
-    """Stands for the other shards while nobody crawls: keeps what is to be sent."""
+class _LinkCollector:
+    """Implements `LinkRouter` while no shard crawls: collects the links to hosts of other shards in a message."""
 
-    def __init__(self, number: int, ring: HostPartitioner) -> None:
+    supervised = True
+
+    def __init__(self, number: int, partitioner: HostPartitioner) -> None:
         self.number = number
-        self._ring = ring
-        self.parcel = ShardMessage(number)
+        self.message = ShardMessage(number)
+        self._partitioner = partitioner
 
-    def mine(self, host: str) -> bool:
-        return self._ring.owner(host) == self.number
+    def owns(self, host: str) -> bool:
+        return self._partitioner.owner(host) == self.number
 
-    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
-        for due in dues:
-            if not self.mine(due.address.host):
-                place = due.address
-                self.parcel.links.append(SentLink(place.url, due.depth, due.rank, due.hops, place.key in lists))
-        return [due for due in dues if self.mine(due.address.host)]
+    def route(self, requests: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
+        own = []
+        for request in requests:
+            address = request.address
+            if self.owns(address.host):
+                own.append(request)
+            else:
+                link = ForwardedLink(address.url, request.depth, request.rank, request.hops, address.key in lists)
+                self.message.links.append(link)
+        return own
+
+    def send(self, everything: bool = False, at_once: bool = False) -> None:
+        pass
+
+    def read_records(self, store: PageStore) -> Iterator[FetchRecord]:
+        yield from store.records()
+
+    def find_record(self, store: PageStore, key: int) -> FetchRecord | None:
+        return store.find(key)
 
 
 def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Address]) -> Topology:
@@ -90,7 +104,7 @@ def _finish(folder: Path, topology: Topology) -> Topology:
             sync_folder(shard_dir(folder, number))
         following.unlink(missing_ok=True)
         if number in topology.moving:
-            for path in _parcels(folder, number):
+            for path in _messages(folder, number):
                 path.unlink(missing_ok=True)
     if topology.moving:
         topology = msgspec.structs.replace(topology, moving=())
@@ -103,8 +117,8 @@ def _numbers(folder: Path) -> list[int]:
     return [int(name) for name in found if name.isdigit()]
 
 
-def _parcels(folder: Path, number: int) -> list[Path]:
-    return sorted((mailbox_dir(folder, number) / "inbox").glob("*.parcel"))
+def _messages(folder: Path, number: int) -> list[Path]:
+    return sorted((mailbox_dir(folder, number) / "inbox").glob("*.message"))
 
 
 def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) -> Topology:
@@ -116,19 +130,19 @@ def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) 
             number: held.enter_context(_open(folder, settings, number, HostPartitioner(before.shards), now))
             for number in every
         }
-        memories = {number: shard[0] for number, shard in shards.items()}
-        loose = [memory.neighbours.parcel for memory in memories.values() if isinstance(memory.neighbours, _Gathering)]
-        loose += [read_message(path) for number in every for path in _parcels(folder, number)]
+        states = {number: shard[0] for number, shard in shards.items()}
+        loose = [state.router.message for state in states.values() if isinstance(state.router, _LinkCollector)]
+        loose += [read_message(path) for number in every for path in _messages(folder, number)]
         _hear_out(shards, before.shards)
-        ring = HostPartitioner(wanted.shards)
-        for number, memory in memories.items():
-            memory.neighbours = _Gathering(number, ring)
-        _move_all(memories, ring, wanted.shards)
-        known = _share_seeds(memories, loose, wanted)
-        for parcel in loose:
-            _deliver(parcel, memories, ring)
-        for number, (memory, store) in shards.items():
-            memory.save(store.commit(), now, shard_dir(folder, number) / _NEXT)
+        partitioner = HostPartitioner(wanted.shards)
+        for number, state in states.items():
+            state.router = _LinkCollector(number, partitioner)
+        _move_all(states, partitioner, wanted.shards)
+        known = _share_seeds(states, loose, wanted)
+        for message in loose:
+            _deliver(message, states, partitioner)
+        for number, (state, store) in shards.items():
+            state.save(store.commit(), now, shard_dir(folder, number) / _NEXT)
     with PageStore.open(folder / "store", settings.store) as stored:
         # What was stored before comes before what is stored from now on, wherever it is.
         stored.number_records()
@@ -142,18 +156,18 @@ def _hear_out(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int
 
     Each reads all reports and takes those of its own hosts: a host that moves to one that has read on would lose some.
     """
-    passives = [memory.passive for memory, _ in shards.values()]
+    passives = [state.passive for state, _ in shards.values()]
     until = max(passive.position for passive in passives)
-    for number, (memory, store) in shards.items():
-        while number in before and memory.passive.position < until and memory.hear(store, until):
+    for number, (state, store) in shards.items():
+        while number in before and state.passive.position < until and state.read_reports(store, until):
             pass
-        memory.passive.state.position = until
+        state.passive.state.position = until
     share_digests([passive.state for passive in passives])
 
 
 @contextlib.contextmanager
 def _open(
-    folder: Path, settings: Settings, number: int, ring: HostPartitioner, now: float
+    folder: Path, settings: Settings, number: int, partitioner: HostPartitioner, now: float
 ) -> Iterator[tuple[CrawlState, PageStore]]:
     """Recover one shard as it was."""
     plain = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, recrawl=False))
@@ -162,73 +176,73 @@ def _open(
         PageStore.open(shard_folder(folder / "store", number), settings.store, write=True) as store,
     ):
         path = shard_dir(folder, number) / _LAST
-        memory = CrawlState.recover(path, plain, store, (), now, _Gathering(number, ring))
+        state = CrawlState.recover(path, plain, store, (), now, _LinkCollector(number, partitioner))
         try:
-            yield memory, store
+            yield state, store
         finally:
-            memory.frontier.close()
+            state.frontier.close()
 
 
-def _share_seeds(memories: dict[int, CrawlState], loose: list[ShardMessage], wanted: Topology) -> tuple[str, ...]:
+def _share_seeds(states: dict[int, CrawlState], loose: list[ShardMessage], wanted: Topology) -> tuple[str, ...]:
     """Let every shard know the seeds of all; give them."""
-    seeds = {url: None for parcel in loose for url in parcel.seeds}
-    seeds.update((seed.url, None) for memory in memories.values() for seed in memory.harvester.seeds)
+    seeds = {url: None for message in loose for url in message.seeds}
+    seeds.update((seed.url, None) for state in states.values() for seed in state.outlinks.seeds)
     for number in wanted.shards:
-        memories[number].take(ShardMessage(number, seeds=list(seeds)))
+        states[number].accept_message(ShardMessage(number, seeds=list(seeds)))
     return tuple(dict.fromkeys((*wanted.seeds, *seeds)))
 
 
-def _deliver(parcel: ShardMessage, memories: dict[int, CrawlState], ring: HostPartitioner) -> None:
+def _deliver(message: ShardMessage, states: dict[int, CrawlState], partitioner: HostPartitioner) -> None:
     parts: dict[int, ShardMessage] = {}
-    for link in parcel.links:
-        owner = ring.owner(parse_address(link.url).host)
-        parts.setdefault(owner, ShardMessage(parcel.sender)).links.append(link)
+    for link in message.links:
+        owner = partitioner.owner(parse_address(link.url).host)
+        parts.setdefault(owner, ShardMessage(message.sender)).links.append(link)
     for owner, part in parts.items():
-        memories[owner].take(part)
+        states[owner].accept_message(part)
 
 
-def _move_all(memories: dict[int, CrawlState], ring: HostPartitioner, shards: tuple[int, ...]) -> None:
-    keys = np.unique(np.concatenate([memory.frontier.seen_keys() for memory in memories.values()]))
-    counted = sum(memory.frontier.statistics().seen for memory in memories.values())
-    for number, memory in memories.items():
-        gone = [name for name in memory.frontier.hosts() if ring.owner(name) != number]
-        for host in memory.frontier.export_hosts(gone):
-            memories[ring.owner(host.name)].frontier.import_hosts([host])
-    for number, memory in memories.items():
+def _move_all(states: dict[int, CrawlState], partitioner: HostPartitioner, shards: tuple[int, ...]) -> None:
+    keys = np.unique(np.concatenate([state.frontier.seen_keys() for state in states.values()]))
+    counted = sum(state.frontier.statistics().seen for state in states.values())
+    for number, state in states.items():
+        gone = [name for name in state.frontier.hosts() if partitioner.owner(name) != number]
+        for host in state.frontier.export_hosts(gone):
+            states[partitioner.owner(host.name)].frontier.import_hosts([host])
+    for number, state in states.items():
         # URLs are known by their keys alone, which do not say whose they are: each shard knows them all from here on.
-        memory.frontier.set_seen(keys, len(keys) - counted if number == 0 else len(keys))
-    _move_facts(memories, ring)
-    first = memories[0]
-    for number in set(memories) - set(shards):
-        _add_totals(first.totals, memories[number].totals)
-        memories[number].totals = Totals()
+        state.frontier.set_seen(keys, len(keys) - counted if number == 0 else len(keys))
+    _move_facts(states, partitioner)
+    first = states[0]
+    for number in set(states) - set(shards):
+        _add_totals(first.totals, states[number].totals)
+        states[number].totals = Totals()
 
 
-def _move_facts(memories: dict[int, CrawlState], ring: HostPartitioner) -> None:
+def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> None:
     """Move what is known of hosts that have moved."""
-    for number, memory in memories.items():
+    for number, state in states.items():
 
         def owner(key: str, number: int = number) -> CrawlState | None:
-            found = ring.owner(_host_of(key))
-            return memories[found] if found != number else None
+            found = partitioner.owner(_host_of(key))
+            return states[found] if found != number else None
 
-        memory.robots.hand_over(owner)
-        harvester = memory.harvester
-        _hand_over(harvester.lists_of_host, owner, lambda other: other.harvester.lists_of_host)
-        _hand_over(harvester.links_to_host, owner, lambda other: other.harvester.links_to_host)
-        _hand_over(memory.pages_of_host, owner, lambda other: other.pages_of_host)
-        _hand_over(harvester.forms.state.hosts, owner, lambda other: other.harvester.forms.state.hosts)
-        for name in harvester.traps.state.__struct_fields__:
-            _hand_over(getattr(harvester.traps.state, name), owner, partial(_traps_table, name))
-    lists = set().union(*(memory.harvester.lists for memory in memories.values()))
-    probes = {key: host for memory in memories.values() for key, host in memory.harvester.traps.state.probes.items()}
-    for memory in memories.values():
-        memory.harvester.lists.update(lists)
-        memory.harvester.traps.state.probes.update(probes)
+        state.robots.hand_over(owner)
+        outlinks = state.outlinks
+        _hand_over(outlinks.lists_of_host, owner, lambda other: other.outlinks.lists_of_host)
+        _hand_over(outlinks.links_to_host, owner, lambda other: other.outlinks.links_to_host)
+        _hand_over(state.pages_of_host, owner, lambda other: other.pages_of_host)
+        _hand_over(outlinks.forms.state.hosts, owner, lambda other: other.outlinks.forms.state.hosts)
+        for name in outlinks.traps.state.__struct_fields__:
+            _hand_over(getattr(outlinks.traps.state, name), owner, partial(_traps_table, name))
+    lists = set().union(*(state.outlinks.lists for state in states.values()))
+    probes = {key: host for state in states.values() for key, host in state.outlinks.traps.state.probes.items()}
+    for state in states.values():
+        state.outlinks.lists.update(lists)
+        state.outlinks.traps.state.probes.update(probes)
 
 
-def _traps_table(name: str, memory: CrawlState) -> dict[str, Any]:
-    found: dict[str, Any] = getattr(memory.harvester.traps.state, name)
+def _traps_table(name: str, state: CrawlState) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(state.outlinks.traps.state, name)
     return found
 
 

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Final
 
 from periplus.crawl.crawl_status import CrawlStatus, read_status
-from periplus.crawl.sharding.shard_crawler import ShardCrawler
+from periplus.crawl.crawler import Crawler
+from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import PeriplusError, ProcessFailed
 from periplus.settings import Settings
@@ -162,7 +163,8 @@ class ShardProcess:
 
         signal.signal(signal.SIGTERM, tell)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        with ShardCrawler(self._folder, self._settings, self._seeds, self._number, self._shards) as crawler:
+        shard = ShardRouter(self._folder, self._number, self._shards, self._settings.store)
+        with Crawler(self._folder, self._settings, self._seeds, shard) as crawler:
             stops = 0
             while crawler.step():
                 wanted = len(told) + (os.getppid() != supervisor)

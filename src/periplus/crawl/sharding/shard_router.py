@@ -1,198 +1,211 @@
-"""The other shards, as one shard knows them: which hosts are theirs, what to send them, what has come from them."""
+"""One shard among several: routes links to the shards that own their hosts, and exchanges messages by files."""
 
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from periplus.crawl.revisits import History, read_history
+from periplus.crawl.control import pending_command
+from periplus.crawl.crawl_statistics import CrawlStatistics
+from periplus.crawl.crawl_status import CrawlStatus, write_status
 from periplus.crawl.sharding.mailbox import (
-    Answer,
-    Question,
-    SentLink,
+    ForwardedLink,
+    RobotsRequest,
+    RobotsResponse,
     ShardMessage,
-    mark_of,
+    message_mark,
     read_message,
     write_message,
 )
+from periplus.crawl.sharding.quotas import read_quotas
+from periplus.crawl.sharding.shard import Control
 from periplus.crawl.sharding.topology import HostPartitioner, mailbox_dir
 from periplus.errors import DataError
 from periplus.files import disk_errors
 from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
+from periplus.url import parse_address
 
-__all__ = ["Alone", "Neighbours"]
+__all__ = ["ShardRouter"]
 
 _BATCH: Final = 2_000
-"""Links that are worth a parcel at once; fewer wait for a moment."""
-_AGE: Final = 0.3
-_MOST_PARCELS: Final = 64
-"""Parcels in an inbox, beyond which senders keep what they have."""
-_MOST_KEPT: Final = 20_000
-"""Links kept, beyond which a sender makes no more of them: it stops fetching."""
-_SENT: Final = 300_000
+"""Items that are sent as a message at once; fewer wait for `_MAX_AGE` seconds."""
+_MAX_AGE: Final = 0.3
+_MAX_MESSAGES: Final = 64
+"""Messages in a mailbox above which senders hold theirs back."""
+_MAX_UNSENT: Final = 20_000
+"""Items held back for one shard above which no more pages are fetched."""
+_MAX_SENT_KEYS: Final = 300_000
+"""URLs that are remembered as sent, so that they are not sent again."""
 _READ_AT_ONCE: Final = 8
 
 
-class Alone:
-    """A crawl without other shards: every host is its own."""
+class ShardRouter:
+    """The shard of one process in a crawl of several; implements `Shard`."""
 
-    number = 0
-
-    def mine(self, host: str) -> bool:
-        """Tell whether this shard has a host."""
-        return True
-
-    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
-        """Give the dues of our own hosts; the others are sent to those who have them."""
-        return dues
-
-    def send(self, everything: bool = False) -> None:
-        """Send what has waited long enough, or everything, as before a snapshot."""
-
-    def read_all(self, store: PageStore) -> Iterator[FetchRecord]:
-        """Read all visits, also those of other shards."""
-        yield from store.records()
-
-    def find(self, store: PageStore, key: int) -> FetchRecord | None:
-        """Find the stored visit of a key, also of a host that was another shard's before."""
-        return store.find(key)
-
-    def read_history(self, store: PageStore) -> History:
-        """Read the past of all pages, also of those that other shards have stored."""
-        return read_history(self.read_all(store))
-
-
-class Neighbours(Alone):
-    """All other shards of a crawl."""
+    supervised = True
 
     def __init__(self, folder: Path, number: int, shards: tuple[int, ...], settings: StoreSettings) -> None:
         self.number = number
+        self.received = 0
+        """Messages read since this process began."""
+        self._folder = folder
         self._settings = settings
-        self._ring = HostPartitioner(shards)
+        self._partitioner = HostPartitioner(shards)
         self._stores = folder / "store"
-        self._every: PageStore | None = None
+        self._all_stores: PageStore | None = None
         self._inboxes = {other: mailbox_dir(folder, other) / "inbox" for other in shards}
-        self._boxes = {other: ShardMessage(number) for other in shards if other != number}
-        self._since: dict[int, float] = {}
+        self._outgoing = {other: ShardMessage(number) for other in shards if other != number}
+        self._oldest: dict[int, float] = {}
+        """When the oldest item for each shard was put into its message."""
         self._sent: dict[int, None] = {}
-        self._had: dict[str, None] = {}
-        self.taken = 0
-        """Parcels read since this process began."""
+        self._unacknowledged: dict[str, None] = {}
+        self._quota = 0
+        """Nothing is fetched before the supervisor has assigned a quota."""
         for inbox in self._inboxes.values():
             with disk_errors(inbox):
                 inbox.mkdir(parents=True, exist_ok=True)
             for torn in inbox.glob(f".{number:02d}-*"):
                 torn.unlink(missing_ok=True)
 
-    def mine(self, host: str) -> bool:
-        """Tell whether this shard has a host."""
-        return self._ring.owner(host) == self.number
+    def claim(self, folder: Path, resources: contextlib.ExitStack) -> None:
+        """Do nothing: the supervisor holds the lock of the whole crawl."""
 
-    def ours(self, dues: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
-        """Give the dues of our own hosts; the others are sent to those who have them."""
-        found = []
-        for due in dues:
-            place = due.address
-            owner = self._ring.owner(place.host)
+    def owns(self, host: str) -> bool:
+        """Return whether this shard crawls a host."""
+        return self._partitioner.owner(host) == self.number
+
+    def route(self, requests: list[FetchRequest], lists: set[int]) -> list[FetchRequest]:
+        """Return the requests for hosts of this shard; the others are sent to their owners."""
+        own = []
+        for request in requests:
+            address = request.address
+            owner = self._partitioner.owner(address.host)
             if owner == self.number:
-                found.append(due)
-            elif place.key not in self._sent:
-                self._remember(place.key)
-                link = SentLink(place.url, due.depth, due.rank, due.hops, place.key in lists)
-                self._box(owner).links.append(link)
-        return found
+                own.append(request)
+            elif address.key not in self._sent:
+                self._remember(address.key)
+                link = ForwardedLink(address.url, request.depth, request.rank, request.hops, address.key in lists)
+                self._message_for(owner).links.append(link)
+        return own
 
-    def read_all(self, store: PageStore) -> Iterator[FetchRecord]:
-        """Read all visits, also those of other shards."""
+    def read_records(self, store: PageStore) -> Iterator[FetchRecord]:
+        """Yield the fetch records of all shards."""
         store.flush()
-        with PageStore.open(self._stores, self._settings) as every:
-            yield from every.records()
+        with PageStore.open(self._stores, self._settings) as stores:
+            yield from stores.records()
 
-    def find(self, store: PageStore, key: int) -> FetchRecord | None:
-        """Find the stored visit of a key, also of a host that was another shard's before."""
-        found = store.find(key)
-        if found is None:
-            with contextlib.suppress(DataError):  # theirs to complain about
-                self._every = self._every or PageStore.open(self._stores, self._settings)
-                found = self._every.find(key)
-        return found
+    def find_record(self, store: PageStore, key: int) -> FetchRecord | None:
+        """Return the stored record of a page, also of a host that another shard crawled before."""
+        record = store.find(key)
+        if record is None:
+            with contextlib.suppress(DataError):  # damage in the store of another shard is reported by that shard
+                self._all_stores = self._all_stores or PageStore.open(self._stores, self._settings)
+                record = self._all_stores.find(key)
+        return record
 
     def _remember(self, key: int) -> None:
-        if len(self._sent) >= _SENT:
+        if len(self._sent) >= _MAX_SENT_KEYS:
             self._sent.clear()
         self._sent[key] = None
 
-    def _box(self, other: int) -> ShardMessage:
-        self._since.setdefault(other, time.monotonic())
-        return self._boxes[other]
+    def _message_for(self, shard: int) -> ShardMessage:
+        self._oldest.setdefault(shard, time.monotonic())
+        return self._outgoing[shard]
 
-    def tell_seeds(self, seeds: Sequence[Address]) -> None:
-        """Let all others know where seeds have moved to."""
-        for other in self._boxes if seeds else ():
-            self._box(other).seeds.extend(seed.url for seed in seeds)
+    def send_seeds(self, seeds: Sequence[Address]) -> None:
+        """Send the targets of redirected seeds to all other shards."""
+        for shard in self._outgoing if seeds else ():
+            self._message_for(shard).seeds.extend(seed.url for seed in seeds)
 
-    def ask(self, target: Address, origin: str) -> None:
-        """Let the shard that has a host ask it for a robots.txt."""
-        self._box(self._ring.owner(target.host)).questions.append(Question(origin, target.url))
+    def request_robots(self, request: RobotsRequest) -> None:
+        """Ask the owner of the target's host to fetch a robots.txt."""
+        owner = self._partitioner.owner(parse_address(request.target).host)
+        self._message_for(owner).robots_requests.append(request)
 
-    def answer(self, other: int, answer: Answer) -> None:
-        """Give another shard what it asked for."""
-        self._box(other).answers.append(answer)
+    def respond_robots(self, shard: int, response: RobotsResponse) -> None:
+        """Send a robots.txt to the shard that asked for it."""
+        self._message_for(shard).robots_responses.append(response)
 
     def send(self, everything: bool = False, at_once: bool = False) -> None:
-        """Send what has waited long enough, or all `at_once`, where the inbox has room; or everything in any case."""
+        """Send what has waited long enough or, `at_once`, all of it; `everything`, even if the mailbox is full."""
         now = time.monotonic()
-        for other, box in self._boxes.items():
-            ripe = at_once or len(box) >= _BATCH or now - self._since.get(other, now) >= _AGE
-            if len(box) and (everything or (ripe and self._has_room(other))):
+        for shard, message in self._outgoing.items():
+            due = at_once or len(message) >= _BATCH or now - self._oldest.get(shard, now) >= _MAX_AGE
+            if len(message) and (everything or (due and self._has_room(shard))):
                 name = f"{self.number:02d}-{time.time_ns():020d}.parcel"
-                write_message(self._inboxes[other] / name, box)
-                self._boxes[other] = ShardMessage(self.number)
-                self._since.pop(other, None)
+                write_message(self._inboxes[shard] / name, message)
+                self._outgoing[shard] = ShardMessage(self.number)
+                self._oldest.pop(shard, None)
 
-    def _has_room(self, other: int) -> bool:
-        return len(self._parcels(other)) < _MOST_PARCELS
+    def _has_room(self, shard: int) -> bool:
+        return len(self._mail(shard)) < _MAX_MESSAGES
 
-    def _parcels(self, other: int) -> list[str]:
+    def _mail(self, shard: int) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self._inboxes[other]) if name.endswith(".parcel"))
+            return sorted(name for name in os.listdir(self._inboxes[shard]) if name.endswith(".parcel"))
         except OSError:
             return []
 
-    def kept(self) -> int:
-        """Give how much waits to be sent."""
-        return sum(len(box) for box in self._boxes.values())
+    def unsent(self) -> int:
+        """Return the number of items that wait to be sent."""
+        return sum(len(message) for message in self._outgoing.values())
 
-    def are_slow(self) -> bool:
-        """Tell whether so much waits to be sent that there should not be more of it."""
-        return any(len(box) >= _MOST_KEPT for box in self._boxes.values())
+    def is_congested(self) -> bool:
+        """Return whether so much waits to be sent that no more pages should be fetched."""
+        return any(len(message) >= _MAX_UNSENT for message in self._outgoing.values())
 
-    def receive(self, take: Callable[[ShardMessage], None]) -> int:
-        """Take some parcels that have come; give their number. They stay where they are until `settle`."""
-        fresh = [name for name in self._parcels(self.number) if name not in self._had][:_READ_AT_ONCE]
-        for name in fresh:
-            take(read_message(self._inboxes[self.number] / name))
-            self._had[name] = None
-            self.taken += 1
-        return len(fresh)
+    def receive(self) -> list[ShardMessage]:
+        """Return some messages that were not returned before. They remain in the mailbox until `acknowledge`."""
+        names = [name for name in self._mail(self.number) if name not in self._unacknowledged][:_READ_AT_ONCE]
+        messages = [read_message(self._inboxes[self.number] / name) for name in names]
+        self._unacknowledged.update(dict.fromkeys(names))
+        self.received += len(names)
+        return messages
 
     @property
-    def held(self) -> int:
-        """Parcels that were taken, and are still in the inbox."""
-        return len(self._had)
+    def unacknowledged(self) -> int:
+        """The number of messages that were received and are still in the mailbox."""
+        return len(self._unacknowledged)
 
     @property
     def mark(self) -> int:
-        """What stands for the parcels that are held."""
-        return mark_of(self._had)
+        """The fingerprint of the messages that were received and are still in the mailbox."""
+        return message_mark(self._unacknowledged)
 
-    def settle(self) -> None:
-        """Remove the parcels that were taken: a snapshot reflects them now."""
-        for name in self._had:
+    def acknowledge(self) -> None:
+        """Delete the messages that were received: a snapshot reflects them."""
+        for name in self._unacknowledged:
             with contextlib.suppress(OSError):
                 (self._inboxes[self.number] / name).unlink()
-        self._had.clear()
+        self._unacknowledged.clear()
+
+    def page_quota(self, limit: int) -> int:
+        """Return the quota that the supervisor assigned last."""
+        return self._quota
+
+    def poll_control(self) -> Control:
+        """Read the quota and whether the crawl is paused; it is the supervisor that stops shards."""
+        self._quota = read_quotas(self._folder).get(self.number, self._quota)
+        return Control(paused=pending_command(self._folder) == "pause")
+
+    def write_status(self, state: str, statistics: CrawlStatistics, pages: int, answered: int) -> None:
+        """Write the status of this shard, by which the supervisor assigns quotas and detects the end."""
+        status = CrawlStatus(
+            os.getpid(),
+            state,
+            statistics,
+            time.time(),
+            number=self.number,
+            had=pages,
+            quota=self._quota,
+            taken=self.received,
+            held=self.unacknowledged,
+            mark=self.mark,
+            kept=self.unsent(),
+            answered=answered,
+        )
+        write_status(mailbox_dir(self._folder, self.number), status)

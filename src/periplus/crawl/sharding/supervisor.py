@@ -19,12 +19,13 @@ from periplus.crawl.crawl_metrics import as_metrics
 from periplus.crawl.crawl_statistics import CrawlStatistics, total
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.fetch_records import Originals, page_visit
-from periplus.crawl.sharding.mailbox import mark_of_inbox
+from periplus.crawl.outlinks import parse_seed
+from periplus.crawl.sharding.mailbox import mailbox_mark
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_process import ShardProcess
 from periplus.crawl.sharding.topology import mailbox_dir
-from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
+from periplus.errors import BadInput, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, open_data_folder, write_atomically
 from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
@@ -48,7 +49,7 @@ class Supervisor:
     def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = (), shards: int = 0) -> None:
         self._folder = folder
         self._settings = settings
-        given = [_seed(text) for text in seeds]
+        given = [parse_seed(text) for text in seeds]
         self._stops = 0
         self._looks = 0
         """Pages looked at in this run before shards were added or removed, where it is looks that are limited."""
@@ -82,7 +83,7 @@ class Supervisor:
     def _arrange(self, count: int, seeds: list[Address]) -> None:
         self._topology = reshard(self._folder, self._settings, count, seeds)
         if not self._topology.seeds:
-            raise BadInput(f"There is no crawl in {self._folder} to go on with.", "Give at least one URL to begin at.")
+            raise BadInput(f"There is no crawl in {self._folder} to continue.", "Give at least one URL to begin at.")
         self._quotas = Quotas(self._folder, max(0, self._settings.crawl.pages - self._looks))
         shards, seeds_of_all = self._topology.shards, self._topology.seeds
         part = share_of(self._settings, len(shards))
@@ -149,7 +150,7 @@ class Supervisor:
         if not states <= {"idle"} and not (states <= {"idle", "full"} and self._quotas.reached(before)):
             return False
         for number, status in before.items():
-            if mark_of_inbox(mailbox_dir(self._folder, number) / "inbox") != status.mark:
+            if mailbox_mark(mailbox_dir(self._folder, number) / "inbox") != status.mark:
                 return False
         after = self._known()
         return [status.calm() for status in before.values()] == [status.calm() for status in after.values()]
@@ -208,7 +209,7 @@ class Supervisor:
         """Raise `NoNetwork` when nobody ever answered any shard."""
         shards, errors = self.shards(), set(self.statistics().errors)
         if not self._stops and errors and errors <= _UNREACHABLE and not any(status.answered for status in shards):
-            raise NoNetwork("Not one host could be reached.", "Check the network and the seeds, then try again.")
+            raise NoNetwork("No host could be reached.", "Check the network and the seeds, then retry.")
 
 
 def share_of(settings: Settings, shards: int) -> Settings:
@@ -246,10 +247,3 @@ def _owner_lives(path: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def _seed(text: str) -> Address:
-    try:
-        return parse_address(text)
-    except BadUrl as error:
-        raise BadUrl(f"The seed '{text}' is no URL that can be crawled: {error}") from None
