@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from periplus.embeddings import Encoder, kernels, open_encoder
-from periplus.embeddings.nearest import lists_to_probe
+from periplus.embeddings.embedding_searcher import lists_to_probe
 from periplus.embeddings.vector_file import make_lists
 from periplus.settings import SemanticSettings
 from periplus.store import read_lines
@@ -117,7 +117,7 @@ def float_encoder(settings: SemanticSettings) -> Encoder | None:
 
     floats = msgspec.structs.replace(settings, model=str(FLOATS))
     try:
-        return Encoder(model.make_model(floats, *model.get_package(), bits=0), settings.threads)
+        return Encoder(model.convert_model(floats, *model.read_package(), bits=0), settings.threads)
     except PeriplusError as error:
         print(f"no comparison with floats: {error}")
         return None

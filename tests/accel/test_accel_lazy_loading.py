@@ -25,8 +25,8 @@ from periplus.accel.lazy_loading import Loaded
 from periplus.score.kernels import weighting
 
 weighting.warm()
-assert all(isinstance(one.library, Loaded) for one in weighting.weigh.overloads.values())
-weigh = weighting.weigh
+assert all(isinstance(one.library, Loaded) for one in weighting.weigh_features.overloads.values())
+weigh = weighting.weigh_features
 
 @njit
 def calls_a_loaded_kernel(rows, weight, shape):

@@ -10,8 +10,8 @@ from made_model import NaiveEncoder
 
 from index.made_pages import random_visits
 from periplus.arrays import ArrayFile, write_arrays
-from periplus.embeddings import Meaning, check_vectors, covered, drop_damaged, embed_index
-from periplus.embeddings.embedding_log import EmbeddedLog
+from periplus.embeddings import EmbeddingSearcher, check_vectors, embed_index, remove_damaged_vectors, vector_coverage
+from periplus.embeddings.embedding_log import EmbeddingLog
 from periplus.embeddings.vector_file import Vectors, open_vectors
 from periplus.files import lock_folder
 from periplus.index import Index, build_index
@@ -46,7 +46,7 @@ def parts(path: Path) -> tuple[dict[str, np.ndarray], dict[str, object]]:
 def test_sound_vectors_have_no_fault_and_are_left_alone(embedded: Path, victim: Path) -> None:
     before = victim.read_bytes()
     assert check_vectors(embedded) == []
-    assert drop_damaged(embedded) == []
+    assert remove_damaged_vectors(embedded) == []
     assert victim.read_bytes() == before
 
 
@@ -108,13 +108,13 @@ def test_what_was_damaged_is_removed_and_made_again(embedded: Path, victim: Path
     changed = bytearray(before)
     changed[before.index(parts(victim)[0]["vectors"].tobytes()) + 5] ^= 0x10
     victim.write_bytes(changed)
-    meaning = Meaning(Index.open(embedded), SETTINGS, NaiveEncoder())
-    assert meaning.vector("sea") is None, "words alone rank meanwhile"
-    assert len(drop_damaged(embedded)) == 1
+    meaning = EmbeddingSearcher(Index.open(embedded), SETTINGS, NaiveEncoder())
+    assert meaning.encode_query("sea") is None, "words alone rank meanwhile"
+    assert len(remove_damaged_vectors(embedded)) == 1
     assert not victim.exists()
     assert check_vectors(embedded) == []
     made = embed_index(embedded, SETTINGS, encoder=NaiveEncoder())
-    assert made.documents == covered(Index.open(embedded)).covered == 30
+    assert made.documents == vector_coverage(Index.open(embedded)).covered == 30
     assert victim.read_bytes() == before
 
 
@@ -132,7 +132,7 @@ def test_vectors_that_a_segment_left_behind_are_verified_too(embedded: Path, vic
     left.write_bytes(victim.read_bytes())
     assert check_vectors(embedded) == []
     left.write_bytes(victim.read_bytes()[:-64])
-    assert "seg-999999" in "".join(drop_damaged(embedded))
+    assert "seg-999999" in "".join(remove_damaged_vectors(embedded))
     assert not left.exists()
     assert victim.exists()
 
@@ -140,7 +140,7 @@ def test_vectors_that_a_segment_left_behind_are_verified_too(embedded: Path, vic
 def test_a_damaged_log_is_written_anew_with_what_is_whole(tmp_path: Path) -> None:
     path, ends = tmp_path / "index" / "meaning" / "embedded.log", []
     chance = np.random.default_rng(3)
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         for number in range(1, 6):
             log.append([number], [Vectors(chance.integers(-9, 9, (2, 8)).astype(np.int8), np.ones(2, np.float32))])
             ends.append(path.stat().st_size)
@@ -152,12 +152,12 @@ def test_a_damaged_log_is_written_anew_with_what_is_whole(tmp_path: Path) -> Non
     changed[ends[1] - 3] ^= 0x40
     path.write_bytes(changed)
     assert "damaged blocks: 1" in check_vectors(tmp_path / "index")[0]
-    assert len(drop_damaged(tmp_path / "index")) == 1
+    assert len(remove_damaged_vectors(tmp_path / "index")) == 1
     assert path.read_bytes() == whole[: ends[0]] + whole[ends[1] :]
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         assert [number for number in range(1, 6) if number in log] == [1, 3, 4, 5]
     path.write_bytes(b"\xff" * 50)
-    assert "damaged head" in drop_damaged(tmp_path / "index")[0]
+    assert "damaged head" in remove_damaged_vectors(tmp_path / "index")[0]
     assert not path.exists()
 
 

@@ -14,8 +14,8 @@ import pytest
 from made_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
-from periplus.embeddings import Meaning, covered, embed_index, nearest, vector_file
-from periplus.embeddings.embedding_log import EmbeddedLog
+from periplus.embeddings import EmbeddingSearcher, embed_index, embedding_searcher, vector_coverage, vector_file
+from periplus.embeddings.embedding_log import EmbeddingLog
 from periplus.embeddings.passages import cut_passages
 from periplus.embeddings.vector_file import Vectors, open_vectors, vector_path
 from periplus.errors import DiskFailed, FolderInUse
@@ -52,12 +52,12 @@ def test_all_documents_get_vectors_and_the_nearest_is_found(tmp_path: Path) -> N
     index = Index.open(folder)
     assert made.documents == 60
     assert made.passages == encoder.encoded > 60
-    assert covered(index).covered == 60
-    meaning = Meaning(index, SETTINGS, encoder)
+    assert vector_coverage(index).covered == 60
+    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
     segment = index.segments[0]
     text = f"{segment.string('title', 7)} {segment.text(7).decode()}"
-    query = meaning.vector(text)
-    near = meaning.nearest(query, 60)
+    query = meaning.encode_query(text)
+    near = meaning.find_nearest(query, 60)
     scores = meaning.similarities(query, near.segments, near.documents)
     assert np.allclose(near.scores, scores, atol=1e-6)
     assert (np.diff(near.scores) <= 0).all()
@@ -67,19 +67,19 @@ def test_all_documents_get_vectors_and_the_nearest_is_found(tmp_path: Path) -> N
 def test_lists_of_neighbours_find_what_all_vectors_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, encoder = made_index(tmp_path), NaiveEncoder()
     embed_index(folder, SETTINGS, encoder=encoder)
-    exact = Meaning(Index.open(folder), SETTINGS, encoder)
-    query = exact.vector("sea chart and fog")
-    expected = exact.nearest(query, 8)
+    exact = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
+    query = exact.encode_query("sea chart and fog")
+    expected = exact.find_nearest(query, 8)
     monkeypatch.setattr(vector_file, "_ALONE", 20)
-    monkeypatch.setattr(nearest, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(embedding_searcher, "_LEAST_ROWS", 1)
     for path in (folder / "meaning").glob("*.arrays"):
         path.unlink()
     embed_index(folder, SETTINGS, encoder=encoder)
     file = open_vectors(next((folder / "meaning").glob("*.arrays")))
     assert len(file.store.centres) > 5
     for share, least in ((1.0, 8), (0.5, 4)):
-        some = Meaning(Index.open(folder), msgspec.structs.replace(SETTINGS, probe=share), encoder)
-        found = some.nearest(some.vector("sea chart and fog"), 8)
+        some = EmbeddingSearcher(Index.open(folder), msgspec.structs.replace(SETTINGS, probe=share), encoder)
+        found = some.find_nearest(some.encode_query("sea chart and fog"), 8)
         assert len(set(found.documents.tolist()) & set(expected.documents.tolist())) >= least
     assert np.allclose(some.similarities(query, expected.segments, expected.documents), expected.scores, atol=1e-6)
 
@@ -109,7 +109,7 @@ def test_vectors_outlive_the_segment_they_were_made_for(tmp_path: Path) -> None:
     visits = random_visits(1, 60)
     changed = visit(visits[3].url, "another title", "sea chart and nothing else")
     build_index(iter([*visits[:3], changed, *visits[4:]]), folder, IndexSettings())
-    assert covered(Index.open(folder)).covered == 0, "another segment's vectors are not taken for one's own"
+    assert vector_coverage(Index.open(folder)).covered == 0, "another segment's vectors are not taken for one's own"
     made = embed_index(folder, SETTINGS, encoder=encoder)
     assert (made.documents, made.reused) == (1, 59)
     after = all_vectors(folder)
@@ -124,14 +124,14 @@ def test_a_live_index_is_covered_as_far_as_it_was_embedded(tmp_path: Path) -> No
         live.add(visit("https://new.test/", "new", "a ship at sea"))
         live.publish()
     index = Index.open(folder)
-    meaning = Meaning(index, SETTINGS, encoder)
+    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
     places = [(n, d) for n, s in enumerate(index.segments) for d in range(s.documents)]
     segments, documents = (np.array(part, np.int32) for part in zip(*places, strict=True))
-    found = meaning.similarities(meaning.vector("ship at sea"), segments, documents)
+    found = meaning.similarities(meaning.encode_query("ship at sea"), segments, documents)
     assert np.isnan(found).sum() == 1
     assert embed_index(folder, SETTINGS, encoder=encoder).documents == 1
-    meaning = Meaning(Index.open(folder), SETTINGS, encoder)
-    assert not np.isnan(meaning.similarities(meaning.vector("ship at sea"), segments, documents)).any()
+    meaning = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
+    assert not np.isnan(meaning.similarities(meaning.encode_query("ship at sea"), segments, documents)).any()
 
 
 def test_documents_in_other_languages_are_passed_over(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_on_demand_makes_what_a_query_needs_and_keeps_it(tmp_path: Path) -> None
     folder, encoder = made_index(tmp_path), NaiveEncoder()
     lazy = msgspec.structs.replace(SETTINGS, lazy=True)
     wanted = np.arange(10, dtype=np.int32)
-    meaning = Meaning(Index.open(folder), lazy, encoder)
-    query = meaning.vector("sea chart")
+    meaning = EmbeddingSearcher(Index.open(folder), lazy, encoder)
+    query = meaning.encode_query("sea chart")
     found = meaning.similarities(query, np.zeros(10, np.int32), wanted)
     assert not np.isnan(found).any()
     before = encoder.encoded
@@ -159,8 +159,8 @@ def test_on_demand_makes_what_a_query_needs_and_keeps_it(tmp_path: Path) -> None
     del meaning
     made = embed_index(folder, SETTINGS, encoder=encoder)
     assert (made.documents, made.reused) == (50, 10)
-    whole = Meaning(Index.open(folder), SETTINGS, encoder)
-    query = whole.vector("sea chart")
+    whole = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
+    query = whole.encode_query("sea chart")
     assert np.allclose(whole.similarities(query, np.zeros(10, np.int32), wanted), found, atol=1e-6)
 
 
@@ -181,9 +181,9 @@ def test_damaged_vectors_are_no_vectors_and_are_made_again(tmp_path: Path, damag
         raw[len(raw) // 2] ^= 1
     path.write_bytes(b"something else" if damage == "other" else raw[: len(raw) - (100 if damage == "cut" else 0)])
     index = Index.open(folder)
-    assert covered(index).covered == 0
-    meaning = Meaning(index, SETTINGS, encoder)
-    assert meaning.vector("sea") is None
+    assert vector_coverage(index).covered == 0
+    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
+    assert meaning.encode_query("sea") is None
     assert "periplus index embed" in meaning.problem
     embed_index(folder, SETTINGS, encoder=encoder)
     assert all_vectors(folder) == expected
@@ -201,7 +201,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         child.stdout.close()
-        with EmbeddedLog(folder / "meaning" / "embedded.log", "made-0/16/4/2", NaiveEncoder.width) as log:
+        with EmbeddingLog(folder / "meaning" / "embedded.log", "made-0/16/4/2", NaiveEncoder.width) as log:
             assert len(log) >= max(kept, int(told[-1]))
             kept = len(log)
     encoder = NaiveEncoder()
@@ -220,44 +220,44 @@ def some_vectors(seed: int, count: int) -> Vectors:
 def test_a_log_that_was_cut_anywhere_keeps_all_whole_blocks(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     ends = []
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         for number in range(1, 6):
             log.append([number, number + 100], [some_vectors(number, 2), some_vectors(number + 100, 1)])
             ends.append(path.stat().st_size)
     raw = path.read_bytes()
     for cut in range(40, len(raw), 7):
         path.write_bytes(raw[:cut])
-        with EmbeddedLog(path, "recipe", 8) as log:
+        with EmbeddingLog(path, "recipe", 8) as log:
             assert len(log) == 2 * sum(end <= cut for end in ends)
             log.append([999], [some_vectors(9, 1)])
-        with EmbeddedLog(path, "recipe", 8) as log:
+        with EmbeddingLog(path, "recipe", 8) as log:
             assert np.array_equal(log.get(999).vectors, some_vectors(9, 1).vectors)
             for number in range(1, len(log) // 2 + 1):
                 assert np.array_equal(log.get(number).scales, some_vectors(number, 2).scales)
-    with EmbeddedLog(path, "another recipe", 8) as log:
+    with EmbeddingLog(path, "another recipe", 8) as log:
         assert len(log) == 0
 
 
 def test_a_damaged_block_costs_no_other(tmp_path: Path) -> None:
     path, ends = tmp_path / "a.log", []
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         for number in range(1, 6):
             log.append([number], [some_vectors(number, 2)])
             ends.append(path.stat().st_size)
     raw = bytearray(path.read_bytes())
     raw[ends[1] - 3] ^= 0x40
     path.write_bytes(raw)
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         assert [number for number in range(1, 7) if number in log] == [1, 3, 4, 5]
         log.append([6], [some_vectors(6, 2)])
-    with EmbeddedLog(path, "recipe", 8) as log:
+    with EmbeddingLog(path, "recipe", 8) as log:
         assert [number for number in range(1, 7) if number in log] == [1, 3, 4, 5, 6]
         assert np.array_equal(log.get(5).vectors, some_vectors(5, 2).vectors)
 
 
 def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    log = EmbeddedLog(path, "recipe", 8)
+    log = EmbeddingLog(path, "recipe", 8)
     log.append([1], [some_vectors(1, 2)])
     size = path.stat().st_size
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -270,7 +270,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     log.append([3], [some_vectors(3, 2)])
-    with EmbeddedLog(path, "recipe", 8) as again:
+    with EmbeddingLog(path, "recipe", 8) as again:
         assert [number for number in range(1, 4) if number in again] == [1, 3]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from naive import encoder as naive
-from periplus.embeddings import Encoder, find_model, make_model, open_encoder
+from periplus.embeddings import Encoder, convert_model, find_model, open_encoder
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.settings import SemanticSettings
@@ -72,7 +72,7 @@ def test_a_model_that_lacks_an_array_is_refused() -> None:
 
 
 def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -> None:
-    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
     encoder = open_encoder(settings(tmp_path))
     pieces = encoder.pieces(TEXTS)
     found = encoder.encode(pieces, 64)
@@ -87,7 +87,7 @@ def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -
 
 
 def test_whole_numbers_lose_little(tmp_path: Path) -> None:
-    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     encoder = open_encoder(settings(tmp_path))
     pieces = encoder.pieces(TEXTS)
     found = encoder.encode(pieces, 64)
@@ -98,7 +98,7 @@ def test_whole_numbers_lose_little(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bits", [0, 7])
 def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> None:
-    files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=bits)
+    files = convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=bits)
     encoder, two = Encoder(files), Encoder(files, threads=2)
     pieces = encoder.pieces([f"{'ship ' * n}sea" for n in range(60)])
     alone = np.concatenate([encoder.encode([text], 64) for text in pieces])
@@ -108,7 +108,7 @@ def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> N
 
 
 def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
-    files = make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    files = convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
     pieces = Encoder(files).pieces(["the ship of the sea"])
     exact = naive.encode(made_model.MODEL, [2, *pieces[0], 3])
     whole, skimmed = (Encoder(files, skim=skim).encode(pieces, 64)[0] for skim in (False, True))
@@ -117,7 +117,7 @@ def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
 
 
 def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
-    encoder = Encoder(make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
+    encoder = Encoder(convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
     short = "the chart of the sea"
     exact = naive.encode(made_model.MODEL, [2, *encoder.pieces([short])[0], 3])
     assert encoder.query(short) @ exact > 0.97, "a query goes through whole"
@@ -134,7 +134,7 @@ def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
 
 
 def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> None:
-    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     card = tmp_path / "model" / "model.json"
     card.write_bytes(card.read_bytes().replace(b'"format":2', b'"format":1'))
     with pytest.raises(CorruptFile, match="periplus embeddings fetch"):
@@ -143,12 +143,12 @@ def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> No
 
 def test_other_weights_than_the_published_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="not those that were published"):
-        make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer())
+        convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer())
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "tokenizer.json", "model.json"])
 def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
-    make_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
     path = tmp_path / "model" / name
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF

@@ -8,7 +8,7 @@ import pytest
 from made_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
-from periplus.embeddings import Meaning, embed_index, meaning_status, missing_parts
+from periplus.embeddings import EmbeddingSearcher, embed_index, embedding_status, missing_packages
 from periplus.index import Index, build_index
 from periplus.query import BagOfWords, parse_query, query_text
 from periplus.rank import Ranker
@@ -33,7 +33,7 @@ def ranker(folder: Path, settings: SemanticSettings) -> Ranker:
     index = Index.open(folder)
     made = Ranker(index, RankSettings(), settings)
     if made.embeddings is not None:
-        made.embeddings._meaning = Meaning(index, settings, NaiveEncoder())
+        made.embeddings._meaning = EmbeddingSearcher(index, settings, NaiveEncoder())
     return made
 
 
@@ -75,10 +75,10 @@ def test_meaning_changes_the_order_and_weight_zero_does_not(folder: Path) -> Non
 def test_with_all_weight_on_meaning_the_nearest_candidate_is_first(folder: Path) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=1000.0, nearest=0, candidates=100)
     index = Index.open(folder)
-    meaning = Meaning(index, heavy, NaiveEncoder())
+    meaning = EmbeddingSearcher(index, heavy, NaiveEncoder())
     found = order(ranker(folder, heavy), "sea chart fog")[0]
     segments, documents = (np.array(part, np.int32) for part in zip(*found, strict=True))
-    near = meaning.similarities(meaning.vector("sea chart fog"), segments, documents)
+    near = meaning.similarities(meaning.encode_query("sea chart fog"), segments, documents)
     assert (np.diff(near) <= 2e-3).all(), "words count a thousandth"
 
 
@@ -110,9 +110,9 @@ def test_without_model_or_vectors_nothing_changes(tmp_path: Path, words: str) ->
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     build_index(iter(random_visits(3, 10)), tmp_path / "index", IndexSettings())
     lacking = SemanticSettings(on=True, model=str(tmp_path / "nowhere"))
-    found = meaning_status(tmp_path / "index", lacking)
+    found = embedding_status(tmp_path / "index", lacking)
     assert not found.usable
-    assert ("periplus doctor" if missing_parts() else "periplus embeddings fetch") in found.advice
+    assert ("periplus doctor" if missing_packages() else "periplus embeddings fetch") in found.advice
     index = Index.open(tmp_path / "index")
     made = Ranker(index, RankSettings(), lacking)
     retrieved = retrieve(made, made.plan(parse_query("sea").tree), 10)

@@ -6,7 +6,7 @@ import pytest
 from made_model import NaiveEncoder
 
 from index.made_pages import visit
-from periplus.embeddings import Meaning, embed_index
+from periplus.embeddings import EmbeddingSearcher, embed_index
 from periplus.embeddings.model_languages import readable
 from periplus.index import Index, build_index
 from periplus.query import parse_query
@@ -51,7 +51,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def ranker(index: Index, settings: SemanticSettings) -> Ranker:
     made = Ranker(index, RankSettings(), settings)
     if made.embeddings is not None:
-        made.embeddings._meaning = Meaning(index, settings, NaiveEncoder())
+        made.embeddings._meaning = EmbeddingSearcher(index, settings, NaiveEncoder())
     return made
 
 
@@ -87,8 +87,8 @@ def test_a_query_that_finds_pages_it_can_read_is_ranked_by_meaning(index: Index,
 
 
 def test_pages_in_other_languages_have_no_vectors_and_do_not_come_near(index: Index) -> None:
-    meaning = Meaning(index, SETTINGS, NaiveEncoder())
-    near = meaning.nearest(meaning.vector("harbour"), 50)
+    meaning = EmbeddingSearcher(index, SETTINGS, NaiveEncoder())
+    near = meaning.find_nearest(meaning.encode_query("harbour"), 50)
     assert len(near.documents) == 12
     hosts = {index.segments[s].string("url", d)[8:10] for s, d in zip(near.segments, near.documents, strict=True)}
     assert hosts == {"en"}
@@ -99,7 +99,7 @@ def test_where_no_page_can_be_read_nothing_is_computed(tmp_path) -> None:
     build_index(iter(pages), tmp_path / "index", IndexSettings())
     encoder = NaiveEncoder()
     assert embed_index(tmp_path / "index", SETTINGS, encoder=encoder).passed_over == 6
-    assert Meaning(Index.open(tmp_path / "index"), SETTINGS, encoder).vector("harbour") is None
+    assert EmbeddingSearcher(Index.open(tmp_path / "index"), SETTINGS, encoder).encode_query("harbour") is None
     assert encoder.encoded == 0
 
 
@@ -125,9 +125,9 @@ def test_what_can_be_read(language: str, text: str, languages: tuple[str, ...], 
 
 
 def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
-    both = Meaning(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
+    both = EmbeddingSearcher(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
     found = ranker(index, SemanticSettings())
     for words in ("Leuchtturm Hafen", "灯塔"):
         got = retrieve(found, found.plan(parse_query(words).tree), 10)
-        assert both.understands(words, got.segments, got.documents)
-        assert both.understands(words, np.zeros(0, np.int32), np.zeros(0, np.int32))
+        assert both.supports_query(words, got.segments, got.documents)
+        assert both.supports_query(words, np.zeros(0, np.int32), np.zeros(0, np.int32))

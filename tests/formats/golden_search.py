@@ -12,7 +12,7 @@ from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from index.made_pages import visit as made_visit
 from periplus.arrays import ArrayFile
 from periplus.embeddings import embed_index
-from periplus.embeddings.embedding_log import NAME, EmbeddedLog, log_faults
+from periplus.embeddings.embedding_log import NAME, EmbeddingLog, log_faults
 from periplus.embeddings.vector_file import FOLDER, Vectors, read_vectors
 from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
@@ -141,7 +141,7 @@ def write_embeddings(folder: Path) -> None:
     build_index([fetched_page(number)[0] for number in range(len(WORDS))], index, IndexSettings())
     embed_index(index, SEMANTIC, encoder=NaiveEncoder())
     vectors = Vectors(np.arange(12, dtype=np.int8).reshape(3, 4), np.array([0.5, 0.25, 1.0], np.float32))
-    with EmbeddedLog(index / FOLDER / NAME, "recipe", 4) as log:
+    with EmbeddingLog(index / FOLDER / NAME, "recipe", 4) as log:
         log.append([11, 12], [vectors, Vectors(vectors.vectors[:1], vectors.scales[:1])])
         log.append([13], [vectors])
 
@@ -154,7 +154,7 @@ def read_embeddings(folder: Path) -> Any:
     faults = log_faults(place / NAME)
     if faults:
         return faults
-    with EmbeddedLog(place / NAME, "recipe", 4) as log:
+    with EmbeddingLog(place / NAME, "recipe", 4) as log:
         logged = {mark: log.get(mark) for mark in (11, 12, 13)}
     return {
         "prints": plain(file.prints),

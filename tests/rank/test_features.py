@@ -15,7 +15,7 @@ from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.feature_rows import FeatureExtractor
 from periplus.rank.ranking_model import FEATURES
 from periplus.records import FetchRecord
-from periplus.score.kernels.weighting import weigh
+from periplus.score.kernels.weighting import weigh_features
 from periplus.settings import IndexSettings
 from periplus.text import split_text, terms_of
 
@@ -70,6 +70,6 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatc
 def test_weighing_is_shape_times_weight() -> None:
     rows = np.array([[4.0] * 6, [0.0] * 6])
     shapes = np.arange(6, dtype=np.int32)
-    parts = weigh(rows, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), shapes)
+    parts = weigh_features(rows, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0]), shapes)
     assert parts[0].tolist() == pytest.approx([4.0, 16.0, 2.0, np.log(5.0), 0.2, 2.0])
     assert parts[1].tolist() == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])

@@ -1,18 +1,19 @@
-"""docs/ranking.md says what the weights files say."""
+"""The tables of docs/ranking.md agree with the weights files."""
 
 from pathlib import Path
 
 import pytest
 
-from periplus.score import RANKERS, shipped_weights
+from periplus.score import SCORERS, shipped_weights
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ranking.md"
 
 
-@pytest.mark.parametrize("ranker", RANKERS)
-def test_every_feature_is_on_the_page_as_it_is(ranker: str) -> None:
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_every_feature_is_on_the_page_as_it_is(scorer: str) -> None:
     rows = [
-        f"| `{name}` | {one.weight:g} | {one.shape} | {one.about} |" for name, one in shipped_weights(ranker).items()
+        f"| `{name}` | {weight.weight:g} | {weight.shape} | {weight.about} |"
+        for name, weight in shipped_weights(scorer).items()
     ]
     page = PAGE.read_text("utf-8")
-    assert "\n".join(rows) in page, f"docs/ranking.md should have, for the {ranker} ranker:\n" + "\n".join(rows)
+    assert "\n".join(rows) in page, f"docs/ranking.md should have, for the {scorer} scorer:\n" + "\n".join(rows)

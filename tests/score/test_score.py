@@ -1,4 +1,4 @@
-"""The rankers that know no query: URLs, pages, links; and the weights that they read."""
+"""Query-independent scorers of URLs, pages and links, and their weights files."""
 
 import random
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from naive.quality import measure
+from naive.page_features import measure_text
 from periplus.errors import SettingsError
 from periplus.records import Page, PageFlag
 from periplus.score import (
     CRAWL_FEATURES,
-    RANKERS,
+    SCORERS,
     STATIC_FEATURES,
-    LinkRanker,
-    PageRanker,
-    Scorer,
-    UrlRanker,
+    LinearScorer,
+    LinkScorer,
+    PageScorer,
+    UrlScorer,
     read_weights,
+    sample_page,
     shipped_weights,
-    sketch_page,
 )
 from periplus.score.kernels import page_features
-from periplus.score.letter_profiles import tongues
+from periplus.score.letter_profiles import language_profiles
 from periplus.text import LANGUAGES
 from periplus.url import parse_address
 
@@ -44,31 +44,33 @@ def page(text: str, language: str = "en", **more: object) -> Page:
 
 def test_kernel_and_naive_counts_agree() -> None:
     chance = random.Random(4)
-    known = tongues()
+    profiles = language_profiles()
     for _ in range(60):
         text = "".join(chance.choice([*"".join(TEXTS.values()), " ", " ", "the ", "der der "]) for _ in range(200))
         number = chance.randrange(1, len(LANGUAGES))
         raw = np.frombuffer(text.encode(), np.uint8)
         bounds = np.array([[0, len(raw)]], np.int64)
-        row = page_features.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0]
-        assert row.tolist() == pytest.approx(measure(text, number, known.letters[number].tolist())), text
+        row = page_features.measure_texts(raw, bounds, np.array([number], np.uint8), profiles)[0]
+        assert row.tolist() == pytest.approx(measure_text(text, number, profiles.letters[number].tolist())), text
 
 
-def test_any_bytes_are_measured() -> None:
+def test_arbitrary_bytes_are_measured() -> None:
     chance = np.random.default_rng(3)
     for size in (0, 1, 2, 3, 50, 400):
         raw = chance.integers(0, 256, size).astype(np.uint8)
-        rows = page_features.measure_texts(raw, np.array([[0, size]], np.int64), np.zeros(1, np.uint8), tongues())
+        rows = page_features.measure_texts(
+            raw, np.array([[0, size]], np.int64), np.zeros(1, np.uint8), language_profiles()
+        )
         assert np.isfinite(rows).all()
 
 
 def test_letters_of_an_unknown_language_are_compared_with_the_nearest() -> None:
-    known = tongues()
+    profiles = language_profiles()
     for code, text in TEXTS.items():
         raw = np.frombuffer((text * 3).encode(), np.uint8)
         bounds = np.array([[0, len(raw)]], np.int64)
         unknown, own = (
-            page_features.measure_texts(raw, bounds, np.array([number], np.uint8), known)[0, 0]
+            page_features.measure_texts(raw, bounds, np.array([number], np.uint8), profiles)[0, 0]
             for number in (0, LANGUAGES.index(code))
         )
         assert unknown <= own + 0.05, code
@@ -76,25 +78,25 @@ def test_letters_of_an_unknown_language_are_compared_with_the_nearest() -> None:
 
 @pytest.mark.parametrize("code", TEXTS)
 def test_a_text_is_nearest_to_its_own_language(code: str) -> None:
-    ranker = PageRanker()
-    place = STATIC_FEATURES.index("divergence")
+    scorer = PageScorer()
+    divergence = STATIC_FEATURES.index("divergence")
     others = [other for other in TEXTS if other != code]
-    rows = ranker.measure([sketch_page(page(TEXTS[code] * 3, other)) for other in (code, *others)])
-    assert rows[0, place] < rows[1:, place].min()
-    assert rows[0, place] < 0.12
+    rows = scorer.compute_features([sample_page(page(TEXTS[code] * 3, other)) for other in (code, *others)])
+    assert rows[0, divergence] < rows[1:, divergence].min()
+    assert rows[0, divergence] < 0.12
 
 
-def test_prose_ranks_above_keywords_and_spam_below_both() -> None:
-    ranker = PageRanker()
-    prose = ranker.rank(page(TEXTS["en"] * 3))
-    keywords = ranker.rank(page("cheap flights hotel booking cheap car rental discount travel " * 6))
-    gibberish = ranker.rank(page("xq zzkv jjq wq vx " * 20))
+def test_prose_scores_above_keywords_and_spam_below_both() -> None:
+    scorer = PageScorer()
+    prose = scorer.score(page(TEXTS["en"] * 3))
+    keywords = scorer.score(page("cheap flights hotel booking cheap car rental discount travel " * 6))
+    gibberish = scorer.score(page("xq zzkv jjq wq vx " * 20))
     assert prose > keywords > gibberish
-    assert ranker.rank(page(TEXTS["en"] * 3, flags=int(PageFlag.STUFFED))) < keywords
-    assert 0 <= ranker.rank(Page("https://a.example/")) <= 1
+    assert scorer.score(page(TEXTS["en"] * 3, flags=int(PageFlag.STUFFED))) < keywords
+    assert 0 <= scorer.score(Page("https://a.example/")) <= 1
 
 
-def test_pages_one_by_one_and_many_at_once_rank_alike() -> None:
+def test_single_and_batch_scores_of_pages_agree() -> None:
     chance = random.Random(6)
     pages = []
     for number in range(60):
@@ -105,49 +107,49 @@ def test_pages_one_by_one_and_many_at_once_rank_alike() -> None:
         url = f"https://{chance.choice('abc')}.example/{'x/' * chance.randint(0, 4)}{number}"
         flags = chance.choice((0, 0, int(PageFlag.HIDDEN), int(PageFlag.ADULT)))
         pages.append(Page(url, title=title, headings=headings, text=text, language=code, flags=flags))
-    ranker = PageRanker()
-    many = ranker.rank_many([sketch_page(one) for one in pages])
-    assert many.tolist() == pytest.approx([ranker.rank(one) for one in pages])
+    scorer = PageScorer()
+    many = scorer.score_many([sample_page(each) for each in pages])
+    assert many.tolist() == pytest.approx([scorer.score(each) for each in pages])
     assert len(set(many.round(3).tolist())) > 30
 
 
-def test_languages_rank_alike() -> None:
-    ranks = [PageRanker().rank(page(text * 3, code)) for code, text in TEXTS.items()]
-    assert max(ranks) - min(ranks) < 0.2
+def test_languages_score_alike() -> None:
+    scores = [PageScorer().score(page(text * 3, code)) for code, text in TEXTS.items()]
+    assert max(scores) - min(scores) < 0.2
 
 
-def test_urls_one_by_one_and_many_at_once_rank_alike() -> None:
+def test_single_and_batch_scores_of_urls_agree() -> None:
     chance = random.Random(2)
     parts = ("a", "bb", "12", "x-y", "%20", "index.html")
     hosts = ("example.org", "www.example.edu", "a-b.c.example.tk", "sub.example.co.uk", "localhost", "ww2.example.com")
-    urls = []
+    addresses = []
     for _ in range(200):
         path = "/".join(chance.choice(parts) for _ in range(chance.randint(0, 5)))
         query = "?" + "&".join(f"k{n}={n}" for n in range(chance.randint(1, 4))) if chance.random() < 0.4 else ""
-        urls.append(parse_address(f"{chance.choice(('http', 'https'))}://{chance.choice(hosts)}/{path}{query}"))
-    raw = [place.url.encode() for place in urls]
-    start = np.concatenate([[0], np.cumsum([len(one) for one in raw])]).astype(np.int64)
-    ranker = UrlRanker()
-    many = ranker.rank_many(np.frombuffer(b"".join(raw), np.uint8), start)
-    assert many.tolist() == pytest.approx([ranker.rank(place) for place in urls])
+        addresses.append(parse_address(f"{chance.choice(('http', 'https'))}://{chance.choice(hosts)}/{path}{query}"))
+    raw = [address.url.encode() for address in addresses]
+    start = np.concatenate([[0], np.cumsum([len(url) for url in raw])]).astype(np.int64)
+    scorer = UrlScorer()
+    many = scorer.score_many(np.frombuffer(b"".join(raw), np.uint8), start)
+    assert many.tolist() == pytest.approx([scorer.score(address) for address in addresses])
 
 
-def test_home_pages_rank_above_deep_ones_and_those_above_parameters() -> None:
-    ranker = UrlRanker()
+def test_home_pages_score_above_deep_ones_and_those_above_parameters() -> None:
+    scorer = UrlScorer()
     urls = ("https://example.org/", "https://example.org/a/b", "https://example.org/a/b?c=1&d=2&e=12345")
-    ranks = [ranker.rank(parse_address(url)) for url in urls]
-    assert ranks == sorted(ranks, reverse=True)
-    assert len(set(ranks)) == 3
+    scores = [scorer.score(parse_address(url)) for url in urls]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
 
 
 def test_links_on_better_pages_are_followed_first() -> None:
-    ranker, place = LinkRanker(), parse_address("https://example.org/a")
-    assert ranker.rank(place, 1, source=0.9) > ranker.rank(place, 1) > ranker.rank(place, 1, source=0.1)
-    assert ranker.rank(place, 1) > ranker.rank(place, 2)
-    assert ranker.rank(place, 1, links=9) > ranker.rank(place, 1) > ranker.rank(place, 1, mirror=True)
+    scorer, address = LinkScorer(), parse_address("https://example.org/a")
+    assert scorer.score(address, 1, source=0.9) > scorer.score(address, 1) > scorer.score(address, 1, source=0.1)
+    assert scorer.score(address, 1) > scorer.score(address, 2)
+    assert scorer.score(address, 1, links=9) > scorer.score(address, 1) > scorer.score(address, 1, mirror=True)
 
 
-def test_every_feature_has_a_weight_and_words() -> None:
+def test_every_feature_has_a_weight_and_a_description() -> None:
     from periplus.rank import FEATURES
 
     expected = {
@@ -156,20 +158,20 @@ def test_every_feature_has_a_weight_and_words() -> None:
         "crawl": CRAWL_FEATURES,
         "dynamic": FEATURES,
     }
-    assert set(expected) == set(RANKERS)
-    for ranker, names in expected.items():
-        weights = shipped_weights(ranker)
-        assert set(weights) == set(names), ranker
-        assert all(weight.about for weight in weights.values()), ranker
+    assert set(expected) == set(SCORERS)
+    for scorer, names in expected.items():
+        weights = shipped_weights(scorer)
+        assert set(weights) == set(names), scorer
+        assert all(weight.about for weight in weights.values()), scorer
 
 
-def test_ones_own_file_changes_weights(tmp_path: Path) -> None:
+def test_a_user_file_changes_weights(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[dynamic.title]\nweight = 0.7\nshape = "root"\n[url.home]\nweight = 0\n')
     weights = read_weights("dynamic", str(file))
     assert (weights["title"].weight, weights["title"].shape) == (0.7, "root")
     assert weights["pairs"] == shipped_weights("dynamic")["pairs"]
-    assert Scorer(read_weights("url", str(file)), ["home"]).score([1.0]) == 0.0
+    assert LinearScorer(read_weights("url", str(file)), ["home"]).score([1.0]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_ones_own_file_changes_weights(tmp_path: Path) -> None:
         "not toml at all [",
     ],
 )
-def test_a_wrong_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(SettingsError, match=r"mine\.toml"):

@@ -8,7 +8,7 @@ import pytest
 
 from embeddings.made_model import NaiveEncoder
 from index.made_pages import Ranks, random_ranks, random_visits, visit
-from periplus.embeddings import Meaning, embed_index
+from periplus.embeddings import EmbeddingSearcher, embed_index
 from periplus.index import Index, build_index
 from periplus.query import QueryPlan, parse_query
 from periplus.rank import Ranker
@@ -56,7 +56,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def open_ranker(index: Index, semantic: SemanticSettings, depth: int = 40) -> Ranker:
     ranker = Ranker(index, RankSettings(rerank=depth), semantic)
     if ranker.embeddings is not None:
-        ranker.embeddings._meaning = Meaning(index, semantic, NaiveEncoder())
+        ranker.embeddings._meaning = EmbeddingSearcher(index, semantic, NaiveEncoder())
     return ranker
 
 

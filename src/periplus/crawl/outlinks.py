@@ -10,7 +10,7 @@ from periplus.crawl.policies.url_filter import UrlFilter
 from periplus.errors import BadUrl
 from periplus.parse import is_supported
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, Page
-from periplus.score import LinkRanker, PageRanker
+from periplus.score import LinkScorer, PageScorer
 from periplus.settings import CrawlSettings
 from periplus.url import in_scope, parse_address
 
@@ -59,8 +59,8 @@ class OutlinkExtractor:
         self.lists_of_host: dict[str, int] = {}
         self.links_to_host: dict[str, int] = {}
         """Links seen from other hosts."""
-        self._links_ranked = LinkRanker(settings.weights)
-        self._pages_ranked = PageRanker(settings.weights)
+        self._link_scorer = LinkScorer(settings.weights)
+        self._page_scorer = PageScorer(settings.weights)
         self._scope: dict[str, bool] = {}
         self._known: dict[str, None] = {}
 
@@ -117,7 +117,7 @@ class OutlinkExtractor:
         comes before all that: `asked`, or what is known of the URL alone.
         """
         links, mirror = self.links_to_host.get(place.host, 0), place.host in self.traps.mirrors
-        plain = self._links_ranked.rank(place, depth, links=links, source=source, mirror=mirror)
+        plain = self._link_scorer.score(place, depth, links=links, source=source, mirror=mirror)
         if self.focus is None:
             return plain
         promise = 1.0 if place.key in self._seed_keys else self.focus.promise(place) if asked is None else asked
@@ -154,7 +154,7 @@ class OutlinkExtractor:
                     elif here not in (place.host, f"{place.host}:{place.port}"):
                         self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
                     found.append((place, link.text))
-        source = self._pages_ranked.rank(page) if found and page.kind != LIST_KIND else None
+        source = self._page_scorer.score(page) if found and page.kind != LIST_KIND else None
         if self.focus is None:
             ranks = (self.rank(place, depth, source=source) for place, _ in found)
             return [

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.embeddings import kernels
-from periplus.embeddings.embedding_log import NAME, EmbeddedLog
+from periplus.embeddings.embedding_log import NAME, EmbeddingLog
 from periplus.embeddings.encoder import Encoder, open_encoder
 from periplus.embeddings.model_files import Progress
 from periplus.embeddings.model_languages import readable
@@ -26,13 +26,13 @@ from periplus.index import Index, Segment
 from periplus.settings import SemanticSettings
 from periplus.text import LANGUAGES
 
-__all__ = ["EmbedCount", "Text", "embed_index", "embed_texts", "read_text", "recipe_of"]
+__all__ = ["EmbedStatistics", "Text", "embed_index", "embed_texts", "read_text", "recipe_of"]
 
 _CHUNK: Final = 256
 """Documents that are embedded and kept at once: what a killed run loses at most."""
 
 
-class EmbedCount(msgspec.Struct, frozen=True):
+class EmbedStatistics(msgspec.Struct, frozen=True):
     """What one run has done."""
 
     documents: int
@@ -121,7 +121,7 @@ class _Run:
         self._known = _Known(index.folder, self.recipe)
         self._total, self._done = index.documents, 0
 
-    def segment(self, segment: Segment, log: EmbeddedLog) -> None:
+    def segment(self, segment: Segment, log: EmbeddingLog) -> None:
         """Embed what a segment lacks and write its file."""
         path = vector_path(self._index.folder, segment.name)
         present = open_vectors(path, segment, self.recipe)
@@ -157,7 +157,7 @@ class _Run:
         yield texts
 
     def _chunk(
-        self, texts: list[Text], prints: npt.NDArray[np.uint64], parts: list[Vectors | None], log: EmbeddedLog
+        self, texts: list[Text], prints: npt.NDArray[np.uint64], parts: list[Vectors | None], log: EmbeddingLog
     ) -> None:
         new: list[Text] = []
         for text in texts:
@@ -178,7 +178,7 @@ class _Run:
         return new[:room]
 
     def _embed(
-        self, new: list[Text], prints: npt.NDArray[np.uint64], parts: list[Vectors | None], log: EmbeddedLog
+        self, new: list[Text], prints: npt.NDArray[np.uint64], parts: list[Vectors | None], log: EmbeddingLog
     ) -> None:
         if not new:
             return
@@ -195,7 +195,7 @@ def embed_index(
     settings: SemanticSettings,
     progress: Progress = lambda stage, done, total: None,
     encoder: Encoder | None = None,
-) -> EmbedCount:
+) -> EmbedStatistics:
     """Give vectors to all documents of the index `folder` that the model can read; `MissingPart` without the extra."""
     encoder = encoder or open_encoder(settings, progress)
     began = time.monotonic()
@@ -203,13 +203,13 @@ def embed_index(
     with lock_folder(folder / FOLDER, "embed"):
         index = Index.open(folder, verify=False)
         run = _Run(index, settings, encoder, progress)
-        with EmbeddedLog(folder / FOLDER / NAME, run.recipe, encoder.width) as log:
+        with EmbeddingLog(folder / FOLDER / NAME, run.recipe, encoder.width) as log:
             for segment in index.segments:
                 run.segment(segment, log)
             _remove_gone(index)
             log.clear()
     seconds = time.monotonic() - began
-    return EmbedCount(run.embedded, run.passages, run.reused, run.passed_over, run.waiting, seconds)
+    return EmbedStatistics(run.embedded, run.passages, run.reused, run.passed_over, run.waiting, seconds)
 
 
 def _remove_gone(index: Index) -> None:

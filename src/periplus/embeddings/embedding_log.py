@@ -21,7 +21,7 @@ from periplus.embeddings.vector_file import Vectors
 from periplus.files import check_format, disk_errors, sync_folder
 from periplus.hashing import fingerprint
 
-__all__ = ["NAME", "EmbeddedLog", "log_faults", "mend_log"]
+__all__ = ["NAME", "EmbeddingLog", "log_faults", "mend_log"]
 
 NAME: Final = "embedded.log"
 _MAGIC: Final = b"PERIVEC1"
@@ -31,7 +31,7 @@ _BLOCK: Final = struct.Struct("<IQ")
 _LONGEST_RECIPE: Final = 4_096
 
 
-class EmbeddedLog:
+class EmbeddingLog:
     """The log of one index folder. One writer at a time: who holds the lock of its folder."""
 
     def __init__(self, path: Path, recipe: str, width: int) -> None:

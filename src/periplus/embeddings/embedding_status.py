@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from periplus.embeddings.model_files import find_model, missing_parts
-from periplus.embeddings.nearest import covered
+from periplus.embeddings.embedding_searcher import vector_coverage
+from periplus.embeddings.model_files import find_model, missing_packages
 from periplus.errors import DataError, NothingHere
 from periplus.index import Index
 from periplus.settings import SemanticSettings
 
-__all__ = ["Status", "meaning_status"]
+__all__ = ["EmbeddingStatus", "embedding_status"]
 
 
-class Status(NamedTuple):
+class EmbeddingStatus(NamedTuple):
     """The state of things in a line, and what to do next."""
 
     usable: bool
@@ -23,27 +23,27 @@ class Status(NamedTuple):
     covered: int = 0
 
 
-def meaning_status(folder: Path, settings: SemanticSettings) -> Status:
+def embedding_status(folder: Path, settings: SemanticSettings) -> EmbeddingStatus:
     """Look at the extra, the model and the vectors of the index `folder`."""
-    if missing := missing_parts():
-        return Status(
+    if missing := missing_packages():
+        return EmbeddingStatus(
             False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; periplus doctor says how."
         )
     try:
         find_model(settings)
     except NothingHere:
-        return Status(False, "No model", "Bring it: periplus embeddings fetch.")
+        return EmbeddingStatus(False, "No model", "Bring it: periplus embeddings fetch.")
     except DataError as error:
-        return Status(False, error.message.rstrip("."), "Bring it again: periplus embeddings fetch.")
+        return EmbeddingStatus(False, error.message.rstrip("."), "Bring it again: periplus embeddings fetch.")
     try:
-        found = covered(Index.open(folder, verify=False))
+        found = vector_coverage(Index.open(folder, verify=False))
     except NothingHere:
-        return Status(False, "The model is here, but no index", "Make one: periplus index build.")
+        return EmbeddingStatus(False, "The model is here, but no index", "Make one: periplus index build.")
     except DataError as error:
-        return Status(False, error.message.rstrip("."), error.hint)
+        return EmbeddingStatus(False, error.message.rstrip("."), error.hint)
     state = f"{found.covered:,} of {found.documents:,} pages have vectors ({found.passages:,} passages)"
     if not found.whole:
         advice = "More: periplus index embed."
     else:
         advice = "" if settings.on else "Use them: --set semantic.on=true."
-    return Status(found.covered > 0, state, advice, found.documents, found.covered)
+    return EmbeddingStatus(found.covered > 0, state, advice, found.documents, found.covered)

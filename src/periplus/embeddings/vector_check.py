@@ -1,7 +1,7 @@
-"""Verify vectors: every checksum, every number that points somewhere, and that they were made of the texts there are.
+"""Verify vectors: all checksums and offsets, and that they were made from the texts of their segment.
 
-What is damaged counts as not there while searching, so it costs no answer; `drop_damaged` removes it, and the next run
-of `periplus index embed` makes it again.
+A search ignores damaged files, so they never cause an error there. `remove_damaged_vectors` removes them, and the next
+run of `periplus index embed` makes them again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,13 +13,13 @@ import numpy as np
 from periplus.embeddings import kernels
 from periplus.embeddings.embedding_log import NAME, log_faults, mend_log
 from periplus.embeddings.passages import print_of, source
-from periplus.embeddings.vector_file import FOLDER, VectorFile, keys_of, read_vectors
+from periplus.embeddings.vector_file import FOLDER, VectorFile, read_vectors, segment_fingerprint
 from periplus.errors import PeriplusError
 from periplus.files import disk_errors, lock_folder
 from periplus.index import Index, Segment
 from periplus.settings import SemanticSettings
 
-__all__ = ["check_vectors", "drop_damaged"]
+__all__ = ["check_vectors", "remove_damaged_vectors"]
 
 _STRETCH: Final = 1 << 16
 """Vectors whose length is looked at at once."""
@@ -35,7 +35,7 @@ def check_vectors(folder: Path, progress: Progress = lambda stage, done, total: 
     return faults + [fault for _, fault in _faulty(folder, progress)]
 
 
-def drop_damaged(folder: Path, progress: Progress = lambda stage, done, total: None) -> list[str]:
+def remove_damaged_vectors(folder: Path, progress: Progress = lambda stage, done, total: None) -> list[str]:
     """Remove files of vectors that have faults, so that they are made again; give the faults."""
     if not (folder / FOLDER).is_dir():
         return []
@@ -77,7 +77,7 @@ def _fault(path: Path, segment: Segment | None) -> str:
     rules = _rules(file)
     # A segment that is gone leaves its vectors behind, for those that took its documents over.
     if segment is not None:
-        rules["they are of this segment"] = file.segment == keys_of(segment)
+        rules["they are of this segment"] = file.segment == segment_fingerprint(segment)
     if not (broken := [rule for rule, holds in rules.items() if not holds]) and segment is not None:
         broken = ["they were made of the text that is there"] * (not _of_this_text(file, segment))
     return f"{path}: broken: {', '.join(broken)}" if broken else ""

@@ -29,10 +29,10 @@ __all__ = [
     "FOLDER",
     "VectorFile",
     "Vectors",
-    "keys_of",
     "make_lists",
     "open_vectors",
     "read_vectors",
+    "segment_fingerprint",
     "vector_path",
     "write_vectors",
 ]
@@ -66,7 +66,7 @@ class VectorFile(NamedTuple):
     whole: bool
     """Whether every document that the model can read has vectors."""
     segment: str
-    """Which documents its segment has, see `keys_of`."""
+    """Which documents its segment has, see `segment_fingerprint`."""
 
 
 def vector_path(folder: Path, segment: str) -> Path:
@@ -74,7 +74,7 @@ def vector_path(folder: Path, segment: str) -> Path:
     return folder / FOLDER / f"{segment}.arrays"
 
 
-def keys_of(segment: Segment) -> str:
+def segment_fingerprint(segment: Segment) -> str:
     """Fingerprint which documents a segment has."""
     return f"{fingerprint(np.ascontiguousarray(segment.column('key')).view(np.uint8).data):016x}"
 
@@ -87,7 +87,7 @@ def open_vectors(path: Path, segment: Segment | None = None, recipe: str = "") -
         return None
     if recipe and file.recipe != recipe:
         return None
-    return None if segment and file.segment != keys_of(segment) else file
+    return None if segment and file.segment != segment_fingerprint(segment) else file
 
 
 def read_vectors(path: Path) -> VectorFile:
@@ -148,7 +148,7 @@ def write_vectors(
     np.cumsum(np.bincount(lists, minlength=len(centres)), out=list_start[1:])
     store = vectors.Store(laid[order], scales[order], owners[order], start, rows, centres, list_start)
     kept = np.where(counts > 0, prints, 0).astype(np.uint64)
-    notes = {"recipe": recipe, "segment": keys_of(segment), "whole": whole}
+    notes = {"recipe": recipe, "segment": segment_fingerprint(segment), "whole": whole}
     write_arrays(path, _KIND, {**store._asdict(), "prints": kept}, notes, format=_FORMAT)
     written = open_vectors(path, segment, recipe)
     if written is None:

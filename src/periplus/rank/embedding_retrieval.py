@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from periplus.embeddings import Meaning
+from periplus.embeddings import EmbeddingSearcher
 from periplus.index import Index
 from periplus.query import QueryPlan
 from periplus.rank.fusion import Similarities
@@ -18,7 +18,7 @@ class EmbeddingRetriever:
 
     def __init__(self, index: Index, settings: SemanticSettings) -> None:
         self._settings = settings
-        self._meaning = Meaning(index, settings)
+        self._meaning = EmbeddingSearcher(index, settings)
 
     @property
     def problem(self) -> str:
@@ -37,9 +37,9 @@ class EmbeddingRetriever:
         best = order[: self._settings.candidates]
         if not plan.text or not len(order):
             return None
-        if not self._meaning.understands(plan.text, candidates.segments[best], candidates.documents[best]):
+        if not self._meaning.supports_query(plan.text, candidates.segments[best], candidates.documents[best]):
             return None
-        query = self._meaning.vector(plan.text)
+        query = self._meaning.encode_query(plan.text)
         if query is None:
             return None
         compared = best if self._settings.lazy else np.arange(min(len(order), max(len(best), depth)))
@@ -47,6 +47,6 @@ class EmbeddingRetriever:
         similarities[compared] = self._meaning.similarities(
             query, candidates.segments[compared], candidates.documents[compared]
         )
-        near = self._meaning.nearest(query, self._settings.nearest if plan.any_words else 0)
+        near = self._meaning.find_nearest(query, self._settings.nearest if plan.any_words else 0)
         nearest = self._meaning.similarities(query, near.segments, near.documents)
         return Similarities(similarities, near.segments, near.documents, nearest)

@@ -11,27 +11,27 @@ import numpy.typing as npt
 
 from periplus.errors import BadInput
 from periplus.rank.ranking_model import FEATURES, Rows, TreeModel
-from periplus.score import Weight, as_arrays, read_weights
+from periplus.score import FeatureWeight, read_weights, weight_arrays
 from periplus.score.kernels import weighting
 
 __all__ = ["FeatureScorer", "feature_weights"]
 
 
-def feature_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, Weight]:
+def feature_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, FeatureWeight]:
     """Give the weights of the dynamic ranker, with those of a file and those in `changes` in place of the shipped."""
     weights = read_weights("dynamic", file)
     for name, value in (changes or {}).items():
         if name not in weights or not np.isfinite(value):
             raise BadInput(f"{name[:40]} is no weight.")
-        weights[name] = Weight(value, weights[name].shape, weights[name].about)
+        weights[name] = FeatureWeight(value, weights[name].shape, weights[name].about)
     return weights
 
 
 class FeatureScorer:
     """Scores rows of features."""
 
-    def __init__(self, weights: Mapping[str, Weight], model: TreeModel | None = None) -> None:
-        self._weights = as_arrays(weights, FEATURES)
+    def __init__(self, weights: Mapping[str, FeatureWeight], model: TreeModel | None = None) -> None:
+        self._weights = weight_arrays(weights, FEATURES)
         self._model = model
         fixed = FEATURES.index("fixed")
         self.uses_fixed_phrases = bool(self._weights.weight[fixed]) or bool(
@@ -52,5 +52,5 @@ class FeatureScorer:
         return [dict(zip(FEATURES, part.tolist(), strict=True)) for part in parts]
 
     def _parts(self, rows: Rows) -> Rows:
-        parts: Rows = weighting.weigh(rows, self._weights.weight, self._weights.shape)
+        parts: Rows = weighting.weigh_features(rows, self._weights.weight, self._weights.shape)
         return parts

@@ -1,7 +1,7 @@
-"""Weights files: what each feature of a ranker adds to its score, in TOML that people can read and change.
+"""Weights files: the contribution of each feature to the score of a scorer, as TOML.
 
-A shipped file has a table for each feature: `weight`, `shape` (what is done to the number first) and `about`. A file
-of one's own has the same tables below the ranker's name, as many as should differ: `[dynamic.title]`, `weight = 0.2`.
+A shipped file has a table for each feature: `weight`, `shape` (a transformation of the value) and `about`. A user's
+file has the same tables below the name of the scorer, only those that differ: `[dynamic.title]`, `weight = 0.2`.
 """
 
 import functools
@@ -19,32 +19,41 @@ import numpy.typing as npt
 
 from periplus.errors import SettingsError
 
-__all__ = ["RANKERS", "SHAPES", "Scorer", "Weight", "Weights", "as_arrays", "read_weights", "shipped_weights"]
+__all__ = [
+    "SCORERS",
+    "SHAPES",
+    "FeatureWeight",
+    "LinearScorer",
+    "WeightArrays",
+    "read_weights",
+    "shipped_weights",
+    "weight_arrays",
+]
 
-RANKERS: Final = ("url", "static", "crawl", "dynamic")
+SCORERS: Final = ("url", "static", "crawl", "dynamic")
 Shape = Literal["plain", "square", "root", "log", "inverse", "any"]
 SHAPES: Final[tuple[Shape, ...]] = ("plain", "square", "root", "log", "inverse", "any")
-"""x, x * x, root of x, ln(1 + x), 1 / (1 + x), 1 where x is above 0; numbered as `kernels.weighting.weigh` has them."""
-_LARGEST: Final = 1 << 20
+"""x, x * x, sqrt(x), ln(1 + x), 1 / (1 + x), 1 where x > 0; in the order of the constants of `kernels.weighting`."""
+_MAX_FILE_BYTES: Final = 1 << 20
 
 
-class Weight(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one feature adds."""
+class FeatureWeight(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The weight and shape of one feature."""
 
     weight: float
     shape: Shape = "plain"
     about: str = ""
 
 
-class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file of one's own may change."""
+class _WeightOverride(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields that a user's file may change."""
 
     weight: float | None = None
     shape: Shape | None = None
 
 
-class Weights(NamedTuple):
-    """The weights of one ranker as arrays, by feature."""
+class WeightArrays(NamedTuple):
+    """The weights of one scorer as arrays, by feature."""
 
     names: tuple[str, ...]
     weight: npt.NDArray[np.float64]
@@ -52,41 +61,41 @@ class Weights(NamedTuple):
 
 
 @functools.cache
-def shipped_weights(ranker: str) -> Mapping[str, Weight]:
-    """Give the weights that Periplus ships for a ranker."""
-    text = files("periplus.score").joinpath(f"{ranker}.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, Weight])
+def shipped_weights(scorer: str) -> Mapping[str, FeatureWeight]:
+    """Return the shipped weights of a scorer."""
+    text = files("periplus.score").joinpath(f"{scorer}.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, FeatureWeight])
 
 
-def read_weights(ranker: str, file: str = "") -> dict[str, Weight]:
-    """Give the weights of a ranker, with what a file of one's own changes; `SettingsError` if it cannot be used."""
-    weights = dict(shipped_weights(ranker))
-    for name, change in _changes(Path(file)).get(ranker, {}).items() if file else ():
+def read_weights(scorer: str, file: str = "") -> dict[str, FeatureWeight]:
+    """Return the weights of a scorer with the changes of a user's file; raise `SettingsError` if that is invalid."""
+    weights = dict(shipped_weights(scorer))
+    for name, override in _read_overrides(Path(file)).get(scorer, {}).items() if file else ():
         if name not in weights:
-            raise SettingsError(f"{file}: the {ranker} ranker has no feature '{name[:40]}'.", "See docs/ranking.md.")
-        value = weights[name].weight if change.weight is None else change.weight
+            raise SettingsError(f"{file}: the {scorer} scorer has no feature '{name[:40]}'.", "See docs/ranking.md.")
+        value = weights[name].weight if override.weight is None else override.weight
         if not math.isfinite(value):
-            raise SettingsError(f"{file}: the weight of {ranker}.{name} is no number.")
-        weights[name] = Weight(value, change.shape or weights[name].shape, weights[name].about)
+            raise SettingsError(f"{file}: the weight of {scorer}.{name} is not a finite number.")
+        weights[name] = FeatureWeight(value, override.shape or weights[name].shape, weights[name].about)
     return weights
 
 
-def _changes(path: Path) -> dict[str, dict[str, _Change]]:
+def _read_overrides(path: Path) -> dict[str, dict[str, _WeightOverride]]:
     try:
-        raw: dict[str, Any] = tomllib.loads(path.read_bytes()[:_LARGEST].decode("utf-8"))
-        changes = msgspec.convert(raw, dict[str, dict[str, _Change]])
+        raw: dict[str, Any] = tomllib.loads(path.read_bytes()[:_MAX_FILE_BYTES].decode("utf-8"))
+        overrides = msgspec.convert(raw, dict[str, dict[str, _WeightOverride]])
     except OSError as error:
         raise SettingsError(f"The weights file {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise SettingsError(f"{path} is no weights file: {error}.", "See docs/ranking.md.") from None
-    if unknown := sorted(set(changes) - set(RANKERS)):
-        raise SettingsError(f"{path}: there is no ranker '{unknown[0][:40]}'.", f"There are {', '.join(RANKERS)}.")
-    return changes
+        raise SettingsError(f"{path} is not a weights file: {error}.", "See docs/ranking.md.") from None
+    if unknown := sorted(set(overrides) - set(SCORERS)):
+        raise SettingsError(f"{path}: there is no scorer '{unknown[0][:40]}'.", f"Choose from {', '.join(SCORERS)}.")
+    return overrides
 
 
-def as_arrays(weights: Mapping[str, Weight], names: Sequence[str]) -> Weights:
-    """Give weights as arrays, in the order of `names`."""
-    return Weights(
+def weight_arrays(weights: Mapping[str, FeatureWeight], names: Sequence[str]) -> WeightArrays:
+    """Return weights as arrays, in the order of `names`."""
+    return WeightArrays(
         tuple(names),
         np.array([weights[name].weight for name in names], np.float64),
         np.array([SHAPES.index(weights[name].shape) for name in names], np.int32),
@@ -103,16 +112,16 @@ _FUNCTIONS: Final[Mapping[Shape, Callable[[float], float]]] = {
 }
 
 
-class Scorer:
-    """Scores one thing at a time by named numbers."""
+class LinearScorer:
+    """A weighted sum of features, for one item at a time."""
 
-    def __init__(self, weights: Mapping[str, Weight], names: Sequence[str]) -> None:
+    def __init__(self, weights: Mapping[str, FeatureWeight], names: Sequence[str]) -> None:
         self._weights = [weights[name].weight for name in names]
         shapes = [weights[name].shape for name in names]
         self._shapes = [_FUNCTIONS[shape] for shape in shapes] if set(shapes) > {"plain"} else []
 
     def score(self, values: Sequence[float]) -> float:
-        """Give the sum of what the features add."""
+        """Return the weighted sum of feature values, in the order of `names`."""
         if self._shapes:
             values = [shape(value) for shape, value in zip(self._shapes, values, strict=True)]
         return math.fsum(map(operator.mul, self._weights, values))

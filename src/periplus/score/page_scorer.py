@@ -1,4 +1,4 @@
-"""The static ranker: how good a page is by itself, before anybody asks for anything."""
+"""The static scorer: how good a page is by itself, independent of any query."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -8,155 +8,170 @@ import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.records import Page, PageFlag
-from periplus.score.feature_weights import Scorer, as_arrays, read_weights
+from periplus.score.feature_weights import LinearScorer, read_weights, weight_arrays
 from periplus.score.kernels import page_features, weighting
-from periplus.score.letter_profiles import tongues
-from periplus.score.url_scorer import UrlRanker
+from periplus.score.letter_profiles import language_profiles
+from periplus.score.url_scorer import UrlScorer
 from periplus.text import detect_language, language_number
 from periplus.url import parse_address
 
-__all__ = ["STATIC_FEATURES", "Laid", "PageRanker", "Sketch", "sketch_page"]
+__all__ = ["STATIC_FEATURES", "PageBatch", "PageSample", "PageScorer", "sample_page"]
 
 STATIC_FEATURES: Final = (
     *("base", "url", "divergence", "stop_words", "body_words", "title_words", "heading_share", "long_title"),
     *("repeated", "spam"),
 )
-_SAMPLE: Final = 400
-"""Bytes of the body that are looked at: letters and stop words of a page are the same all over it."""
-_LONG_TITLE: Final = 30
-_MOST_TITLE: Final = 12
-_MOST_WORDS: Final = 1_000
-_STOPS: Final = 0.3
-_SPAM: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM)
+(_BASE, _URL, _DIVERGENCE, _STOP_WORDS, _BODY_WORDS, _TITLE_WORDS, _HEADING_SHARE, _LONG_TITLE, _REPEATED, _SPAM) = (
+    range(len(STATIC_FEATURES))
+)
+_SAMPLE_BYTES: Final = 400
+"""Bytes of the body that are examined: letters and stop words are distributed alike all over a page."""
+_LONG_TITLE_WORDS: Final = 30
+_MAX_TITLE_WORDS: Final = 12
+_MAX_BODY_WORDS: Final = 1_000
+_MAX_STOP_WORD_SHARE: Final = 0.3
+_SPAM_FLAGS: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM)
 
 
-class Sketch(NamedTuple):
-    """What the static ranker wants to know of a page."""
+class PageSample(NamedTuple):
+    """The parts of a page that the static scorer needs."""
 
     url: str
     title: bytes
     """As UTF-8."""
     headings: int
-    """Their length together."""
+    """Their total length."""
     body: bytes
-    """Its beginning at least, as UTF-8."""
+    """At least its beginning, as UTF-8."""
     size: int
-    """The length of the whole body."""
+    """Length of the whole body."""
     language: int
-    """By its number."""
+    """Number of the language."""
     flags: int
 
 
-class Laid(NamedTuple):
-    """The same of many pages: a number of each page, and their texts and URLs one after the other."""
+class PageBatch(NamedTuple):
+    """The same for many pages as arrays: a number for each page, and the concatenated bodies and URLs."""
 
     data: npt.NDArray[np.uint8]
     begin: npt.NDArray[np.int64]
-    """Where in `data` its body begins."""
+    """Offset of each body in `data`."""
     end: npt.NDArray[np.int64]
-    """Where as much of the body ends as there is; no more is looked at than needed."""
+    """End of each body in `data`; only its beginning is examined."""
     size: npt.NDArray[np.int64]
-    titles: npt.NDArray[np.int64]
-    """Words of its title."""
+    title_words: npt.NDArray[np.int64]
     headings: npt.NDArray[np.int64]
     language: npt.NDArray[np.uint8]
     flags: npt.NDArray[np.uint16]
     urls: npt.NDArray[np.uint8]
     start: npt.NDArray[np.int64]
-    """Where in `urls` its URL begins; one more than there are pages."""
+    """Offset of each URL in `urls`, and the length of `urls`."""
 
 
-def sketch_page(page: Page) -> Sketch:
-    """Give the sketch of a page that was read."""
+def sample_page(page: Page) -> PageSample:
+    """Return the sample of a parsed page."""
     text = page.text or page.description
-    body = text[:_SAMPLE].encode("utf-8", "replace")
-    language = language_number(page.language or detect_language(text[:_SAMPLE]))
+    body = text[:_SAMPLE_BYTES].encode("utf-8", "replace")
+    language = language_number(page.language or detect_language(text[:_SAMPLE_BYTES]))
     title = page.title.encode("utf-8", "replace")
-    return Sketch(page.url, title, sum(map(len, page.headings)), body, len(text), language, page.flags)
+    return PageSample(page.url, title, sum(map(len, page.headings)), body, len(text), language, page.flags)
 
 
-class PageRanker:
-    """Ranks pages by themselves."""
+class PageScorer:
+    """Scores pages by themselves."""
 
     def __init__(self, file: str = "") -> None:
         weights = read_weights("static", file)
-        self._weights = as_arrays(weights, STATIC_FEATURES)
-        self._scorer = Scorer(weights, STATIC_FEATURES)
-        self._urls = UrlRanker(file)
+        self._weights = weight_arrays(weights, STATIC_FEATURES)
+        self._scorer = LinearScorer(weights, STATIC_FEATURES)
+        self._urls = UrlScorer(file)
 
-    def rank(self, page: Page) -> float:
-        """Give the static rank, 0 to 1, of one page; without arrays, whose making takes longer than the ranking."""
-        one = sketch_page(page)
-        far, stops, words, repeated = _look([one.body[:_SAMPLE]], np.array([one.language], np.uint8))[0].tolist()
-        title = one.title.count(b" ") + (len(one.title) > 0)
+    def score(self, page: Page) -> float:
+        """Return the static rank of one page, 0 to 1; without arrays, which would take longer than the scoring."""
+        sample = sample_page(page)
+        measured = _measure_bodies([sample.body[:_SAMPLE_BYTES]], np.array([sample.language], np.uint8))
+        divergence, stop_words, words, repeated = measured[0].tolist()
+        title_words = sample.title.count(b" ") + (len(sample.title) > 0)
         values = (
-            *(1.0, self._rank_url(one.url), far, _STOPS if stops < 0 else min(stops, _STOPS)),
-            *(min(words * max(1.0, one.size / _SAMPLE), _MOST_WORDS), min(title, _MOST_TITLE)),
-            *(min(1.0, one.headings / max(one.size, 1)), title > _LONG_TITLE, repeated, (one.flags & _SPAM) != 0),
+            1.0,
+            self._score_url(sample.url),
+            divergence,
+            _MAX_STOP_WORD_SHARE if stop_words < 0 else min(stop_words, _MAX_STOP_WORD_SHARE),
+            min(words * max(1.0, sample.size / _SAMPLE_BYTES), _MAX_BODY_WORDS),
+            min(title_words, _MAX_TITLE_WORDS),
+            min(1.0, sample.headings / max(sample.size, 1)),
+            title_words > _LONG_TITLE_WORDS,
+            repeated,
+            (sample.flags & _SPAM_FLAGS) != 0,
         )
         return min(1.0, max(0.0, self._scorer.score(values)))
 
-    def _rank_url(self, url: str) -> float:
+    def _score_url(self, url: str) -> float:
         try:
-            return self._urls.rank(parse_address(url))
+            return self._urls.score(parse_address(url))
         except BadUrl:
             return 0.0
 
-    def rank_many(self, pages: Sequence[Sketch]) -> npt.NDArray[np.float64]:
-        """Give the static ranks of many pages."""
-        return self.rank_laid(_lay_out(pages))
+    def score_many(self, pages: Sequence[PageSample]) -> npt.NDArray[np.float64]:
+        """Return the static ranks of many pages."""
+        return self.score_batch(_make_batch(pages))
 
-    def rank_laid(self, pages: Laid) -> npt.NDArray[np.float64]:
-        """Give the static ranks of many pages that are laid out."""
-        parts = weighting.weigh(self._measure(pages), self._weights.weight, self._weights.shape)
-        ranks: npt.NDArray[np.float64] = np.clip(parts.sum(axis=1), 0.0, 1.0)
-        return ranks
+    def score_batch(self, pages: PageBatch) -> npt.NDArray[np.float64]:
+        """Return the static ranks of a batch of pages."""
+        parts = weighting.weigh_features(self._measure_batch(pages), self._weights.weight, self._weights.shape)
+        scores: npt.NDArray[np.float64] = np.clip(parts.sum(axis=1), 0.0, 1.0)
+        return scores
 
-    def measure(self, pages: Sequence[Sketch]) -> npt.NDArray[np.float64]:
-        """Give the features of each page, a row each."""
-        return self._measure(_lay_out(pages))
+    def compute_features(self, pages: Sequence[PageSample]) -> npt.NDArray[np.float64]:
+        """Return `STATIC_FEATURES` of each page, a row each."""
+        return self._measure_batch(_make_batch(pages))
 
-    def _measure(self, pages: Laid) -> npt.NDArray[np.float64]:
-        bounds = np.stack([pages.begin, np.minimum(pages.end, pages.begin + _SAMPLE)], axis=1)
-        looked = page_features.measure_texts(pages.data, bounds, pages.language, tongues())
-        rows = np.ones((len(pages.size), len(STATIC_FEATURES)))
-        rows[:, 1] = self._urls.rank_many(pages.urls, pages.start)
-        rows[:, 2] = looked[:, 0]
-        rows[:, 3] = np.where(looked[:, 1] < 0, _STOPS, np.minimum(looked[:, 1], _STOPS))
-        rows[:, 4] = np.minimum(looked[:, 2] * np.maximum(1.0, pages.size / _SAMPLE), _MOST_WORDS)
-        rows[:, 5] = np.minimum(pages.titles, _MOST_TITLE)
-        rows[:, 6] = np.minimum(1.0, pages.headings / np.maximum(pages.size, 1.0))
-        rows[:, 7] = pages.titles > _LONG_TITLE
-        rows[:, 8] = looked[:, 3]
-        rows[:, 9] = (pages.flags & _SPAM) != 0
+    def _measure_batch(self, pages: PageBatch) -> npt.NDArray[np.float64]:
+        bounds = np.stack([pages.begin, np.minimum(pages.end, pages.begin + _SAMPLE_BYTES)], axis=1)
+        texts = page_features.measure_texts(pages.data, bounds, pages.language, language_profiles())
+        stop_words, words = texts[:, page_features.STOP_WORD_SHARE], texts[:, page_features.WORD_COUNT]
+        rows = np.empty((len(pages.size), len(STATIC_FEATURES)))
+        rows[:, _BASE] = 1.0
+        rows[:, _URL] = self._urls.score_many(pages.urls, pages.start)
+        rows[:, _DIVERGENCE] = texts[:, page_features.DIVERGENCE]
+        rows[:, _STOP_WORDS] = np.where(
+            stop_words < 0, _MAX_STOP_WORD_SHARE, np.minimum(stop_words, _MAX_STOP_WORD_SHARE)
+        )
+        rows[:, _BODY_WORDS] = np.minimum(words * np.maximum(1.0, pages.size / _SAMPLE_BYTES), _MAX_BODY_WORDS)
+        rows[:, _TITLE_WORDS] = np.minimum(pages.title_words, _MAX_TITLE_WORDS)
+        rows[:, _HEADING_SHARE] = np.minimum(1.0, pages.headings / np.maximum(pages.size, 1.0))
+        rows[:, _LONG_TITLE] = pages.title_words > _LONG_TITLE_WORDS
+        rows[:, _REPEATED] = texts[:, page_features.REPEATED_SHARE]
+        rows[:, _SPAM] = (pages.flags & _SPAM_FLAGS) != 0
         return rows
 
 
-def _lay_out(pages: Sequence[Sketch]) -> Laid:
-    bodies, urls = [page.body[:_SAMPLE] for page in pages], [page.url.encode("utf-8", "replace") for page in pages]
-    begin, start = np.zeros(len(pages) + 1, np.int64), np.zeros(len(pages) + 1, np.int64)
-    np.cumsum([len(body) for body in bodies], out=begin[1:])
-    np.cumsum([len(url) for url in urls], out=start[1:])
-    return Laid(
+def _make_batch(pages: Sequence[PageSample]) -> PageBatch:
+    bodies = [page.body[:_SAMPLE_BYTES] for page in pages]
+    urls = [page.url.encode("utf-8", "replace") for page in pages]
+    body_start, url_start = np.zeros(len(pages) + 1, np.int64), np.zeros(len(pages) + 1, np.int64)
+    np.cumsum([len(body) for body in bodies], out=body_start[1:])
+    np.cumsum([len(url) for url in urls], out=url_start[1:])
+    return PageBatch(
         np.frombuffer(b"".join(bodies), np.uint8),
-        begin[:-1],
-        begin[1:],
+        body_start[:-1],
+        body_start[1:],
         np.array([page.size for page in pages], np.int64),
         np.array([page.title.count(b" ") + (len(page.title) > 0) for page in pages], np.int64),
         np.array([page.headings for page in pages], np.int64),
         np.array([page.language for page in pages], np.uint8),
         np.array([page.flags & 0xFFFF for page in pages], np.uint16),
         np.frombuffer(b"".join(urls), np.uint8),
-        start,
+        url_start,
     )
 
 
-def _look(texts: Sequence[bytes], languages: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Give what the kernel sees in some texts."""
-    bounds = np.zeros((len(texts), 2), np.int64)
-    np.cumsum([len(text) for text in texts], out=bounds[:, 1])
+def _measure_bodies(bodies: Sequence[bytes], languages: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """Return the text features of some bodies, a row each."""
+    bounds = np.zeros((len(bodies), 2), np.int64)
+    np.cumsum([len(body) for body in bodies], out=bounds[:, 1])
     bounds[1:, 0] = bounds[:-1, 1]
-    looked: npt.NDArray[np.float64] = page_features.measure_texts(
-        np.frombuffer(b"".join(texts), np.uint8), bounds, languages, tongues()
+    rows: npt.NDArray[np.float64] = page_features.measure_texts(
+        np.frombuffer(b"".join(bodies), np.uint8), bounds, languages, language_profiles()
     )
-    return looked
+    return rows

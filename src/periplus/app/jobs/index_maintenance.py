@@ -50,7 +50,7 @@ def check_folder(folder: Path, observer: Observer = SILENT) -> list[str]:
 
 def repair_folder(folder: Path, settings: Settings, observer: Observer = SILENT) -> RepairReport:
     """Remove damaged segments and index their pages again from the page store; remove damaged vectors."""
-    from periplus.embeddings import drop_damaged
+    from periplus.embeddings import remove_damaged_vectors
     from periplus.index import repair_index
 
     data = _open(folder)
@@ -62,7 +62,7 @@ def repair_folder(folder: Path, settings: Settings, observer: Observer = SILENT)
     with contextlib.ExitStack() as stack:
         records, graph = _open_sources(data, settings, stack)
         repair = repair_index(records, data.index, settings.index, graph, observer.progress)
-    return RepairReport(repair, tuple(drop_damaged(data.index, observer.progress)))
+    return RepairReport(repair, tuple(remove_damaged_vectors(data.index, observer.progress)))
 
 
 def _open_sources(

@@ -27,7 +27,7 @@ from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit
 from periplus.index.live.late_dates import find_late, write_late
 from periplus.index.merge.segment_merger import most_documents
 from periplus.records import FetchRecord
-from periplus.score import PageRanker
+from periplus.score import PageScorer
 from periplus.settings import IndexSettings
 from periplus.text import WordTable
 
@@ -133,7 +133,7 @@ class _Writing:
         self._name = str(folder / f"seg-{number:06}")
         self._settings = settings
         self._gathering = gathering
-        self._ranker = PageRanker(settings.weights)
+        self._ranker = PageScorer(settings.weights)
         self._workers = workers
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self._busy: deque[Future[Piece]] = deque()

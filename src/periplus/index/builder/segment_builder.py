@@ -18,7 +18,7 @@ from periplus.index.builder.spool import Spool
 from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index
 from periplus.records import Media
-from periplus.score import Laid, PageRanker
+from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
 from periplus.text import WordTable, language_number
 
@@ -63,7 +63,7 @@ class Sources(NamedTuple):
 
 
 def read_batch(
-    batch: Sequence[Document], static: npt.NDArray[np.float32], ranker: PageRanker, table: WordTable
+    batch: Sequence[Document], static: npt.NDArray[np.float32], ranker: PageScorer, table: WordTable
 ) -> Piece:
     """Split the texts of a batch, whose words go into `table`, and measure its pages."""
     (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, marks, media, news) = zip(
@@ -108,7 +108,7 @@ def _language_numbers(codes: Sequence[str]) -> npt.NDArray[np.uint8]:
 
 
 def _rank(
-    data: bytes, bounds: npt.NDArray[np.int64], columns: Columns, urls: bytes, ranker: PageRanker
+    data: bytes, bounds: npt.NDArray[np.int64], columns: Columns, urls: bytes, ranker: PageScorer
 ) -> npt.NDArray[np.uint8]:
     """Give the static rank of each document by itself, in steps of 1/255: the static ranker of docs/ranking.md."""
     raw, sizes = np.frombuffer(data, np.uint8), columns["sizes"].astype(np.int64)
@@ -116,7 +116,7 @@ def _rank(
     titles = forward_index.count_spaces(raw, begin[:, Field.TITLE].copy(), sizes[:, Field.TITLE].copy())
     start = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(columns["url_size"], out=start[1:])
-    pages = Laid(
+    pages = PageBatch(
         raw,
         begin[:, Field.BODY],
         begin[:, Field.BODY] + sizes[:, Field.BODY],
@@ -128,7 +128,7 @@ def _rank(
         np.frombuffer(urls, np.uint8),
         start,
     )
-    return np.rint(ranker.rank_laid(pages) * 255).astype(np.uint8)
+    return np.rint(ranker.score_batch(pages) * 255).astype(np.uint8)
 
 
 class Draft:

@@ -23,7 +23,7 @@ from periplus.index.vocabulary.completions import link_texts
 from periplus.index.vocabulary.surface_forms import Counted, count_words
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
-from periplus.score import PageRanker
+from periplus.score import PageScorer
 from periplus.settings import IndexSettings
 
 __all__ = ["write_draft", "write_segment"]
@@ -43,7 +43,7 @@ def write_segment(
 ) -> None:
     """Write `batch` (with each document's static rank) as the segment `folder`, which must not exist yet."""
     with Draft(folder, settings) as draft:
-        draft.take(read_batch(batch, static, PageRanker(settings.weights), draft.words))
+        draft.take(read_batch(batch, static, PageScorer(settings.weights), draft.words))
         write_draft(draft)
 
 

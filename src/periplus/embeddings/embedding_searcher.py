@@ -13,14 +13,14 @@ import numpy.typing as npt
 from periplus.embeddings import kernels
 from periplus.embeddings.encoder import Encoder, open_encoder
 from periplus.embeddings.model_languages import asked_among
-from periplus.embeddings.on_demand import OnDemand
+from periplus.embeddings.on_demand_embedder import OnDemandEmbedder
 from periplus.embeddings.safetensors import Floats
-from periplus.embeddings.vector_file import FOLDER, VectorFile, keys_of, open_vectors, vector_path
+from periplus.embeddings.vector_file import FOLDER, VectorFile, open_vectors, segment_fingerprint, vector_path
 from periplus.errors import PeriplusError
 from periplus.index import Index, Segment
 from periplus.settings import SemanticSettings
 
-__all__ = ["Coverage", "Meaning", "Near", "covered", "lists_to_probe"]
+__all__ = ["EmbeddingSearcher", "NearestDocuments", "VectorCoverage", "lists_to_probe", "vector_coverage"]
 
 _LOOK: Final = 1.0
 """Seconds until somebody looks again whether there are new vectors."""
@@ -30,7 +30,7 @@ _PATIENCE: Final = 30.0
 """Seconds until a model that could not be opened is tried again."""
 
 
-class Near(NamedTuple):
+class NearestDocuments(NamedTuple):
     """Documents near a query, best first."""
 
     segments: npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ class Near(NamedTuple):
     scores: Floats
 
 
-class Coverage(NamedTuple):
+class VectorCoverage(NamedTuple):
     """How many documents have vectors."""
 
     documents: int
@@ -64,18 +64,18 @@ def _file_of(folder: Path, segment: Segment) -> VectorFile | None:
     """Give the vectors of a segment, None if there are none."""
     path = vector_path(folder, segment.name)
     file = _held(path, _stamp(path))
-    return file if file is not None and file.segment == keys_of(segment) else None
+    return file if file is not None and file.segment == segment_fingerprint(segment) else None
 
 
-def covered(index: Index) -> Coverage:
+def vector_coverage(index: Index) -> VectorCoverage:
     """Count the documents that have vectors, by whatever model."""
     files = [_file_of(index.folder, segment) for segment in index.segments]
     held = [file for file in files if file is not None]
     whole = all(file is not None and file.whole for file in files)
-    return Coverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held), whole)
+    return VectorCoverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held), whole)
 
 
-class Meaning:
+class EmbeddingSearcher:
     """The vectors of one generation of the index. Without model or vectors it says so, and has nothing to give.
 
     `problem` is '' when all is well, else one line for people.
@@ -87,15 +87,15 @@ class Meaning:
         self._given = encoder
         self._lock = threading.Lock()
         self._files: list[VectorFile | None] = [None] * len(index.segments)
-        self._lazy: OnDemand | None = None
+        self._lazy: OnDemandEmbedder | None = None
         self._seen: object = None
         self._next_look = self._next_try = 0.0
 
-    def understands(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
+    def supports_query(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
         """Say whether a query that found these documents, best first, is in a language that the model knows."""
         return asked_among(words, self._index, segments, documents, self._settings.languages)
 
-    def vector(self, words: str) -> Floats | None:
+    def encode_query(self, words: str) -> Floats | None:
         """Give the vector of a query; None if meaning has nothing to say, and `problem` says why."""
         encoder = self._encoder()
         if encoder is None or not self._refresh(encoder):
@@ -118,7 +118,7 @@ class Meaning:
         """Open vectors that have come; say whether there are any."""
         with self._lock:
             if self._settings.lazy and self._lazy is None:
-                self._lazy = OnDemand(self._index, self._settings, encoder)
+                self._lazy = OnDemandEmbedder(self._index, self._settings, encoder)
             now = time.monotonic()
             if now >= self._next_look:
                 self._next_look = now + _LOOK
@@ -153,21 +153,21 @@ class Meaning:
                 out[lacking] = self._lazy.similarities(query, number, documents[lacking])
         return out
 
-    def nearest(self, query: Floats, k: int) -> Near:
+    def find_nearest(self, query: Floats, k: int) -> NearestDocuments:
         """Give the `k` documents nearest to a query, of those that have vectors."""
         found = [self._nearest(query, k, number, file) for number, file in enumerate(self._files) if file is not None]
         if not found:
-            return Near(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
+            return NearestDocuments(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
         segments, documents, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.lexsort((documents, segments, -scores))[:k]
-        return Near(segments[order], documents[order], scores[order])
+        return NearestDocuments(segments[order], documents[order], scores[order])
 
-    def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> Near:
+    def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> NearestDocuments:
         documents, scores = np.empty(k, np.int32), np.empty(k, np.float32)
         probe = lists_to_probe(file.store, self._settings.probe)
         alive = self._index.segments[number].alive
         count = kernels.nearest(file.store, query, alive, probe, documents, scores) if k else 0
-        return Near(np.full(count, number, np.int32), documents[:count], scores[:count])
+        return NearestDocuments(np.full(count, number, np.int32), documents[:count], scores[:count])
 
 
 def lists_to_probe(store: kernels.Store, share: float) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.embeddings.embedder import Text, embed_texts, read_text, recipe_of
-from periplus.embeddings.embedding_log import NAME, EmbeddedLog
+from periplus.embeddings.embedding_log import NAME, EmbeddingLog
 from periplus.embeddings.encoder import Encoder
 from periplus.embeddings.safetensors import Floats
 from periplus.embeddings.vector_file import FOLDER, Vectors
@@ -21,13 +21,13 @@ from periplus.files import lock_folder
 from periplus.index import Index
 from periplus.settings import SemanticSettings
 
-__all__ = ["OnDemand"]
+__all__ = ["OnDemandEmbedder"]
 
 _MOST: Final = 50_000
 """Documents whose vectors are held in memory."""
 
 
-class OnDemand:
+class OnDemandEmbedder:
     """Embeds documents of one index as they are needed; keeps them in the log too where no other process writes it."""
 
     def __init__(self, index: Index, settings: SemanticSettings, encoder: Encoder) -> None:
@@ -36,11 +36,11 @@ class OnDemand:
         self._held: OrderedDict[tuple[int, int], Vectors | None] = OrderedDict()
         self._lock = threading.Lock()
         self._open = contextlib.ExitStack()
-        self._log: EmbeddedLog | None = None
+        self._log: EmbeddingLog | None = None
         with contextlib.suppress(PeriplusError):
             folder = index.folder / FOLDER
             self._open.enter_context(lock_folder(folder, "embed"))
-            self._log = self._open.enter_context(EmbeddedLog(folder / NAME, self._recipe, encoder.width))
+            self._log = self._open.enter_context(EmbeddingLog(folder / NAME, self._recipe, encoder.width))
 
     def similarities(self, query: Floats, segment: int, documents: npt.NDArray[np.int32]) -> Floats:
         """Give the cosine of each document's best passage; nan where the model cannot read it."""
