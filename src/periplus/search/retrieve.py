@@ -9,7 +9,7 @@ from periplus.index import Index
 from periplus.query import QueryPlan, find_candidates
 from periplus.rank import FEATURES, Ranker, Similarities
 from periplus.records import Candidates
-from periplus.search.column_reader import read_column
+from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
 
 __all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve"]
@@ -17,6 +17,9 @@ __all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve"]
 _NO_FEATURES: Final = np.zeros((0, len(FEATURES)))
 _NO_DAYS: Final = np.zeros(0, np.int32)
 _NO_RANKS: Final = np.zeros(0, np.float32)
+_KEY: Final = ("key", np.uint64)
+_DAY: Final = ("day", np.int32)
+_STATIC: Final = ("static", np.float32)
 
 
 class NearestDocuments(NamedTuple):
@@ -90,20 +93,21 @@ def retrieve(
         )
         features = ranker.features.extract(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
     home = find_home_page(index, site_name) if site_name else None
+    keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=site_name is not None)
     similarities = _compare_embeddings(ranker, plan, candidates, features)
     return RetrievedCandidates(
         segments,
         documents,
         scores,
-        read_column(index, "key", segments, documents),
+        keys,
         features,
         plan.best_score,
         candidates.total,
         candidates.exact,
         candidates.partial,
         len(index.segments),
-        read_column(index, "day", segments, documents).astype(np.int32) if dated else _NO_DAYS,
-        read_column(index, "static", segments, documents) if site_name else _NO_RANKS,
+        days,
+        static,
         home,
         similarities.candidates if similarities else None,
         _nearest(index, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
@@ -124,11 +128,14 @@ def _compare_embeddings(
 
 def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: bool) -> NearestDocuments:
     segments, documents = similarities.segments, similarities.documents
-    return NearestDocuments(
-        segments,
-        documents,
-        read_column(index, "key", segments, documents).astype(np.uint64),
-        read_column(index, "day", segments, documents).astype(np.int32) if dated else _NO_DAYS,
-        read_column(index, "static", segments, documents).astype(np.float32) if ranked else _NO_RANKS,
-        similarities.nearest,
-    )
+    keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
+    return NearestDocuments(segments, documents, keys, days, static, similarities.nearest)
+
+
+def _read_stored(
+    index: Index, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32], *, dated: bool, ranked: bool
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Return keys, days and static ranks of documents; the latter two are empty unless they are needed."""
+    columns = [_KEY, *([_DAY] if dated else []), *([_STATIC] if ranked else [])]
+    values = iter(read_columns(index, segments, documents, columns))
+    return next(values), next(values) if dated else _NO_DAYS, next(values) if ranked else _NO_RANKS

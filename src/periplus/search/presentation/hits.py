@@ -10,7 +10,7 @@ from periplus.hashing import fingerprint
 from periplus.index import Index, Segment
 from periplus.query import QueryPlan
 from periplus.records import Hit
-from periplus.search.column_reader import read_column
+from periplus.search.column_reader import read_columns
 from periplus.search.presentation.result_selection import (
     MIN_SIMHASH_BYTES,
     CandidateFields,
@@ -30,6 +30,8 @@ _MAX_SITELINKS: Final = 4
 _SITELINK_CANDIDATES: Final = 60
 """Candidates among which other results of the same site are looked for."""
 
+_SELECTION_COLUMNS: Final = (("flags", np.int64), ("host", np.int64))
+
 Reasons = tuple[tuple[str, float], ...]
 
 
@@ -45,23 +47,20 @@ class HitBuilder:
         self._cache = cache
         cache.trim()
         self._texts: dict[int, bytes] = {}
-        self._hosts: list[Hashable] = []
+        segments, documents = candidates.segments, candidates.documents
+        self._flags, hosts = read_columns(index, segments, documents, _SELECTION_COLUMNS)
+        self._hosts = self._host_ids(hosts.tolist())
 
     def flags(self) -> npt.NDArray[np.int64]:
         """Return the flags of all candidates."""
-        return self._column("flags").astype(np.int64)
+        return self._flags
 
     def fields(self) -> CandidateFields:
         """Return the fields that selection needs."""
-        self._hosts = self._host_ids()
         return CandidateFields(self._hosts.__getitem__, self._signature)
 
-    def _column(self, name: str) -> npt.NDArray[np.generic]:
-        return read_column(self._index, name, self._candidates.segments, self._candidates.documents)
-
-    def _host_ids(self) -> list[Hashable]:
-        """Return the host of each candidate: its number in the only segment, or its name."""
-        numbers: list[int] = self._column("host").tolist()
+    def _host_ids(self, numbers: list[int]) -> list[Hashable]:
+        """Return the host of each candidate, given its number: itself in the only segment, or else its name."""
         if len(self._index.segments) == 1:
             return list(numbers)
         names: dict[tuple[int, int], str] = {}
