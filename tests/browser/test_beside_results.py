@@ -84,7 +84,7 @@ class Searcher(FakeSearcher):
         known = super().statistics()
         return msgspec.structs.replace(known, kinds=known.kinds | {"media", "news"})
 
-    def cached(self, key: int) -> Copy | None:
+    def cached_page(self, key: int) -> Copy | None:
         return Copy("https://tail.example/tides", 1.0, "Tide tables of a small harbour", "Text.")
 
 

@@ -47,7 +47,7 @@ class Searcher(FakeSearcher):
         if hits:
             more = {"similar": ("https://a.example/",), "links": (("Opening hours", "https://a.example/h"),)}
             hits[0] = msgspec.structs.replace(hits[0], **more)
-        return msgspec.structs.replace(page, hits=tuple(hits), hidden=30 if query.safe else 0, looked=100)
+        return msgspec.structs.replace(page, hits=tuple(hits), hidden=30 if query.safe else 0, examined=100)
 
 
 class Crawl:
