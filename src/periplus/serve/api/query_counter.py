@@ -25,7 +25,7 @@ class QueryCounter:
         self._queue.append((query_string, client))
 
     def flush(self) -> None:
-        """Have all collected queries counted: requests for first pages, from clients with a valid address."""
+        """Pass the collected queries on: those for first pages, from clients with a valid address."""
         queries = []
         while self._queue:
             query_string, client = self._queue.popleft()

@@ -22,7 +22,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str, cost: float = 1.0) -> float:
-        """Take a token and return 0, or return the seconds until there is one."""
+        """Return 0 and consume a token, or return the seconds until there is one."""
         if not self._rate:
             return 0.0
         now = time.monotonic()
