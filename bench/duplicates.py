@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 
-from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth
+from periplus.fakeweb import FakeWeb, FakeWebPlan, GroundTruth
 from periplus.parse import parse
 from periplus.records import FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
@@ -39,7 +39,7 @@ def read(web: FakeWeb, urls: list[str]) -> dict[str, Page]:
     return pages
 
 
-def true_pairs(truth: Truth, numbers: dict[str, int]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+def true_pairs(truth: GroundTruth, numbers: dict[str, int]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Give the pairs of nearly the same pages, and those of the very same bytes."""
     groups: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for url in numbers:

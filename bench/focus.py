@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from periplus.crawl import Crawler
-from periplus.fakeweb import FakeWeb, FakeWebPlan, running_apart
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_process
 from periplus.records import LIST_KIND
 from periplus.settings import Settings
 from periplus.store import PageStore
@@ -36,7 +36,7 @@ def crawl(web: FakeWeb, plan: FakeWebPlan, most: int, change: dict[str, Any]) ->
     """Crawl and give the URLs of pages in the order in which they came, and the processor's seconds."""
     with (
         tempfile.TemporaryDirectory(prefix="periplus-focus-") as place,
-        running_apart(plan, Path(place) / "hosts") as server,
+        run_in_process(plan, Path(place) / "hosts") as server,
     ):
         settings = Settings()
         settings = msgspec.structs.replace(

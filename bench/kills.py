@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from periplus.crawl import CrawlControl, Crawler, Supervisor
 from periplus.errors import BadInput
-from periplus.fakeweb import FakeWeb, FakeWebPlan, Requests, running_apart
+from periplus.fakeweb import FakeWeb, FakeWebPlan, RequestCounts, run_in_process
 from periplus.parse import parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
@@ -130,7 +130,7 @@ def parent_of(process: int) -> int:
     return int(parent) if state != "Z" else 0
 
 
-def shortest_pause(requests: Requests) -> float:
+def shortest_pause(requests: RequestCounts) -> float:
     """Give the shortest time between two requests to one host, as the server saw them."""
     last: dict[str, float] = {}
     shortest = float("inf")
@@ -154,7 +154,7 @@ def main() -> None:
     truth = FakeWeb(plan).truth()
     folder = Path(tempfile.mkdtemp(prefix="bench-kills-"))
     try:
-        with running_apart(plan, folder / "hosts", log=True) as server:
+        with run_in_process(plan, folder / "hosts", log=True) as server:
             settings = Settings(
                 fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), connections=CONNECTIONS),
                 frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),

@@ -15,7 +15,7 @@ import pytest
 from periplus import cli
 from periplus.cli import main
 from periplus.errors import DiskFailed
-from periplus.fakeweb import FakeWeb, FakeWebPlan, running
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_thread
 
 PLAN = FakeWebPlan(seed=3, hosts=4, pages=40)
 
@@ -236,7 +236,7 @@ def test_a_full_disk_and_then_room_again(tmp_path: Path) -> None:
 
 def test_interrupted_twice_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     web = FakeWeb(PLAN)
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(tmp_path / "hosts")
         arguments = ["crawl", *web.seeds, "--scope", "web", "--allow", "127.0.0.0/8", "--hosts-file", "hosts"]
         slow = [sys.executable, "-m", "periplus.cli", *arguments, "--delay", "5"]

@@ -14,7 +14,7 @@ from periplus.app import with_remedy
 from periplus.cli import main
 from periplus.cli.console import bar, clean, format_bytes
 from periplus.errors import CorruptFile
-from periplus.fakeweb import FakeWeb, FakeWebPlan, running
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_thread
 
 
 @pytest.fixture(autouse=True)
@@ -239,7 +239,7 @@ def test_demo_serves_on_the_next_free_port(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_up_crawls_indexes_and_serves_at_once(tmp_path: Path) -> None:
     web = FakeWeb(FakeWebPlan(seed=5, hosts=4, pages=40))
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(tmp_path / "hosts")
         command = [sys.executable, "-m", "periplus.cli", "up", *web.seeds, "--scope", "web", "--delay", "0"]
         command += ["--allow", "127.0.0.0/8", "--hosts-file", "hosts", "--port", "0", "--every", "1"]
@@ -269,7 +269,7 @@ def test_small_things_for_people() -> None:
 
 def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     web = FakeWeb(FakeWebPlan(seed=5, hosts=3, pages=30))
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(tmp_path / "hosts")
         command = ["crawl", *web.seeds, "--scope", "web", "--allow", "127.0.0.0/8", "--hosts-file", "hosts"]
         command += ["--delay", "0", "--set", "frontier.delay_factor=0"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scripted_web import ScriptedWeb
 
-from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningWeb, running
+from periplus.fakeweb import FakeWeb, FakeWebPlan, FakeWebServer, run_in_thread
 from periplus.records import FetchRecord
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
@@ -20,13 +20,13 @@ def fake_web() -> FakeWeb:
 
 
 @pytest.fixture
-def server(fake_web: FakeWeb) -> Iterator[RunningWeb]:
-    with running(fake_web, log=True) as server:
+def server(fake_web: FakeWeb) -> Iterator[FakeWebServer]:
+    with run_in_thread(fake_web, log=True) as server:
         yield server
 
 
 @pytest.fixture
-def fast(server: RunningWeb, tmp_path: Path) -> Callable[..., Settings]:
+def fast(server: FakeWebServer, tmp_path: Path) -> Callable[..., Settings]:
     """Make settings for the fake web: no delays, names from its hosts file."""
     hosts = tmp_path / "hosts"
     server.write_hosts_file(hosts)

@@ -13,7 +13,7 @@ from periplus.crawl.focus.classifier import Classifier
 from periplus.crawl.focus.focus import Focus, open_focus
 from periplus.crawl.focus.hubs import Distiller
 from periplus.errors import BadInput, CorruptFile
-from periplus.fakeweb import FakeWeb, FakeWebPlan, RunningApart, running_apart
+from periplus.fakeweb import FakeWeb, FakeWebPlan, FakeWebProcess, run_in_process
 from periplus.records import LIST_KIND, Page
 from periplus.settings import FocusSettings, Settings
 from periplus.store import PageStore
@@ -31,13 +31,13 @@ def web() -> FakeWeb:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningApart, Path]]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeWebProcess, Path]]:
     hosts = tmp_path_factory.mktemp("focus") / "hosts"
-    with running_apart(PLAN, hosts) as running:
+    with run_in_process(PLAN, hosts) as running:
         yield running, hosts
 
 
-def settings(server: tuple[RunningApart, Path], most: int = FETCHED, **focus: object) -> Settings:
+def settings(server: tuple[FakeWebProcess, Path], most: int = FETCHED, **focus: object) -> Settings:
     return msgspec.convert(
         {
             "fetch": {"allow": ["127.0.0.0/8"], "hosts": str(server[1]), "connections": 8},
@@ -57,14 +57,14 @@ def extract(folder: Path, web: FakeWeb, chosen: Settings) -> int:
     return sum(url in right for url in pages)
 
 
-def crawl(folder: Path, server: tuple[RunningApart, Path], web: FakeWeb, **focus: object) -> int:
+def crawl(folder: Path, server: tuple[FakeWebProcess, Path], web: FakeWeb, **focus: object) -> int:
     chosen = settings(server, **focus)
     Crawler(folder, chosen, web.seeds).run()
     return extract(folder, web, chosen)
 
 
 def test_a_topic_by_words_or_pages_harvests_twice_as_much(
-    tmp_path: Path, server: tuple[RunningApart, Path], web: FakeWeb
+    tmp_path: Path, server: tuple[FakeWebProcess, Path], web: FakeWeb
 ) -> None:
     local = web.locality(TOPIC)
     assert local.share < local.far < local.all < 0.9
@@ -77,7 +77,7 @@ def test_a_topic_by_words_or_pages_harvests_twice_as_much(
 
 
 def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
-    tmp_path: Path, server: tuple[RunningApart, Path], web: FakeWeb
+    tmp_path: Path, server: tuple[FakeWebProcess, Path], web: FakeWeb
 ) -> None:
     folder = tmp_path / "data"
     Crawler(folder, settings(server, 80, topic=WORDS), web.seeds).run()
@@ -100,7 +100,7 @@ def test_a_stopped_crawl_goes_on_with_what_it_has_learnt(
 
 
 def test_recovery_from_the_visits_alone_learns_the_same(
-    tmp_path: Path, server: tuple[RunningApart, Path], web: FakeWeb
+    tmp_path: Path, server: tuple[FakeWebProcess, Path], web: FakeWeb
 ) -> None:
     folder = tmp_path / "data"
     Crawler(folder, settings(server, 60, topic=WORDS), web.seeds).run()

@@ -6,7 +6,7 @@ import pytest
 
 from periplus.crawl import Crawler, CrawlStatistics
 from periplus.errors import BadInput, BadUrl, DiskFailed, FolderInUse, NoNetwork
-from periplus.fakeweb import FakeWeb, FakeWebPlan, running
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_thread
 from periplus.records import Outcome
 from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 from periplus.store import PageStore
@@ -62,7 +62,7 @@ def test_stored_pages_can_be_read_back(server, fast, fake_web, tmp_path):
 def test_trouble_does_not_stop_a_crawl(make_settings, tmp_path, read_stored, urls_of):
     web = FakeWeb(FakeWebPlan(seed=3, hosts=3, pages=30, trouble=("slow", "broken", "trap", "lying")))
     truth = web.truth()
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(tmp_path / "hosts")
         settings = make_settings(tmp_path / "hosts", host_pages=40)
         settings = Settings(
@@ -83,7 +83,7 @@ def test_trouble_does_not_stop_a_crawl(make_settings, tmp_path, read_stored, url
 
 def test_hosts_are_left_alone_between_requests(fake_web, tmp_path):
     web = FakeWeb(FakeWebPlan(seed=5, hosts=4, pages=24))
-    with running(web, log=True) as server:
+    with run_in_thread(web, log=True) as server:
         server.write_hosts_file(tmp_path / "hosts")
         settings = Settings(
             fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(tmp_path / "hosts")),

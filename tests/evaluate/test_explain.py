@@ -9,7 +9,7 @@ from periplus.app import build_graph_and_index
 from periplus.cli import main
 from periplus.crawl import Crawler
 from periplus.evaluate import Explanation, explain
-from periplus.fakeweb import FakeWeb, FakeWebPlan, Truth, running
+from periplus.fakeweb import FakeWeb, FakeWebPlan, GroundTruth, run_in_thread
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.records import FetchRecord, Outcome, Page, PageFlag
@@ -18,11 +18,11 @@ from periplus.store import PageStore
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, Truth]:
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, GroundTruth]:
     """A whole crawl of a small web, indexed."""
     folder = tmp_path_factory.mktemp("explained")
     web = FakeWeb(FakeWebPlan(seed=3, hosts=6, pages=120))
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(folder / "hosts")
         settings = msgspec.convert(
             {
@@ -38,7 +38,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, T
     return folder / "data", settings, web.truth()
 
 
-Crawled = tuple[Path, Settings, Truth]
+Crawled = tuple[Path, Settings, GroundTruth]
 
 
 def ask(crawled: Crawled, url: str, words: str = "the", **options: object) -> Explanation:
@@ -46,7 +46,7 @@ def ask(crawled: Crawled, url: str, words: str = "the", **options: object) -> Ex
 
 
 def test_a_page_that_ranks_says_where_and_by_what(crawled: Crawled) -> None:
-    question = crawled[2].questions[0]
+    question = crawled[2].queries[0]
     found = ask(crawled, question.urls[0], question.words)
     assert found.reason == "ranked"
     assert found.rank == 1
@@ -55,7 +55,7 @@ def test_a_page_that_ranks_says_where_and_by_what(crawled: Crawled) -> None:
 
 
 def test_the_next_better_page_is_put_beside(crawled: Crawled) -> None:
-    question = crawled[2].questions[0]
+    question = crawled[2].queries[0]
     topic = next(page.topic for page in crawled[2].pages if page.url == question.urls[0])
     others = [page.url for page in crawled[2].pages if page.topic == topic and page.url not in question.urls]
     found = next(
@@ -110,7 +110,7 @@ def test_a_page_that_is_out_of_scope_is_not_wanted(crawled: Crawled) -> None:
 
 def test_a_page_that_waits_is_found_in_the_frontier(tmp_path: Path) -> None:
     web = FakeWeb(FakeWebPlan(seed=3, hosts=2, pages=60))
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(tmp_path / "hosts")
         settings = msgspec.convert(
             {
@@ -173,7 +173,7 @@ def test_a_page_that_was_taken_out_of_the_index_says_so(made: tuple[Path, Settin
 
 
 def test_the_command_says_it(crawled: Crawled, capsys: pytest.CaptureFixture[str]) -> None:
-    question = crawled[2].questions[0]
+    question = crawled[2].queries[0]
     assert main(["explain", question.urls[0], *question.words.split(), "--folder", str(crawled[0])]) == 0
     assert "It is number 1 of" in capsys.readouterr().out
     assert main(["explain", sorted(crawled[2].blocked)[0], "tides", "--folder", str(crawled[0]), "--json"]) == 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
-from periplus.fakeweb import FakeWeb, FakeWebPlan, Response
+from periplus.fakeweb import FakeResponse, FakeWeb, FakeWebPlan
 
 PLAN = FakeWebPlan(seed=11, hosts=30, pages=600)
 
@@ -50,13 +50,13 @@ class Read(HTMLParser):
         self._open = ""
 
 
-def get(web: FakeWeb, url: str, **headers: str) -> Response:
+def get(web: FakeWeb, url: str, **headers: str) -> FakeResponse:
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return web.response(parts.netloc, path, {key.replace("_", "-"): value for key, value in headers.items()})
 
 
-def decode(response: Response) -> str:
+def decode(response: FakeResponse) -> str:
     """Decode as a browser does: byte order mark, then header, then meta, then UTF-8; no byte may be wrong."""
     body = response.body
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):

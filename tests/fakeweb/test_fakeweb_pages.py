@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from fakeweb_reading import PLAN, decode, get, read
 
 from periplus.fakeweb import FakeWeb, FakeWebPlan
-from periplus.fakeweb.server.fake_response import Response, ResponseCache
+from periplus.fakeweb.server.fake_response import FakeResponse, ResponseCache
 
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
@@ -83,7 +83,7 @@ def test_time_changes_some_pages_and_says_so():
 
 def test_robots_files_vary_and_forbid_what_the_truth_says(web):
     kinds = collections.Counter()
-    for site in web.structure.sites:
+    for site in web.graph.sites:
         response = get(web, f"http://{site.name}/robots.txt")
         kinds[response.status, b"Crawl-delay" in response.body, b"print=1" in response.body] += 1
     assert kinds[200, True, False] == 1
@@ -112,11 +112,11 @@ def sitemap_urls(web, url):
 def test_sitemaps_list_the_pages_of_their_site(web):
     good = {page.url for page in web.truth().pages}
     named = collections.Counter()
-    for site in web.structure.sites:
+    for site in web.graph.sites:
         for line in get(web, f"http://{site.name}/robots.txt").body.decode().splitlines():
             if line.startswith("Sitemap: "):
                 urls = sitemap_urls(web, line.removeprefix("Sitemap: "))
-                assert len(urls) == web.structure.size(site) + 1
+                assert len(urls) == web.graph.size(site) + 1
                 assert set(urls) <= good
                 named[line.endswith("index.xml")] += 1
     assert named[True]
@@ -125,7 +125,7 @@ def test_sitemaps_list_the_pages_of_their_site(web):
 
 def test_feeds_parse_and_their_links_lead_to_good_pages(web):
     kinds = set()
-    for site in web.structure.sites:
+    for site in web.graph.sites:
         response = get(web, f"http://{site.name}/feed.xml")
         if response.status == 404:
             continue
@@ -194,7 +194,7 @@ def test_trouble_leaves_the_good_web_as_it_was(web):
 def test_the_cache_keeps_within_its_bound():
     cache = ResponseCache(10_000)
     for number in range(100):
-        cache.put(number, Response(200, (), b"x" * 1_000))
+        cache.put(number, FakeResponse(200, (), b"x" * 1_000))
         assert cache.size <= 10_000
     assert cache.get(99) is not None
     assert cache.get(0) is None

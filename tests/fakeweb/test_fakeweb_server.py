@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from periplus.errors import MissingPart, PortInUse
-from periplus.fakeweb import FakeWeb, FakeWebPlan, running, running_apart, serve_forever
+from periplus.fakeweb import FakeWeb, FakeWebPlan, run_in_process, run_in_thread, serve_forever
 from periplus.fakeweb.server.listener import bind_addresses
 
 PLAN = FakeWebPlan(seed=4, hosts=5, pages=60, trouble=("broken", "lying"))
@@ -18,23 +18,25 @@ PLAN = FakeWebPlan(seed=4, hosts=5, pages=60, trouble=("broken", "lying"))
 
 @pytest.fixture(scope="module")
 def server():
-    with running(FakeWeb(PLAN), log=True) as running_web:
+    with run_in_thread(FakeWeb(PLAN), log=True) as running_web:
         yield running_web
 
 
-def address_of(server, name):
+def loopback_address(server, name):
     lines = (line.split() for line in server.hosts_file_text().splitlines())
     return next(place.split(":")[0] for place, host in lines if host == name)
 
 
 def connect(server, name=None):
     name = name or server.web.hosts[0][0]
-    return http.client.HTTPConnection(address_of(server, name), server.port, timeout=60)
+    return http.client.HTTPConnection(loopback_address(server, name), server.port, timeout=60)
 
 
 def raw(server, data, name=None):
     """Send bytes, say goodbye, and give all that comes back."""
-    with socket.create_connection((address_of(server, name or server.web.hosts[0][0]), server.port), 10) as visitor:
+    with socket.create_connection(
+        (loopback_address(server, name or server.web.hosts[0][0]), server.port), 10
+    ) as visitor:
         visitor.sendall(data)
         visitor.shutdown(socket.SHUT_WR)
         pieces = []
@@ -148,7 +150,7 @@ def test_requests_are_counted_and_remembered(server):
 
 
 def test_a_port_in_use_is_one_clear_error(server):
-    with pytest.raises(PortInUse, match=str(server.port)), running(FakeWeb(PLAN), server.port):
+    with pytest.raises(PortInUse, match=str(server.port)), run_in_thread(FakeWeb(PLAN), server.port):
         pass
     with pytest.raises(PortInUse):
         serve_forever(FakeWeb(PLAN), server.port)
@@ -162,7 +164,7 @@ def test_an_address_that_is_not_ours_is_one_clear_error():
 def test_the_web_runs_in_a_process_of_its_own(tmp_path):
     hosts_file = tmp_path / "hosts"
     web = FakeWeb(PLAN)
-    with running_apart(PLAN, hosts_file, log=True) as apart:
+    with run_in_process(PLAN, hosts_file, log=True) as apart:
         assert hosts_file.read_text() == apart.hosts_file_text() == web.hosts_file_text(apart.port)
         assert apart.seeds == web.seeds
         name, address = web.hosts[0]
@@ -174,7 +176,7 @@ def test_the_web_runs_in_a_process_of_its_own(tmp_path):
             assert apart.requests().counts == {f"http://{name}/": tick + 1}
             apart.advance()
             web.advance()
-        with pytest.raises(PortInUse), running_apart(PLAN, port=apart.port):
+        with pytest.raises(PortInUse), run_in_process(PLAN, port=apart.port):
             pass
     with pytest.raises(OSError):
         socket.create_connection((address, apart.port), 1)

@@ -92,12 +92,12 @@ def test_links_have_words_that_fit_their_target(web, good):
 
 def test_in_links_and_hosts_follow_a_power_law():
     web = FakeWeb(FakeWebPlan(seed=3, hosts=200, pages=20_000))
-    links = np.sort(np.bincount(web.structure.link_to, minlength=20_000))[::-1]
+    links = np.sort(np.bincount(web.graph.link_to, minlength=20_000))[::-1]
     assert links[:200].sum() > 0.2 * links.sum()
     assert np.median(links) < links.mean()
-    hosts = np.sort(np.bincount(web.structure.host_of[web.structure.link_to], minlength=200))[::-1]
+    hosts = np.sort(np.bincount(web.graph.host_of[web.graph.link_to], minlength=200))[::-1]
     assert hosts[:20].sum() > 0.4 * hosts.sum()
-    sizes = np.sort(np.diff(web.structure.first))[::-1]
+    sizes = np.sort(np.diff(web.graph.first))[::-1]
     assert sizes.sum() == 20_000
     assert sizes.min() >= 1
     assert sizes[:20].sum() > 0.4 * sizes.sum()
@@ -130,23 +130,23 @@ def test_redirects_end_where_the_truth_says(web):
     assert "" in web.truth().redirects.values()
 
 
-def test_questions_are_answered_by_their_pages(web):
-    questions = web.truth().questions
-    assert len(questions) >= 30
-    words = {question.words for question in questions}
+def test_judged_queries_are_answered_by_their_pages(web):
+    queries = web.truth().queries
+    assert len(queries) >= 30
+    words = {query.words for query in queries}
     assert {"sourdough starter hydration", "lighthouse keeper fog signal"} <= words
     pages = {page.url: page for page in web.truth().pages}
-    for question in questions:
-        assert question.urls
-        assert all(pages[url].subject == question.words for url in question.urls)
+    for query in queries:
+        assert query.urls
+        assert all(pages[url].subject == query.words for url in query.urls)
     copied = set(web.truth().duplicates.values()) | set(web.truth().near_duplicates.values())
-    assert not copied & {url for question in questions for url in question.urls}
+    assert not copied & {url for query in queries for url in query.urls}
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_first_subject_of_every_topic_is_always_asked_for(seed):
-    questions = FakeWeb(FakeWebPlan(seed=seed)).truth().questions
-    words = {question.words: question.urls for question in questions}
+    queries = FakeWeb(FakeWebPlan(seed=seed)).truth().queries
+    words = {query.words: query.urls for query in queries}
     assert words["sourdough starter hydration"]
     assert words["lighthouse keeper fog signal"]
 
@@ -169,6 +169,6 @@ def test_the_smallest_web_stands():
 def test_a_large_web_is_laid_out_without_rendering_it():
     web = FakeWeb(FakeWebPlan(seed=1, hosts=1_000, pages=100_000))
     assert len({name for name, _ in web.hosts}) == len({address for _, address in web.hosts}) == len(web.hosts)
-    last = web.structure.article(99_999)
+    last = web.graph.article(99_999)
     assert get(web, last.url).status == 200
     assert hashlib.sha256(get(web, last.url).body).digest() == hashlib.sha256(get(web, last.url).body).digest()

@@ -33,19 +33,19 @@ def of_farm(truth, hit):
 def test_spam_is_below_everything_and_right_pages_are_first(searched):
     truth, searcher = searched
     farmed = right = 0
-    for question in truth.questions:
+    for question in truth.queries:
         hits = searcher.search(Query(question.words, size=30)).hits
         kinds = [of_farm(truth, hit) for hit in hits]
         assert kinds == sorted(kinds), (question.words, [hit.url for hit in hits])
         assert all(hit.flags & PageFlag.UNTRUSTED for hit in hits if of_farm(truth, hit))
         farmed += any(kinds)
         right += hits[0].url in question.urls
-    assert farmed > len(truth.questions) // 4, "the farm says what people search for"
-    assert right >= 0.9 * len(truth.questions)
+    assert farmed > len(truth.queries) // 4, "the farm says what people search for"
+    assert right >= 0.9 * len(truth.queries)
 
 
 def test_strict_safe_search_leaves_the_farm_out(searched):
     truth, searcher = searched
-    page = searcher.search(Query(truth.questions[0].words, size=30, safe=2))
+    page = searcher.search(Query(truth.queries[0].words, size=30, safe=2))
     assert page.hidden
     assert not any(of_farm(truth, hit) for hit in page.hits)

@@ -142,7 +142,7 @@ def test_right_words_are_left_alone(searcher: Searcher) -> None:
     harmed = [word for word in words if searcher.search(Query(word)).corrections]
     assert len(words) > 80
     assert harmed == []
-    assert [q.words for q in TRUTH.questions if searcher.search(Query(q.words)).corrections] == []
+    assert [q.words for q in TRUTH.queries if searcher.search(Query(q.words)).corrections] == []
 
 
 def sea(folder: Path) -> Searcher:

@@ -75,9 +75,9 @@ class Demo:
 
     def crawl(self) -> CrawlRun:
         """Serve the generated web in a process of its own, and crawl it."""
-        from periplus.fakeweb import running_apart
+        from periplus.fakeweb import run_in_process
 
-        with running_apart(self._plan, self._hosts_file) as web:
+        with run_in_process(self._plan, self._hosts_file) as web:
             self._observer.message(f"A generated web of {self._plan.hosts:,} hosts is up.")
             return run_crawl(self._data.path, self._settings, list(web.seeds), self._observer, handle_signals=True)
 
@@ -92,11 +92,11 @@ class Demo:
         from periplus.search import Searcher
 
         searcher = Searcher.open(self._data.path, self._settings)
-        questions = FakeWeb(self._plan).truth().questions
-        step = max(1, len(questions) // _QUERIES)
-        for question in questions[::step][:_QUERIES]:
-            page = searcher.search(Query(question.words, size=3))
-            yield DemoAnswer(question.words, page, bool(page.hits) and page.hits[0].url in question.urls)
+        queries = FakeWeb(self._plan).truth().queries
+        step = max(1, len(queries) // _QUERIES)
+        for query in queries[::step][:_QUERIES]:
+            page = searcher.search(Query(query.words, size=3))
+            yield DemoAnswer(query.words, page, bool(page.hits) and page.hits[0].url in query.urls)
 
     def serve(self, on_ready: Callable[[str], None]) -> None:
         """Serve the search page at the first free port, until SIGINT or SIGTERM."""

@@ -2,7 +2,7 @@
 
 In goes a `FakeWebPlan` (seed, hosts, pages, trouble); the same plan gives the same web, byte for byte. Out come answers
 to requests (`FakeWeb.response`, without sockets), the truth to compare a crawl or a ranking with (`FakeWeb.truth`), and
-servers: `serve_forever` in this thread, `running` in a thread beside, `running_apart` in a process of its own.
+servers: `serve_forever` in this thread, `run_in_thread` in a thread beside, `run_in_process` in a process of its own.
 
     web = FakeWeb(FakeWebPlan(seed=7, hosts=30, pages=1500))
     with running(web) as server:
@@ -15,28 +15,28 @@ The room stands alone: it knows nothing of the crawler that will visit it.
 
 from periplus.fakeweb.fake_web import FakeWeb
 from periplus.fakeweb.fake_web_plan import TROUBLE, FakeWebPlan
-from periplus.fakeweb.model.locality import Locality
-from periplus.fakeweb.model.truth import GoodPage, Question, Truth
-from periplus.fakeweb.server.fake_response import Response, Step
+from periplus.fakeweb.model.ground_truth import ExpectedPage, GroundTruth, JudgedQuery
+from periplus.fakeweb.model.topic_locality import TopicLocality
+from periplus.fakeweb.server.fake_response import FakeResponse, ScriptStep
 from periplus.fakeweb.server.listener import serve_forever
-from periplus.fakeweb.server.request_log import Request, Requests
-from periplus.fakeweb.server.runner import RunningApart, RunningWeb, running, running_apart
+from periplus.fakeweb.server.request_log import LoggedRequest, RequestCounts
+from periplus.fakeweb.server.server_runner import FakeWebProcess, FakeWebServer, run_in_process, run_in_thread
 
 __all__ = [
     "TROUBLE",
+    "ExpectedPage",
+    "FakeResponse",
     "FakeWeb",
     "FakeWebPlan",
-    "GoodPage",
-    "Locality",
-    "Question",
-    "Request",
-    "Requests",
-    "Response",
-    "RunningApart",
-    "RunningWeb",
-    "Step",
-    "Truth",
-    "running",
-    "running_apart",
+    "FakeWebProcess",
+    "FakeWebServer",
+    "GroundTruth",
+    "JudgedQuery",
+    "LoggedRequest",
+    "RequestCounts",
+    "ScriptStep",
+    "TopicLocality",
+    "run_in_process",
+    "run_in_thread",
     "serve_forever",
 ]

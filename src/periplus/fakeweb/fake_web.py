@@ -9,16 +9,16 @@ from email.utils import formatdate, parsedate_to_datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from periplus.fakeweb.content.page_content import Pages
+from periplus.fakeweb.content.page_writer import PageWriter
 from periplus.fakeweb.content.site_files import feed, modified, robots, sitemap
 from periplus.fakeweb.content.trouble_hosts import trouble_hosts
 from periplus.fakeweb.fake_web_plan import FakeWebPlan
-from periplus.fakeweb.model.extra_pages import Extra, make_extras
-from periplus.fakeweb.model.fake_sites import Charset, Site, address_of
-from periplus.fakeweb.model.locality import Locality, locality
-from periplus.fakeweb.model.structure import build_structure
-from periplus.fakeweb.model.truth import Truth, make_truth
-from periplus.fakeweb.server.fake_response import Response, ResponseCache, html_response
+from periplus.fakeweb.model.extra_pages import ExtraPage, build_extra_pages
+from periplus.fakeweb.model.fake_sites import Charset, Site, loopback_address
+from periplus.fakeweb.model.ground_truth import GroundTruth, compute_ground_truth
+from periplus.fakeweb.model.topic_locality import TopicLocality, topic_locality
+from periplus.fakeweb.model.web_graph import build_web_graph
+from periplus.fakeweb.server.fake_response import FakeResponse, ResponseCache, html_response
 
 __all__ = ["FakeWeb"]
 
@@ -29,7 +29,7 @@ _GIF: Final = bytes.fromhex(
 )
 
 
-class _Draft(NamedTuple):
+class _Representation(NamedTuple):
     """A page before the request's headers are looked at."""
 
     status: int
@@ -44,8 +44,8 @@ class FakeWeb:
 
     def __init__(self, plan: FakeWebPlan, *, cache_bytes: int = 64_000_000) -> None:
         self.plan = plan
-        self.structure = build_structure(plan)
-        self.extras = make_extras(self.structure)
+        self.graph = build_web_graph(plan)
+        self.extras = build_extra_pages(self.graph)
         self.tick = 0
         self._trouble = {host.name: host for host in trouble_hosts(plan.trouble)}
         links = [
@@ -56,44 +56,44 @@ class FakeWeb:
             )
             for farmed in (False, True)
         ]
-        self._pages = Pages(self.structure, self.extras, *links)
+        self._pages = PageWriter(self.graph, self.extras, *links)
         self._cache = ResponseCache(cache_bytes)
-        self._sites = {site.name: site for site in self.structure.sites}
-        self._bare = {site.bare_name: site for site in self.structure.sites if site.bare}
+        self._sites = {site.name: site for site in self.graph.sites}
+        self._bare = {site.bare_name: site for site in self.graph.sites if site.bare}
         self._paths: dict[int, dict[str, int | tuple[int, int]]] = {}
 
     @functools.cached_property
     def hosts(self) -> tuple[tuple[str, str], ...]:
         """Every host name with its loopback address: good hosts, names without www., trouble hosts."""
         names = (*self._sites, *self._bare, *self._trouble)
-        return tuple((name, address_of(number)) for number, name in enumerate(names))
+        return tuple((name, loopback_address(number)) for number, name in enumerate(names))
 
     @property
     def seeds(self) -> tuple[str, ...]:
         """Where a crawl should begin."""
-        return self.structure.seeds
+        return self.graph.seeds
 
     def hosts_file_text(self, port: int) -> str:
         """Write the lines 'ADDRESS:PORT NAME' that tell a crawler where the hosts are."""
         return "".join(f"{address}:{port} {name}\n" for name, address in self.hosts)
 
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         """Tell what is where; worked out once."""
         return self._truth
 
-    def locality(self, topic: str) -> Locality:
+    def locality(self, topic: str) -> TopicLocality:
         """Tell how far the links of a topic's articles keep to it."""
-        return locality(self.structure, topic)
+        return topic_locality(self.graph, topic)
 
     @functools.cached_property
-    def _truth(self) -> Truth:
-        return make_truth(self.structure, self.extras, {host.name: host.kind for host in self._trouble.values()})
+    def _truth(self) -> GroundTruth:
+        return compute_ground_truth(self.graph, self.extras, {host.name: host.kind for host in self._trouble.values()})
 
     def advance(self, ticks: int = 1) -> None:
         """Let time pass: pages that change take their next form."""
         self.tick += ticks
 
-    def response(self, host: str, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+    def response(self, host: str, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> FakeResponse:
         """Answer a GET of `path` (with its query) at `host`; header names are in lower case."""
         if host in self._trouble:
             return self._trouble[host].answer(path)
@@ -108,13 +108,13 @@ class FakeWeb:
         key = (site.number, path, coding, self.tick)
         found = self._cache.get(key)
         if found is None:
-            found = _finish(site, self._draft(site, path), coding)
+            found = _finish(site, self._represent(site, path), coding)
             self._cache.put(key, found)
         return _not_modified(found, headers) or found
 
-    def _draft(self, site: Site, path: str) -> _Draft:
+    def _represent(self, site: Site, path: str) -> _Representation:
         path = _without_tracking(path)
-        extra = self.extras.by_place.get((site.name, path))
+        extra = self.extras.by_location.get((site.name, path))
         if extra is not None:
             return self._extra(site, extra)
         place = self._lookup(site, path)
@@ -130,16 +130,16 @@ class FakeWeb:
         return known.get(path, known.get(path.partition("?")[0]))
 
     def _known_paths(self, site: Site) -> dict[str, int | tuple[int, int]]:
-        structure = self.structure
+        graph = self.graph
         known: dict[str, int | tuple[int, int]] = {"/": -1}
-        for section in range(structure.sections(site)):
-            for page in range(1, structure.list_pages(site, section) + 1):
-                known[structure.list_path(site, section, page)] = (section, page)
-        for number in range(int(structure.first[site.number]), int(structure.first[site.number + 1])):
-            known[structure.article(number).path] = number
+        for section in range(graph.sections(site)):
+            for page in range(1, graph.list_pages(site, section) + 1):
+                known[graph.list_path(site, section, page)] = (section, page)
+        for number in range(int(graph.first[site.number]), int(graph.first[site.number + 1])):
+            known[graph.article(number).path] = number
         return known
 
-    def _good(self, site: Site, place: int | tuple[int, int]) -> _Draft:
+    def _good(self, site: Site, place: int | tuple[int, int]) -> _Representation:
         if isinstance(place, tuple):
             return _encoded(self._pages.section(site, *place), site.charset(-1), modified(site.number, 0))
         if place < 0:
@@ -147,16 +147,16 @@ class FakeWeb:
             return _encoded(self._pages.home(site, self.tick), site.charset(-1), changed)
         return self._article(place)
 
-    def _article(self, number: int, *, printed: bool = False) -> _Draft:
-        article = self.structure.article(number)
+    def _article(self, number: int, *, printed: bool = False) -> _Representation:
+        article = self.graph.article(number)
         version = self.tick // article.period if article.period else 0
         text = (self._pages.printed if printed else self._pages.article)(article, version)
         kind = "text/plain" if article.is_text else "text/html"
         return _encoded(text, article.charset, modified(number, version), kind)
 
-    def _extra(self, site: Site, extra: Extra) -> _Draft:
+    def _extra(self, site: Site, extra: ExtraPage) -> _Representation:
         if extra.target:
-            return _Draft(extra.status, "text/html", b"<p>Moved.</p>", headers=(("Location", extra.target),))
+            return _Representation(extra.status, "text/html", b"<p>Moved.</p>", headers=(("Location", extra.target),))
         if extra.status >= 400:
             return _page(extra.status, "<h1>This page is not here any more</h1>")
         if extra.kind == "copy":
@@ -164,24 +164,28 @@ class FakeWeb:
         if extra.path.endswith("print=1"):
             return self._article(extra.article, printed=True)
         if extra.kind == "near":
-            article = self.structure.article(extra.article)
+            article = self.graph.article(extra.article)
             return _encoded(self._pages.reprint(article, site), site.charset(-1), modified(extra.article, 0))
         if extra.kind in ("index", "mirror"):
             return self._good(site, extra.article)
-        draft = _encoded(self._pages.beside(extra), site.charset(-1), modified(site.number, 0))
-        return draft._replace(headers=(("X-Robots-Tag", "noindex"),)) if extra.kind == "noindex" else draft
+        representation = _encoded(self._pages.beside(extra), site.charset(-1), modified(site.number, 0))
+        return (
+            representation._replace(headers=(("X-Robots-Tag", "noindex"),))
+            if extra.kind == "noindex"
+            else representation
+        )
 
-    def _file(self, site: Site, path: str) -> _Draft | None:
+    def _file(self, site: Site, path: str) -> _Representation | None:
         """Answer for files that are no pages."""
         if path.startswith("/images/") and path.endswith(".gif"):
-            return _Draft(200, "image/gif", _GIF)
+            return _Representation(200, "image/gif", _GIF)
         kind, body = "text/plain; charset=utf-8", robots(site) if path == "/robots.txt" else None
         if path.startswith("/sitemap"):
             kind = "application/gzip" if path.endswith(".gz") else "application/xml"
-            body = sitemap(self.structure, site, path)
+            body = sitemap(self.graph, site, path)
         elif path == "/feed.xml":
-            kind, body = f"application/{site.feed}+xml; charset=utf-8", feed(self.structure, site)
-        return None if body is None else _Draft(200, kind, body, modified(site.number, 0))
+            kind, body = f"application/{site.feed}+xml; charset=utf-8", feed(self.graph, site)
+        return None if body is None else _Representation(200, kind, body, modified(site.number, 0))
 
 
 def _without_tracking(path: str) -> str:
@@ -193,21 +197,23 @@ def _without_tracking(path: str) -> str:
     return f"{base}?{kept}" if kept else base
 
 
-def _page(status: int, text: str) -> _Draft:
-    return _Draft(status, "text/html; charset=utf-8", f"<!DOCTYPE html><title>{status}</title>{text}\n".encode())
+def _page(status: int, text: str) -> _Representation:
+    return _Representation(
+        status, "text/html; charset=utf-8", f"<!DOCTYPE html><title>{status}</title>{text}\n".encode()
+    )
 
 
-def _encoded(text: str, charset: Charset, changed: int, kind: str = "text/html") -> _Draft:
+def _encoded(text: str, charset: Charset, changed: int, kind: str = "text/html") -> _Representation:
     """Turn the text of a page into bytes; what the charset lacks becomes a character reference."""
     is_text = kind == "text/plain"
     body = text.encode(charset.codec, "replace" if is_text else "xmlcharrefreplace")
     if charset.where == "header" or is_text:
         kind = f"{kind}; charset={charset.label}"
-    return _Draft(200, kind, body, changed)
+    return _Representation(200, kind, body, changed)
 
 
-def _redirect(status: int, target: str) -> Response:
-    return Response(status, (("Location", target), ("Content-Type", "text/html")), b"<p>Moved.</p>")
+def _redirect(status: int, target: str) -> FakeResponse:
+    return FakeResponse(status, (("Location", target), ("Content-Type", "text/html")), b"<p>Moved.</p>")
 
 
 def _coding(accepted: str) -> str:
@@ -216,21 +222,21 @@ def _coding(accepted: str) -> str:
     return "gzip" if "gzip" in names else "deflate" if "deflate" in names else ""
 
 
-def _finish(site: Site, draft: _Draft, coding: str) -> Response:
+def _finish(site: Site, representation: _Representation, coding: str) -> FakeResponse:
     """Add the headers of a page and pack its body."""
-    headers = [("Content-Type", draft.kind), *draft.headers]
-    if draft.changed and site.number % 4 != 2:
-        headers.append(("ETag", f'W/"{zlib.crc32(draft.body):08x}-{len(draft.body):x}"'))
-    if draft.changed and site.number % 4 != 1:
-        headers.append(("Last-Modified", formatdate(draft.changed, usegmt=True)))
-    body = draft.body
-    if coding and draft.kind.startswith(("text/", "application/xml", "application/rss", "application/atom")):
+    headers = [("Content-Type", representation.kind), *representation.headers]
+    if representation.changed and site.number % 4 != 2:
+        headers.append(("ETag", f'W/"{zlib.crc32(representation.body):08x}-{len(representation.body):x}"'))
+    if representation.changed and site.number % 4 != 1:
+        headers.append(("Last-Modified", formatdate(representation.changed, usegmt=True)))
+    body = representation.body
+    if coding and representation.kind.startswith(("text/", "application/xml", "application/rss", "application/atom")):
         body = gzip.compress(body, 4, mtime=0) if coding == "gzip" else zlib.compress(body, 4)
         headers += [("Content-Encoding", coding), ("Vary", "Accept-Encoding")]
-    return Response(draft.status, tuple(headers), body)
+    return FakeResponse(representation.status, tuple(headers), body)
 
 
-def _not_modified(found: Response, headers: Mapping[str, str]) -> Response | None:
+def _not_modified(found: FakeResponse, headers: Mapping[str, str]) -> FakeResponse | None:
     """Give a 304 when the visitor already has this form of the page."""
     wanted = headers.get("if-none-match")
     since = headers.get("if-modified-since")
@@ -243,7 +249,7 @@ def _not_modified(found: Response, headers: Mapping[str, str]) -> Response | Non
         same = bool(changed) and _seconds(since or "") >= _seconds(changed)
     if not same:
         return None
-    return Response(304, tuple(pair for pair in found.headers if pair[0] in ("ETag", "Last-Modified", "Vary")))
+    return FakeResponse(304, tuple(pair for pair in found.headers if pair[0] in ("ETag", "Last-Modified", "Vary")))
 
 
 def _seconds(date: str) -> float:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from periplus.fakeweb.content.prose import Writer
+from periplus.fakeweb.content.prose_writer import ProseWriter
 from periplus.fakeweb.content.subjects import subject
 from periplus.fakeweb.content.word_lists import english_topics, topics
-from periplus.fakeweb.server.fake_response import Response, html_response
+from periplus.fakeweb.server.fake_response import FakeResponse, html_response
 
-__all__ = ["BOOSTERS", "LIFTED", "booster", "lifted"]
+__all__ = ["FARM_BOOSTERS", "FARM_TARGET", "make_booster_handler", "respond_as_target"]
 
-LIFTED: Final = "lucky-vouchers.test"
+FARM_TARGET: Final = "lucky-vouchers.test"
 """The host that the farm is for."""
-BOOSTERS: Final = tuple(f"best-links-{number}.test" for number in range(1, 21))
+FARM_BOOSTERS: Final = tuple(f"best-links-{number}.test" for number in range(1, 21))
 _PAGES: Final = 12
 _OFFERS: Final = 8
 
 
-def lifted(path: str) -> Response:
+def respond_as_target(path: str) -> FakeResponse:
     """Answer for the host that is lifted: a home page and pages stuffed with the words of other people's subjects."""
     offers = [f"/offer/{number}.html" for number in range(_OFFERS)]
     if path == "/":
@@ -33,17 +33,17 @@ def lifted(path: str) -> Response:
     return html_response(200, f"Cheap {escape(topic.things[0])}", body + _links([("/", "Lucky vouchers")]))
 
 
-def booster(number: int) -> Callable[[str], Response]:
+def make_booster_handler(number: int) -> Callable[[str], FakeResponse]:
     """Give the answers of one host that lifts: every page links to the lifted host and on through the farm."""
 
-    def answer(path: str) -> Response:
+    def answer(path: str) -> FakeResponse:
         own = ["/", *(f"/list/{page}.html" for page in range(1, _PAGES))]
         if path not in own:
             return html_response(404, "Not found")
         place = own.index(path)
-        offer = f"http://{LIFTED}/offer/{(number + place) % _OFFERS}.html"
-        others = [BOOSTERS[(number + step * step + place) % len(BOOSTERS)] for step in range(1, 5)]
-        links = [(f"http://{LIFTED}/", "Lucky vouchers"), (offer, "best offer")]
+        offer = f"http://{FARM_TARGET}/offer/{(number + place) % _OFFERS}.html"
+        others = [FARM_BOOSTERS[(number + step * step + place) % len(FARM_BOOSTERS)] for step in range(1, 5)]
+        links = [(f"http://{FARM_TARGET}/", "Lucky vouchers"), (offer, "best offer")]
         links += [(f"http://{other}/", "more links") for other in others]
         links += [(page, f"list {count}") for count, page in enumerate(own)]
         return html_response(200, f"Best links {number}, list {place}", _words(f"{number}{path}") + _links(links))
@@ -54,7 +54,7 @@ def booster(number: int) -> Callable[[str], Response]:
 def _words(seed: str) -> str:
     rng = random.Random(zlib.crc32(seed.encode("utf-8", "surrogateescape")))
     topic = topics()[rng.choice(english_topics())]
-    writer = Writer(topic, subject(topic, rng.randrange(200), 0), rng)
+    writer = ProseWriter(topic, subject(topic, rng.randrange(200), 0), rng)
     return "".join(f"<p>{escape(writer.paragraph(), quote=False)}</p>\n" for _ in range(2))
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from html import escape
 
 from periplus.fakeweb.model.fake_sites import Charset, Site
-from periplus.fakeweb.model.structure import Structure
+from periplus.fakeweb.model.web_graph import WebGraph
 
-__all__ = ["Head", "anchor", "bullets", "frame", "table"]
+__all__ = ["PageHead", "anchor", "bullets", "frame", "table"]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PageHead:
     """What the head of a page says about it."""
 
     title: str
@@ -41,19 +41,19 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
 
 
-def frame(structure: Structure, site: Site, charset: Charset, head: Head, main: str, *, absolute: bool) -> str:
+def frame(graph: WebGraph, site: Site, charset: Charset, head: PageHead, main: str, *, absolute: bool) -> str:
     """Put the head, the navigation and the footer of a site around the main part of a page."""
     language = site.topic.language
     return (
         f'<!DOCTYPE html>\n<html lang="{language.code}">\n<head>\n{_head(site, charset, head)}</head>\n<body>\n'
-        f'<header><p class="name">{escape(site.title)}</p>\n{_navigation(structure, site, absolute)}</header>\n'
+        f'<header><p class="name">{escape(site.title)}</p>\n{_navigation(graph, site, absolute)}</header>\n'
         f"<main>\n{main}</main>\n"
         f"<footer><p>{escape(language.footer, quote=False)}</p><p>&copy; {escape(site.title)}</p></footer>\n"
         "<script>document.documentElement.className = 'js';</script>\n</body>\n</html>\n"
     )
 
 
-def _head(site: Site, charset: Charset, head: Head) -> str:
+def _head(site: Site, charset: Charset, head: PageHead) -> str:
     lines = [f'<meta charset="{charset.label}">'] if charset.where == "meta" else []
     lines.append(f"<title>{escape(head.title, quote=False)}</title>")
     lines.append('<meta name="viewport" content="width=device-width">')
@@ -70,10 +70,10 @@ def _head(site: Site, charset: Charset, head: Head) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _navigation(structure: Structure, site: Site, absolute: bool) -> str:
+def _navigation(graph: WebGraph, site: Site, absolute: bool) -> str:
     home = anchor(site, site.name, "/", site.topic.language.home, absolute=absolute)
     lists = [
-        anchor(site, site.name, structure.list_path(site, section, 1), site.topic.sections[section], absolute=absolute)
-        for section in range(structure.sections(site))
+        anchor(site, site.name, graph.list_path(site, section, 1), site.topic.sections[section], absolute=absolute)
+        for section in range(graph.sections(site))
     ]
     return f"<nav>\n{bullets([home, *lists])}</nav>\n"

@@ -8,7 +8,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from periplus.fakeweb.model.fake_sites import Site
-from periplus.fakeweb.model.structure import Article, Structure
+from periplus.fakeweb.model.web_graph import Article, WebGraph
 
 __all__ = ["FORBIDDEN", "feed", "good_urls", "modified", "robots", "sitemap"]
 
@@ -43,25 +43,25 @@ def robots(site: Site) -> bytes | None:
     return ("\r\n" if site.number % 2 else "\n").join([*lines, ""]).encode()
 
 
-def good_urls(structure: Structure, site: Site) -> Iterable[str]:
+def good_urls(graph: WebGraph, site: Site) -> Iterable[str]:
     """Give the addresses of a site's home page and articles."""
     yield f"http://{site.name}/"
-    for number in range(int(structure.first[site.number]), int(structure.first[site.number + 1])):
-        yield structure.article(number).url
+    for number in range(int(graph.first[site.number]), int(graph.first[site.number + 1])):
+        yield graph.article(number).url
 
 
-def sitemap(structure: Structure, site: Site, path: str) -> bytes | None:
+def sitemap(graph: WebGraph, site: Site, path: str) -> bytes | None:
     """Write one of a site's sitemap files, or give None when it has no such file."""
     if site.sitemap == "plain" and path == "/sitemap.xml":
-        return _url_set(good_urls(structure, site))
+        return _url_set(good_urls(graph, site))
     if site.sitemap != "index":
         return None
-    files = math.ceil((structure.size(site) + 1) / _PER_SITEMAP)
+    files = math.ceil((graph.size(site) + 1) / _PER_SITEMAP)
     if path == "/sitemap-index.xml":
         return _sitemap_index(f"http://{site.name}/sitemap-{number}.xml.gz" for number in range(1, files + 1))
     for number in range(1, files + 1):
         if path == f"/sitemap-{number}.xml.gz":
-            urls = list(good_urls(structure, site))[(number - 1) * _PER_SITEMAP : number * _PER_SITEMAP]
+            urls = list(good_urls(graph, site))[(number - 1) * _PER_SITEMAP : number * _PER_SITEMAP]
             return gzip.compress(_url_set(urls), mtime=0)
     return None
 
@@ -76,12 +76,12 @@ def _sitemap_index(urls: Iterable[str]) -> bytes:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<sitemapindex xmlns="{_XMLNS}">\n{body}</sitemapindex>\n'.encode()
 
 
-def feed(structure: Structure, site: Site) -> bytes | None:
+def feed(graph: WebGraph, site: Site) -> bytes | None:
     """Write the feed of a site's first articles; RSS links carry a tracking parameter."""
     if site.feed == "none":
         return None
-    first = int(structure.first[site.number])
-    articles = [structure.article(first + place) for place in range(min(_NEWEST, structure.size(site)))]
+    first = int(graph.first[site.number])
+    articles = [graph.article(first + place) for place in range(min(_NEWEST, graph.size(site)))]
     return (_rss if site.feed == "rss" else _atom)(site, articles).encode()
 
 

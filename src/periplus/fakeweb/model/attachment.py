@@ -3,12 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["attach", "power_sizes"]
+__all__ = ["choose_targets", "power_law_sizes"]
 
 Ints = npt.NDArray[np.int64]
 
 
-def attach(rng: np.random.Generator, groups: Ints, members: Ints, starts: Ints, copying: float = 0.8) -> Ints:
+def choose_targets(rng: np.random.Generator, groups: Ints, members: Ints, starts: Ints, copying: float = 0.8) -> Ints:
     """Give each link a target among the members of its group, the rich getting richer.
 
     `groups` has one entry per link; `members[starts[g]:starts[g + 1]]` are the possible targets of group g.
@@ -36,7 +36,7 @@ def attach(rng: np.random.Generator, groups: Ints, members: Ints, starts: Ints, 
     return targets
 
 
-def power_sizes(rng: np.random.Generator, count: int, total: int, exponent: float = 0.8) -> Ints:
+def power_law_sizes(rng: np.random.Generator, count: int, total: int, exponent: float = 0.8) -> Ints:
     """Share `total` among `count`, at least one each, the shares following a power law in shuffled order."""
     weights = rng.permutation((np.arange(count) + 1.0) ** -exponent)
     spare = total - count

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 from periplus.fakeweb.content.word_lists import topics
 from periplus.fakeweb.model.fake_sites import Site
-from periplus.fakeweb.model.structure import Article, Structure
+from periplus.fakeweb.model.web_graph import Article, WebGraph
 
-__all__ = ["Extra", "Extras", "make_extras", "print_path"]
+__all__ = ["ExtraPage", "ExtraPages", "build_extra_pages", "print_url_path"]
 
 _REDIRECTS: Final = (301, 302, 307, 308)
 
 
-class Extra(NamedTuple):
+class ExtraPage(NamedTuple):
     """One address that is no good page of its own."""
 
     host: str
@@ -39,20 +39,20 @@ class Extra(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Extras:
+class ExtraPages:
     """All extras, found by address and by the article that links to them."""
 
-    all: tuple[Extra, ...]
+    all: tuple[ExtraPage, ...]
 
     @functools.cached_property
-    def by_place(self) -> dict[tuple[str, str], Extra]:
+    def by_location(self) -> dict[tuple[str, str], ExtraPage]:
         """Extras by host and path."""
         return {(extra.host, extra.path): extra for extra in self.all}
 
     @functools.cached_property
-    def by_source(self) -> dict[int, list[Extra]]:
+    def by_source(self) -> dict[int, list[ExtraPage]]:
         """Extras by the article that links to them."""
-        found: dict[int, list[Extra]] = {}
+        found: dict[int, list[ExtraPage]] = {}
         for extra in self.all:
             found.setdefault(extra.source, []).append(extra)
         return found
@@ -63,49 +63,49 @@ class Extras:
         return frozenset(extra.article for extra in self.all if extra.kind == "copy")
 
 
-def make_extras(structure: Structure) -> Extras:
+def build_extra_pages(graph: WebGraph) -> ExtraPages:
     """Give every site its share of extras."""
-    return Extras(tuple(extra for site in structure.sites for extra in _SiteExtras(structure, site).all()))
+    return ExtraPages(tuple(extra for site in graph.sites for extra in _SiteExtraBuilder(graph, site).all()))
 
 
-def print_path(path: str) -> str:
+def print_url_path(path: str) -> str:
     """Give the path of the print version of an article."""
     return f"{path}{'&' if '?' in path else '?'}print=1"
 
 
-class _SiteExtras:
+class _SiteExtraBuilder:
     """The extras of one site, from a generator of its own."""
 
-    def __init__(self, structure: Structure, site: Site) -> None:
-        self.structure = structure
+    def __init__(self, graph: WebGraph, site: Site) -> None:
+        self.graph = graph
         self.site = site
-        self.rng = random.Random(structure.plan.seed * 104_729 + site.number)
-        self.size = structure.size(site)
-        self.first = int(structure.first[site.number])
+        self.rng = random.Random(graph.plan.seed * 104_729 + site.number)
+        self.size = graph.size(site)
+        self.first = int(graph.first[site.number])
 
-    def all(self) -> Iterator[Extra]:
+    def all(self) -> Iterator[ExtraPage]:
         yield from self.moved()
         yield from self.copies()
         yield from self.kept_out()
         yield from self.aliases()
 
-    def extra(self, path: str, kind: str, **more: int | str) -> Extra:
-        return Extra(self.site.name, path, kind, self.site.number, self.source(), **more)  # type: ignore[arg-type]
+    def extra(self, path: str, kind: str, **more: int | str) -> ExtraPage:
+        return ExtraPage(self.site.name, path, kind, self.site.number, self.source(), **more)  # type: ignore[arg-type]
 
     def source(self) -> int:
         """Choose an article of the site that has links; plain text has none, but its neighbour before does."""
         position = self.rng.randrange(self.size)
         return self.first + (position - 1 if position % 40 == 7 else position)
 
-    def is_known(self, number: int) -> bool:
+    def is_primary_subject(self, number: int) -> bool:
         """Tell whether an article is about the first thing and aspect of its topic; of those there are no copies."""
-        topic = topics()[int(self.structure.topic_of[number])]
-        return int(self.structure.subject_of[number]) % (len(topic.things) * len(topic.aspects)) == 0
+        topic = topics()[int(self.graph.topic_of[number])]
+        return int(self.graph.subject_of[number]) % (len(topic.things) * len(topic.aspects)) == 0
 
     def article(self) -> Article:
-        return self.structure.article(self.first + self.rng.randrange(self.size))
+        return self.graph.article(self.first + self.rng.randrange(self.size))
 
-    def moved(self) -> Iterator[Extra]:
+    def moved(self) -> Iterator[ExtraPage]:
         for count in range(1 + self.size // 30):
             to = self.article()
             status = _REDIRECTS[(count + self.site.number) % 4]
@@ -120,28 +120,28 @@ class _SiteExtras:
             yield self.extra("/loop/a", "loop", target="/loop/b", status=302)
             yield self.extra("/loop/b", "loop", target="/loop/a", status=302)._replace(source=-1)
 
-    def copies(self) -> Iterator[Extra]:
+    def copies(self) -> Iterator[ExtraPage]:
         if self.site.number % 2 == 0:
             yield self.extra("/index.html", "index")
         printed = {self.rng.randrange(self.size) for _ in range(1 + self.size // 25)}
         for number in sorted(self.first + position for position in printed if position % 40 != 7):
-            if self.is_known(number):
+            if self.is_primary_subject(number):
                 continue
             kind = "blocked" if self.site.robots == "print" else "print"
-            yield self.extra(print_path(self.structure.article(number).path), kind, article=number)
+            yield self.extra(print_url_path(self.graph.article(number).path), kind, article=number)
         for count in range(self.size // 40 + (self.site.number % 4 == 2)):
             yield from self.foreign_copy(f"/mirror/{count}.html", "copy")
         for count in range(self.size // 40 + (self.site.number % 4 == 0)):
             yield from self.foreign_copy(f"/reprint/{count}.html", "near")
 
-    def foreign_copy(self, path: str, kind: str) -> Iterator[Extra]:
+    def foreign_copy(self, path: str, kind: str) -> Iterator[ExtraPage]:
         """Copy an article of another site, unless the dice fall on one of our own, on plain text or a known one."""
-        number = self.rng.randrange(self.structure.plan.pages)
-        article = self.structure.article(number)
-        if article.site is not self.site and not article.is_text and not self.is_known(number):
+        number = self.rng.randrange(self.graph.plan.pages)
+        article = self.graph.article(number)
+        if article.site is not self.site and not article.is_text and not self.is_primary_subject(number):
             yield self.extra(path, kind, article=number)
 
-    def kept_out(self) -> Iterator[Extra]:
+    def kept_out(self) -> Iterator[ExtraPage]:
         number = self.site.number
         if self.site.robots in ("full", "print", "delay"):
             for count in range(1 + self.size // 60):
@@ -159,7 +159,7 @@ class _SiteExtras:
         if number % 5 == 0:
             yield self.extra("/gone/page.html", "gone", status=410)
 
-    def aliases(self) -> Iterator[Extra]:
+    def aliases(self) -> Iterator[ExtraPage]:
         """Link to the name without www., which moves to the proper name or shows the same pages."""
         if not self.site.bare:
             return
@@ -170,6 +170,6 @@ class _SiteExtras:
             return
         yield self.extra("/", "mirror")._replace(host=self.site.bare_name)
         last = self.size - 1
-        copied = self.structure.article(self.first + (last - 1 if last % 40 == 7 else last))
-        if not self.is_known(copied.number):
+        copied = self.graph.article(self.first + (last - 1 if last % 40 == 7 else last))
+        if not self.is_primary_subject(copied.number):
             yield self.extra(copied.path, "mirror", article=copied.number)._replace(host=self.site.bare_name)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from periplus.fakeweb.content.word_lists import Topic, english_topics, foreign_topics, topics
 from periplus.fakeweb.fake_web_plan import FakeWebPlan
 
-__all__ = ["Charset", "Site", "address_of", "make_sites"]
+__all__ = ["Charset", "Site", "build_sites", "loopback_address"]
 
 _SUBDOMAINS: Final = ("blog", "archive", "forum", "photos", "shop", "library", "news", "members")
 _PATH_STYLES: Final = ("folder", "html", "dated", "flat", "query")
@@ -83,14 +83,14 @@ class Site:
         return self.name.removeprefix("www.")
 
 
-def address_of(number: int) -> str:
+def loopback_address(number: int) -> str:
     """Give the loopback address of host `number`, counting good hosts, aliases and trouble hosts."""
     block, last = divmod(number, 254)
     second, third = divmod(block, 256)
     return f"127.{10 + second}.{third}.{last + 1}"
 
 
-def make_sites(plan: FakeWebPlan) -> tuple[Site, ...]:
+def build_sites(plan: FakeWebPlan) -> tuple[Site, ...]:
     """Give the good hosts of a plan, each with a name of its own."""
     rng = random.Random(plan.seed * 7919 + 1)
     names: dict[str, str] = {}

@@ -7,13 +7,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Response", "ResponseCache", "Step", "html_response"]
+__all__ = ["FakeResponse", "ResponseCache", "ScriptStep", "html_response"]
 
 _OVERHEAD: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptStep:
     """Wait, then send some bytes, so many times."""
 
     data: bytes
@@ -22,13 +22,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Response:
+class FakeResponse:
     """One answer."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScriptStep, ...] = ()
     """When there are any, they are sent as they are, instead of status, headers and body."""
     end: str = "keep"
     """What happens to the connection afterwards: 'keep', 'close' or 'reset'."""
@@ -55,13 +55,13 @@ def head_bytes(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
     return f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("latin-1")
 
 
-def html_response(status: int, title: str, body: str = "", headers: tuple[tuple[str, str], ...] = ()) -> Response:
+def html_response(status: int, title: str, body: str = "", headers: tuple[tuple[str, str], ...] = ()) -> FakeResponse:
     """Answer with a small page."""
     page = (
         f'<!DOCTYPE html>\n<html lang="en"><head><title>{title}</title></head>\n'
         f"<body><h1>{title}</h1>\n{body}</body></html>\n"
     )
-    return Response(status, (("Content-Type", "text/html; charset=utf-8"), *headers), page.encode())
+    return FakeResponse(status, (("Content-Type", "text/html; charset=utf-8"), *headers), page.encode())
 
 
 class ResponseCache:
@@ -70,16 +70,16 @@ class ResponseCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._size = 0
-        self._kept: OrderedDict[Hashable, Response] = OrderedDict()
+        self._kept: OrderedDict[Hashable, FakeResponse] = OrderedDict()
 
-    def get(self, key: Hashable) -> Response | None:
+    def get(self, key: Hashable) -> FakeResponse | None:
         """Give the answer kept under `key`, and count it as used."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
         return found
 
-    def put(self, key: Hashable, response: Response) -> None:
+    def put(self, key: Hashable, response: FakeResponse) -> None:
         """Keep an answer, and drop the ones not used for longest."""
         if key in self._kept:
             return
@@ -95,6 +95,6 @@ class ResponseCache:
         return self._size
 
 
-def _weight(response: Response) -> int:
-    """Count the body twice: `Response.wire` keeps it a second time."""
+def _weight(response: FakeResponse) -> int:
+    """Count the body twice: `FakeResponse.wire` keeps it a second time."""
     return 2 * len(response.body) + _OVERHEAD

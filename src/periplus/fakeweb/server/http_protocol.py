@@ -8,10 +8,10 @@ import struct
 from typing import Final
 
 from periplus.fakeweb.fake_web import FakeWeb
-from periplus.fakeweb.server.fake_response import Response, html_response
+from periplus.fakeweb.server.fake_response import FakeResponse, html_response
 from periplus.fakeweb.server.request_log import RequestLog
 
-__all__ = ["WebProtocol"]
+__all__ = ["FakeWebProtocol"]
 
 _MOST_HEAD: Final = 32_768
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -20,7 +20,7 @@ _NO_METHOD: Final = html_response(405, "Method not allowed", headers=(("Allow", 
 _TOO_LARGE: Final = html_response(431, "Too many headers", headers=(("Connection", "close"),))
 
 
-class WebProtocol(asyncio.Protocol):
+class FakeWebProtocol(asyncio.Protocol):
     """One connection to the fake web."""
 
     def __init__(self, web: FakeWeb, log: RequestLog) -> None:
@@ -88,7 +88,7 @@ class WebProtocol(asyncio.Protocol):
         wanted = headers.get("connection", "").lower()
         self._send(response, method, close=wanted == "close" or (version == "HTTP/1.0" and wanted != "keep-alive"))
 
-    def _send(self, response: Response, method: str, *, close: bool) -> None:
+    def _send(self, response: FakeResponse, method: str, *, close: bool) -> None:
         assert self._transport is not None
         if response.steps:
             self._script = asyncio.get_running_loop().create_task(self._play(response))
@@ -97,13 +97,13 @@ class WebProtocol(asyncio.Protocol):
         if close or response.end != "keep":
             self._transport.close()
 
-    def _refuse(self, response: Response) -> None:
+    def _refuse(self, response: FakeResponse) -> None:
         self._buffer = b""
         if self._transport is not None:
             self._transport.write(response.wire)
             self._transport.close()
 
-    async def _play(self, response: Response) -> None:
+    async def _play(self, response: FakeResponse) -> None:
         """Send a script step by step, never faster than the peer reads."""
         for step in response.steps:
             for _ in range(step.times):

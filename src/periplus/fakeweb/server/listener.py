@@ -10,7 +10,7 @@ from typing import Final
 
 from periplus.errors import MissingPart, PortInUse
 from periplus.fakeweb.fake_web import FakeWeb
-from periplus.fakeweb.server.http_protocol import WebProtocol
+from periplus.fakeweb.server.http_protocol import FakeWebProtocol
 from periplus.fakeweb.server.request_log import RequestLog
 
 __all__ = ["bind_addresses", "serve", "serve_forever"]
@@ -76,7 +76,7 @@ def _allow_files(wanted: int) -> None:
 async def serve(web: FakeWeb, sockets: list[socket.socket], log: RequestLog, stop: asyncio.Event) -> None:
     """Answer requests on `sockets` until `stop` is set."""
     loop = asyncio.get_running_loop()
-    servers = [await loop.create_server(lambda: WebProtocol(web, log), sock=each) for each in sockets]
+    servers = [await loop.create_server(lambda: FakeWebProtocol(web, log), sock=each) for each in sockets]
     try:
         await stop.wait()
     finally:

@@ -5,10 +5,10 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-__all__ = ["Request", "RequestLog", "Requests"]
+__all__ = ["LoggedRequest", "RequestCounts", "RequestLog"]
 
 
-class Request(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One request that was answered."""
 
     time: float
@@ -23,12 +23,12 @@ class Request(NamedTuple):
         return f"http://{self.host}{self.path}"
 
 
-class Requests(NamedTuple):
+class RequestCounts(NamedTuple):
     """What has been asked for so far."""
 
     counts: dict[str, int]
     """Requests per URL."""
-    log: tuple[Request, ...]
+    log: tuple[LoggedRequest, ...]
     """Every request in order, when the log is on; else empty."""
 
     @property
@@ -42,7 +42,7 @@ class RequestLog:
 
     def __init__(self, *, keep: bool = False) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._log: list[Request] = []
+        self._log: list[LoggedRequest] = []
         self._keep = keep
         self._lock = threading.Lock()
 
@@ -51,10 +51,10 @@ class RequestLog:
         with self._lock:
             self._counts[host, path] += 1
             if self._keep:
-                self._log.append(Request(time.monotonic(), host, path, status))
+                self._log.append(LoggedRequest(time.monotonic(), host, path, status))
 
-    def read(self) -> Requests:
+    def read(self) -> RequestCounts:
         """Give what has been noted so far."""
         with self._lock:
             counts = {f"http://{host}{path}": count for (host, path), count in self._counts.items()}
-            return Requests(counts, tuple(self._log))
+            return RequestCounts(counts, tuple(self._log))

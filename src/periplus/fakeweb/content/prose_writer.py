@@ -8,7 +8,7 @@ from typing import Final
 from periplus.fakeweb.content.subjects import Subject, capital
 from periplus.fakeweb.content.word_lists import Topic
 
-__all__ = ["Writer"]
+__all__ = ["ProseWriter"]
 
 _NUMBERS: Final = {"year": (1780, 2020), "number": (10, 200), "small": (2, 10)}
 _A_BEFORE_VOWEL: Final = re.compile(r"\b([Aa]) (?=[aeiouAEIOU])(?!eu|uni|one)")
@@ -35,7 +35,7 @@ def _choices(topic: Topic) -> dict[str, tuple[str, ...]]:
 class _Slots(dict[str, str]):
     """The words of one sentence, chosen only when the template asks for them."""
 
-    def __init__(self, writer: "Writer") -> None:
+    def __init__(self, writer: "ProseWriter") -> None:
         super().__init__()
         self._writer = writer
 
@@ -45,7 +45,7 @@ class _Slots(dict[str, str]):
         return word
 
 
-class Writer:
+class ProseWriter:
     """Writes about one subject; the same generator state gives the same text."""
 
     def __init__(self, topic: Topic, subject: Subject, rng: random.Random) -> None:

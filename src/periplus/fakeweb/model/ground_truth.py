@@ -7,17 +7,17 @@ from typing import Final
 import numpy as np
 
 from periplus.fakeweb.model.attachment import Ints
-from periplus.fakeweb.model.extra_pages import Extra, Extras
+from periplus.fakeweb.model.extra_pages import ExtraPage, ExtraPages
 from periplus.fakeweb.model.fake_sites import Site
-from periplus.fakeweb.model.structure import LATEST, Article, Structure
+from periplus.fakeweb.model.web_graph import LATEST, Article, WebGraph
 
-__all__ = ["GoodPage", "Question", "Truth", "make_truth"]
+__all__ = ["ExpectedPage", "GroundTruth", "JudgedQuery", "compute_ground_truth"]
 
 _QUESTIONS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class GoodPage:
+class ExpectedPage:
     """A page that a search engine should have."""
 
     url: str
@@ -34,7 +34,7 @@ class GoodPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgedQuery:
     """A query, and the pages that should come first."""
 
     words: str
@@ -42,11 +42,11 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class GroundTruth:
     """All that is known about a fake web."""
 
     seeds: tuple[str, ...]
-    pages: tuple[GoodPage, ...]
+    pages: tuple[ExpectedPage, ...]
     duplicates: Mapping[str, str]
     """Address with the very bytes of a good page, and the address of that page."""
     near_duplicates: Mapping[str, str]
@@ -63,20 +63,20 @@ class Truth:
     """Linked, but not there: 404 and 410."""
     trouble_hosts: Mapping[str, str]
     """Host that misbehaves, and the kind of its trouble."""
-    questions: tuple[Question, ...]
+    queries: tuple[JudgedQuery, ...]
 
 
-def make_truth(structure: Structure, extras: Extras, trouble: Mapping[str, str]) -> Truth:
+def compute_ground_truth(graph: WebGraph, extras: ExtraPages, trouble: Mapping[str, str]) -> GroundTruth:
     """Work out the truth from the structure alone, without looking at any page."""
-    articles = [structure.article(number) for number in range(structure.plan.pages)]
-    chosen: dict[str, list[Extra]] = {}
+    articles = [graph.article(number) for number in range(graph.plan.pages)]
+    chosen: dict[str, list[ExtraPage]] = {}
     for extra in extras.all:
         chosen.setdefault(extra.kind, []).append(extra)
 
-    def leads_to(extra: Extra) -> str:
+    def leads_to(extra: ExtraPage) -> str:
         if extra.article >= 0:
             return articles[extra.article].url
-        return "" if extra.kind == "loop" else f"http://{structure.sites[extra.site].name}/"
+        return "" if extra.kind == "loop" else f"http://{graph.sites[extra.site].name}/"
 
     def mapped(*kinds: str) -> dict[str, str]:
         return {extra.url: leads_to(extra) for kind in kinds for extra in chosen.get(kind, ())}
@@ -84,9 +84,9 @@ def make_truth(structure: Structure, extras: Extras, trouble: Mapping[str, str])
     def listed(*kinds: str) -> frozenset[str]:
         return frozenset(extra.url for kind in kinds for extra in chosen.get(kind, ()))
 
-    return Truth(
-        seeds=structure.seeds,
-        pages=tuple(_site_pages(structure)) + tuple(_article_pages(structure, articles)),
+    return GroundTruth(
+        seeds=graph.seeds,
+        pages=tuple(_site_pages(graph)) + tuple(_article_pages(graph, articles)),
         duplicates=mapped("copy", "index", "mirror"),
         near_duplicates=mapped("print", "near"),
         redirects=mapped("moved", "chain", "loop"),
@@ -96,38 +96,40 @@ def make_truth(structure: Structure, extras: Extras, trouble: Mapping[str, str])
         unlisted=listed("unlisted"),
         missing=listed("dead", "gone"),
         trouble_hosts=dict(trouble),
-        questions=_questions(articles, _copied(extras)),
+        queries=_questions(articles, _copied(extras)),
     )
 
 
-def _site_pages(structure: Structure) -> list[GoodPage]:
+def _site_pages(graph: WebGraph) -> list[ExpectedPage]:
     """List home pages and section lists. Every page with navigation links to the home page and to all first lists."""
     pages = []
-    from_homes = _distinct_in_links(structure.home_first, structure.home_to, np.ones(len(structure.sites), dtype=bool))
-    for site in structure.sites:
-        lists = [structure.list_pages(site, section) for section in range(structure.sections(site))]
-        texts = len(range(7, structure.size(site), 40))
-        others = structure.size(site) - texts + sum(lists)
+    from_homes = _distinct_in_links(graph.home_first, graph.home_to, np.ones(len(graph.sites), dtype=bool))
+    for site in graph.sites:
+        lists = [graph.list_pages(site, section) for section in range(graph.sections(site))]
+        texts = len(range(7, graph.size(site), 40))
+        others = graph.size(site) - texts + sum(lists)
         pages.append(_page(site, "/", site.title, "home", others + int(from_homes[site.number])))
         for section, count in enumerate(lists):
             for page in range(1, count + 1):
-                path = structure.list_path(site, section, page)
+                path = graph.list_path(site, section, page)
                 in_links = others if page == 1 else count - 1
                 pages.append(_page(site, path, site.topic.sections[section], "list", in_links))
     return pages
 
 
-def _page(site: Site, path: str, title: str, kind: str, in_links: int) -> GoodPage:
-    return GoodPage(f"http://{site.name}{path}", title, kind, site.topic.name, "", site.topic.language.code, in_links)
+def _page(site: Site, path: str, title: str, kind: str, in_links: int) -> ExpectedPage:
+    return ExpectedPage(
+        f"http://{site.name}{path}", title, kind, site.topic.name, "", site.topic.language.code, in_links
+    )
 
 
-def _article_pages(structure: Structure, articles: list[Article]) -> list[GoodPage]:
+def _article_pages(graph: WebGraph, articles: list[Article]) -> list[ExpectedPage]:
     """List articles, each linked from its section's list, the first ones from the home page too."""
-    position = np.arange(len(articles)) - structure.first[structure.host_of]
-    from_articles = _distinct_in_links(structure.link_first, structure.link_to, position % 40 != 7)
+    position = np.arange(len(articles)) - graph.first[graph.host_of]
+    from_articles = _distinct_in_links(graph.link_first, graph.link_to, position % 40 != 7)
     in_links = (1 + (position < LATEST) + from_articles).tolist()
     return [
-        GoodPage(
+        ExpectedPage(
             url=article.url,
             title=article.title,
             kind="article",
@@ -150,12 +152,12 @@ def _distinct_in_links(first: Ints, to: Ints, has_links: np.ndarray[tuple[int], 
     return counts
 
 
-def _copied(extras: Extras) -> frozenset[int]:
+def _copied(extras: ExtraPages) -> frozenset[int]:
     """Give the articles of which there are copies: any of them could rightly come first."""
     return frozenset(extra.article for extra in extras.all if extra.kind in ("copy", "near", "print", "mirror"))
 
 
-def _questions(articles: list[Article], copied: frozenset[int]) -> tuple[Question, ...]:
+def _questions(articles: list[Article], copied: frozenset[int]) -> tuple[JudgedQuery, ...]:
     """Ask for subjects of English articles without copies, the first subject of each topic before others."""
     by_words: dict[str, list[str]] = {}
     doubtful = {articles[number].subject.words for number in copied if number >= 0}
@@ -165,4 +167,4 @@ def _questions(articles: list[Article], copied: frozenset[int]) -> tuple[Questio
     known = {f"{article.topic.things[0]} {article.topic.aspects[0]}": None for article in articles}
     spread = list(by_words)[:: max(1, len(by_words) // _QUESTIONS)]
     words = [word for word in dict.fromkeys([*known, *spread]) if word in by_words][:_QUESTIONS]
-    return tuple(Question(word, tuple(by_words[word])) for word in words)
+    return tuple(JudgedQuery(word, tuple(by_words[word])) for word in words)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from periplus.fakeweb.content.subjects import Subject, slug, subject
 from periplus.fakeweb.content.word_lists import Topic, english_topics, topics
 from periplus.fakeweb.fake_web_plan import FakeWebPlan
-from periplus.fakeweb.model.attachment import Ints, attach, power_sizes
-from periplus.fakeweb.model.fake_sites import Charset, Site, make_sites
+from periplus.fakeweb.model.attachment import Ints, choose_targets, power_law_sizes
+from periplus.fakeweb.model.fake_sites import Charset, Site, build_sites
 
-__all__ = ["LATEST", "Article", "Structure", "build_structure", "section_slug"]
+__all__ = ["LATEST", "Article", "WebGraph", "build_web_graph", "section_slug"]
 
 LATEST: Final = 10
 """How many articles a home page links to straight away."""
@@ -59,7 +59,7 @@ class Article(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class WebGraph:
     """The whole web without its words."""
 
     plan: FakeWebPlan
@@ -162,18 +162,18 @@ def _path(site: Site, position: int, section: int, found: Subject, is_text: bool
             return f"/{name}"
 
 
-def build_structure(plan: FakeWebPlan) -> Structure:
+def build_web_graph(plan: FakeWebPlan) -> WebGraph:
     """Lay out the web of a plan: sizes, subjects and links, all from its seed."""
     rng = np.random.default_rng([plan.seed, 20_011])
-    sites = make_sites(plan)
-    sizes = power_sizes(rng, plan.hosts, plan.pages)
+    sites = build_sites(plan)
+    sizes = power_law_sizes(rng, plan.hosts, plan.pages)
     first = np.concatenate(([0], np.cumsum(sizes)))
     host_of = np.repeat(np.arange(plan.hosts), sizes)
     site_topics = np.array([site.topic_number for site in sites], dtype=np.int64)
     topic_of = _article_topics(rng, host_of, site_topics)
     link_first, link_to = _article_links(rng, first, host_of, site_topics)
     home_first, home_to = _home_links(rng, plan.hosts)
-    return Structure(
+    return WebGraph(
         plan=plan,
         sites=sites,
         first=first,
@@ -211,7 +211,7 @@ def _article_links(rng: np.random.Generator, first: Ints, host_of: Ints, site_to
     far = rng.integers(0, 5, pages)
     near_source = np.repeat(np.arange(pages), near)
     far_source = np.repeat(np.arange(pages), far)
-    near_target = attach(rng, host_of[near_source], np.arange(pages), first)
+    near_target = choose_targets(rng, host_of[near_source], np.arange(pages), first)
     far_target = _far_targets(rng, far_source, site_topics[host_of])
     source = np.concatenate((near_source, far_source))
     target = np.concatenate((near_target, far_target))
@@ -227,7 +227,7 @@ def _far_targets(rng: np.random.Generator, source: Ints, topic_of_site: Ints) ->
     by_topic = np.argsort(topic_of_site, kind="stable")
     members = np.concatenate((by_topic, np.arange(pages)))
     starts = np.searchsorted(topic_of_site[by_topic], np.arange(whole + 1))
-    return attach(rng, groups, members, np.concatenate((starts, [2 * pages])))
+    return choose_targets(rng, groups, members, np.concatenate((starts, [2 * pages])))
 
 
 def _home_links(rng: np.random.Generator, hosts: int) -> tuple[Ints, Ints]:
@@ -236,7 +236,7 @@ def _home_links(rng: np.random.Generator, hosts: int) -> tuple[Ints, Ints]:
     parents = (rng.random(hosts - 1) ** 2 * children).astype(np.int64)
     count = rng.integers(2, 6, hosts)
     source = np.repeat(np.arange(hosts), count)
-    target = attach(rng, np.zeros(len(source), dtype=np.int64), np.arange(hosts), np.array([0, hosts]))
+    target = choose_targets(rng, np.zeros(len(source), dtype=np.int64), np.arange(hosts), np.array([0, hosts]))
     source, target = np.concatenate((parents, source)), np.concatenate((children, target))
     order = np.argsort(source, kind="stable")
     first = np.searchsorted(source[order], np.arange(hosts + 1))

@@ -4,33 +4,33 @@ import random
 from collections.abc import Iterable
 from html import escape
 
-from periplus.fakeweb.content.markup import Head, anchor, bullets, frame, table
-from periplus.fakeweb.content.prose import Writer
-from periplus.fakeweb.model.extra_pages import Extra, Extras
+from periplus.fakeweb.content.markup import PageHead, anchor, bullets, frame, table
+from periplus.fakeweb.content.prose_writer import ProseWriter
+from periplus.fakeweb.model.extra_pages import ExtraPage, ExtraPages
 from periplus.fakeweb.model.fake_sites import Site
-from periplus.fakeweb.model.structure import LATEST, Article, Structure
+from periplus.fakeweb.model.web_graph import LATEST, Article, WebGraph
 
-__all__ = ["Pages"]
+__all__ = ["PageWriter"]
 
 
-class Pages:
+class PageWriter:
     """Writes pages; the same structure, page and version give the same text."""
 
     def __init__(
         self,
-        structure: Structure,
-        extras: Extras,
+        graph: WebGraph,
+        extras: ExtraPages,
         trouble_links: tuple[tuple[str, str], ...],
         farm_links: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.structure = structure
+        self.graph = graph
         self.extras = extras
         self.trouble_links = trouble_links
         self.farm_links = farm_links
         """Addresses of trouble hosts with the words that link to them."""
 
     def _rng(self, *numbers: int) -> random.Random:
-        mixed = self.structure.plan.seed
+        mixed = self.graph.plan.seed
         for number in numbers:
             mixed = mixed * 1_000_003 + number + 1
         return random.Random(mixed)
@@ -42,12 +42,12 @@ class Pages:
         site = article.site
         absolute = site.absolute or article.number in self.extras.copied
         main = self._body(article, version, curly=site.mixed) + self._onward(article, absolute)
-        head = Head(
+        head = PageHead(
             title=f"{article.title} | {site.title}",
             description=self._writer(article, 2).fill(article.topic.facts[0]),
             canonical=article.url if site.canonical else "",
         )
-        return frame(self.structure, site, article.charset, head, main, absolute=absolute)
+        return frame(self.graph, site, article.charset, head, main, absolute=absolute)
 
     def printed(self, article: Article, version: int) -> str:
         """Write the print version of an article: the same words without the site around them."""
@@ -62,48 +62,48 @@ class Pages:
     def reprint(self, article: Article, site: Site) -> str:
         """Write an article as another site prints it: nearly the same."""
         note = f"<p>{escape(site.title)} &middot; {escape(article.site.title)}</p>\n"
-        head = Head(title=f"{article.title} - {site.title}")
+        head = PageHead(title=f"{article.title} - {site.title}")
         main = note + self._body(article, 0, curly=False)
-        return frame(self.structure, site, site.charset(-1), head, main, absolute=site.absolute)
+        return frame(self.graph, site, site.charset(-1), head, main, absolute=site.absolute)
 
     def home(self, site: Site, version: int) -> str:
         """Write a home page: sections, the first articles, and other sites."""
         language = site.topic.language
-        first = int(self.structure.first[site.number])
-        latest = [self.structure.article(first + place) for place in range(min(LATEST, self.structure.size(site)))]
-        writer = Writer(site.topic, latest[0].subject, self._rng(site.number, 3, version))
+        first = int(self.graph.first[site.number])
+        latest = [self.graph.article(first + place) for place in range(min(LATEST, self.graph.size(site)))]
+        writer = ProseWriter(site.topic, latest[0].subject, self._rng(site.number, 3, version))
         main = f"<h1>{escape(site.title)}</h1>\n<p>{escape(writer.paragraph(), quote=False)}</p>\n"
         if version:
             main += f"<p>{escape(writer.news(version), quote=False)}</p>\n"
         main += f"<h2>{language.latest}</h2>\n{bullets(self._to(site, article, False) for article in latest)}"
-        others = self.structure.home_links(site)
+        others = self.graph.home_links(site)
         main += f"<h2>{language.elsewhere}</h2>\n"
         main += bullets(anchor(site, other.name, "/", other.title, absolute=True) for other in others)
-        head = Head(title=site.title, canonical=f"http://{site.name}/" if site.canonical else "")
-        return frame(self.structure, site, site.charset(-1), head, main, absolute=site.absolute)
+        head = PageHead(title=site.title, canonical=f"http://{site.name}/" if site.canonical else "")
+        return frame(self.graph, site, site.charset(-1), head, main, absolute=site.absolute)
 
     def section(self, site: Site, section: int, page: int) -> str:
         """Write one page of the list of a section."""
         name = site.topic.sections[section]
-        items = [self._to(site, article, False) for article in self.structure.listed(site, section, page)]
-        count = self.structure.list_pages(site, section)
+        items = [self._to(site, article, False) for article in self.graph.listed(site, section, page)]
+        count = self.graph.list_pages(site, section)
         numbers = [
-            anchor(site, site.name, self.structure.list_path(site, section, other), str(other), absolute=site.absolute)
+            anchor(site, site.name, self.graph.list_path(site, section, other), str(other), absolute=site.absolute)
             for other in range(1, count + 1)
             if other != page
         ]
         title = f"{name} ({page}) | {site.title}" if page > 1 else f"{name} | {site.title}"
         main = f"<h1>{escape(name)}</h1>\n{bullets(items)}" + (bullets(numbers) if numbers else "")
-        return frame(self.structure, site, site.charset(-1), Head(title=title), main, absolute=site.absolute)
+        return frame(self.graph, site, site.charset(-1), PageHead(title=title), main, absolute=site.absolute)
 
-    def beside(self, extra: Extra) -> str:
+    def beside(self, extra: ExtraPage) -> str:
         """Write one of the pages that are kept out: forbidden, noindex, nofollow, unlisted, or the page of links."""
-        site = self.structure.sites[extra.site]
+        site = self.graph.sites[extra.site]
         robots = {"noindex": "noindex", "nofollow": "nofollow", "links": "noindex"}.get(extra.kind, "")
         main = f"<h1>{extra.kind.title()}</h1>\n"
         if extra.article >= 0:
-            article = self.structure.article(extra.article)
-            writer = Writer(article.topic, article.subject, self._rng(extra.article, 5, len(extra.path)))
+            article = self.graph.article(extra.article)
+            writer = ProseWriter(article.topic, article.subject, self._rng(extra.article, 5, len(extra.path)))
             main += "".join(f"<p>{escape(writer.paragraph(), quote=False)}</p>\n" for _ in range(4))
             main += bullets([self._to(site, article, True)])
         if extra.kind == "nofollow":
@@ -111,15 +111,15 @@ class Pages:
         if extra.kind == "links":
             links = self.trouble_links + (self.farm_links if extra.site == 0 else ())
             main += bullets(f'<a href="{url}">{text}</a>' for url, text in links)
-        head = Head(title=f"{extra.kind.title()} {extra.path} | {site.title}", robots=robots)
-        return frame(self.structure, site, site.charset(-1), head, main, absolute=site.absolute)
+        head = PageHead(title=f"{extra.kind.title()} {extra.path} | {site.title}", robots=robots)
+        return frame(self.graph, site, site.charset(-1), head, main, absolute=site.absolute)
 
     def _unlisted(self, site: Site) -> Iterable[str]:
         for count in range(3):
             yield anchor(site, site.name, f"/unlisted/{count}.html", f"Partner {count + 1}", absolute=site.absolute)
 
-    def _writer(self, article: Article, salt: int) -> Writer:
-        return Writer(article.topic, article.subject, self._rng(article.number, salt))
+    def _writer(self, article: Article, salt: int) -> ProseWriter:
+        return ProseWriter(article.topic, article.subject, self._rng(article.number, salt))
 
     def _body(self, article: Article, version: int, *, curly: bool) -> str:
         """Write heading, paragraphs, list, table and picture; long pages are rarer than short ones."""
@@ -151,7 +151,7 @@ class Pages:
     def _text(self, text: str, curly: bool) -> str:
         return escape(text.replace("'", "\u2019") if curly else text, quote=False)
 
-    def _emphasised(self, writer: Writer, text: str) -> str:
+    def _emphasised(self, writer: ProseWriter, text: str) -> str:
         """Mark the thing or the aspect in some paragraphs."""
         chance = writer.rng.random()
         if chance < 0.25:
@@ -168,7 +168,7 @@ class Pages:
     def _onward(self, article: Article, absolute: bool) -> str:
         """Write the links of an article: related ones, other sites, and pages beside."""
         site, language = article.site, article.topic.language
-        targets = [self.structure.article(number) for number in self.structure.links(article.number)]
+        targets = [self.graph.article(number) for number in self.graph.links(article.number)]
         near = [self._to(site, to, to.number % 3 == 0, absolute) for to in targets if to.site is site]
         far = [self._to(site, to, to.number % 2 == 0, absolute) for to in targets if to.site is not site]
         main = f"<aside>\n<h2>{language.related}</h2>\n{bullets(near)}"
@@ -187,7 +187,7 @@ class Pages:
         ]
         return main + (bullets(beside) if beside else "") + "</aside>\n"
 
-    def _beside_words(self, extra: Extra) -> str:
+    def _beside_words(self, extra: ExtraPage) -> str:
         if extra.article >= 0:
-            return self.structure.article(extra.article).subject.words
-        return f"{self.structure.sites[extra.site].title}: {extra.kind}"
+            return self.graph.article(extra.article).subject.words
+        return f"{self.graph.sites[extra.site].title}: {extra.kind}"

@@ -14,16 +14,16 @@ from periplus.errors import MissingPart, PeriplusError
 from periplus.fakeweb.fake_web import FakeWeb
 from periplus.fakeweb.fake_web_plan import FakeWebPlan
 from periplus.fakeweb.server.listener import bind_addresses, serve
-from periplus.fakeweb.server.request_log import RequestLog, Requests
+from periplus.fakeweb.server.request_log import RequestCounts, RequestLog
 from periplus.files import write_atomically
 
-__all__ = ["RunningApart", "RunningWeb", "running", "running_apart"]
+__all__ = ["FakeWebProcess", "FakeWebServer", "run_in_process", "run_in_thread"]
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 5.0
 
 
-class RunningWeb:
+class FakeWebServer:
     """A web that is being served by a thread of this process."""
 
     def __init__(self, web: FakeWeb, port: int, log: RequestLog) -> None:
@@ -39,7 +39,7 @@ class RunningWeb:
         """Write these lines to a file."""
         write_atomically(path, self.hosts_file_text().encode())
 
-    def requests(self) -> Requests:
+    def requests(self) -> RequestCounts:
         """Tell what has been asked for so far."""
         return self._log.read()
 
@@ -49,7 +49,7 @@ class RunningWeb:
 
 
 @contextlib.contextmanager
-def running(web: FakeWeb, port: int = 0, *, log: bool = False) -> Iterator[RunningWeb]:
+def run_in_thread(web: FakeWeb, port: int = 0, *, log: bool = False) -> Iterator[FakeWebServer]:
     """Serve `web` from a thread for as long as the block runs; with `log` every request is remembered."""
     sockets, found = bind_addresses([address for _, address in web.hosts], port)
     requests = RequestLog(keep=log)
@@ -58,7 +58,7 @@ def running(web: FakeWeb, port: int = 0, *, log: bool = False) -> Iterator[Runni
     thread = threading.Thread(target=_run_loop, args=(loop, serve(web, sockets, requests, stop)), daemon=True)
     thread.start()
     try:
-        yield RunningWeb(web, found, requests)
+        yield FakeWebServer(web, found, requests)
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(_STOP_SECONDS)
@@ -76,7 +76,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop, job: Any) -> None:
         loop.close()
 
 
-class RunningApart:
+class FakeWebProcess:
     """A web that is being served by another process."""
 
     def __init__(self, port: int, hosts: str, seeds: tuple[str, ...], pipe: Connection) -> None:
@@ -89,10 +89,10 @@ class RunningApart:
         """Write the lines 'ADDRESS:PORT NAME' for the crawler."""
         return self._hosts
 
-    def requests(self) -> Requests:
+    def requests(self) -> RequestCounts:
         """Tell what has been asked for so far."""
         answer = self._ask(("requests", 0))
-        assert isinstance(answer, Requests)
+        assert isinstance(answer, RequestCounts)
         return answer
 
     def advance(self, ticks: int = 1) -> None:
@@ -108,9 +108,9 @@ class RunningApart:
 
 
 @contextlib.contextmanager
-def running_apart(
+def run_in_process(
     plan: FakeWebPlan, hosts_file: Path | None = None, port: int = 0, *, log: bool = False
-) -> Iterator[RunningApart]:
+) -> Iterator[FakeWebProcess]:
     """Serve the web of a plan from a process of its own for as long as the block runs.
 
     When the block begins, the web takes requests and `hosts_file`, if one is named, has been written.
@@ -131,7 +131,7 @@ def running_apart(
         process.close()
 
 
-def _await_ready(pipe: Connection, hosts_file: Path | None) -> RunningApart:
+def _await_ready(pipe: Connection, hosts_file: Path | None) -> FakeWebProcess:
     """Wait for the other process to say where it listens, or why it cannot."""
     try:
         first = pipe.recv() if pipe.poll(_START_SECONDS) else None
@@ -144,7 +144,7 @@ def _await_ready(pipe: Connection, hosts_file: Path | None) -> RunningApart:
     port, hosts, seeds = first
     if hosts_file is not None:
         write_atomically(hosts_file, hosts.encode())
-    return RunningApart(port, hosts, seeds, pipe)
+    return FakeWebProcess(port, hosts, seeds, pipe)
 
 
 def _serve_apart(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> None:
@@ -152,14 +152,14 @@ def _serve_apart(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> N
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         web = FakeWeb(plan)
-        with running(web, port, log=log) as server:
+        with run_in_thread(web, port, log=log) as server:
             pipe.send((server.port, server.hosts_file_text(), web.seeds))
             _answer_parent(server, pipe)
     except PeriplusError as error:
         pipe.send(error)
 
 
-def _answer_parent(server: RunningWeb, pipe: Connection) -> None:
+def _answer_parent(server: FakeWebServer, pipe: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             question, ticks = pipe.recv()

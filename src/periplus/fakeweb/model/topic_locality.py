@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from periplus.fakeweb.content.word_lists import topics
-from periplus.fakeweb.model.structure import Structure
+from periplus.fakeweb.model.web_graph import WebGraph
 
-__all__ = ["Locality", "locality"]
+__all__ = ["TopicLocality", "topic_locality"]
 
 
-class Locality(NamedTuple):
+class TopicLocality(NamedTuple):
     """Of the links of a topic's articles to articles, how many lead to articles of the topic."""
 
     share: float
@@ -20,13 +20,13 @@ class Locality(NamedTuple):
     """Of links to other hosts only."""
 
 
-def locality(structure: Structure, topic: str) -> Locality:
+def topic_locality(graph: WebGraph, topic: str) -> TopicLocality:
     """Count the links of articles; pages that are not about the topic have theirs not counted."""
     number = [known.name for known in topics()].index(topic)
-    right = structure.topic_of == number
-    source = np.repeat(np.arange(len(right)), np.diff(structure.link_first))
-    target = structure.link_to
+    right = graph.topic_of == number
+    source = np.repeat(np.arange(len(right)), np.diff(graph.link_first))
+    target = graph.link_to
     ours = right[source] & (source != target)
-    away = ours & (structure.host_of[source] != structure.host_of[target])
+    away = ours & (graph.host_of[source] != graph.host_of[target])
     shares = (right, right[target[ours]], right[target[away]])
-    return Locality(*(float(found.mean()) if len(found) else 0.0 for found in shares))
+    return TopicLocality(*(float(found.mean()) if len(found) else 0.0 for found in shares))
