@@ -189,7 +189,7 @@ def whole(pages: dict[str, bytes], rounds: int) -> dict[str, float]:
 
 def forget() -> None:
     """Forget the addresses that links have led to."""
-    link_collector._known_in.cache_clear()
+    link_collector._folder_cache.cache_clear()
     canonical._recent.clear()
 
 

@@ -5,10 +5,12 @@ import re
 _TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:[^>"'=]|=\ *"[^"]*(?:"|\Z)|=\ *'[^']*(?:'|\Z)|["'=])*)(?:>|\Z)""")
 
 
-def blocks(markup, names):
-    """Give (begin, end, chars, linked, kind, inside, container) of each block of ASCII markup without raw elements."""
+def blocks(markup, tables):
+    """Return (begin, end, chars, linked, kind, inside, container) of each block of ASCII markup, raw elements aside."""
     table = {}
-    for packed, does, region in zip(names.tags.tolist(), names.does.tolist(), names.region.tolist(), strict=True):
+    for packed, does, region in zip(
+        tables.tags.tolist(), tables.effects.tolist(), tables.regions.tolist(), strict=True
+    ):
         table[packed.to_bytes(8, "big").lstrip(b"\0").decode()] = (does, region)
     found, stack, containers = [], [("", 0, 0)], 1
     place = begin = chars = linked = 0

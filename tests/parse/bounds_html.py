@@ -21,17 +21,17 @@ class Checked:
         self.array = array
         self.size = len(array)
 
-    def _hold(self, place):
-        first, last = (place.start, place.stop) if isinstance(place, slice) else (place, place + 1)
-        assert 0 <= first <= last <= self.size, (place, self.size)
+    def _check(self, index):
+        first, last = (index.start, index.stop) if isinstance(index, slice) else (index, index + 1)
+        assert 0 <= first <= last <= self.size, (index, self.size)
 
-    def __getitem__(self, place):
-        self._hold(place)
-        return self.array[place]
+    def __getitem__(self, index):
+        self._check(index)
+        return self.array[index]
 
-    def __setitem__(self, place, value):
-        self._hold(place)
-        self.array[place] = value
+    def __setitem__(self, index, value):
+        self._check(index)
+        self.array[index] = value
 
 
 if __name__ == "__main__":

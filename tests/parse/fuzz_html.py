@@ -1,4 +1,4 @@
-"""Fuzzing of the HTML reader: pieces of real cases, cut, joined and damaged.
+"""Fuzzing of the HTML parser: pieces of real cases, cut, joined and damaged.
 
 .venv/bin/python tests/parse/fuzz_html.py [COUNT] [SEED]
 """
@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 
 from periplus.parse.html.flat_page import RowKind, parse_flat_page
-from periplus.parse.html.main_content import html_blocks
+from periplus.parse.html.main_content import scan_html_blocks
+from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END
 
 MARKUP = """
 <p> </p> <a href= <a> </a> ' " > < = / x <b> </b> <i> </i> <table> </table> <tr> <td> </td> <caption> <svg> </svg>
@@ -57,8 +58,8 @@ def pages(count: int, seed: int) -> Iterator[bytes]:
 
 
 def check(page: bytes) -> None:
-    """Read a page, and hold the reader to its word."""
-    flat = parse_flat_page(page, deepest=16 if len(page) % 7 == 0 else 512)
+    """Scan a page, and check the invariants of the result."""
+    flat = parse_flat_page(page, max_depth=16 if len(page) % 7 == 0 else 512)
     text = flat.text
     assert text == text.strip()
     assert "  " not in text
@@ -66,12 +67,12 @@ def check(page: bytes) -> None:
     assert len(text) <= 3 * len(page)
     for kind in (RowKind.LINK, RowKind.HEADING, RowKind.EMPHASIS):
         for row in flat.rows(kind):
-            assert 0 <= row[2] <= row[3]
-            flat.words(row, 100)
+            assert 0 <= row[ROW_BEGIN] <= row[ROW_END]
+            flat.row_text(row, 100)
             flat.value(row, 0)
         assert len(flat.texts(kind)) == len(list(flat.triples(kind))) == len(flat.rows(kind))
-    blocks = html_blocks(page)
-    begin, end = flat.stretches(blocks.begin, blocks.end)
+    blocks = scan_html_blocks(page)
+    begin, end = flat.text_spans(blocks.begin, blocks.end)
     assert ((begin >= 0) & (begin <= end) & (end <= len(text))).all()
 
 

@@ -31,7 +31,7 @@ def test_text_and_links_of_the_tree_builders_suite(shared_data: Path) -> None:
     wrong, count = [], 0
     for case in whole:
         text, links = tree_suite.text_of(case.tree), tree_suite.links_of(case.tree)
-        flat = parse_flat_page(case.data.encode("utf-8", "replace"), seen=EVERYTHING)
+        flat = parse_flat_page(case.data.encode("utf-8", "replace"), visible=EVERYTHING)
         if text or links:
             count += 1
             if (flat.text, links_of(flat)) != (text, links):
@@ -97,10 +97,10 @@ PAGES = st.lists(st.one_of(TREES, HEADINGS), max_size=6).map(lambda parts: "<tit
 @given(PAGES)
 def test_the_kernel_reads_what_a_tree_gives(page: str) -> None:
     flat = parse_flat_page(page.encode())
-    expected = naive.read(page)
+    expected = naive.parse(page)
     assert flat.text == expected.text
-    assert [" ".join(flat.words(row, 9_999).split()) for row in flat.rows(RowKind.HEADING)] == expected.headings
-    found = [(flat.value(row, 0), " ".join(flat.words(row, 9_999).split())) for row in flat.rows(RowKind.LINK)]
+    assert [" ".join(flat.row_text(row, 9_999).split()) for row in flat.rows(RowKind.HEADING)] == expected.headings
+    found = [(flat.value(row, 0), " ".join(flat.row_text(row, 9_999).split())) for row in flat.rows(RowKind.LINK)]
     assert found == expected.links
     assert list(zip(flat.values(RowKind.LINK, 0), flat.texts(RowKind.LINK), strict=True)) == expected.links
     assert flat.texts(RowKind.HEADING) == expected.headings
@@ -113,5 +113,5 @@ def test_text_right_in_a_table_goes_before_it() -> None:
 
 
 def test_depth_is_bounded_and_the_text_is_not_lost() -> None:
-    flat = parse_flat_page(b"<div>" * 5_000 + b"<p>deep</p>" + b"</div>" * 5_000 + b"<h1>end</h1>", deepest=100)
+    flat = parse_flat_page(b"<div>" * 5_000 + b"<p>deep</p>" + b"</div>" * 5_000 + b"<h1>end</h1>", max_depth=100)
     assert flat.text == "deep\nend"

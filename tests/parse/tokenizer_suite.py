@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from periplus.parse.kernels import html_entities, html_rows, html_tables, html_text, html_tokenizer, html_tree
-from periplus.parse.kernels.html_tags import NUMBER
+from periplus.parse.kernels import html_entities, html_rows, html_state, html_tables, html_text, html_tokenizer
+from periplus.parse.kernels.html_tags import ELEMENT
 
 STATES = {"Data state": "", "PLAINTEXT state": "plaintext", "RCDATA state": "title"} | {
     "RAWTEXT state": "xmp",
     "Script data state": "script",
 }
-BOOK = html_tables.make_book()
+TABLES = html_tables.build_tables()
 KEPT = frozenset({"StartTag", "EndTag", "Character"})
 Token = list[Any]
 
@@ -63,8 +63,8 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self.data = np.frombuffer(text.replace("\r\n", "\n").replace("\r", "\n").encode(), np.uint8)
-        self.book = BOOK
-        self.now = html_tree.make_state(8, 8, 0, 4 * len(self.data))
+        self.tables = TABLES
+        self.state = html_state.make_state(8, 8, 0, 4 * len(self.data))
         self.out = np.empty(4 * len(self.data) + 128, np.uint8)
         self.found: list[Token] = []
 
@@ -76,13 +76,13 @@ class Tokens:
 
     def _raw(self, at: int, state: str, last: str) -> int:
         """Text without tags, until the end tag of the last start tag."""
-        key, end = NUMBER.get(last or STATES[state], np.int64(-1)), len(self.data)
+        key, end = ELEMENT.get(last or STATES[state], np.int64(-1)), len(self.data)
         if key < 0 or not last or state == "PLAINTEXT state":
             stop = end
         elif state == "Script data state":
-            stop = html_tokenizer.end_of_script(self.data, at, end, self.book, key)
+            stop = html_tokenizer.find_script_end(self.data, at, end, self.tables, key)
         else:
-            stop = html_tokenizer.end_of_raw(self.data, at, end, self.book, key)
+            stop = html_tokenizer.find_raw_end(self.data, at, end, self.tables, key)
         self._text(at, stop, state == "RCDATA state", "\ufffd")
         return int(stop)
 
@@ -96,10 +96,10 @@ class Tokens:
             return stop
         following = bytes(data[at + 1 : at + 4])
         if following == b"!--":
-            return int(html_tokenizer.end_of_comment(data, at + 4, end)[1])
+            return int(html_tokenizer.find_comment_end(data, at + 4, end)[1])
         ending = following[:1] == b"/"
         if not following[ending : ending + 1].isalpha():
-            return int(html_tokenizer.end_of_bogus(data, at + 2, end)) + 1
+            return int(html_tokenizer.find_bogus_end(data, at + 2, end)) + 1
         begin = at + 1 + ending
         _, name = html_tokenizer.read_name(data, begin, end)
         found, place = self._attributes(name)
@@ -116,16 +116,16 @@ class Tokens:
             if what != html_tokenizer.ATTRIBUTE:
                 return found, -1 if what == html_tokenizer.PAGE_ENDS else at
             first, last, begin, end = spans
-            start = html_rows._copy(self.data, begin, end, np.int64(1), self.book, self.now, self.out)
-            value = bytes(self.out[start : self.now[html_tree.VALUES]]).decode()
+            start = html_rows.decode_value(self.data, begin, end, np.int64(1), self.tables, self.state, self.out)
+            value = bytes(self.out[start : self.state[html_state.VALUES_END]]).decode()
             found.setdefault(small(bytes(self.data[first:last]).decode().replace("\0", "\ufffd")), value)
 
     def _text(self, at: int, end: int, decode: bool, zero: str) -> None:
         pieces = bytearray()
         while at < end:
             if decode and self.data[at] == 38:
-                at, size = html_entities.read_reference(
-                    self.data, at, end, np.int64(0), self.book, self.out, np.int64(0)
+                at, size = html_entities.decode_reference(
+                    self.data, at, end, np.int64(0), self.tables, self.out, np.int64(0)
                 )
                 pieces += bytes(self.out[:size])
             else:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from periplus.parse.kernels import html_tags
 
-BLOCKS = frozenset(html_tags._LISTS[html_tags.BLOCK].split()) - {"html", "body"}
+BLOCKS = frozenset(html_tags.ELEMENTS_BY_FLAG[html_tags.BLOCK].split()) - {"html", "body"}
 UNSEEN = frozenset(["script", "style", "template", "noscript"])
 LINKS = frozenset({"a", "area"})
 
@@ -25,7 +25,7 @@ class Case(NamedTuple):
     data: str
     fragment: bool
     scripts: bool | None
-    """Whether it is for readers that run scripts (True) or that do not (False); None is for all."""
+    """Whether it is for parsers that run scripts (True) or that do not (False); None is for all."""
     tree: Node
 
 
@@ -67,7 +67,7 @@ def collapse(text: str) -> str:
 
 
 def text_of(tree: Node) -> str:
-    """Give the text in the order of the document, blocks on lines of their own."""
+    """Return the text in the order of the document, blocks on lines of their own."""
     pieces: list[str] = []
     _gather(tree, pieces)
     return collapse("".join(pieces))
@@ -88,7 +88,7 @@ def _gather(node: Node, pieces: list[str]) -> None:
 
 
 def links_of(tree: Node) -> list[str]:
-    """Give the targets of links, each once."""
+    """Return the targets of links, each once."""
     found: dict[str, None] = {}
     waiting = [tree]
     while waiting:

@@ -1,4 +1,4 @@
-"""References out of a page: made absolute against its base, each once, within bounds."""
+"""References out of a page: resolved against its base, each once, within bounds."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,21 +11,21 @@ from periplus.url import parse_address
 
 __all__ = ["LinkCollector", "resolve_url"]
 
-_LONGEST_TEXT: Final = 300
-_LONGEST_URL: Final = 4_096
-_MOST_KNOWN: Final = 1_024
-_LONGEST_KNOWN: Final = 256
+_MAX_TEXT: Final = 300
+_MAX_URL: Final = 4_096
+_MAX_CACHED: Final = 1_024
+_MAX_CACHED_LENGTH: Final = 256
 _PLAIN_STARTS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._~-")
-"""A reference that begins so means the same on all pages of one folder."""
+"""A reference that begins with one of these means the same on all pages of one folder."""
 
 
 def resolve_url(reference: str, base: str) -> str:
-    """Give the canonical absolute form of `reference`, or '' when it leads nowhere we go."""
-    return _look_up(_known_from(base), reference.partition("#")[0], base)
+    """Return the canonical absolute URL of `reference`, or '' if it is not a URL that is crawled."""
+    return _cached_url(_cache_of(base), reference.partition("#")[0], base)
 
 
-def _work_out(reference: str, base: str) -> str:
-    if len(reference) > _LONGEST_URL:
+def _resolve(reference: str, base: str) -> str:
+    if len(reference) > _MAX_URL:
         return ""
     try:
         return parse_address(reference, base).url
@@ -33,87 +33,87 @@ def _work_out(reference: str, base: str) -> str:
         return ""
 
 
-def _known_from(base: str) -> dict[str, str]:
+def _cache_of(base: str) -> dict[str, str]:
     path = base.partition("?")[0]
-    return _known_in(path[: path.rfind("/") + 1])
+    return _folder_cache(path[: path.rfind("/") + 1])
 
 
 @lru_cache(maxsize=64)
-def _known_in(folder: str) -> dict[str, str]:
-    """Give what references in the pages of one folder have meant lately: most are on many of its pages."""
+def _folder_cache(folder: str) -> dict[str, str]:
+    """Return the URLs of recent references in the pages of one folder: most references are on many of its pages."""
     return {}
 
 
-def _look_up(known: dict[str, str], reference: str, base: str) -> str:
-    """Give what a reference without its fragment means, as it is known or by working it out."""
-    url = known.get(reference)
+def _cached_url(cache: dict[str, str], reference: str, base: str) -> str:
+    """Return the URL of a reference without its fragment, from the cache if it is there."""
+    url = cache.get(reference)
     if url is not None:
         return url
-    url = _work_out(reference, base)
-    if 0 < len(reference) <= _LONGEST_KNOWN and reference[0] in _PLAIN_STARTS:
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        known[reference] = url
+    url = _resolve(reference, base)
+    if 0 < len(reference) <= _MAX_CACHED_LENGTH and reference[0] in _PLAIN_STARTS:
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        cache[reference] = url
     return url
 
 
 class LinkCollector:
-    """Gathers links; of several to one address the first text that says something is kept."""
+    """Collects links; of several to one URL, the first text that is not empty is kept."""
 
-    def __init__(self, base: str, most: int) -> None:
+    def __init__(self, base: str, max_links: int) -> None:
         self._base = base
-        self._known = _known_from(base)
-        self._most = most
-        self._tries = 4 * most
-        self._found: dict[str, tuple[str, bool]] = {}
+        self._cache = _cache_of(base)
+        self._max_links = max_links
+        self._tries = 4 * max_links
+        self._links: dict[str, tuple[str, bool]] = {}
         self._weak: set[str] = set()
 
     def add(self, reference: str | None, text: str = "", nofollow: bool = False) -> str:
         """Add a reference as it is written in the page. Return its URL, '' if it is not a link or there are enough."""
-        if not reference or reference[0] == "#" or len(self._found) >= self._most or self._tries <= 0:
+        if not reference or reference[0] == "#" or len(self._links) >= self._max_links or self._tries <= 0:
             return ""
         self._tries -= 1
-        url = _look_up(self._known, reference.partition("#")[0], self._base)
+        url = _cached_url(self._cache, reference.partition("#")[0], self._base)
         if url:
-            self._note(url, one_line(text, _LONGEST_TEXT), nofollow)
+            self._add_url(url, one_line(text, _MAX_TEXT), nofollow)
         return url
 
     def add_weak(self, reference: str) -> None:
-        """Take an address that the page shows within itself: a link only if nothing else in it leads there."""
-        before = len(self._found)
+        """Add the URL of a page shown within this one: a weak link unless something else in the page links to it."""
+        before = len(self._links)
         self.add(reference)
-        if len(self._found) > before:
-            self._weak.add(next(reversed(self._found)))
+        if len(self._links) > before:
+            self._weak.add(next(reversed(self._links)))
 
-    def add_all(self, found: Iterable[tuple[str, str, bool]]) -> None:
-        """Take references with their texts, which are in one line already, and whether they are not to be followed."""
-        recent: dict[str, str] = {}
+    def add_all(self, references: Iterable[tuple[str, str, bool]]) -> None:
+        """Add references, each with its text, which is in one line already, and whether it is nofollow."""
+        resolved: dict[str, str] = {}
         settled = set()
-        for reference, text, nofollow in found:
+        for reference, text, nofollow in references:
             bare = reference.partition("#")[0]
             if not bare or bare in settled:
                 continue
-            url = recent.get(bare)
+            url = resolved.get(bare)
             if url is None:
-                if len(self._found) >= self._most or self._tries <= 0:
+                if len(self._links) >= self._max_links or self._tries <= 0:
                     break
                 self._tries -= 1
-                url = recent[bare] = _look_up(self._known, bare, self._base)
+                url = resolved[bare] = _cached_url(self._cache, bare, self._base)
             if url:
-                self._note(url, text[:_LONGEST_TEXT].rstrip(), nofollow)
+                self._add_url(url, text[:_MAX_TEXT].rstrip(), nofollow)
             if not url or (text and not nofollow):
                 settled.add(bare)
 
-    def _note(self, url: str, text: str, nofollow: bool) -> None:
-        known = self._found.get(url)
-        if known is None:
-            self._found[url] = (text, nofollow)
-        elif not known[0] or (known[1] and not nofollow):
-            self._found[url] = (known[0] or text, known[1] and nofollow)
+    def _add_url(self, url: str, text: str, nofollow: bool) -> None:
+        earlier = self._links.get(url)
+        if earlier is None:
+            self._links[url] = (text, nofollow)
+        elif not earlier[0] or (earlier[1] and not nofollow):
+            self._links[url] = (earlier[0] or text, earlier[1] and nofollow)
 
-    def taken(self, nofollow: bool = False) -> tuple[Link, ...]:
-        """Give the links in the order they were found; `nofollow` marks all of them."""
+    def collected(self, nofollow: bool = False) -> tuple[Link, ...]:
+        """Return the links in the order in which they were added; `nofollow` marks all of them."""
         if not self._weak:
-            return tuple(Link(url, text, nofollow or own) for url, (text, own) in self._found.items())
-        pairs = self._found.items()
+            return tuple(Link(url, text, nofollow or own) for url, (text, own) in self._links.items())
+        pairs = self._links.items()
         return tuple(Link(url, text, nofollow or own, url in self._weak) for url, (text, own) in pairs)

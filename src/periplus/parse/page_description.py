@@ -1,4 +1,4 @@
-"""What is said about a page beyond its text: main content and preview, facts, media, service, flags."""
+"""What is derived from a page beyond its text: main content and preview, facts, media, service, flags."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage
-from periplus.parse.html.main_content import find_main, html_blocks
+from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
 from periplus.parse.html.structured_data import extract_structured_data
 from periplus.parse.kernels import text_blocks as kernel
 from periplus.parse.page_flags import MarkupEvidence, find_flags
@@ -18,66 +18,67 @@ from periplus.records import LIST_KIND, Page
 
 __all__ = ["describe", "describe_html", "main_text"]
 
-_LONGEST_PREVIEW: Final = 300
+_MAX_PREVIEW: Final = 300
 
-_DAY: Final = re.compile(r"/((?:19|20)\d\d/\d\d?/\d\d?)(?:/|\Z)")
+_URL_DATE: Final = re.compile(r"/((?:19|20)\d\d/\d\d?/\d\d?)(?:/|\Z)")
 
-Places = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
 
 
 def describe(page: Page, domain: str) -> Page:
-    """Give a page that is not HTML with all that can be said about it."""
+    """Return a page that is not HTML with its preview and flags."""
     if page.kind == LIST_KIND:
         return page
-    warnings = find_flags(page.title, page.text, page.links, domain)
-    preview = page.preview or one_line(page.text, _LONGEST_PREVIEW)
-    return msgspec.structs.replace(page, preview=preview, flags=warnings.flags, reasons=tuple(warnings.reasons))
+    collector = find_flags(page.title, page.text, page.links, domain)
+    preview = page.preview or one_line(page.text, _MAX_PREVIEW)
+    return msgspec.structs.replace(page, preview=preview, flags=collector.flags, reasons=tuple(collector.reasons))
 
 
 def describe_html(page: Page, flat: FlatPage, domain: str) -> Page:
-    """Give an HTML page with all that can be said about it."""
+    """Return an HTML page with all that can be derived from its text and markup."""
     spans, preview = _main_spans(page, flat)
-    details = extract_structured_data(flat, page.url)
-    warnings = find_flags(page.title, page.text, page.links, domain, MarkupEvidence(flat, details.free))
+    data = extract_structured_data(flat, page.url)
+    evidence = MarkupEvidence(flat, data.is_free)
+    collector = find_flags(page.title, page.text, page.links, domain, evidence)
     return msgspec.structs.replace(
         page,
         main=spans,
         preview=preview or page.description,
-        author=page.author or details.author,
-        published=page.published or details.published or _dated(page.url),
-        facts=page.facts + tuple(details.facts),
-        media=page.media + tuple(details.media.values()),
+        author=page.author or data.author,
+        published=page.published or data.published or _date_in_url(page.url),
+        facts=page.facts + tuple(data.facts),
+        media=page.media + tuple(data.media.values()),
         service=service_kind(page.title, page.text, page.links),
-        flags=warnings.flags,
-        reasons=tuple(warnings.reasons),
+        flags=collector.flags,
+        reasons=tuple(collector.reasons),
     )
 
 
-def _dated(url: str) -> str:
-    """Give the day that a URL names, as those of most blogs and papers do."""
-    found = _DAY.search(url)
-    return parse_iso_date(found[1]) if found else ""
+def _date_in_url(url: str) -> str:
+    """Return the date in a URL, as most blogs and newspapers write it, or ''."""
+    match = _URL_DATE.search(url)
+    return parse_iso_date(match[1]) if match else ""
 
 
 def main_text(page: Page) -> str:
-    """Give the main content of a page; all of its text when none was found."""
+    """Return the main content of a page; all of its text if none was found."""
     spans = zip(page.main[::2], page.main[1::2], strict=True)
     return "\n".join(page.text[begin:end] for begin, end in spans) or page.text
 
 
 def _main_spans(page: Page, flat: FlatPage) -> tuple[tuple[int, ...], str]:
-    """Find where in the page's text its main blocks are, as spans, and how the first of them read."""
-    blocks = html_blocks(flat.data)
-    kept = np.flatnonzero(find_main(blocks))
-    begin, end = flat.stretches(blocks.begin[kept], blocks.end[kept])
+    """Return begin and end in the text of each part of the main content, and a preview of it."""
+    blocks = scan_html_blocks(flat.data)
+    chosen = np.flatnonzero(find_main_blocks(blocks))
+    begin, end = flat.text_spans(blocks.begin[chosen], blocks.end[chosen])
     end = np.minimum(end, len(page.text))
-    told = begin < end
-    begin, end, kinds = begin[told], end[told], blocks.kind[kept][told]
-    return _joined(begin, end), _preview(page.text, begin, end, kinds != kernel.HEADING)
+    is_shown = begin < end
+    begin, end, kinds = begin[is_shown], end[is_shown], blocks.kind[chosen][is_shown]
+    return _join_spans(begin, end), _preview(page.text, begin, end, kinds != kernel.HEADING)
 
 
-def _joined(begin: Places, end: Places) -> tuple[int, ...]:
-    """Make one span of neighbours, which have a break of one character between them."""
+def _join_spans(begin: Offsets, end: Offsets) -> tuple[int, ...]:
+    """Return spans with neighbours joined, which have a break of one character between them."""
     order = np.argsort(begin, kind="stable")
     begin, end = begin[order], np.maximum.accumulate(end[order])
     first = np.ones(len(begin), np.bool_)
@@ -87,12 +88,12 @@ def _joined(begin: Places, end: Places) -> tuple[int, ...]:
     return tuple(spans)
 
 
-def _preview(text: str, begin: Places, end: Places, wanted: npt.NDArray[np.bool_]) -> str:
+def _preview(text: str, begin: Offsets, end: Offsets, wanted: npt.NDArray[np.bool_]) -> str:
     pieces: list[str] = []
     length = 0
     for first, last in zip(begin[wanted].tolist(), end[wanted].tolist(), strict=True):
-        pieces.append(text[first : min(last, first + 4 * _LONGEST_PREVIEW)])
+        pieces.append(text[first : min(last, first + 4 * _MAX_PREVIEW)])
         length += len(pieces[-1]) + 1
-        if length >= _LONGEST_PREVIEW:
+        if length >= _MAX_PREVIEW:
             break
-    return one_line(" ".join(pieces), _LONGEST_PREVIEW)
+    return one_line(" ".join(pieces), _MAX_PREVIEW)

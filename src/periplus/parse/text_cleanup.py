@@ -1,4 +1,4 @@
-"""Text made fit to keep: no control characters, no lone surrogates, white space collapsed, lengths bounded."""
+"""Text cleaned for storage: no control characters, no lone surrogates, white space collapsed, lengths bounded."""
 
 import re
 from datetime import date
@@ -17,37 +17,37 @@ _DATES: Final = (
 _LANGUAGE: Final = re.compile(r"([A-Za-z]{2})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 
 
-def one_line(text: str, most: int) -> str:
-    """Collapse all white space and cut to `most` characters."""
-    return _clean(text[: most * 4])[:most].rstrip()
+def one_line(text: str, limit: int) -> str:
+    """Return a text with all white space collapsed, cut to `limit` characters."""
+    return _clean(text[: limit * 4])[:limit].rstrip()
 
 
-def paragraphs(text: str, most: int) -> str:
-    """Collapse white space but keep one newline between blocks, and cut to `most` characters."""
-    lines = map(_clean, text[: most * 4].split("\n"))
-    return "\n".join(filter(None, lines))[:most].rstrip()
+def paragraphs(text: str, limit: int) -> str:
+    """Return a text with white space collapsed and one newline between blocks, cut to `limit` characters."""
+    lines = map(_clean, text[: limit * 4].split("\n"))
+    return "\n".join(filter(None, lines))[:limit].rstrip()
 
 
 def _clean(line: str) -> str:
     line = " ".join(line.split())
-    # Most lines have nothing to take out, and that is known sooner than a pattern would find it.
+    # Most lines have nothing to remove, and this test is faster than a pattern.
     return line if line.isprintable() else " ".join(_CONTROLS.sub("", line).split())
 
 
 def language_code(language: str) -> str:
-    """Give the two letters of a language tag ('en-GB' to 'en'), or ''."""
-    found = _LANGUAGE.match(language.strip()[:32])
-    return found[1].lower() if found else ""
+    """Return the two letters of a language tag ('en-GB' to 'en'), or ''."""
+    match = _LANGUAGE.match(language.strip()[:32])
+    return match[1].lower() if match else ""
 
 
 def parse_iso_date(text: str) -> str:
-    """Give the date that `text` holds near its start, in ISO form, or ''; of two forms the plainer one counts."""
+    """Return the date near the start of `text` in ISO form, or ''; a numeric date takes precedence."""
     for pattern in _DATES:
-        found = pattern.search(text[:64])
-        if found:
-            month = found["m"]
+        match = pattern.search(text[:64])
+        if match:
+            month = match["m"]
             number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
-            return _calendar_date(int(found["y"]), number, int(found["d"]))
+            return _calendar_date(int(match["y"]), number, int(match["d"]))
     return ""
 
 

@@ -37,7 +37,7 @@ def parse_ftp_listing(fetched: FetchResult, settings: ParseSettings) -> Page:
         links.add(f"./{quote(name)}{'/' if is_folder else ''}", name)
     title = unquote(f"{place.host}{place.path}")
     shown = paragraphs("\n".join(names), settings.max_text)
-    return Page(place.url, title, text=shown, links=links.taken(), charset=charset, kind="text/ftp-dir-listing")
+    return Page(place.url, title, text=shown, links=links.collected(), charset=charset, kind="text/ftp-dir-listing")
 
 
 def _entry(line: str) -> tuple[str, bool]:
@@ -64,7 +64,7 @@ def parse_gopher_menu(fetched: FetchResult, settings: ParseSettings) -> Page:
             links.add(_reference(kind, rest[0], rest[1].strip(), rest[2].strip()), name)
     shown = paragraphs("\n".join(lines), settings.max_text)
     title = one_line(next(iter(lines), ""), 200) or unquote(f"{place.host}{place.path}")
-    return Page(place.url, title, text=shown, links=links.taken(), charset=charset, kind="application/gopher-menu")
+    return Page(place.url, title, text=shown, links=links.collected(), charset=charset, kind="application/gopher-menu")
 
 
 def _reference(kind: str, selector: str, host: str, port: str) -> str:

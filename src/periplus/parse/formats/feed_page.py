@@ -39,7 +39,7 @@ def parse_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | Non
     entries = _EntryCollector(url, settings.max_links)
     for entry in feed.entries:
         entries.add(entry)
-    links = entries.links.taken(head.nofollow)
+    links = entries.links.collected(head.nofollow)
     changed = tuple(entries.changed.get(link.url, 0.0) for link in links)
     return Page(
         url=url,

@@ -257,7 +257,7 @@ def _page(
         title=one_line(properties.get("title") or first, _LONGEST_TITLE),
         headings=tuple(writing.headings),
         text=text,
-        links=links.taken(head.nofollow),
+        links=links.collected(head.nofollow),
         description=properties.get("description") or properties.get("subject", ""),
         language=head.language,
         noindex=head.noindex,

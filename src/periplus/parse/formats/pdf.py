@@ -54,7 +54,7 @@ def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
         url=fetched.request.address.url,
         title=one_line(title if _says_something(title) else text.partition("\n")[0], _LONGEST_TITLE),
         text=text,
-        links=links.taken(head.nofollow),
+        links=links.collected(head.nofollow),
         description=properties.get("Subject", ""),
         language=head.language,
         kind="application/pdf",

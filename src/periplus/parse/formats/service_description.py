@@ -234,7 +234,7 @@ def _page(
         url=fetched.request.address.url,
         title=one_line(title, 300),
         text=paragraphs("\n".join(lines), settings.max_text),
-        links=links.taken(head.nofollow),
+        links=links.collected(head.nofollow),
         kind=kind,
         noindex=head.noindex,
         nofollow=head.nofollow,

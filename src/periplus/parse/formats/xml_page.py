@@ -31,7 +31,7 @@ def parse_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
         url=url,
         title=collector.title or one_line(text.partition("\n")[0], 200),
         text=text,
-        links=collector.links.taken(head.nofollow),
+        links=collector.links.collected(head.nofollow),
         language=head.language,
         kind="application/xml",
         noindex=head.noindex,
@@ -48,7 +48,7 @@ def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: PageHead)
         dates[collector.add(str(reference))] = float(date)
     for reference in sitemap.sitemaps:
         collector.add(reference)
-    links = collector.taken(head.nofollow)
+    links = collector.collected(head.nofollow)
     changed = tuple(dates.get(link.url, 0.0) for link in links)
     return Page(
         url=fetched.request.address.url,

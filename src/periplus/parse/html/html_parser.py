@@ -1,10 +1,11 @@
-"""HTML to a Page: one pass in a kernel, and strings of what it found."""
+"""HTML to a Page: one pass in a kernel, and strings of the rows it leaves."""
 
 from typing import Final
 
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.html.flat_page import FlatPage, RowKind, parse_flat_page
 from periplus.parse.html.frames import extract_frames
+from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_END, ROW_NUMBER
 from periplus.parse.link_collector import LinkCollector
 from periplus.parse.page_description import describe_html
 from periplus.parse.page_head import PageHead
@@ -14,36 +15,36 @@ from periplus.settings import ParseSettings
 
 __all__ = ["parse_html", "parse_markup"]
 
-_LONGEST_TITLE: Final = 300
-_LONGEST_HEADING: Final = 300
-_LONGEST_EMPHASIS: Final = 100
-_LONGEST_LINK: Final = 300
-_BYTES: Final = 4
-"""Of one character, at most."""
-_DEEPEST_HEADING: Final = 3
-_MOST_HEADINGS: Final = 64
-_MOST_EMPHASIS: Final = 200
-_MOST_IMAGES: Final = 100
-_MOST_METADATA: Final = 1_000
-_MOST_SCRIPTS: Final = 8
-_MOST_BYTES: Final = 8 * 1024 * 1024
+_MAX_TITLE: Final = 300
+_MAX_HEADING: Final = 300
+_MAX_PHRASE: Final = 100
+_MAX_LINK_TEXT: Final = 300
+_CHARACTER_BYTES: Final = 4
+"""Bytes of one character, at most."""
+_MAX_HEADING_LEVEL: Final = 3
+_MAX_HEADINGS: Final = 64
+_MAX_EMPHASIS: Final = 200
+_MAX_IMAGES: Final = 100
+_MAX_METADATA: Final = 1_000
+_MAX_SCRIPTS: Final = 8
+_MAX_BYTES: Final = 8 * 1024 * 1024
 
 
-def parse_html(fetched: FetchResult, settings: ParseSettings) -> Page:
-    """Read an HTML page of any quality, in time linear in its length, and all that can be said about it."""
-    page, flat = parse_markup(fetched, settings)
-    return describe_html(page, flat, fetched.request.address.domain)
+def parse_html(result: FetchResult, settings: ParseSettings) -> Page:
+    """Return the page of HTML of any quality, with all that can be derived from it, in time linear in its length."""
+    page, flat = parse_markup(result, settings)
+    return describe_html(page, flat, result.request.address.domain)
 
 
-def parse_markup(fetched: FetchResult, settings: ParseSettings) -> tuple[Page, FlatPage]:
-    """Read what is said in an HTML page, but nothing about it."""
-    data, charset = decode_to_utf8(fetched.body[:_MOST_BYTES], fetched.header("content-type"))
+def parse_markup(result: FetchResult, settings: ParseSettings) -> tuple[Page, FlatPage]:
+    """Return the page of HTML with what its markup states, and the scan to derive more from."""
+    data, charset = decode_to_utf8(result.body[:_MAX_BYTES], result.header("content-type"))
     flat = parse_flat_page(data, settings.max_depth)
-    head = _read_head(flat, fetched)
+    head = _read_head(flat, result)
     headings = _read_headings(flat)
-    titles = [one_line(title, _LONGEST_TITLE) for title in flat.values(RowKind.TITLE, 0, 1)]
+    titles = [one_line(title, _MAX_TITLE) for title in flat.values(RowKind.TITLE, 0, 1)]
     page = Page(
-        url=fetched.request.address.url,
+        url=result.request.address.url,
         title="".join(titles) or (headings[0] if headings else ""),
         headings=headings,
         emphasis=_read_emphasis(flat),
@@ -62,60 +63,60 @@ def parse_markup(fetched: FetchResult, settings: ParseSettings) -> tuple[Page, F
     return page, flat
 
 
-def _read_head(flat: FlatPage, fetched: FetchResult) -> PageHead:
-    head = PageHead(fetched, fetched.request.address.url)
+def _read_head(flat: FlatPage, result: FetchResult) -> PageHead:
+    head = PageHead(result, result.request.address.url)
     for language in flat.values(RowKind.LANGUAGE, 0, 1):
         head.set_language(language)
     for target in flat.values(RowKind.BASE, 0, 1):
         head.set_base(target)
     for name, content, pragma in flat.meta:
-        head.meta(name, content, pragma)
-    for relation, target, kind in flat.triples(RowKind.REFERENCE, _MOST_METADATA):
-        head.link(relation, target, kind)
-    for row in flat.rows(RowKind.DATA, _MOST_SCRIPTS):
-        head.script(flat.data[row[2] : row[3]].decode("utf-8", "ignore"))
-    for when in flat.values(RowKind.TIME, 0, 1):
-        head.published = head.published or parse_iso_date(when)
+        head.add_meta(name, content, pragma)
+    for relation, target, media_type in flat.triples(RowKind.REFERENCE, _MAX_METADATA):
+        head.add_link(relation, target, media_type)
+    for row in flat.rows(RowKind.JSON_LD, _MAX_SCRIPTS):
+        head.add_json_ld(flat.data[row[ROW_BEGIN] : row[ROW_END]].decode("utf-8", "ignore"))
+    for date in flat.values(RowKind.TIME, 0, 1):
+        head.published = head.published or parse_iso_date(date)
     return head
 
 
 def _read_headings(flat: FlatPage) -> tuple[str, ...]:
-    rows = flat.rows(RowKind.HEADING, 16 * _MOST_HEADINGS)
-    high = [row for row in rows if row[1] <= _DEEPEST_HEADING][:_MOST_HEADINGS]
-    return tuple(filter(None, (flat.words(row, _LONGEST_HEADING)[:_LONGEST_HEADING].rstrip() for row in high)))
+    rows = flat.rows(RowKind.HEADING, 16 * _MAX_HEADINGS)
+    upper = [row for row in rows if row[ROW_NUMBER] <= _MAX_HEADING_LEVEL][:_MAX_HEADINGS]
+    return tuple(filter(None, (flat.row_text(row, _MAX_HEADING)[:_MAX_HEADING].rstrip() for row in upper)))
 
 
 def _read_emphasis(flat: FlatPage) -> tuple[str, ...]:
-    longest = _BYTES * (_LONGEST_EMPHASIS + 1)
-    found = dict.fromkeys(flat.texts(RowKind.EMPHASIS, 4 * _MOST_EMPHASIS, longest))
-    return tuple(phrase for phrase in found if 0 < len(phrase) <= _LONGEST_EMPHASIS)[:_MOST_EMPHASIS]
+    max_bytes = _CHARACTER_BYTES * (_MAX_PHRASE + 1)
+    phrases = dict.fromkeys(flat.texts(RowKind.EMPHASIS, 4 * _MAX_EMPHASIS, max_bytes))
+    return tuple(phrase for phrase in phrases if 0 < len(phrase) <= _MAX_PHRASE)[:_MAX_EMPHASIS]
 
 
-def _read_links(flat: FlatPage, head: PageHead, most: int, data: bytes) -> tuple[Link, ...]:
-    links = LinkCollector(head.base, most)
+def _read_links(flat: FlatPage, head: PageHead, max_links: int, data: bytes) -> tuple[Link, ...]:
+    links = LinkCollector(head.base, max_links)
     links.add(head.refresh)
-    rows = 4 * most
-    targets, others, labels = flat.columns(RowKind.LINK, rows)
-    words = flat.texts(RowKind.LINK, rows, _BYTES * _LONGEST_LINK)
-    if "" in words:
-        # A link without words may have an image with some, or a label.
-        told = zip(words, others, labels, strict=True)
-        words = [
-            text or one_line(other, _LONGEST_LINK) or one_line(label, _LONGEST_LINK) for text, other, label in told
+    rows = 4 * max_links
+    targets, image_texts, labels = flat.columns(RowKind.LINK, rows)
+    texts = flat.texts(RowKind.LINK, rows, _CHARACTER_BYTES * _MAX_LINK_TEXT)
+    if "" in texts:
+        # A link without text may have an image with an alternative text, or a label.
+        texts = [
+            text or one_line(image_text, _MAX_LINK_TEXT) or one_line(label, _MAX_LINK_TEXT)
+            for text, image_text, label in zip(texts, image_texts, labels, strict=True)
         ]
     numbers = flat.numbers(RowKind.LINK, rows)
-    unloved = [number & RowKind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
-    links.add_all(zip(targets, words, unloved, strict=True))
+    nofollow = [number & RowKind.NOFOLLOW != 0 for number in numbers] if any(numbers) else [False] * len(numbers)
+    links.add_all(zip(targets, texts, nofollow, strict=True))
     for reference in head.alternates:
         links.add(reference)
-    for source, within in extract_frames(data):
-        links.add_weak(source) if within else links.add(source)
-    return links.taken(head.nofollow)
+    for source, is_inline in extract_frames(data):
+        links.add_weak(source) if is_inline else links.add(source)
+    return links.collected(head.nofollow)
 
 
 def _read_images(flat: FlatPage, base: str) -> tuple[Link, ...]:
-    images = LinkCollector(base, _MOST_IMAGES)
-    rows = 2 * _MOST_IMAGES
-    for source, words, _ in flat.triples(RowKind.IMAGE, rows):
-        images.add(source, words)
-    return images.taken()
+    images = LinkCollector(base, _MAX_IMAGES)
+    rows = 2 * _MAX_IMAGES
+    for source, text, _ in flat.triples(RowKind.IMAGE, rows):
+        images.add(source, text)
+    return images.collected()

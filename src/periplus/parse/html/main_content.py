@@ -1,4 +1,4 @@
-"""What a page is about: its blocks without navigation, adverts and footers, by the density of text and of links."""
+"""The main content of a page: its blocks without navigation, adverts and footers, by the density of text and links."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.parse.kernels import text_blocks as kernel
 
-__all__ = ["NAMES", "find_main", "html_blocks"]
+__all__ = ["TAG_TABLES", "find_main_blocks", "scan_html_blocks"]
 
 _TAGS: Final = {
     (
@@ -40,24 +40,24 @@ _BOILERPLATE: Final = (
     "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
     "most-read more-stories trending"
 )
-_EXACT: Final = "nav ad ads toc meta rail topbar"
+_WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar"
 _CONTENT: Final = (
     "entry-content post-content article-body articlebody story-body post-body article-content main-content "
     "markdown-body mw-parser-output mw-content-text rst-content page-content story-content"
 )
 
-_OUTSIDE: Final = kernel.NAV | kernel.ASIDE | kernel.FOOTER | kernel.HEADER
+_BOILERPLATE_REGIONS: Final = kernel.NAV | kernel.ASIDE | kernel.FOOTER | kernel.HEADER
 _LONG: Final = 70
-"""Characters, without white space, from which a block can stand for itself."""
-_FEW_LINKS: Final = 0.35
-_SHARE: Final = 0.7
-"""How much of the good text one container must hold to be the one."""
-_WORTH: Final = 0.5
-"""How much of what a container adds must be good text for it to be taken instead."""
-_REACH: Final = 3
-"""Blocks between a heading and what it is for."""
-_FAR: Final = 12
-"""Blocks between two good ones over which short ones are held to belong to them."""
+"""Characters, without white space, of a block that counts by itself."""
+_MAX_LINK_DENSITY: Final = 0.35
+_MIN_CONTAINER_SHARE: Final = 0.7
+"""Share of the good text that the chosen container must hold."""
+_MIN_GOOD_SHARE: Final = 0.5
+"""Share of good text in what an outer container adds, for it to be chosen instead."""
+_HEADING_REACH: Final = 3
+"""Blocks from a heading to the text below it, at most."""
+_MAX_GAP: Final = 12
+"""Blocks between two good ones, up to which the short ones between them belong to them."""
 
 _ALL_BITS: Final = (1 << 64) - 1
 
@@ -69,151 +69,155 @@ def _pack(name: str) -> int:
     return int.from_bytes(bytes(byte | 32 for byte in name[:8].encode()), "big")
 
 
-def _make_names() -> kernel.Names:
-    entries = sorted((_pack(tag), *what) for what, tags in _TAGS.items() for tag in tags.split())
+def _build_tag_tables() -> kernel.TagTables:
+    entries = sorted((_pack(tag), *effect) for effect, tags in _TAGS.items() for tag in tags.split())
     words = [(word, kernel.NAMED, 0) for word in _BOILERPLATE.split()]
-    words += [(word, kernel.NAMED, 1) for word in _EXACT.split()]
+    words += [(word, kernel.NAMED, 1) for word in _WHOLE_BOILERPLATE.split()]
     words += [(word, kernel.CONTENT, 1) for word in _CONTENT.split()]
     words.sort(key=lambda word: ord(word[0][0]))
     starts = np.zeros(len(words) + 1, np.int32)
     np.cumsum([len(word) for word, _, _ in words], out=starts[1:])
     tags = np.array([entry[0] for entry in entries], np.uint64)
-    slots, spread = _make_slots(tags)
-    return kernel.Names(
+    slots, multiplier = _assign_slots(tags)
+    return kernel.TagTables(
         tags,
         np.array([entry[1] for entry in entries], np.int32),
         np.array([entry[2] for entry in entries], np.int32),
         np.frombuffer("".join(word for word, _, _ in words).encode(), np.uint8),
         starts,
         np.array([bits for _, bits, _ in words], np.int32),
-        np.array([whole for _, _, whole in words], np.uint8),
+        np.array([is_whole for _, _, is_whole in words], np.uint8),
         np.searchsorted(np.array([ord(word[0]) for word, _, _ in words]), np.arange(257)).astype(np.int32),
         slots,
-        spread,
+        multiplier,
     )
 
 
-def _make_slots(tags: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int16], np.uint64]:
-    """Try numbers until one of them gives each tag a slot of its own."""
-    spread = 0x9E3779B97F4A7C15
+def _assign_slots(tags: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int16], np.uint64]:
+    """Return a hash table of tags, and the first multiplier with which no two of them share a slot."""
+    multiplier = 0x9E3779B97F4A7C15
     while True:
-        places = [((int(tag) * spread) & _ALL_BITS) >> (64 - kernel.SLOT_BITS) for tag in tags]
-        if len(set(places)) == len(places):
+        assigned = [((int(tag) * multiplier) & _ALL_BITS) >> (64 - kernel.SLOT_BITS) for tag in tags]
+        if len(set(assigned)) == len(assigned):
             break
-        spread = (spread * 0x5851F42D4C957F2D + 0x14057B7EF767814F) & _ALL_BITS | 1
+        multiplier = (multiplier * 0x5851F42D4C957F2D + 0x14057B7EF767814F) & _ALL_BITS | 1
     slots = np.full(1 << kernel.SLOT_BITS, -1, np.int16)
-    slots[places] = np.arange(len(tags))
-    return slots, np.uint64(spread)
+    slots[assigned] = np.arange(len(tags))
+    return slots, np.uint64(multiplier)
 
 
-NAMES: Final = _make_names()
+TAG_TABLES: Final = _build_tag_tables()
 
 
-def html_blocks(markup: bytes) -> kernel.Blocks:
-    """Find the blocks of an HTML page in UTF-8."""
-    return kernel.scan_blocks(np.frombuffer(markup, np.uint8), NAMES)
+def scan_html_blocks(markup: bytes) -> kernel.Blocks:
+    """Return the blocks of text of an HTML page in UTF-8."""
+    return kernel.scan_blocks(np.frombuffer(markup, np.uint8), TAG_TABLES)
 
 
-def find_main(blocks: kernel.Blocks) -> Mask:
-    """Tell which blocks belong to the main content."""
+def find_main_blocks(blocks: kernel.Blocks) -> Mask:
+    """Return which blocks belong to the main content."""
     if not len(blocks.chars):
         return np.zeros(0, np.bool_)
     density = blocks.linked / np.maximum(blocks.chars, 1)
-    outside = _outside(blocks, density)
-    good = (blocks.chars >= _LONG) & (density < _FEW_LINKS) & ~outside & (blocks.kind != kernel.HEADING)
+    is_boilerplate = _find_boilerplate(blocks, density)
+    good = (blocks.chars >= _LONG) & (density < _MAX_LINK_DENSITY) & ~is_boilerplate & (blocks.kind != kernel.HEADING)
     if not good.any():
-        plain = ~outside & (density < _FEW_LINKS)
-        # Where hardly anything is said outside of links, the page is a list, and the list is what it is about.
-        return plain if int(blocks.chars[plain].sum()) >= 2 * _LONG else ~outside
-    within = _within(blocks, good, outside)
+        plain = ~is_boilerplate & (density < _MAX_LINK_DENSITY)
+        # A page with hardly any text outside of links is a list, and the list is its content.
+        return plain if int(blocks.chars[plain].sum()) >= 2 * _LONG else ~is_boilerplate
+    within = _find_region(blocks, good, is_boilerplate)
     if not (good & within).any():
         within = np.ones(len(good), np.bool_)
-    kept = _join(blocks, good & within, within & ~outside, density)
-    return kept if blocks.kind[np.argmax(kept)] == kernel.HEADING else kept | _title(blocks, kept, outside)
+    chosen = _add_neighbours(blocks, good & within, within & ~is_boilerplate, density)
+    if blocks.kind[np.argmax(chosen)] == kernel.HEADING:
+        return chosen
+    return chosen | _find_title(blocks, chosen, is_boilerplate)
 
 
-def _outside(blocks: kernel.Blocks, density: npt.NDArray[np.float64]) -> Mask:
-    """Tell what stands in navigation, asides and footers, unless that is where nearly all of the text is."""
-    plain = (density < _FEW_LINKS) & (blocks.chars >= _LONG)
+def _find_boilerplate(blocks: kernel.Blocks, density: npt.NDArray[np.float64]) -> Mask:
+    """Return what is in navigation, asides and footers, unless most of the text is there."""
+    plain = (density < _MAX_LINK_DENSITY) & (blocks.chars >= _LONG)
     total = max(1, int(blocks.chars[plain].sum()))
-    result = np.zeros(len(blocks.chars), np.bool_)
-    for bits in (_OUTSIDE, kernel.NAMED):
+    boilerplate = np.zeros(len(blocks.chars), np.bool_)
+    for bits in (_BOILERPLATE_REGIONS, kernel.NAMED):
         marked = (blocks.inside & bits) != 0
-        if int(blocks.chars[plain & marked & ~result].sum()) <= 0.6 * total:
-            result |= marked
-    return result
+        if int(blocks.chars[plain & marked & ~boilerplate].sum()) <= 0.6 * total:
+            boilerplate |= marked
+    return boilerplate
 
 
-def _within(blocks: kernel.Blocks, good: Mask, outside: Mask) -> Mask:
-    """Tell what is in the part of the page that holds the good text."""
+def _find_region(blocks: kernel.Blocks, good: Mask, is_boilerplate: Mask) -> Mask:
+    """Return which blocks are in the part of the page that holds the good text."""
     total = int(blocks.chars[good].sum())
     for bits in (kernel.CONTENT, kernel.ARTICLE, kernel.MAIN):
         marked = (blocks.inside & bits) != 0
         if int(blocks.chars[good & marked].sum()) >= 0.5 * total:
             return np.asarray(marked, np.bool_)
-    text = good | ((blocks.kind == kernel.HEADING) & ~outside)
-    first, last = _container(blocks, blocks.chars * text, blocks.chars * ~outside, _SHARE * total)
+    text = good | ((blocks.kind == kernel.HEADING) & ~is_boilerplate)
+    first, last = _find_container(
+        blocks, blocks.chars * text, blocks.chars * ~is_boilerplate, _MIN_CONTAINER_SHARE * total
+    )
     inside: Mask = (blocks.container >= first) & (blocks.container <= last)
     return inside
 
 
-def _container(blocks: kernel.Blocks, text: Numbers, every: Numbers, enough: float) -> tuple[int, int]:
-    """Give the smallest container with enough text, or one around it that adds more text than anything else.
+def _find_container(blocks: kernel.Blocks, text: Numbers, all_text: Numbers, enough: float) -> tuple[int, int]:
+    """Return the smallest container with enough text, or one around it that adds mostly text.
 
-    As its number and that of the last one in it: containers are numbered as they begin.
+    The result is its number and that of the last one in it: containers are numbered as they begin.
     """
     count = len(blocks.parent)
-    held = np.bincount(blocks.container, weights=text, minlength=count)
-    whole = np.bincount(blocks.container, weights=every, minlength=count)
-    last = kernel.sum_up(blocks.parent, held, whole)
-    best = int(np.flatnonzero(held >= enough)[-1]) if held[0] >= enough else 0
+    good = np.bincount(blocks.container, weights=text, minlength=count)
+    total = np.bincount(blocks.container, weights=all_text, minlength=count)
+    last = kernel.add_to_parents(blocks.parent, good, total)
+    best = int(np.flatnonzero(good >= enough)[-1]) if good[0] >= enough else 0
     number = best
     while number > 0:
-        up = int(blocks.parent[number])
-        if held[up] > held[best] and held[up] - held[best] >= _WORTH * (whole[up] - whole[best]):
-            best = up
-        number = up
+        outer = int(blocks.parent[number])
+        if good[outer] > good[best] and good[outer] - good[best] >= _MIN_GOOD_SHARE * (total[outer] - total[best]):
+            best = outer
+        number = outer
     return best, int(last[best])
 
 
-def _join(blocks: kernel.Blocks, good: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
-    """Add what belongs to good blocks: headings before them, short paragraphs, items, cells and captions among them."""
+def _add_neighbours(blocks: kernel.Blocks, good: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
+    """Return the good blocks with their headings, and the short paragraphs, items, cells and captions among them."""
     before, after = _gaps(good)
-    plain = allowed & (density < _FEW_LINKS)
-    told = (blocks.kind != kernel.CONTAINER) | (blocks.chars >= _LONG // 2)
-    among = plain & told & (before <= _FAR) & (after <= _FAR)
-    listed = plain & ((blocks.kind == kernel.ITEM) | (blocks.kind == kernel.CELL)) & (before <= _FAR)
-    trailing = plain & (blocks.kind == kernel.PARAGRAPH) & (blocks.linked == 0) & (before <= _REACH + 1)
-    kept: Mask = good | among | listed | trailing
-    kept |= _headings(blocks, kept, allowed, density)
-    return kept
+    plain = allowed & (density < _MAX_LINK_DENSITY)
+    is_text = (blocks.kind != kernel.CONTAINER) | (blocks.chars >= _LONG // 2)
+    among = plain & is_text & (before <= _MAX_GAP) & (after <= _MAX_GAP)
+    listed = plain & ((blocks.kind == kernel.ITEM) | (blocks.kind == kernel.CELL)) & (before <= _MAX_GAP)
+    trailing = plain & (blocks.kind == kernel.PARAGRAPH) & (blocks.linked == 0) & (before <= _HEADING_REACH + 1)
+    chosen: Mask = good | among | listed | trailing
+    chosen |= _find_headings(blocks, chosen, allowed, density)
+    return chosen
 
 
 def _gaps(good: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Give how many blocks further up, and further down, each block's nearest good one is."""
-    places, numbers = np.flatnonzero(good), np.arange(len(good))
-    nearest = np.searchsorted(places, numbers)
-    before = numbers - places[np.maximum(nearest - 1, 0)]
+    """Return the distance of each block to the nearest good one before it, and after it."""
+    indices, numbers = np.flatnonzero(good), np.arange(len(good))
+    nearest = np.searchsorted(indices, numbers)
+    before = numbers - indices[np.maximum(nearest - 1, 0)]
     before[nearest == 0] = len(good)
-    after = places[np.minimum(nearest, len(places) - 1)] - numbers
-    after[nearest == len(places)] = len(good)
+    after = indices[np.minimum(nearest, len(indices) - 1)] - numbers
+    after[nearest == len(indices)] = len(good)
     return before, after
 
 
-def _headings(blocks: kernel.Blocks, kept: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
-    """Tell the headings that something kept follows, at most `_REACH` blocks further on."""
-    follows = np.zeros(len(kept), np.bool_)
-    for step in range(1, _REACH + 1):
-        follows[:-step] |= kept[step:]
-    headings: Mask = (blocks.kind == kernel.HEADING) & allowed & (density < _FEW_LINKS) & follows
+def _find_headings(blocks: kernel.Blocks, chosen: Mask, allowed: Mask, density: npt.NDArray[np.float64]) -> Mask:
+    """Return the headings that a chosen block follows, at most `_HEADING_REACH` blocks further on."""
+    follows = np.zeros(len(chosen), np.bool_)
+    for step in range(1, _HEADING_REACH + 1):
+        follows[:-step] |= chosen[step:]
+    headings: Mask = (blocks.kind == kernel.HEADING) & allowed & (density < _MAX_LINK_DENSITY) & follows
     return headings
 
 
-def _title(blocks: kernel.Blocks, kept: Mask, outside: Mask) -> Mask:
-    """Tell the heading of the whole: the last one before anything kept, if it is near."""
-    first = int(np.argmax(kept))
-    title = np.zeros(len(kept), np.bool_)
-    near = np.flatnonzero((blocks.kind == kernel.HEADING) & ~outside & (blocks.linked == 0))
-    near = near[(near < first) & (near >= first - _FAR)]
-    title[near[-1:]] = True
+def _find_title(blocks: kernel.Blocks, chosen: Mask, is_boilerplate: Mask) -> Mask:
+    """Return the heading of the content: the last one before the first chosen block, if it is close."""
+    first = int(np.argmax(chosen))
+    title = np.zeros(len(chosen), np.bool_)
+    candidates = np.flatnonzero((blocks.kind == kernel.HEADING) & ~is_boilerplate & (blocks.linked == 0))
+    candidates = candidates[(candidates < first) & (candidates >= first - _MAX_GAP)]
+    title[candidates[-1:]] = True
     return title

@@ -1,103 +1,104 @@
-"""Images, sounds, films and tracks of a page, by their context: own words, caption, heading, what stands beside."""
+"""Images, audio, video and text tracks of a page with their context: own text, caption, heading, surrounding block."""
 
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from periplus.parse.html.flat_page import FlatPage, RowKind
+from periplus.parse.html.flat_page import FlatPage, Row, RowKind
+from periplus.parse.kernels.html_state import ROW_KIND, ROW_NUMBER, VALUE_2
 from periplus.parse.text_cleanup import one_line
 
 __all__ = ["extract_media"]
 
-_MOST_ROWS: Final = 2_000
-_MOST_LOOKS: Final = 200
-_LONGEST: Final = 300
-_LONGEST_HEADING: Final = 200
+_MAX_ROWS: Final = 2_000
+_MAX_BLOCK_LOOKUPS: Final = 200
+_MAX_TEXT: Final = 300
+_MAX_HEADING: Final = 200
 _PLAYERS: Final = {RowKind.AUDIO: "audio", RowKind.VIDEO: "video"}
 
-Row = list[int]
-Show = Callable[[str, str, str], None]
-"""Takes a reference, a kind and words."""
+MediaHandler = Callable[[str, str, str], None]
+"""Called with a reference, a kind ('image', 'audio', 'video', 'track') and a text."""
 
 
-def extract_media(flat: FlatPage, show: Show) -> None:
-    """Show each image, sound, film and track that a page has, with what is said about it."""
-    rows = flat.numbered((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MOST_ROWS)
+def extract_media(flat: FlatPage, handler: MediaHandler) -> None:
+    """Call `handler` for each image, audio, video and text track of a page, in their order."""
+    rows = flat.numbered_rows((RowKind.IMAGE, RowKind.MEDIA, RowKind.FIGURE), _MAX_ROWS)
     if rows:
-        sweep = _Sweep(flat, show)
-        for number, row in rows:
-            sweep.take(number, row)
+        extractor = _MediaExtractor(flat, handler)
+        for index, row in rows:
+            extractor.visit(index, row)
 
 
-class _Sweep:
-    """Where in the page we are: in which figure, under which heading, in which film."""
+class _MediaExtractor:
+    """The context at a row: the figure, the heading and the player that it belongs to."""
 
-    def __init__(self, flat: FlatPage, show: Show) -> None:
+    def __init__(self, flat: FlatPage, handler: MediaHandler) -> None:
         self._flat = flat
-        self._show = show
-        self._headings = flat.numbered((RowKind.HEADING,), _MOST_ROWS)
-        self._captions = flat.numbered((RowKind.CAPTION,), _MOST_ROWS)
-        self._figure_ends = 0
+        self._handler = handler
+        self._headings = flat.numbered_rows((RowKind.HEADING,), _MAX_ROWS)
+        self._captions = flat.numbered_rows((RowKind.CAPTION,), _MAX_ROWS)
+        self._figure_end = 0
         self._caption = ""
         self._player = ("", "")
-        self._looks = _MOST_LOOKS
+        self._lookups = _MAX_BLOCK_LOOKUPS
 
-    def take(self, number: int, row: Row) -> None:
-        """Take note of one row."""
-        if row[0] == RowKind.FIGURE:
-            self._enter(number, row)
-        elif row[0] == RowKind.IMAGE:
-            self._image(number, row)
+    def visit(self, index: int, row: Row) -> None:
+        """Report what a row shows, or enter the figure that it begins."""
+        if row[ROW_KIND] == RowKind.FIGURE:
+            self._enter_figure(index, row)
+        elif row[ROW_KIND] == RowKind.IMAGE:
+            self._visit_image(index, row)
         else:
-            self._media(number, row)
+            self._visit_media(index, row)
 
-    def _enter(self, number: int, row: Row) -> None:
-        """Look for the caption of a figure."""
-        self._figure_ends = row[1]
-        place = bisect_left(self._captions, number, key=lambda caption: caption[0])
-        inside = self._captions[place : place + 1]
-        told = [caption for at, caption in inside if at < row[1]]
-        self._caption = self._flat.words(told[0], _LONGEST) if told else ""
+    def _enter_figure(self, index: int, row: Row) -> None:
+        """Find the caption of a figure."""
+        self._figure_end = row[ROW_NUMBER]
+        position = bisect_left(self._captions, index, key=lambda caption: caption[0])
+        following = self._captions[position : position + 1]
+        captions = [caption for number, caption in following if number < self._figure_end]
+        self._caption = self._flat.row_text(captions[0], _MAX_TEXT) if captions else ""
 
-    def _image(self, number: int, row: Row) -> None:
-        words = self._words(row, 1) or self._words(row, 2)
-        framed = number < self._figure_ends
-        if not words and not (framed and self._caption):
-            if row[6] > 0 and not framed:
-                return  # its alternative text is empty: it is there for its looks
-            words = self._beside(row[1]) or self._heading(number)
-        self._add(number, self._flat.value(row, 0), "image", words)
+    def _visit_image(self, index: int, row: Row) -> None:
+        text = self._value(row, 1) or self._value(row, 2)
+        in_figure = index < self._figure_end
+        if not text and not (in_figure and self._caption):
+            if row[VALUE_2] > 0 and not in_figure:
+                return  # an empty alternative text marks a decoration
+            text = self._surrounding_text(row[ROW_NUMBER]) or self._heading(index)
+        self._report(index, self._flat.value(row, 0), "image", text)
 
-    def _media(self, number: int, row: Row) -> None:
-        source, words, third = (self._flat.value(row, place).strip() for place in range(3))
-        words = one_line(words, _LONGEST)
-        if row[1] in _PLAYERS:
-            self._player = (_PLAYERS[row[1]], words or self._heading(number))
-            self._add(number, source, *self._player)
-            self._add(number, third, "image", words)
-        elif row[1] == RowKind.SOURCE and self._player[0]:
-            self._add(number, source, self._player[0], words or self._player[1])
-        elif row[1] == RowKind.TRACK:
-            self._add(number, source, "track", words or self._player[1])
-        elif row[1] == RowKind.EMBED and third.startswith(("video/", "audio/")):
-            self._add(number, source, third[:5], words or self._heading(number))
+    def _visit_media(self, index: int, row: Row) -> None:
+        source, text, third = (self._flat.value(row, number).strip() for number in range(3))
+        text = one_line(text, _MAX_TEXT)
+        element = row[ROW_NUMBER]
+        if element in _PLAYERS:
+            self._player = (_PLAYERS[element], text or self._heading(index))
+            self._report(index, source, *self._player)
+            self._report(index, third, "image", text)
+        elif element == RowKind.SOURCE and self._player[0]:
+            self._report(index, source, self._player[0], text or self._player[1])
+        elif element == RowKind.TRACK:
+            self._report(index, source, "track", text or self._player[1])
+        elif element == RowKind.EMBED and third.startswith(("video/", "audio/")):
+            self._report(index, source, third[:5], text or self._heading(index))
 
-    def _beside(self, place: int) -> str:
-        """Give what else is said in the block that an image is in."""
-        self._looks -= 1
-        return one_line(self._flat.block_at(place), _LONGEST_HEADING) if self._looks >= 0 else ""
+    def _surrounding_text(self, offset: int) -> str:
+        """Return the text of the block that an image is in."""
+        self._lookups -= 1
+        return one_line(self._flat.block_at(offset), _MAX_HEADING) if self._lookups >= 0 else ""
 
-    def _words(self, row: Row, place: int) -> str:
-        return one_line(self._flat.value(row, place), _LONGEST)
+    def _value(self, row: Row, number: int) -> str:
+        return one_line(self._flat.value(row, number), _MAX_TEXT)
 
-    def _heading(self, number: int) -> str:
-        """Give the heading that a row stands under."""
-        place = bisect_left(self._headings, number, key=lambda heading: heading[0])
-        return self._flat.words(self._headings[place - 1][1], _LONGEST_HEADING) if place else ""
+    def _heading(self, index: int) -> str:
+        """Return the heading that a row stands under."""
+        position = bisect_left(self._headings, index, key=lambda heading: heading[0])
+        return self._flat.row_text(self._headings[position - 1][1], _MAX_HEADING) if position else ""
 
-    def _add(self, number: int, source: str, kind: str, words: str) -> None:
+    def _report(self, index: int, source: str, kind: str, text: str) -> None:
         if source:
-            caption = self._caption if number < self._figure_ends else ""
-            self._show(
-                source, kind, one_line(f"{words}. {caption}" if words and caption else words or caption, _LONGEST)
+            caption = self._caption if index < self._figure_end else ""
+            self._handler(
+                source, kind, one_line(f"{text}. {caption}" if text and caption else text or caption, _MAX_TEXT)
             )

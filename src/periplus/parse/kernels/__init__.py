@@ -1,4 +1,4 @@
-"""Kernels that read HTML in one pass, and the text blocks that main content is chosen from."""
+"""Kernels that scan HTML in one pass, and find the text blocks that the main content is chosen from."""
 
 __all__ = [
     "html",
@@ -9,6 +9,7 @@ __all__ = [
     "html_extras",
     "html_rows",
     "html_start_tags",
+    "html_state",
     "html_tables",
     "html_tags",
     "html_text",

@@ -7,68 +7,86 @@ import numpy as np
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
 from periplus.accel.simd import LANES, copy_lanes
-from periplus.parse.kernels.html_tree import COLUMNS, ROW_TABLE, ROWS
+from periplus.parse.kernels.html_state import ROW_BEGIN, ROW_COUNT, ROW_KIND, ROW_TABLE, ROW_WIDTH
+from periplus.parse.kernels.html_tables import NEWLINE, SPACE
 
-__all__ = ["gather"]
+__all__ = ["gather_values"]
 
-_TEXT = np.int64(2)
+_TEXT = np.int64(ROW_BEGIN)
 
 
 @njit(cache=True, nogil=True)
 def _is_break(byte: int) -> bool:  # pragma: no cover - compiled
-    return byte == 32 or byte == 10
+    return byte == SPACE or byte == NEWLINE
 
 
 @njit(cache=True, nogil=True)
-def gather(
-    now: Any, kind: int, column: int, columns: int, most: int, longest: int, source: Any, out: Any
+def gather_values(
+    state: Any, kind: int, column: int, columns: int, max_pieces: int, max_length: int, source: Any, out: Any
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write columns of the first `most` rows of a kind, a zero between two; give how many pieces, and the length.
+    """Write columns of the rows of one kind one behind the other, a zero byte between two pieces.
 
-    Text comes in one line. What is longer than `longest` bytes is cut, where a character ends. A zero is in no text, as
-    the reader has made U+FFFD of each. Where `out` has not room for all, and 32 bytes more, that is -1 and the length
-    it would take.
+    Texts are written in one line. No text contains a zero byte: the scan replaces each by U+FFFD.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    kind
+        Kind of the rows.
+    column, columns
+        First column, and how many values of each row: VALUE_1 and up to 3, or ROW_BEGIN and 1.
+    max_pieces, max_length
+        Most rows that are written, and most bytes of each piece, which is cut where a character ends.
+    source
+        Output of the scan, which the columns are offsets into.
+    out
+        Receives the pieces; must have 32 bytes more than they take.
+
+    Returns
+    -------
+    How many pieces there are, and their length; -1 and the length they would take if `out` is too short.
     """
     room = len(out) - LANES
-    count, used = _gather(
-        borrow(now), kind, column, columns, most * columns, longest, borrow(source), borrow(out), room
+    count, used = _gather_values(
+        borrow(state), kind, column, columns, max_pieces * columns, max_length, borrow(source), borrow(out), room
     )
     return (count if used <= room else np.int64(-1)), used
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    now: Any, kind: int, column: int, columns: int, most: int, longest: int, source: Any, out: Any, room: int
+def _gather_values(
+    state: Any, kind: int, column: int, columns: int, max_pieces: int, max_length: int, source: Any, out: Any, room: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     count, used = np.int64(0), np.int64(0)
-    for row in range(now[ROWS]):
-        place = ROW_TABLE + COLUMNS * row
-        if now[place] != kind:
+    for row in range(state[ROW_COUNT]):
+        entry = ROW_TABLE + ROW_WIDTH * row
+        if state[entry + ROW_KIND] != kind:
             continue
-        if count >= most:
+        if count >= max_pieces:
             break
         for number in range(columns):
-            begin, end = now[place + column + 2 * number], now[place + column + 2 * number + 1]
+            begin, end = state[entry + column + 2 * number], state[entry + column + 2 * number + 1]
             if column == _TEXT:
-                begin, end = _trim(source, begin, end)
-            end = max(begin, end)  # the third value of some rows is none
-            if end - begin > longest:
-                end = begin + longest
+                begin, end = _trim_breaks(source, begin, end)
+            end = max(begin, end)  # NEXT_ROW takes the place of the third value in some rows
+            if end - begin > max_length:
+                end = begin + max_length
                 while end > begin and source[end] >= 128 and source[end] < 192:
                     end -= 1
             first = used + 1 if count > 0 else used
             if first + end - begin <= room:
                 if count > 0:
                     out[used] = 0
-                _write(source, begin, end, out, first, column == _TEXT)
+                _write_piece(source, begin, end, out, first, column == _TEXT)
             used = first + end - begin
             count += 1
     return count, used
 
 
 @njit(cache=True, nogil=True)
-def _trim(source: Any, begin: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Leave out breaks at both ends."""
+def _trim_breaks(source: Any, begin: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return the range without white space at both ends."""
     while begin < end and _is_break(source[begin]):
         begin += 1
     while end > begin and _is_break(source[end - 1]):
@@ -77,10 +95,12 @@ def _trim(source: Any, begin: int, end: int) -> tuple[int, int]:  # pragma: no c
 
 
 @njit(cache=True, nogil=True)
-def _write(source: Any, begin: int, end: int, out: Any, used: int, line: bool) -> None:  # pragma: no cover - compiled
+def _write_piece(
+    source: Any, begin: int, end: int, out: Any, used: int, line: bool
+) -> None:  # pragma: no cover - compiled
     for at in range(begin, end, LANES):
         copy_lanes(source, at, out, used + at - begin)
     if line:
         for at in range(used, used + end - begin):
-            if out[at] == 10:
-                out[at] = 32
+            if out[at] == NEWLINE:
+                out[at] = SPACE

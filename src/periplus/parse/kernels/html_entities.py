@@ -1,11 +1,20 @@
-"""Character references: numbers, and the names of the standard, the longest that is there."""
+"""Character references: numbers, and the names of the standard, of which the longest match counts."""
 
 from typing import Any
 
 from periplus.accel import njit
-from periplus.parse.kernels.html_tables import ENDS, FIRST, LATIN, STARTS
+from periplus.parse.kernels.html_tables import (
+    AMPERSAND,
+    EQUALS,
+    HASH,
+    REFERENCE_NAMES,
+    REFERENCE_STARTS,
+    REFERENCE_VALUES,
+    SEMICOLON,
+    WINDOWS_1252,
+)
 
-__all__ = ["read_reference"]
+__all__ = ["decode_reference"]
 
 
 @njit(cache=True, nogil=True)
@@ -14,8 +23,8 @@ def _is_letter(byte: int) -> bool:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _put(code: int, out: Any, used: int) -> int:  # pragma: no cover - compiled
-    """Write a code point as UTF-8; give the place after it."""
+def _encode_utf8(code: int, out: Any, used: int) -> int:  # pragma: no cover - compiled
+    """Write a code point as UTF-8. Return the offset behind it."""
     if code < 0x80:
         out[used] = code
         return used + 1
@@ -31,8 +40,8 @@ def _put(code: int, out: Any, used: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _read_number(data: Any, at: int, end: int, book: Any) -> tuple[int, int]:  # pragma: no cover - compiled
-    """From behind '&#': give the code point and the place after the reference; -1 if it is none."""
+def _read_number(data: Any, at: int, end: int, tables: Any) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return the code point of the digits behind '&#', and the offset behind the reference; -1 if there is none."""
     base = 10
     if at < end and (data[at] | 32) == 120:
         base = 16
@@ -51,21 +60,21 @@ def _read_number(data: Any, at: int, end: int, book: Any) -> tuple[int, int]:  #
         at += 1
     if at == begin:
         return -1, at
-    if at < end and data[at] == 59:
+    if at < end and data[at] == SEMICOLON:
         at += 1
     if code == 0 or code > 0x10FFFF or (code >= 0xD800 and code <= 0xDFFF):
         code = 0xFFFD
     elif code >= 128 and code < 160:
-        code = book[LATIN + code - 128]
+        code = tables[WINDOWS_1252 + code - 128]
     return code, at
 
 
 @njit(cache=True, nogil=True)
-def _find_name(data: Any, at: int, end: int, book: Any) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Give the number of the longest name that begins at `at`, and the place after it; -1 if there is none."""
-    low, high = book[FIRST + data[at]], book[FIRST + int(data[at]) + 1]
-    found = -1
-    place = at
+def _find_name(data: Any, at: int, end: int, tables: Any) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return the number of the longest name that begins at `at`, and the offset behind it; -1 if there is none."""
+    low, high = tables[REFERENCE_STARTS + data[at]], tables[REFERENCE_STARTS + int(data[at]) + 1]
+    reference = -1
+    after = at
     depth = 0
     while low < high and at < end:
         byte = data[at]
@@ -73,8 +82,8 @@ def _find_name(data: Any, at: int, end: int, book: Any) -> tuple[int, int]:  # p
         left, right = low, high
         while left < right:
             middle = (left + right) >> 1
-            start = book[STARTS + middle] + depth
-            if start >= book[STARTS + middle + 1] or book[start] < byte:
+            start = tables[REFERENCE_NAMES + middle] + depth
+            if start >= tables[REFERENCE_NAMES + middle + 1] or tables[start] < byte:
                 left = middle + 1
             else:
                 right = middle
@@ -82,43 +91,56 @@ def _find_name(data: Any, at: int, end: int, book: Any) -> tuple[int, int]:  # p
         right = high
         while left < right:
             middle = (left + right) >> 1
-            start = book[STARTS + middle] + depth
-            if start < book[STARTS + middle + 1] and book[start] <= byte:
+            start = tables[REFERENCE_NAMES + middle] + depth
+            if start < tables[REFERENCE_NAMES + middle + 1] and tables[start] <= byte:
                 left = middle + 1
             else:
                 right = middle
         high = left
         depth += 1
         at += 1
-        if low < high and book[STARTS + low + 1] - book[STARTS + low] == depth:
-            found, place = low, at
-    return found, place
+        if low < high and tables[REFERENCE_NAMES + low + 1] - tables[REFERENCE_NAMES + low] == depth:
+            reference, after = low, at
+    return reference, after
 
 
 @njit(cache=True, nogil=True)
-def read_reference(
-    data: Any, at: int, end: int, inside: int, book: Any, out: Any, used: int
+def decode_reference(
+    data: Any, at: int, end: int, in_attribute: int, tables: Any, out: Any, used: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Decode the reference at the '&' at `at`, or copy the '&'; give the places after it in `data` and in `out`.
+    """Decode the character reference that the '&' at `at` begins, or copy the '&'.
 
-    inside: in an attribute, where a name without ';' before a letter, a digit or '=' is no reference.
+    Parameters
+    ----------
+    data, at, end
+        Bytes of the page, the offset to begin at, and the offset to stop at.
+    in_attribute
+        1 in an attribute, where a name without ';' before a letter, a digit or '=' is not a reference.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    out, used
+        Output bytes, and the offset to write at.
+
+    Returns
+    -------
+    The offset behind the reference in `data`, and behind what was written in `out`.
     """
-    if at + 1 < end and data[at + 1] == 35:
-        code, place = _read_number(data, at + 2, end, book)
+    if at + 1 < end and data[at + 1] == HASH:
+        code, after = _read_number(data, at + 2, end, tables)
         if code >= 0:
-            return place, _put(code, out, used)
+            return after, _encode_utf8(code, out, used)
     elif at + 1 < end:
-        found, place = _find_name(data, at + 1, end, book)
-        if found >= 0:
-            bare = data[place - 1] != 59
-            if bare and inside and place < end:
-                byte = data[place]
-                if byte == 61 or (byte >= 48 and byte <= 57) or _is_letter(byte):
-                    found = -1
-            if found >= 0:
-                for i in range(book[ENDS + found], book[ENDS + found + 1]):
-                    out[used] = book[i]
+        reference, after = _find_name(data, at + 1, end, tables)
+        if reference >= 0:
+            bare = data[after - 1] != SEMICOLON
+            if bare and in_attribute and after < end:
+                byte = data[after]
+                if byte == EQUALS or (byte >= 48 and byte <= 57) or _is_letter(byte):
+                    reference = -1
+            if reference >= 0:
+                for i in range(tables[REFERENCE_VALUES + reference], tables[REFERENCE_VALUES + reference + 1]):
+                    out[used] = tables[i]
                     used += 1
-                return place, used
-    out[used] = 38
+                return after, used
+    out[used] = AMPERSAND
     return at + 1, used + 1

@@ -1,4 +1,4 @@
-"""Elements that say something beyond their text: each becomes a row of offsets."""
+"""Elements that state something beyond their text: each becomes a row of offsets."""
 
 from typing import Any
 
@@ -6,47 +6,54 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.accel.simd import LANES, before_reference, copy_lanes
-from periplus.parse.kernels.html_entities import read_reference
-from periplus.parse.kernels.html_tags import ATTRIBUTE, NUMBER, hash_name
-from periplus.parse.kernels.html_tokenizer import SPANS, hash_range
-from periplus.parse.kernels.html_tree import (
-    BASE,
-    COLUMNS,
-    DATA,
-    END_OF_VALUES,
-    HIDDEN,
-    IMAGE,
-    LANGUAGE,
-    LINK,
-    LINK_MARKS,
+from periplus.parse.kernels.html_entities import decode_reference
+from periplus.parse.kernels.html_state import (
+    BASE_ROW,
+    HIDDEN_LEVEL,
+    IMAGE_ROW,
+    JSON_LD_ROW,
+    LANGUAGE_ROW,
+    LINK_MARKERS,
     LINK_ROW,
-    MARKS,
-    META,
-    MOST_ROWS,
-    NOTED,
-    OPEN,
-    REFERENCE,
+    MARKERS,
+    MAX_ROWS,
+    META_ROW,
+    OPEN_COUNTS,
+    OPEN_LINK,
+    REFERENCE_ROW,
+    ROW_BEGIN,
+    ROW_COUNT,
+    ROW_END,
+    ROW_KIND,
+    ROW_NUMBER,
     ROW_TABLE,
-    ROWS,
-    TIME,
-    TITLE,
-    USED,
-    VALUES,
-    end_link,
+    ROW_WIDTH,
+    SCRIPT_ROW,
+    SPANS,
+    TEXT_END,
+    TIME_ROW,
+    TITLE_ROW,
+    VALUE_1,
+    VALUE_2,
+    VALUE_3,
+    VALUES_END,
+    VALUES_LIMIT,
 )
+from periplus.parse.kernels.html_tables import AMPERSAND, CARRIAGE_RETURN, NEWLINE, SPACE, TAB
+from periplus.parse.kernels.html_tags import ATTRIBUTE, ELEMENT, hash_name
+from periplus.parse.kernels.html_tokenizer import hash_range
+from periplus.parse.kernels.html_tree import end_link
 
-__all__ = ["first_of", "keep", "note_link", "note_other", "put_row", "put_title"]
+__all__ = ["append_row", "append_title", "first_present", "record_link", "record_other", "store_attribute"]
 
 NOFOLLOW, SPONSORED, UGC, AUTHOR = np.int64(1), np.int64(2), np.int64(4), np.int64(8)
-"""Bits of the number of a link: what its rel says."""
+"""Bits of the number of a link row, by the words of its rel attribute."""
 
 _ZERO = np.int64(0)
-FIRST, SECOND, THIRD = np.int64(4), np.int64(6), np.int64(8)
-"""Columns of values."""
 _NO_ROW = np.int64(-1)
-_MOST_GROWTH = np.int64(3)
-"""A zero becomes three bytes."""
-_INSIDE, _OUTSIDE = np.int64(1), np.int64(0)
+_MAX_GROWTH = np.int64(3)
+"""A zero byte becomes three bytes."""
+_IN_ATTRIBUTE, _IN_TEXT = np.int64(1), np.int64(0)
 _ALT, _LAZY, _ARIA_LABEL, _CONTENT, _DATETIME = (
     ATTRIBUTE[name] for name in ["alt", "data-src", "aria-label", "content", "datetime"]
 )
@@ -58,39 +65,69 @@ _LD_JSON, _LD_JSON_SIZE = hash_name("application/ld+json"), np.int64(len("applic
 _NOFOLLOW, _SPONSORED, _UGC, _AUTHOR = (hash_name(name) for name in ["nofollow", "sponsored", "ugc", "author"])
 
 _A, _AREA_TAG, _META_TAG, _LINK_TAG, _IMG, _IMAGE, _BASE_TAG = (
-    NUMBER[name] for name in ["a", "area", "meta", "link", "img", "image", "base"]
+    ELEMENT[name] for name in ["a", "area", "meta", "link", "img", "image", "base"]
 )
-_HTML, _TIME_TAG, _SCRIPT, _TEMPLATE = (NUMBER[name] for name in ["html", "time", "script", "template"])
+_HTML, _TIME_TAG, _SCRIPT, _TEMPLATE = (ELEMENT[name] for name in ["html", "time", "script", "template"])
 
 
 @njit(cache=True, nogil=True)
 def _is_blank(byte: int) -> bool:  # pragma: no cover - compiled
-    return byte == 32 or (byte >= 9 and byte <= 13)
+    return byte == SPACE or (byte >= TAB and byte <= CARRIAGE_RETURN)
 
 
 @njit(cache=True, nogil=True)
-def put_row(now: Any, kind: int, number: int) -> int:  # pragma: no cover - compiled
-    """Begin a row, with the text from here on; -1 if there is no room."""
-    row = now[ROWS]
-    if row >= now[MOST_ROWS]:
+def append_row(state: Any, kind: int, number: int) -> int:  # pragma: no cover - compiled
+    """Append a row whose text begins here.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    kind, number
+        The first two columns of the row.
+
+    Returns
+    -------
+    Index of the row, -1 if there are too many.
+    """
+    row = state[ROW_COUNT]
+    if row >= state[MAX_ROWS]:
         return _NO_ROW
-    now[ROWS] = row + 1
-    for column in range(COLUMNS):
-        now[ROW_TABLE + 10 * row + column] = 0
-    now[ROW_TABLE + 10 * row + 0], now[ROW_TABLE + 10 * row + 1] = kind, number
-    now[ROW_TABLE + 10 * row + 2] = now[ROW_TABLE + 10 * row + 3] = now[USED]
+    state[ROW_COUNT] = row + 1
+    for column in range(ROW_WIDTH):
+        state[ROW_TABLE + ROW_WIDTH * row + column] = 0
+    state[ROW_TABLE + ROW_WIDTH * row + ROW_KIND], state[ROW_TABLE + ROW_WIDTH * row + ROW_NUMBER] = kind, number
+    state[ROW_TABLE + ROW_WIDTH * row + ROW_BEGIN] = state[ROW_TABLE + ROW_WIDTH * row + ROW_END] = state[TEXT_END]
     return row
 
 
 @njit(cache=True, nogil=True)
-def _copy(
-    data: Any, begin: int, end: int, inside: int, book: Any, now: Any, out: Any
+def decode_value(
+    data: Any, begin: int, end: int, inside: int, tables: Any, state: Any, out: Any
 ) -> int:  # pragma: no cover - compiled
-    """Decode an attribute's value to the end of `out`; give its begin."""
-    used = now[VALUES]
+    """Append a value to the output, with its character references decoded.
+
+    Parameters
+    ----------
+    data, begin, end
+        Bytes, and the range of them that is meant.
+    inside
+        1 for the value of an attribute, 0 for text.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    state
+        The state of the scan, laid out as in `html_state`.
+    out
+        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+
+    Returns
+    -------
+    Offset of the value in `out`; it ends at `state[VALUES_END]`.
+    """
+    used = state[VALUES_END]
     start = used
-    if used + _MOST_GROWTH * (end - begin) > now[END_OF_VALUES]:
-        end = min(end, begin + (now[END_OF_VALUES] - used) // _MOST_GROWTH)
+    if used + _MAX_GROWTH * (end - begin) > state[VALUES_LIMIT]:
+        end = min(end, begin + (state[VALUES_LIMIT] - used) // _MAX_GROWTH)
     while begin < end:
         if begin + LANES <= end:
             step = before_reference(data, begin)
@@ -100,46 +137,83 @@ def _copy(
             if step == LANES:
                 continue
         byte = data[begin]
-        if byte == 38:
-            begin, used = read_reference(data, begin, end, inside, book, out, used)
+        if byte == AMPERSAND:
+            begin, used = decode_reference(data, begin, end, inside, tables, out, used)
         elif byte == 0:
             out[used], out[used + 1], out[used + 2] = 0xEF, 0xBF, 0xBD
             used += 3
             begin += 1
         else:
-            if byte != 13:
+            if byte != CARRIAGE_RETURN:
                 out[used] = byte
                 used += 1
-            elif begin + 1 >= end or data[begin + 1] != 10:
-                out[used] = 10
+            elif begin + 1 >= end or data[begin + 1] != NEWLINE:
+                out[used] = NEWLINE
                 used += 1
             begin += 1
-    now[VALUES] = used
+    state[VALUES_END] = used
     return start
 
 
 @njit(cache=True, nogil=True)
-def keep(
-    data: Any, have: int, attribute: int, book: Any, now: Any, out: Any, row: int, column: int
+def store_attribute(
+    data: Any, attributes: int, attribute: int, tables: Any, state: Any, out: Any, row: int, column: int
 ) -> None:  # pragma: no cover - compiled
-    """Put the value of an attribute into a row, if the tag has it."""
-    if (have >> attribute) & 1 and row >= 0:
-        begin = _copy(data, now[SPANS + 2 * attribute], now[SPANS + 2 * attribute + 1], _INSIDE, book, now, out)
-        now[ROW_TABLE + 10 * row + column], now[ROW_TABLE + 10 * row + column + 1] = begin, now[VALUES]
+    """Store the value of an attribute in a row, if the tag has it.
+
+    Parameters
+    ----------
+    data
+        Bytes of the page.
+    attributes
+        Bits of the attributes that the tag has; their values are in the state from SPANS on.
+    attribute
+        Number of the attribute.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    state
+        The state of the scan, laid out as in `html_state`.
+    out
+        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+    row, column
+        The row, or -1, and VALUE_1, VALUE_2 or VALUE_3.
+    """
+    if (attributes >> attribute) & 1 and row >= 0:
+        begin = decode_value(
+            data, state[SPANS + 2 * attribute], state[SPANS + 2 * attribute + 1], _IN_ATTRIBUTE, tables, state, out
+        )
+        state[ROW_TABLE + ROW_WIDTH * row + column], state[ROW_TABLE + ROW_WIDTH * row + column + 1] = (
+            begin,
+            state[VALUES_END],
+        )
 
 
 @njit(cache=True, nogil=True)
-def put_title(data: Any, begin: int, end: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Keep the title of the page."""
-    row = put_row(now, TITLE, _ZERO)
+def append_title(
+    data: Any, begin: int, end: int, tables: Any, state: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Append the row of the title of the page.
+
+    Parameters
+    ----------
+    data, begin, end
+        Bytes, and the range of them that is meant.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    state
+        The state of the scan, laid out as in `html_state`.
+    out
+        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+    """
+    row = append_row(state, TITLE_ROW, _ZERO)
     if row >= 0:
-        now[ROW_TABLE + 10 * row + 4] = _copy(data, begin, end, _OUTSIDE, book, now, out)
-        now[ROW_TABLE + 10 * row + 5] = now[VALUES]
+        state[ROW_TABLE + ROW_WIDTH * row + VALUE_1] = decode_value(data, begin, end, _IN_TEXT, tables, state, out)
+        state[ROW_TABLE + ROW_WIDTH * row + VALUE_1 + 1] = state[VALUES_END]
 
 
 @njit(cache=True, nogil=True)
-def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
-    """Read the words of rel that are about trust, and about who wrote the page."""
+def _parse_rel(data: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
+    """Return the bits of the words in a rel attribute: NOFOLLOW, SPONSORED, UGC, AUTHOR."""
     bits = _ZERO
     while begin < end:
         while begin < end and _is_blank(data[begin]):
@@ -161,79 +235,152 @@ def _relations(data: Any, begin: int, end: int) -> int:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True)
-def first_of(now: Any, have: int, one: int, other: int) -> int:  # pragma: no cover - compiled
-    """Give the first of two attributes if it is there and says something, else the second."""
-    told = (have >> one) & 1 and now[SPANS + 2 * one] < now[SPANS + 2 * one + 1]
-    return one if told else other
+def first_present(state: Any, attributes: int, preferred: int, fallback: int) -> int:  # pragma: no cover - compiled
+    """Return the preferred attribute if the tag has it with a value, else the fallback.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    attributes
+        Bits of the attributes that the tag has; their values are in the state from SPANS on.
+    preferred, fallback
+        Numbers of attributes.
+
+    Returns
+    -------
+    One of the two numbers.
+    """
+    has_value = (attributes >> preferred) & 1 and state[SPANS + 2 * preferred] < state[SPANS + 2 * preferred + 1]
+    return preferred if has_value else fallback
 
 
 @njit(cache=True, nogil=True)
-def note_link(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """A new link; its text goes on until it is closed."""
-    end_link(now)
-    if not (have >> _HREF) & 1 or now[HIDDEN] >= 0:
+def record_link(
+    data: Any, attributes: int, key: int, tables: Any, state: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Record a link, whose text continues until it is closed.
+
+    Parameters
+    ----------
+    data
+        Bytes of the page.
+    attributes
+        Bits of the attributes that the tag has; their values are in the state from SPANS on.
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    state
+        The state of the scan, laid out as in `html_state`.
+    out
+        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+    """
+    end_link(state)
+    if not (attributes >> _HREF) & 1 or state[HIDDEN_LEVEL] >= 0:
         return
     relations = _ZERO
-    if (have >> _REL) & 1:
-        relations = _relations(data, now[SPANS + 2 * _REL], now[SPANS + 2 * _REL + 1])
-    row = put_row(now, LINK_ROW, relations)
-    keep(data, have, _HREF, book, now, out, row, FIRST)
-    keep(data, have, _ARIA_LABEL if (have >> _ARIA_LABEL) & 1 else _TITLE_NAME, book, now, out, row, THIRD)
+    if (attributes >> _REL) & 1:
+        relations = _parse_rel(data, state[SPANS + 2 * _REL], state[SPANS + 2 * _REL + 1])
+    row = append_row(state, LINK_ROW, relations)
+    store_attribute(data, attributes, _HREF, tables, state, out, row, VALUE_1)
+    store_attribute(
+        data,
+        attributes,
+        _ARIA_LABEL if (attributes >> _ARIA_LABEL) & 1 else _TITLE_NAME,
+        tables,
+        state,
+        out,
+        row,
+        VALUE_3,
+    )
     if key == _AREA_TAG:
-        keep(data, have, _ALT, book, now, out, row, SECOND)
+        store_attribute(data, attributes, _ALT, tables, state, out, row, VALUE_2)
     else:
-        now[LINK], now[LINK_MARKS] = row, now[MARKS]
+        state[OPEN_LINK], state[LINK_MARKERS] = row, state[MARKERS]
 
 
 @njit(cache=True, nogil=True)
-def _note_image(data: Any, have: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """An image; within a link its alternative text may stand for the link's."""
-    link = now[LINK]
-    source = first_of(now, have, _SRC, _LAZY)
-    row = put_row(now, IMAGE, now[SPANS + 2 * source] if (have >> source) & 1 else _ZERO)
-    keep(data, have, source, book, now, out, row, FIRST)
-    keep(data, have, _ALT, book, now, out, row, SECOND)
-    keep(data, have, first_of(now, have, _ARIA_LABEL, _TITLE_NAME), book, now, out, row, THIRD)
-    if link >= 0 and row >= 0 and now[ROW_TABLE + 10 * link + 6] == now[ROW_TABLE + 10 * link + 7]:
-        now[ROW_TABLE + 10 * link + 6] = now[ROW_TABLE + 10 * row + 6]
-        now[ROW_TABLE + 10 * link + 7] = now[ROW_TABLE + 10 * row + 7]
+def _record_image(data: Any, attributes: int, tables: Any, state: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Record an image; the alternative text of the first image in a link may stand for the link's text."""
+    link = state[OPEN_LINK]
+    source = first_present(state, attributes, _SRC, _LAZY)
+    row = append_row(state, IMAGE_ROW, state[SPANS + 2 * source] if (attributes >> source) & 1 else _ZERO)
+    store_attribute(data, attributes, source, tables, state, out, row, VALUE_1)
+    store_attribute(data, attributes, _ALT, tables, state, out, row, VALUE_2)
+    store_attribute(
+        data, attributes, first_present(state, attributes, _ARIA_LABEL, _TITLE_NAME), tables, state, out, row, VALUE_3
+    )
+    if (
+        link >= 0
+        and row >= 0
+        and state[ROW_TABLE + ROW_WIDTH * link + VALUE_2] == state[ROW_TABLE + ROW_WIDTH * link + VALUE_2 + 1]
+    ):
+        state[ROW_TABLE + ROW_WIDTH * link + VALUE_2] = state[ROW_TABLE + ROW_WIDTH * row + VALUE_2]
+        state[ROW_TABLE + ROW_WIDTH * link + VALUE_2 + 1] = state[ROW_TABLE + ROW_WIDTH * row + VALUE_2 + 1]
 
 
 @njit(cache=True, nogil=True)
-def _note_head(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Metadata: <meta>, <link> and <base>."""
+def _record_metadata(
+    data: Any, attributes: int, key: int, tables: Any, state: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Record <meta>, <link> or <base>."""
     if key == _META_TAG:
-        row = put_row(now, META, _ZERO)
-        name = first_of(now, have, _NAME, first_of(now, have, _PROPERTY, _ITEMPROP))
-        keep(data, have, name, book, now, out, row, FIRST)
-        keep(data, have, _CONTENT, book, now, out, row, SECOND)
-        keep(data, have, _HTTP_EQUIV, book, now, out, row, THIRD)
+        row = append_row(state, META_ROW, _ZERO)
+        name = first_present(state, attributes, _NAME, first_present(state, attributes, _PROPERTY, _ITEMPROP))
+        store_attribute(data, attributes, name, tables, state, out, row, VALUE_1)
+        store_attribute(data, attributes, _CONTENT, tables, state, out, row, VALUE_2)
+        store_attribute(data, attributes, _HTTP_EQUIV, tables, state, out, row, VALUE_3)
     elif key == _LINK_TAG:
-        row = put_row(now, REFERENCE, _ZERO)
-        keep(data, have, _REL, book, now, out, row, FIRST)
-        keep(data, have, _HREF, book, now, out, row, SECOND)
-        keep(data, have, _TYPE, book, now, out, row, THIRD)
-    elif (have >> _HREF) & 1:
-        keep(data, have, _HREF, book, now, out, put_row(now, BASE, _ZERO), FIRST)
+        row = append_row(state, REFERENCE_ROW, _ZERO)
+        store_attribute(data, attributes, _REL, tables, state, out, row, VALUE_1)
+        store_attribute(data, attributes, _HREF, tables, state, out, row, VALUE_2)
+        store_attribute(data, attributes, _TYPE, tables, state, out, row, VALUE_3)
+    elif (attributes >> _HREF) & 1:
+        store_attribute(data, attributes, _HREF, tables, state, out, append_row(state, BASE_ROW, _ZERO), VALUE_1)
 
 
 @njit(cache=True, nogil=True)
-def note_other(data: Any, have: int, key: int, book: Any, now: Any, out: Any) -> bool:  # pragma: no cover - compiled
-    """Note metadata, an image or a date; tell whether that is all there is to the tag."""
+def record_other(
+    data: Any, attributes: int, key: int, tables: Any, state: Any, out: Any
+) -> bool:  # pragma: no cover - compiled
+    """Record metadata, an image, a language, a date or a JSON-LD script.
+
+    Parameters
+    ----------
+    data
+        Bytes of the page.
+    attributes
+        Bits of the attributes that the tag has; their values are in the state from SPANS on.
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+    tables
+        The lookup tables, as `html_tables.build_tables` returns them.
+    state
+        The state of the scan, laid out as in `html_state`.
+    out
+        Output bytes: text from the start, values from `state[VALUES_BEGIN]` on.
+
+    Returns
+    -------
+    Whether the element has no other effect.
+    """
     if key in (_META_TAG, _LINK_TAG, _BASE_TAG):
-        if now[OPEN + _TEMPLATE] == 0:
-            _note_head(data, have, key, book, now, out)
+        if state[OPEN_COUNTS + _TEMPLATE] == 0:
+            _record_metadata(data, attributes, key, tables, state, out)
     elif key in (_IMG, _IMAGE):
-        if now[HIDDEN] < 0:
-            _note_image(data, have, book, now, out)
+        if state[HIDDEN_LEVEL] < 0:
+            _record_image(data, attributes, tables, state, out)
     elif key == _HTML:
-        keep(data, have, _LANG, book, now, out, put_row(now, LANGUAGE, _ZERO), FIRST)
+        store_attribute(data, attributes, _LANG, tables, state, out, append_row(state, LANGUAGE_ROW, _ZERO), VALUE_1)
     elif key == _TIME_TAG:
-        if (have >> _DATETIME) & 1 and now[HIDDEN] < 0:
-            keep(data, have, _DATETIME, book, now, out, put_row(now, TIME, _ZERO), FIRST)
+        if (attributes >> _DATETIME) & 1 and state[HIDDEN_LEVEL] < 0:
+            store_attribute(
+                data, attributes, _DATETIME, tables, state, out, append_row(state, TIME_ROW, _ZERO), VALUE_1
+            )
         return False
-    elif key == _SCRIPT and (have >> _TYPE) & 1:
-        begin, end = now[SPANS + 2 * _TYPE], now[SPANS + 2 * _TYPE + 1]
+    elif key == _SCRIPT and (attributes >> _TYPE) & 1:
+        begin, end = state[SPANS + 2 * _TYPE], state[SPANS + 2 * _TYPE + 1]
         if hash_range(data, begin, min(end, begin + _LD_JSON_SIZE)) == _LD_JSON:
-            now[NOTED] = put_row(now, DATA, _ZERO) + 1
+            state[SCRIPT_ROW] = append_row(state, JSON_LD_ROW, _ZERO) + 1
     return True

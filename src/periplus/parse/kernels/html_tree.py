@@ -1,278 +1,358 @@
-"""The open elements of a page while it is read: as much of the tree builder as text, links and headings depend on.
+"""The stack of open elements: as much of the tree builder as text, links and headings depend on.
 
-The stack is an array of bounded depth; nothing is ever searched for that a count does not say is there. Text that
-HTML moves before a table goes to an *area* of its own: areas are chains of *segments* of the text, and are put in
-their place at the end, once.
+The stack is bounded, and is searched only for elements whose count says that they are open. Text that HTML moves
+before a table goes to an *area* of its own: areas are chains of *segments* of the text, which are put in order once,
+at the end.
 """
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from periplus.accel import njit
-from periplus.parse.kernels import html_tags as tags_of
-from periplus.parse.kernels.html_tags import NUMBER
-from periplus.parse.kernels.html_tokenizer import MOST_ATTRIBUTES, SPANS
+from periplus.parse.kernels import html_tags
+from periplus.parse.kernels.html_state import (
+    ANNOTATION,
+    AREA,
+    AREA_BREAK,
+    AREA_COUNT,
+    AREA_TABLE,
+    AREA_WIDTH,
+    DEPTH,
+    ELEMENT_AREA,
+    FIGURE_ROW,
+    FLAGS,
+    FOREIGN,
+    FOSTER_AREA,
+    HIDDEN_LEVEL,
+    KEY,
+    KNOWN_ELEMENTS,
+    LAST_SEGMENT,
+    LINE_BREAK,
+    LINK_MARKERS,
+    MARKERS,
+    MATH,
+    MAX_AREAS,
+    MAX_DEPTH,
+    MAX_SEGMENTS,
+    NEXT_ROW,
+    OPEN_COUNTS,
+    OPEN_LINK,
+    OVERFLOW,
+    PENDING_BREAK,
+    ROW_COUNT,
+    ROW_END,
+    ROW_KIND,
+    ROW_NUMBER,
+    ROW_TABLE,
+    ROW_WIDTH,
+    SEGMENT,
+    SEGMENT_BEGIN,
+    SEGMENT_COUNT,
+    SEGMENT_END,
+    SEGMENT_NEXT,
+    SEGMENT_TABLE,
+    SEGMENT_WIDTH,
+    STACK,
+    STACK_WIDTH,
+    SVG,
+    TABLE_COUNT,
+    TABLE_LEVELS,
+    TEXT_END,
+    TEXT_ROW,
+)
+from periplus.parse.kernels.html_tags import ELEMENT
 
 __all__ = [
-    "area_of_top",
-    "break_out",
-    "end_format",
+    "close_format",
+    "current_area",
     "end_link",
     "enter_area",
-    "in_scope",
-    "make_state",
-    "pop_to",
-    "push",
+    "find_in_scope",
+    "leave_foreign",
+    "pop_to_depth",
+    "push_element",
 ]
 
-DEPTH, AREA, SEGMENT, PENDING, USED, HIDDEN, LINK, LINK_MARKS, MARKS, TABLES = range(10)
-AREAS, SEGMENTS, OVER, FOSTERED, NO_FRAMES, FRAMES, TITLED, ROWS, VALUES, NOTED, LIMIT, MOST_ROWS, FIRST_VALUE = range(
-    10, 23
-)
-TRACES, TRACE_TABLE, MOST_TRACES, END_OF_VALUES = range(23, 27)
-"""Places in the state, which is one array of numbers: those that stand alone come first. Traces are where in the page a
-tag is that parts blocks, and where in the text that is; they are kept behind the rows."""
-TITLE, HEADING, EMPHASIS, LINK_ROW, META, REFERENCE, IMAGE, BASE, LANGUAGE, TIME, DATA = (
-    np.int64(kind) for kind in range(11)
-)
-MEDIA, FIGURE, CAPTION, TABLE_ROW, PROPERTY, STYLE = (np.int64(kind) for kind in range(11, 17))
-"""Kinds of rows."""
-ALSO = 8
-"""Column of rows without a third value: one more than the number of another row for the same element."""
-KEY, FLAGS, WHERE, FOREIGN, ROW, FOSTER = range(6)
-"""Columns of the stack."""
-SVG, MATH, HTML_POINT, TEXT_POINT, ANNOTATION = (np.int64(kind) for kind in range(1, 6))
-"""Kinds of foreign elements; 0 is HTML."""
-KNOWN = 256
-DEEPEST = 1_024
-MOST_AREAS = 4_096
-MOST_SEGMENTS = 16_384
-COLUMNS = 10
-"""A row is: kind, number, begin and end in `text`, and three pairs of begin and end in `values`."""
-
-OPEN = SPANS + 2 * MOST_ATTRIBUTES
-"""From here: how many elements of each kind are open; kinds that are not known share places by their hash."""
-STACK = OPEN + KNOWN + 512
-TABLE_PLACES = STACK + 6 * DEEPEST
-"""Where in the stack tables and templates are."""
-AREA_TABLE = TABLE_PLACES + DEEPEST
-"""Last segment and pending white space of each area."""
-CHAIN = AREA_TABLE + 2 * MOST_AREAS
-"""Begin, end and next of each segment; -1 where there is none."""
-ROW_TABLE = CHAIN + 3 * MOST_SEGMENTS
-
-_BLOCK, _SPECIAL, _SCOPE = tags_of.BLOCK, tags_of.SPECIAL, tags_of.SCOPE
-_HIDE, _MARK, _HOLDS = tags_of.HIDE, tags_of.MARK, tags_of.HOLDS
-_TABLE_TAG = NUMBER["table"]
-_OL, _UL = (NUMBER[name] for name in ["ol", "ul"])
+_BLOCK, _SPECIAL, _SCOPE = html_tags.BLOCK, html_tags.SPECIAL, html_tags.SCOPE
+_HIDE, _MARKER, _TRACKED = html_tags.HIDE, html_tags.MARKER, html_tags.TRACKED
+_TABLE_TAG = ELEMENT["table"]
+_OL, _UL = (ELEMENT[name] for name in ["ol", "ul"])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _place(key: int) -> int:  # pragma: no cover - compiled
-    return key if key >= 0 else KNOWN + (key & 511)
+def _open_slot(key: int) -> int:  # pragma: no cover - compiled
+    """Return the index of an element's count in OPEN_COUNTS."""
+    return key if key >= 0 else KNOWN_ELEMENTS + (key & 511)
 
 
 @njit(cache=True, nogil=True)
-def _segment_after(now: Any, before: int) -> int:  # pragma: no cover - compiled
-    segment = now[SEGMENTS]
-    now[SEGMENTS] += 1
-    now[CHAIN + 3 * segment + 0] = now[CHAIN + 3 * segment + 1] = -1
-    now[CHAIN + 3 * segment + 2] = now[CHAIN + 3 * before + 2]
-    now[CHAIN + 3 * before + 2] = segment
+def _insert_segment(state: Any, before: int) -> int:  # pragma: no cover - compiled
+    """Insert a new segment behind another. Return its number."""
+    segment = state[SEGMENT_COUNT]
+    state[SEGMENT_COUNT] += 1
+    entry, previous = SEGMENT_TABLE + SEGMENT_WIDTH * segment, SEGMENT_TABLE + SEGMENT_WIDTH * before
+    state[entry + SEGMENT_BEGIN] = state[entry + SEGMENT_END] = -1
+    state[entry + SEGMENT_NEXT] = state[previous + SEGMENT_NEXT]
+    state[previous + SEGMENT_NEXT] = segment
     return segment
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def enter_area(now: Any, area: int) -> None:  # pragma: no cover - compiled
-    """Write text to another area from here on."""
-    if now[AREA] == area:
+def enter_area(state: Any, area: int) -> None:  # pragma: no cover - compiled
+    """Write text to another area from here on.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    area
+        Number of the area.
+    """
+    if state[AREA] == area:
         return
-    segment = now[AREA_TABLE + 2 * area + 0]
-    if now[CHAIN + 3 * segment + 0] >= 0:
-        if now[SEGMENTS] >= MOST_SEGMENTS:
+    segment = state[AREA_TABLE + AREA_WIDTH * area + LAST_SEGMENT]
+    if state[SEGMENT_TABLE + SEGMENT_WIDTH * segment + SEGMENT_BEGIN] >= 0:
+        if state[SEGMENT_COUNT] >= MAX_SEGMENTS:
             return
-        segment = _segment_after(now, segment)
-        now[AREA_TABLE + 2 * area + 0] = segment
-    now[CHAIN + 3 * now[SEGMENT] + 1] = now[USED]
-    now[AREA_TABLE + 2 * now[AREA] + 1] = now[PENDING]
-    now[CHAIN + 3 * segment + 0] = now[USED]
-    now[PENDING], now[AREA], now[SEGMENT] = now[AREA_TABLE + 2 * area + 1], area, segment
+        segment = _insert_segment(state, segment)
+        state[AREA_TABLE + AREA_WIDTH * area + LAST_SEGMENT] = segment
+    state[SEGMENT_TABLE + SEGMENT_WIDTH * state[SEGMENT] + SEGMENT_END] = state[TEXT_END]
+    state[AREA_TABLE + AREA_WIDTH * state[AREA] + AREA_BREAK] = state[PENDING_BREAK]
+    state[SEGMENT_TABLE + SEGMENT_WIDTH * segment + SEGMENT_BEGIN] = state[TEXT_END]
+    state[PENDING_BREAK] = state[AREA_TABLE + AREA_WIDTH * area + AREA_BREAK]
+    state[AREA], state[SEGMENT] = area, segment
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def push(now: Any, key: int, flags: int, area: int, foreign: int, row: int) -> None:  # pragma: no cover - compiled
-    """Open an element; what is too deep is counted only."""
-    depth = now[DEPTH]
-    if depth >= now[LIMIT]:
-        now[OVER] += 1
+def push_element(
+    state: Any, key: int, flags: int, area: int, foreign: int, row: int
+) -> None:  # pragma: no cover - compiled
+    """Open an element; beyond the deepest level it is only counted.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+    flags
+        Flags of the element, see `html_tags`.
+    area
+        The area that its text belongs to.
+    foreign
+        Which foreign content it is, 0 for HTML.
+    row
+        The row that its text belongs to, or -1.
+    """
+    depth = state[DEPTH]
+    if depth >= state[MAX_DEPTH]:
+        state[OVERFLOW] += 1
         return
-    entry = STACK + 6 * depth
-    now[entry + KEY], now[entry + FLAGS], now[entry + WHERE] = key, flags, area
-    now[entry + FOREIGN], now[entry + ROW], now[entry + FOSTER] = foreign, row, 0
-    now[OPEN + _place(key)] += 1
-    now[DEPTH] = depth + 1
-    if flags & (_MARK | _HOLDS | _HIDE):
-        if flags & _MARK:
-            now[MARKS] += 1
-        if flags & _HOLDS and foreign == 0:
-            _hold(now, key, area, depth)
-        if flags & _HIDE and now[HIDDEN] < 0:
-            now[HIDDEN] = depth
-    enter_area(now, now[entry + WHERE])
+    entry = STACK + STACK_WIDTH * depth
+    state[entry + KEY], state[entry + FLAGS], state[entry + ELEMENT_AREA] = key, flags, area
+    state[entry + FOREIGN], state[entry + TEXT_ROW], state[entry + FOSTER_AREA] = foreign, row, 0
+    state[OPEN_COUNTS + _open_slot(key)] += 1
+    state[DEPTH] = depth + 1
+    if flags & (_MARKER | _TRACKED | _HIDE):
+        if flags & _MARKER:
+            state[MARKERS] += 1
+        if flags & _TRACKED and foreign == 0:
+            _record_table(state, key, area, depth)
+        if flags & _HIDE and state[HIDDEN_LEVEL] < 0:
+            state[HIDDEN_LEVEL] = depth
+    enter_area(state, state[entry + ELEMENT_AREA])
 
 
 @njit(cache=True, nogil=True)
-def _hold(now: Any, key: int, area: int, depth: int) -> None:  # pragma: no cover - compiled
-    """Note a table or template; a table gets an area of its own, and one for the text that belongs before it."""
-    entry = STACK + 6 * depth
-    now[TABLE_PLACES + now[TABLES]] = depth
-    now[TABLES] += 1
+def _record_table(state: Any, key: int, area: int, depth: int) -> None:  # pragma: no cover - compiled
+    """Record a table or template; a table gets an area of its own, and one for the text that belongs before it."""
+    entry = STACK + STACK_WIDTH * depth
+    state[TABLE_LEVELS + state[TABLE_COUNT]] = depth
+    state[TABLE_COUNT] += 1
     if key != _TABLE_TAG:
         return
-    now[entry + FOSTER] = area
-    if now[AREAS] + 2 <= MOST_AREAS and now[SEGMENTS] + 4 <= MOST_SEGMENTS:
-        first = _segment_after(now, now[AREA_TABLE + 2 * area + 0])
-        second = _segment_after(now, first)
-        now[AREA_TABLE + 2 * area + 0] = _segment_after(now, second)
-        foster = now[AREAS]
-        now[AREAS] += 2
-        now[AREA_TABLE + 2 * foster + 0], now[AREA_TABLE + 2 * foster + 1] = first, 0
-        now[AREA_TABLE + 2 * (foster + 1) + 0], now[AREA_TABLE + 2 * (foster + 1) + 1] = second, 2
-        now[entry + FOSTER], now[entry + WHERE] = foster, foster + 1
+    state[entry + FOSTER_AREA] = area
+    if state[AREA_COUNT] + 2 <= MAX_AREAS and state[SEGMENT_COUNT] + 4 <= MAX_SEGMENTS:
+        first = _insert_segment(state, state[AREA_TABLE + AREA_WIDTH * area + LAST_SEGMENT])
+        second = _insert_segment(state, first)
+        state[AREA_TABLE + AREA_WIDTH * area + LAST_SEGMENT] = _insert_segment(state, second)
+        foster = state[AREA_COUNT]
+        state[AREA_COUNT] += 2
+        state[AREA_TABLE + AREA_WIDTH * foster + LAST_SEGMENT], state[AREA_TABLE + AREA_WIDTH * foster + AREA_BREAK] = (
+            first,
+            0,
+        )
+        (
+            state[AREA_TABLE + AREA_WIDTH * (foster + 1) + LAST_SEGMENT],
+            state[AREA_TABLE + AREA_WIDTH * (foster + 1) + AREA_BREAK],
+        ) = second, 2
+        state[entry + FOSTER_AREA], state[entry + ELEMENT_AREA] = foster, foster + 1
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def end_link(now: Any) -> None:  # pragma: no cover - compiled
-    """The text of the link that is open ends here."""
-    if now[LINK] >= 0:
-        now[ROW_TABLE + 10 * now[LINK] + 3] = now[USED]
-        now[LINK] = -1
+def end_link(state: Any) -> None:  # pragma: no cover - compiled
+    """End the text of the open link.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    """
+    if state[OPEN_LINK] >= 0:
+        state[ROW_TABLE + ROW_WIDTH * state[OPEN_LINK] + ROW_END] = state[TEXT_END]
+        state[OPEN_LINK] = -1
 
 
 @njit(cache=True, nogil=True)
-def _end_rows(now: Any, row: int) -> None:  # pragma: no cover - compiled
-    """The text of a row ends here, and that of other rows for the same element, of which each leads to the next."""
+def _end_rows(state: Any, row: int) -> None:  # pragma: no cover - compiled
+    """End the text of a row, and of the rows of the same element that are chained to it."""
     while row >= 0:
-        place = ROW_TABLE + 10 * row
-        now[place + 3] = now[USED]
-        if now[place] == FIGURE:
-            now[place + 1] = now[ROWS]
-        row = now[place + ALSO] - 1
+        entry = ROW_TABLE + ROW_WIDTH * row
+        state[entry + ROW_END] = state[TEXT_END]
+        if state[entry + ROW_KIND] == FIGURE_ROW:
+            state[entry + ROW_NUMBER] = state[ROW_COUNT]
+        row = state[entry + NEXT_ROW] - 1
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _left(now: Any, at: int) -> None:  # pragma: no cover - compiled
-    """Do what the end of the element at `at` brings with it."""
-    entry = STACK + 6 * at
-    now[OPEN + _place(now[entry + KEY])] -= 1
-    if now[entry + ROW] >= 0:
-        _end_rows(now, now[entry + ROW])
-    flags = now[entry + FLAGS]
-    if flags & (_MARK | _HOLDS | _HIDE | _BLOCK):
-        if flags & _MARK:
-            now[MARKS] -= 1
-            if now[LINK] >= 0 and now[LINK_MARKS] > now[MARKS]:
-                end_link(now)
-        if flags & _HOLDS and now[entry + FOREIGN] == 0:
-            now[TABLES] -= 1
-        if now[HIDDEN] == at:
-            now[HIDDEN] = -1
-        if flags & _BLOCK and now[HIDDEN] < 0:
-            now[PENDING] = 2
+def _leave_element(state: Any, level: int) -> None:  # pragma: no cover - compiled
+    """Apply the effects of the end of the element at `level`."""
+    entry = STACK + STACK_WIDTH * level
+    state[OPEN_COUNTS + _open_slot(state[entry + KEY])] -= 1
+    if state[entry + TEXT_ROW] >= 0:
+        _end_rows(state, state[entry + TEXT_ROW])
+    flags = state[entry + FLAGS]
+    if flags & (_MARKER | _TRACKED | _HIDE | _BLOCK):
+        if flags & _MARKER:
+            state[MARKERS] -= 1
+            if state[OPEN_LINK] >= 0 and state[LINK_MARKERS] > state[MARKERS]:
+                end_link(state)
+        if flags & _TRACKED and state[entry + FOREIGN] == 0:
+            state[TABLE_COUNT] -= 1
+        if state[HIDDEN_LEVEL] == level:
+            state[HIDDEN_LEVEL] = -1
+        if flags & _BLOCK and state[HIDDEN_LEVEL] < 0:
+            state[PENDING_BREAK] = LINE_BREAK
 
 
 @njit(cache=True, nogil=True)
-def pop_to(now: Any, depth: int) -> None:  # pragma: no cover - compiled
-    """Close elements until `depth` are open."""
-    while now[DEPTH] > depth:
-        at = now[DEPTH] - 1
-        broken = now[STACK + 6 * at + FLAGS] & _BLOCK
-        if broken and now[HIDDEN] < 0:
-            enter_area(now, now[STACK + 6 * at + WHERE])
-        _left(now, at)
-        now[DEPTH] = at
-        enter_area(now, now[STACK + 6 * (at - 1) + WHERE] if at > 0 else 0)
-        if broken and now[HIDDEN] < 0:
-            now[PENDING] = 2
+def pop_to_depth(state: Any, depth: int) -> None:  # pragma: no cover - compiled
+    """Close elements until `depth` are open.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    depth
+        Elements that stay open.
+    """
+    while state[DEPTH] > depth:
+        level = state[DEPTH] - 1
+        broken = state[STACK + STACK_WIDTH * level + FLAGS] & _BLOCK
+        if broken and state[HIDDEN_LEVEL] < 0:
+            enter_area(state, state[STACK + STACK_WIDTH * level + ELEMENT_AREA])
+        _leave_element(state, level)
+        state[DEPTH] = level
+        enter_area(state, state[STACK + STACK_WIDTH * (level - 1) + ELEMENT_AREA] if level > 0 else 0)
+        if broken and state[HIDDEN_LEVEL] < 0:
+            state[PENDING_BREAK] = LINE_BREAK
 
 
 @njit(cache=True, nogil=True)
-def in_scope(now: Any, key: int, stops: int) -> int:  # pragma: no cover - compiled
-    """Give where the innermost `key` is, unless something that stops the search is nearer; else -1."""
-    if now[OPEN + _place(key)] == 0:
+def find_in_scope(state: Any, key: int, stops: int) -> int:  # pragma: no cover - compiled
+    """Return the level of the innermost element `key` that is in scope.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+    stops
+        Another element that ends the scope, or -1.
+
+    Returns
+    -------
+    Its level in the stack, or -1.
+    """
+    if state[OPEN_COUNTS + _open_slot(key)] == 0:
         return -1
-    for at in range(now[DEPTH] - 1, -1, -1):
-        entry = STACK + 6 * at
-        if now[entry + KEY] == key and now[entry + FOREIGN] == 0:
-            return at
-        if now[entry + FLAGS] & _SCOPE or (stops >= 0 and now[entry + KEY] == stops and now[entry + FOREIGN] == 0):
+    for level in range(state[DEPTH] - 1, -1, -1):
+        entry = STACK + STACK_WIDTH * level
+        if state[entry + KEY] == key and state[entry + FOREIGN] == 0:
+            return level
+        if state[entry + FLAGS] & _SCOPE or (
+            stops >= 0 and state[entry + KEY] == stops and state[entry + FOREIGN] == 0
+        ):
             return -1
-        if stops == _OL and now[entry + KEY] == _UL:
+        if stops == _OL and state[entry + KEY] == _UL:
             return -1
     return -1
 
 
 @njit(cache=True, nogil=True)
-def end_format(now: Any, key: int) -> None:  # pragma: no cover - compiled
-    """End formatting: what is inside is closed with it, or outlives it where it is a block."""
-    if now[OPEN + _place(key)] == 0:
+def close_format(state: Any, key: int) -> None:  # pragma: no cover - compiled
+    """Close a formatting element: what is open within it is closed too, or outlives it where it is a block.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+    """
+    if state[OPEN_COUNTS + _open_slot(key)] == 0:
         return
     special = False
-    for at in range(now[DEPTH] - 1, -1, -1):
-        entry = STACK + 6 * at
-        if now[entry + KEY] == key and now[entry + FOREIGN] == 0:
+    for level in range(state[DEPTH] - 1, -1, -1):
+        entry = STACK + STACK_WIDTH * level
+        if state[entry + KEY] == key and state[entry + FOREIGN] == 0:
             if not special:
-                pop_to(now, at)
+                pop_to_depth(state, level)
                 return
-            _left(now, at)
-            hidden = now[HIDDEN]
-            for i in range(at, now[DEPTH] - 1):
-                for column in range(6):
-                    now[STACK + 6 * i + column] = now[STACK + 6 * (i + 1) + column]
-            for i in range(now[TABLES]):
-                if now[TABLE_PLACES + i] > at:
-                    now[TABLE_PLACES + i] -= 1
-            now[DEPTH] -= 1
-            if hidden > at:
-                now[HIDDEN] = hidden - 1
+            _leave_element(state, level)
+            hidden = state[HIDDEN_LEVEL]
+            for i in range(level, state[DEPTH] - 1):
+                for column in range(STACK_WIDTH):
+                    state[STACK + STACK_WIDTH * i + column] = state[STACK + STACK_WIDTH * (i + 1) + column]
+            for i in range(state[TABLE_COUNT]):
+                if state[TABLE_LEVELS + i] > level:
+                    state[TABLE_LEVELS + i] -= 1
+            state[DEPTH] -= 1
+            if hidden > level:
+                state[HIDDEN_LEVEL] = hidden - 1
             return
-        if now[entry + FLAGS] & _SCOPE:
+        if state[entry + FLAGS] & _SCOPE:
             return
-        special = special or (now[entry + FLAGS] & _SPECIAL) != 0
+        special = special or (state[entry + FLAGS] & _SPECIAL) != 0
 
 
 @njit(cache=True, nogil=True)
-def break_out(now: Any) -> None:  # pragma: no cover - compiled
-    """Leave SVG or MathML."""
-    depth = now[DEPTH]
-    while depth > 0 and (now[STACK + 6 * (depth - 1) + FOREIGN] in (SVG, MATH, ANNOTATION)):
+def leave_foreign(state: Any) -> None:  # pragma: no cover - compiled
+    """Close the open elements of SVG and MathML.
+
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
+    """
+    depth = state[DEPTH]
+    while depth > 0 and (state[STACK + STACK_WIDTH * (depth - 1) + FOREIGN] in (SVG, MATH, ANNOTATION)):
         depth -= 1
-    pop_to(now, depth)
+    pop_to_depth(state, depth)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def area_of_top(now: Any) -> int:  # pragma: no cover - compiled
-    """Give the area of the innermost open element."""
-    depth = now[DEPTH]
-    return now[STACK + 6 * (depth - 1) + WHERE] if depth > 0 else 0
+def current_area(state: Any) -> int:  # pragma: no cover - compiled
+    """Return the area of the innermost open element.
 
+    Parameters
+    ----------
+    state
+        The state of the scan, laid out as in `html_state`.
 
-def make_state(
-    deepest: int, most_rows: int, values: int, end_of_values: int, most_traces: int = 0
-) -> npt.NDArray[np.int64]:
-    """Make the state for reading one page; `values` is where values begin in the output."""
-    traces = ROW_TABLE + COLUMNS * most_rows
-    now = np.empty(traces + 2 * most_traces, np.int64)
-    now[:STACK] = 0
-    now[TRACE_TABLE], now[MOST_TRACES] = traces, most_traces
-    now[HIDDEN] = now[LINK] = -1
-    now[AREAS] = now[SEGMENTS] = 1
-    now[VALUES] = now[FIRST_VALUE] = values
-    now[END_OF_VALUES] = end_of_values
-    now[MOST_ROWS] = most_rows
-    now[LIMIT] = min(deepest, DEEPEST)
-    now[AREA_TABLE : AREA_TABLE + 2] = 0
-    now[CHAIN : CHAIN + 3] = 0, 0, -1
-    return now
+    Returns
+    -------
+    Number of the area.
+    """
+    depth = state[DEPTH]
+    return state[STACK + STACK_WIDTH * (depth - 1) + ELEMENT_AREA] if depth > 0 else 0

@@ -1,6 +1,6 @@
-"""Markup to blocks: one pass over the bytes tells where each block of text is, how much of it is linked, and in what.
+"""Markup to blocks: one pass over the bytes finds each block of text, how much of it is linked, and its containers.
 
-It knows tags, not documents: no tree is built, and what is read of a name or a class comes in as tables.
+No tree is built; what the names of tags and classes mean is passed in as tables.
 """
 
 from typing import Any, NamedTuple
@@ -10,61 +10,82 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
+from periplus.parse.kernels.html_tables import (
+    DOUBLE_QUOTE,
+    EQUALS,
+    EXCLAMATION,
+    GREATER_THAN,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    QUESTION,
+    SINGLE_QUOTE,
+    SLASH,
+    SPACE,
+    TAB,
+)
 from periplus.parse.kernels.html_tokenizer import find_byte
 
-__all__ = ["Blocks", "Names", "scan_blocks", "sum_up"]
+__all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "slot_of"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
-"""What a tag does. The kind of a block is one of the first seven."""
+"""Effects of a tag. The kind of a block is one of the first seven."""
 NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS = (1 << bit for bit in range(10))
-"""What a block is inside of. NAMED and CONTENT: by the class, identifier or role of an element; NAMELESS elements are
-the ones whose names are about the whole page."""
+"""Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
+NAMELESS elements describe the page and are not read."""
 
 SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
-_DEEPEST = 256
-_NEAR = 48
-"""How far up the stack the start of an end tag is looked for."""
+_MAX_DEPTH = 256
+_MAX_LEVELS_UP = 48
+"""Levels of the stack that are searched for the start of an end tag."""
+_WIDTH = 7
+_BEGIN, _END, _CHARS, _LINKED, _KIND, _INSIDE, _CONTAINER = range(_WIDTH)
+"""Columns of the rows, in the order of the fields of `Blocks`."""
 
 
 class Blocks(NamedTuple):
-    """Blocks of text in their order. Any reader can fill these in; offsets are into whatever text it has."""
+    """Blocks of text in their order. Offsets are into the markup that was scanned."""
 
     begin: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
     chars: npt.NDArray[np.int32]
-    """Characters that are seen, white space left out."""
+    """Visible characters, without white space."""
     linked: npt.NDArray[np.int32]
     """Those of them within links."""
     kind: npt.NDArray[np.int32]
     """CONTAINER for text directly in a division, PARAGRAPH, HEADING, ITEM, CELL or CAPTION."""
     inside: npt.NDArray[np.int32]
-    """Bits: NAV, ASIDE and so on."""
+    """Bits of regions: NAV, ASIDE and so on."""
     container: npt.NDArray[np.int32]
     """Number of the innermost container; 0 is the page. Containers are numbered as they begin."""
     parent: npt.NDArray[np.int32]
     """By container: the one around it; -1 for the page."""
 
 
-class Names(NamedTuple):
-    """What is known of names: tags by their first eight letters, and telling parts of classes."""
+class TagTables(NamedTuple):
+    """What the scan knows of names: tags by their first eight letters, and words in classes."""
 
     tags: npt.NDArray[np.uint64]
-    """Sorted."""
-    does: npt.NDArray[np.int32]
-    region: npt.NDArray[np.int32]
+    """Packed names, sorted."""
+    effects: npt.NDArray[np.int32]
+    """By tag: INLINE, CONTAINER and so on."""
+    regions: npt.NDArray[np.int32]
+    """By tag: bits of regions."""
     words: npt.NDArray[np.uint8]
-    """Telling parts, one after the other, in lower case."""
+    """Words of class names, one behind the other, in lower case."""
     starts: npt.NDArray[np.int32]
-    bits: npt.NDArray[np.int32]
-    whole: npt.NDArray[np.uint8]
-    """Whether a part must end where a word ends."""
-    firsts: npt.NDArray[np.int32]
-    """By byte: the number of the first part that begins with it or a later one; parts are sorted. 257 of them."""
+    """By word: where it begins in `words`; one more for the end."""
+    word_bits: npt.NDArray[np.int32]
+    """By word: NAMED or CONTENT."""
+    is_whole: npt.NDArray[np.uint8]
+    """By word: whether it must end where a word of the class ends."""
+    first_words: npt.NDArray[np.int32]
+    """By byte: number of the first word that begins with it or a later one; words are sorted. 257 of them."""
     slots: npt.NDArray[np.int16]
-    """By slot: number of the tag, or -1."""
-    spread: np.uint64
-    """What `slot_of` is told."""
+    """Hash table of tags: the number of the tag in each slot, or -1."""
+    multiplier: np.uint64
+    """Multiplier of `slot_of`, with which no two tags share a slot."""
 
 
 @njit(cache=True, nogil=True)
@@ -73,279 +94,298 @@ def _is_letter(byte: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _name(data: Any, place: int, size: int) -> Any:
-    """Pack the first eight letters of a name; give them and where the name ends."""
+def _read_name(data: Any, at: int, size: int) -> Any:
+    """Return the first eight letters of a name, packed, and the offset behind the name."""
     packed = np.uint64(0)
     count = 0
-    while place < size:
-        byte = data[place]
+    while at < size:
+        byte = data[at]
         if not (_is_letter(byte) or (byte >= 48 and byte <= 57)):
             break
         if count < 8:
             packed = (packed << np.uint64(8)) | np.uint64(byte | 32)
         count += 1
-        place += 1
-    return packed, place
+        at += 1
+    return packed, at
 
 
 @njit(cache=True, nogil=True)
-def slot_of(packed: Any, spread: Any) -> Any:
-    """Give the slot of a name; `spread` is a number that gives each tag its own."""
-    return np.int64((packed * spread) >> np.uint64(64 - SLOT_BITS))
+def slot_of(packed: Any, multiplier: Any) -> Any:
+    """Return the slot of a name in the hash table of tags.
+
+    Parameters
+    ----------
+    packed
+        First eight letters of the name.
+    multiplier
+        Multiplier with which no two tags share a slot.
+
+    Returns
+    -------
+    Index into `TagTables.slots`.
+    """
+    return np.int64((packed * multiplier) >> np.uint64(64 - SLOT_BITS))
 
 
 @njit(cache=True, nogil=True)
-def _find_tag(tags: Any, slots: Any, spread: Any, packed: Any) -> int:
-    tag = slots[slot_of(packed, spread)]
+def _find_tag(tags: Any, slots: Any, multiplier: Any, packed: Any) -> int:
+    tag = slots[slot_of(packed, multiplier)]
     return tag if tag >= 0 and tags[tag] == packed else -1
 
 
 @njit(cache=True, nogil=True)
-def _tag_end(data: Any, place: int, size: int) -> int:
-    """Give the place after a tag's '>', which does not count within quotes."""
+def _find_tag_end(data: Any, at: int, size: int) -> int:
+    """Return the offset behind the '>' of a tag, which does not count within quotes."""
     after_equals = False
-    while place < size:
-        byte = data[place]
-        if byte == 62:
-            return place + 1
-        if after_equals and (byte == 34 or byte == 39):
-            place = find_byte(data, place + 1, size, byte)
+    while at < size:
+        byte = data[at]
+        if byte == GREATER_THAN:
+            return at + 1
+        if after_equals and (byte == DOUBLE_QUOTE or byte == SINGLE_QUOTE):
+            at = find_byte(data, at + 1, size, byte)
             after_equals = False
         else:
-            after_equals = byte == 61 or (after_equals and byte == 32)
-        place += 1
-    return min(place, size)
+            after_equals = byte == EQUALS or (after_equals and byte == SPACE)
+        at += 1
+    return min(at, size)
 
 
 @njit(cache=True, nogil=True)
-def _skip_comment(data: Any, place: int, size: int) -> int:
-    begin = place
-    while place < size:
-        place = find_byte(data, place, size, _GREATER)
-        if place < size and place >= begin + 2 and data[place - 1] == 45 and data[place - 2] == 45:
-            return place + 1
-        place += 1
+def _skip_comment(data: Any, at: int, size: int) -> int:
+    """Return the offset behind a comment."""
+    begin = at
+    while at < size:
+        at = find_byte(data, at, size, _GREATER)
+        if at < size and at >= begin + 2 and data[at - 1] == HYPHEN and data[at - 2] == HYPHEN:
+            return at + 1
+        at += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _skip_raw(data: Any, place: int, size: int, packed: Any) -> int:
-    """Give where the end tag of a raw element begins; -1 when there is none."""
-    while place + 2 < size:
-        place = find_byte(data, place, size, _LESS)
-        if place + 2 >= size:
+def _find_raw_end(data: Any, at: int, size: int, packed: Any) -> int:
+    """Return the offset of the end tag of a raw element; -1 if there is none."""
+    while at + 2 < size:
+        at = find_byte(data, at, size, _LESS)
+        if at + 2 >= size:
             break
-        if data[place + 1] == 47:
-            found, after = _name(data, place + 2, size)
-            if found == packed:
-                return place
-            place = after
+        if data[at + 1] == SLASH:
+            name, after = _read_name(data, at + 2, size)
+            if name == packed:
+                return at
+            at = after
         else:
-            place += 1
+            at += 1
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _matches(data: Any, place: int, end: int, words: Any, starts: Any, word: int, whole: int) -> bool:
+def _matches_word(data: Any, at: int, end: int, words: Any, starts: Any, word: int, is_whole: int) -> bool:
+    """Return whether a word of the table is at an offset."""
     begin, stop = starts[word], starts[word + 1]
-    if place + stop - begin > end:
+    if at + stop - begin > end:
         return False
     for k in range(stop - begin):
-        if data[place + k] | 32 != words[begin + k] | 32:
+        if data[at + k] | 32 != words[begin + k] | 32:
             return False
-    after = place + stop - begin
-    return whole == 0 or after >= end or not _is_letter(data[after])
+    after = at + stop - begin
+    return is_whole == 0 or after >= end or not _is_letter(data[after])
 
 
 @njit(cache=True, nogil=True)
-def _told_by_name(data: Any, begin: int, end: int, words: Any, starts: Any, told: Any, whole: Any, firsts: Any) -> int:
-    """Read class, id and role for words that tell what an element is for."""
+def _classify_names(
+    data: Any, begin: int, end: int, words: Any, starts: Any, word_bits: Any, is_whole: Any, first_words: Any
+) -> int:
+    """Return the region bits that the words in class, id and role of a tag stand for."""
     bits = 0
-    place = begin
+    at = begin
     end = min(end, begin + 600)
-    while place + 4 < end:
-        byte = data[place] | 32
-        fresh = data[place - 1] == 32 or data[place - 1] == 10 or data[place - 1] == 9
-        long = fresh and place + 6 < end and data[place + 5] == 61 and byte == 99 and data[place + 1] | 32 == 108
-        short = fresh and data[place + 2] == 61 and byte == 105 and data[place + 1] | 32 == 100
-        role = fresh and data[place + 4] == 61 and byte == 114 and data[place + 1] | 32 == 111
+    while at + 4 < end:
+        byte = data[at] | 32
+        at_start = data[at - 1] == SPACE or data[at - 1] == NEWLINE or data[at - 1] == TAB
+        long = at_start and at + 6 < end and data[at + 5] == EQUALS and byte == 99 and data[at + 1] | 32 == 108
+        short = at_start and data[at + 2] == EQUALS and byte == 105 and data[at + 1] | 32 == 100
+        role = at_start and data[at + 4] == EQUALS and byte == 114 and data[at + 1] | 32 == 111
         if not (long or short or role):
-            place += 1
+            at += 1
             continue
-        place += 6 if long else (3 if short else 5)
-        quote = data[place] if place < end and (data[place] == 34 or data[place] == 39) else 32
-        place += 1 if quote != 32 else 0
-        fresh = True
-        while place < end and data[place] != quote and data[place] != 62:
-            if fresh:
-                letter = np.int64(data[place] | 32)
-                for word in range(firsts[letter], firsts[letter + 1]):
-                    if _matches(data, place, end, words, starts, word, whole[word]):
-                        bits |= told[word]
-            fresh = not _is_letter(data[place])
-            place += 1
+        at += 6 if long else (3 if short else 5)
+        quote = data[at] if at < end and (data[at] == DOUBLE_QUOTE or data[at] == SINGLE_QUOTE) else 32
+        at += 1 if quote != SPACE else 0
+        at_start = True
+        while at < end and data[at] != quote and data[at] != GREATER_THAN:
+            if at_start:
+                letter = np.int64(data[at] | 32)
+                for word in range(first_words[letter], first_words[letter + 1]):
+                    if _matches_word(data, at, end, words, starts, word, is_whole[word]):
+                        bits |= word_bits[word]
+            at_start = not _is_letter(data[at])
+            at += 1
     return bits
 
 
 @njit(cache=True, nogil=True)
-def _put(
+def _put_row(
     rows: Any, row: int, begin: int, end: int, chars: int, linked: int, kind: int, inside: int, container: int
 ) -> None:
-    place = 7 * row
-    rows[place], rows[place + 1], rows[place + 2], rows[place + 3] = begin, end, chars, linked
-    rows[place + 4], rows[place + 5], rows[place + 6] = kind, inside, container
+    """Write a block to its row."""
+    entry = _WIDTH * row
+    rows[entry + _BEGIN], rows[entry + _END], rows[entry + _CHARS], rows[entry + _LINKED] = begin, end, chars, linked
+    rows[entry + _KIND], rows[entry + _INSIDE], rows[entry + _CONTAINER] = kind, inside, container
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, names: Names, most: int) -> Any:
-    rows = np.empty(7 * most, np.int64)
-    parent = np.full(most + 1, -1, np.int32)
-    opened, no_end = np.zeros(_DEEPEST, np.uint64), np.zeros(len(names.tags), np.uint8)
-    numbers, bits = np.zeros(_DEEPEST, np.int32), np.zeros(_DEEPEST, np.int32)
-    lent = (borrow(names.tags), borrow(names.does), borrow(names.region), borrow(names.slots))
-    telling = (
-        borrow(names.words),
-        borrow(names.starts),
-        borrow(names.bits),
-        borrow(names.whole),
-        borrow(names.firsts),
+def _scan(data: Any, tables: TagTables, max_blocks: int) -> Any:
+    rows = np.empty(_WIDTH * max_blocks, np.int64)
+    parent = np.full(max_blocks + 1, -1, np.int32)
+    open_tags, lacks_end = np.zeros(_MAX_DEPTH, np.uint64), np.zeros(len(tables.tags), np.uint8)
+    container_of, bits = np.zeros(_MAX_DEPTH, np.int32), np.zeros(_MAX_DEPTH, np.int32)
+    tag_pointers = (borrow(tables.tags), borrow(tables.effects), borrow(tables.regions), borrow(tables.slots))
+    word_pointers = (
+        borrow(tables.words),
+        borrow(tables.starts),
+        borrow(tables.word_bits),
+        borrow(tables.is_whole),
+        borrow(tables.first_words),
     )
     count, containers = _scan_all(
         borrow(data),
         len(data),
-        lent,
-        names.spread,
-        telling,
-        most,
-        (borrow(opened), borrow(no_end), borrow(numbers), borrow(bits)),
+        tag_pointers,
+        tables.multiplier,
+        word_pointers,
+        max_blocks,
+        (borrow(open_tags), borrow(lacks_end), borrow(container_of), borrow(bits)),
         borrow(rows),
         borrow(parent),
     )
-    return rows.reshape(-1, 7)[:count], parent[:containers]
+    return rows.reshape(-1, _WIDTH)[:count], parent[:containers]
 
 
 @njit(cache=True, nogil=True)
 def _scan_all(
     data: Any,
     size: int,
-    lent: Any,
-    spread: Any,
-    telling: Any,
-    most: int,
-    desk: Any,
+    tag_pointers: Any,
+    multiplier: Any,
+    word_pointers: Any,
+    max_blocks: int,
+    stack: Any,
     rows: Any,
     parent: Any,
 ) -> Any:
-    tags, does_of, region_of, slots = lent
-    words, starts, told, whole, firsts = telling
-    opened, no_end, numbers, bits = desk
+    tags, effects, regions, slots = tag_pointers
+    words, starts, word_bits, is_whole, first_words = word_pointers
+    open_tags, lacks_end, container_of, bits = stack
     depth, count, containers = 0, 0, 1
     kind, chars, linked, in_link = CONTAINER, 0, 0, False
-    place, block = 0, 0
-    while place < size and count < most:
-        byte = data[place]
-        if byte != 60:
+    at, block = 0, 0
+    while at < size and count < max_blocks:
+        byte = data[at]
+        if byte != LESS_THAN:
             if byte > 32 and (byte & 0xC0) != 0x80:
-                # Most writing of three bytes a character has no spaces, and says more with each.
+                # Most scripts of three bytes a character have no spaces, and each character says more.
                 weight = 2 if byte >= 0xE3 and byte <= 0xED else 1
                 chars += weight
                 linked += weight if in_link else 0
-            place += 1
+            at += 1
             continue
-        following = data[place + 1] if place + 1 < size else 0
-        if following == 33 or following == 63:
-            is_comment = place + 3 < size and data[place + 2] == 45 and data[place + 3] == 45
-            place = _skip_comment(data, place + 4, size) if is_comment else _tag_end(data, place + 2, size)
+        following = data[at + 1] if at + 1 < size else 0
+        if following == EXCLAMATION or following == QUESTION:
+            is_comment = at + 3 < size and data[at + 2] == HYPHEN and data[at + 3] == HYPHEN
+            at = _skip_comment(data, at + 4, size) if is_comment else _find_tag_end(data, at + 2, size)
             continue
-        closing = following == 47
-        packed, after = _name(data, place + (2 if closing else 1), size)
+        closing = following == SLASH
+        packed, after = _read_name(data, at + (2 if closing else 1), size)
         if packed == 0:
             chars += 1
-            place += 1
+            at += 1
             continue
-        tag = _find_tag(tags, slots, spread, packed)
-        does = does_of[tag] if tag >= 0 else INLINE
-        end = _tag_end(data, after, size)
-        if does == LINK:
+        tag = _find_tag(tags, slots, multiplier, packed)
+        effect = effects[tag] if tag >= 0 else INLINE
+        end = _find_tag_end(data, after, size)
+        if effect == LINK:
             in_link = not closing
-        if does in (INLINE, LINK):
-            place = end
+        if effect in (INLINE, LINK):
+            at = end
             continue
         # Anything else ends a block.
         if chars > 0:
-            _put(rows, count, block, place, chars, linked, kind, bits[depth], numbers[depth])
+            _put_row(rows, count, block, at, chars, linked, kind, bits[depth], container_of[depth])
             count += 1
         chars = linked = 0
-        if does == RAW:
-            if not closing and not no_end[tag]:
-                stop = _skip_raw(data, end, size, packed)
-                no_end[tag] = stop < 0
-                end = _tag_end(data, stop + 2, size) if stop >= 0 else end
-        elif does == CONTAINER:
+        if effect == RAW:
+            if not closing and not lacks_end[tag]:
+                stop = _find_raw_end(data, end, size, packed)
+                lacks_end[tag] = stop < 0
+                end = _find_tag_end(data, stop + 2, size) if stop >= 0 else end
+        elif effect == CONTAINER:
             kind = CONTAINER
-            if not closing and depth + 1 < _DEEPEST:
-                region = region_of[tag]
+            if not closing and depth + 1 < _MAX_DEPTH:
+                region = regions[tag]
                 if not region & NAMELESS:
-                    region |= _told_by_name(data, after, end, words, starts, told, whole, firsts)
+                    region |= _classify_names(data, after, end, words, starts, word_bits, is_whole, first_words)
                 region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & HEADER and inherited & (ARTICLE | MAIN):
                     region &= ~HEADER
                 depth += 1
-                opened[depth], bits[depth] = packed, inherited | region
-                numbers[depth] = containers
-                parent[containers] = numbers[depth - 1]
-                containers = min(containers + 1, most)
+                open_tags[depth], bits[depth] = packed, inherited | region
+                container_of[depth] = containers
+                parent[containers] = container_of[depth - 1]
+                containers = min(containers + 1, max_blocks)
             elif closing:
-                for up in range(depth, max(0, depth - _NEAR), -1):
-                    if opened[up] == packed:
-                        depth = up - 1
+                for outer in range(depth, max(0, depth - _MAX_LEVELS_UP), -1):
+                    if open_tags[outer] == packed:
+                        depth = outer - 1
                         break
             in_link = False
-        elif does != BREAK:
-            kind = CONTAINER if closing else does
-        place = block = end
-    if chars > 0 and count < most:
-        _put(rows, count, block, place, chars, linked, kind, bits[depth], numbers[depth])
+        elif effect != BREAK:
+            kind = CONTAINER if closing else effect
+        at = block = end
+    if chars > 0 and count < max_blocks:
+        _put_row(rows, count, block, at, chars, linked, kind, bits[depth], container_of[depth])
         count += 1
     return count, containers
 
 
 @njit(cache=True, nogil=True)
-def sum_up(parent: Any, held: Any, whole: Any) -> Any:
-    """Add to each container what those within it hold; give the last one within each."""
+def add_to_parents(parent: Any, good: Any, is_whole: Any) -> Any:
+    """Add to each container the amounts of those within it.
+
+    Parameters
+    ----------
+    parent
+        By container: the one around it; -1 for the page.
+    good, total
+        By container: two amounts, changed in place.
+
+    Returns
+    -------
+    By container: the number of the last one within it.
+    """
     last = np.arange(len(parent))
     for number in range(len(parent) - 1, 0, -1):
-        up = parent[number]
-        held[up] += held[number]
-        whole[up] += whole[number]
-        last[up] = max(last[up], last[number])
+        outer = parent[number]
+        good[outer] += good[number]
+        is_whole[outer] += is_whole[number]
+        last[outer] = max(last[outer], last[number])
     return last
 
 
-def scan_blocks(data: npt.NDArray[np.uint8], names: Names) -> Blocks:
-    """Find the blocks of text in UTF-8 markup, in time linear in its length."""
-    most = min(200_000, int(np.count_nonzero(data == 60)) + 1)
-    rows, parent = _scan(data, names, most)
+def scan_blocks(data: npt.NDArray[np.uint8], tables: TagTables) -> Blocks:
+    """Return the blocks of text in UTF-8 markup, in time linear in its length."""
+    max_blocks = min(200_000, int(np.count_nonzero(data == 60)) + 1)
+    rows, parent = _scan(data, tables, max_blocks)
     chars, linked, kind, inside, container = (rows[:, k].astype(np.int32) for k in range(2, 7))
     return Blocks(rows[:, 0].copy(), rows[:, 1].copy(), chars, linked, kind, inside, container, parent)
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    one, word = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8)
-    firsts, slots = np.zeros(257, np.int32), np.zeros(1 << SLOT_BITS, np.int16)
-    names = Names(
-        np.zeros(1, np.uint64),
-        one,
-        one,
-        word,
-        np.zeros(2, np.int32),
-        one,
-        np.zeros(1, np.uint8),
-        firsts,
-        slots,
-        np.uint64(1),
-    )
-    scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), names)
-    sum_up(one, np.zeros(1), np.zeros(1))
+    number, word, flag = np.zeros(1, np.int32), np.frombuffer(b"a", np.uint8), np.zeros(1, np.uint8)
+    tags, starts = np.zeros(1, np.uint64), np.zeros(2, np.int32)
+    first_words, slots = np.zeros(257, np.int32), np.zeros(1 << SLOT_BITS, np.int16)
+    tables = TagTables(tags, number, number, word, starts, number, flag, first_words, slots, np.uint64(1))
+    scan_blocks(np.frombuffer(b"<p>a</p>", np.uint8), tables)
+    add_to_parents(number, np.zeros(1), np.zeros(1))
