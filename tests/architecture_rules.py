@@ -86,7 +86,7 @@ DIALECT_CLASSES = {
 }
 """Participles and metaphors that once were class names."""
 FORBIDDEN_NAMES = {"common", "core", "helper", "helpers", "misc", "util", "utils"}
-ENVIRONMENT_ALLOWED = {"settings", "cli"}
+ENVIRONMENT_ALLOWED = {"settings", "settings_section", "cli"}
 ENVIRONMENT_NAMES = {"environ", "environb", "getenv", "getenvb", "expanduser", "expandvars", "home"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from periplus.errors import SettingsError
-from periplus.settings import Settings, load, table
+from periplus.settings import OLD_NAMES, Settings, load, table
 
 
 def test_defaults_need_nothing() -> None:
@@ -99,3 +99,89 @@ def test_every_default_survives_its_own_rules() -> None:
     for row in table():
         value = ",".join(row.default) if isinstance(row.default, tuple) else row.default
         assert load(None, {}, [f"{row.name}={value}"]) == Settings(), row.name
+
+
+# --- old names ---
+
+
+def renamed(file: Path | None = None, environment: dict[str, str] | None = None, flags: tuple[str, ...] = ()):
+    """Load settings; return them with the warnings."""
+    warnings: list[str] = []
+    return load(file, environment or {}, flags, warnings.append), warnings
+
+
+def test_old_names_lead_to_settings_that_exist() -> None:
+    rows = {row.name: row for row in table()}
+    assert [new for new in OLD_NAMES.values() if new not in rows] == []
+    assert [old for old in OLD_NAMES if old in rows] == []
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
+def test_every_old_name_works_in_every_source_with_a_warning(tmp_path: Path, old: str, new: str) -> None:
+    row = next(row for row in table() if row.name == new)
+    value = other_value(row.default)
+    wanted = load(None, {}, [f"{new}={value}"])
+    assert wanted != Settings()
+    section, _, name = old.partition(".")
+    (tmp_path / "periplus.toml").write_text(f"[{section}]\n{name} = {as_toml(row.default, value)}\n")
+    for settings, warnings in (
+        renamed(tmp_path / "periplus.toml"),
+        renamed(None, {f"PERIPLUS_{old.replace('.', '_').upper()}": value}),
+        renamed(None, {}, (f"{old}={value}",)),
+    ):
+        assert settings == wanted
+        assert len(warnings) == 1
+        assert f"'{old}'" in warnings[0]
+        assert f"'{new}'" in warnings[0]
+
+
+def other_value(default: object) -> str:
+    """A valid value that is not the default."""
+    if isinstance(default, bool):
+        return str(not default).lower()
+    if isinstance(default, int):
+        return str(default + 1) if default != 2 else "3"
+    if isinstance(default, float):
+        return str(default / 2)
+    return "x"
+
+
+def as_toml(default: object, value: str) -> str:
+    if isinstance(default, tuple):
+        return f'["{value}"]'
+    return f'"{value}"' if isinstance(default, str) else value
+
+
+def test_both_names_in_one_source_are_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "periplus.toml"
+    file.write_text("[semantic]\non = true\n[embeddings]\nenabled = false\n")
+    message = r"'semantic\.on' and 'embeddings\.enabled' are both given .*Remove 'semantic\.on', the old name"
+    with pytest.raises(SettingsError, match=message):
+        load(file, {})
+    with pytest.raises(SettingsError, match="both given in the environment"):
+        load(None, {"PERIPLUS_FETCH_HOSTS": "a", "PERIPLUS_FETCH_HOSTS_FILE": "b"})
+    with pytest.raises(SettingsError, match="both given on the command line"):
+        load(None, {}, ["serve.names=a", "serve.host_names=b"])
+
+
+def test_an_old_name_in_an_earlier_source_gives_way_to_the_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "periplus.toml"
+    file.write_text("[crawl]\nblock = 'old'\n")
+    settings, warnings = renamed(file, {}, ("crawl.blocklist=new",))
+    assert settings.crawl.blocklist == "new"
+    assert len(warnings) == 1
+
+
+def test_an_unknown_name_in_an_old_section_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "periplus.toml"
+    file.write_text("[semantic]\nonn = true\n")
+    with pytest.raises(SettingsError, match=r"Unknown setting 'semantic\.onn'"):
+        load(file, {})
+    file.write_text("semantic = 3\n")
+    with pytest.raises(SettingsError, match=r"'semantic' in .* is a section"):
+        load(file, {})
+
+
+def test_without_a_listener_an_old_name_is_a_python_warning() -> None:
+    with pytest.warns(FutureWarning, match=r"'semantic\.on' .* is now called 'embeddings\.enabled'"):
+        load(None, {"PERIPLUS_SEMANTIC_ON": "true"})

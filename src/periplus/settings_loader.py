@@ -1,12 +1,14 @@
-"""Reading settings: a file, then the environment, then flags, to one struct; what is wrong is named with its place.
+"""Read settings: a file, then the environment, then flags, into one struct. Errors name the setting and its source.
 
-It knows no setting by itself: `periplus.settings` hands it the struct and the table of all names.
+This module knows no setting by itself: `periplus.settings` passes the struct, the table of all names, and the old names
+that are still accepted.
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -14,12 +16,15 @@ import msgspec
 
 from periplus.errors import SettingsError
 
-__all__ = ["Setting", "read_settings"]
+__all__ = ["Setting", "Warn", "read_settings", "warn_of_old_name"]
 
 T = TypeVar("T")
+Warn = Callable[[str], None]
 
-_LONGEST: Final = 80
+_PREFIX: Final = "PERIPLUS_"
+_MAX_VALUE: Final = 80
 """Most characters of a wrong value that are shown."""
+_COMMAND_LINE: Final = "on the command line"
 
 
 class Setting(NamedTuple):
@@ -31,96 +36,149 @@ class Setting(NamedTuple):
     help: str
 
 
+def warn_of_old_name(message: str) -> None:
+    """Issue a warning about an old name of a setting; what `read_settings` does unless it is given something else."""
+    warnings.warn(message, FutureWarning, stacklevel=4)
+
+
 def read_settings(
-    kind: type[T], rows: Iterable[Setting], file: Path | None, environment: Mapping[str, str], flags: Iterable[str]
+    kind: type[T],
+    rows: Iterable[Setting],
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Iterable[str],
+    old_names: Mapping[str, str],
+    warn: Warn = warn_of_old_name,
 ) -> T:
-    """Read settings: `file`, then PERIPLUS_ROOM_NAME of the environment, then 'room.name=value' flags. Last wins."""
-    tree: dict[str, Any] = _read_file(file) if file else {}
-    known = {row.name: row for row in rows}
+    """Read settings: `file`, then PERIPLUS_SECTION_NAME of the environment, then 'section.name=value' flags.
+
+    A later source takes precedence. An old name counts as the new one, and `warn` is called with a sentence about it;
+    both names in one source are an error.
+    """
+    names = _Names({row.name: row for row in rows}, old_names, warn)
+    tree: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for name, row in known.items():
-        variable = "PERIPLUS_" + name.replace(".", "_").upper()
-        if variable in environment:
-            _put(tree, row, environment[variable])
-            sources[name] = f"in the environment ({variable})"
-    _refuse_unknown_variables(environment, known)
-    for flag in flags:
-        name, equals, text = flag.partition("=")
-        if not equals:
-            raise SettingsError(f"'{flag}' is no setting.", "Write it as name=value, for example fetch.timeout=10.")
-        row = known.get(name.strip()) or _unknown(name.strip(), "on the command line", known)
-        _put(tree, row, text)
-        sources[row.name] = "on the command line"
-    _refuse_unknown(tree, known, file)
+    file_values = _read_file(file, names) if file else {}
+    for name, value in names.resolve(file_values, f"in {file}").items():
+        _put(tree, name, value)
+        sources[name] = f"in {file}"
+    for texts, source in ((_read_environment(environment, names), "in the environment"), (flags, _COMMAND_LINE)):
+        given = texts if isinstance(texts, dict) else _read_flags(texts, names)
+        for name, text in names.resolve(given, source).items():
+            _put(tree, name, _parse(names.rows[name], text))
+            sources[name] = source if source == _COMMAND_LINE else f"{source} ({_variable(name)})"
     try:
         return msgspec.convert(tree, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise _wrong(str(error), tree, sources, file, known) from None
+        raise _describe(str(error), tree, sources, names.rows) from None
 
 
-def _wrong(
-    error: str, tree: Mapping[str, Any], sources: Mapping[str, str], file: Path | None, known: Mapping[str, Setting]
+class _Names:
+    """The names of all settings, and their old names."""
+
+    def __init__(self, rows: dict[str, Setting], old_names: Mapping[str, str], warn: Warn) -> None:
+        self.rows = rows
+        self.old_names = old_names
+        self._warn = warn
+        self.all = {**dict.fromkeys(rows), **dict.fromkeys(old_names)}
+        self.sections = {name.split(".")[0] for name in self.all if "." in name}
+
+    def check(self, name: str, source: str) -> str:
+        """Return a name, current or old; raise `SettingsError` for any other."""
+        if name in self.all:
+            return name
+        close = difflib.get_close_matches(name, list(self.rows), n=1)
+        hint = f"Did you mean '{close[0]}'?" if close else "See docs/settings.md for all of them."
+        raise SettingsError(f"Unknown setting '{name}' {source}.", hint)
+
+    def resolve(self, values: Mapping[str, Any], source: str) -> dict[str, Any]:
+        """Return the values of one source by their current names."""
+        resolved: dict[str, Any] = {}
+        for name, value in values.items():
+            new = self.old_names.get(name, name)
+            if new != name:
+                if new in values:
+                    raise SettingsError(
+                        f"'{name}' and '{new}' are both given {source}; they are the same setting.",
+                        f"Remove '{name}', the old name.",
+                    )
+                self._warn(f"The setting '{name}' ({source}) is now called '{new}'; the old name will be removed.")
+            resolved[new] = value
+        return resolved
+
+
+def _variable(name: str) -> str:
+    return _PREFIX + name.replace(".", "_").upper()
+
+
+def _read_file(file: Path, names: _Names) -> dict[str, Any]:
+    """Return the values of a TOML file by the names of settings."""
+    try:
+        tree = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"Cannot read {file}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not TOML: {error}.") from None
+    values: dict[str, Any] = {}
+    for key, value in tree.items():
+        if key in names.sections:
+            if not isinstance(value, dict):
+                raise SettingsError(f"'{key}' in {file} is a section of settings, not a value.")
+            values.update({names.check(f"{key}.{inner}", f"in {file}"): inside for inner, inside in value.items()})
+        else:
+            values[names.check(key, f"in {file}")] = value
+    return values
+
+
+def _read_environment(environment: Mapping[str, str], names: _Names) -> dict[str, str]:
+    """Return the values of variables. PERIPLUS_FETCH_TIMEOUTT is an error, PERIPLUS_HOME is not: no section's name."""
+    variables = {_variable(name): name for name in names.all}
+    values = {}
+    for variable, value in environment.items():
+        section, _, name = variable.removeprefix(_PREFIX).lower().partition("_")
+        if variable in variables:
+            values[variables[variable]] = value
+        elif variable.startswith(_PREFIX) and section in names.sections:
+            names.check(f"{section}.{name}", f"in the environment ({variable})")
+    return values
+
+
+def _read_flags(flags: Iterable[str], names: _Names) -> dict[str, str]:
+    """Return the values of 'name=value' texts; of the same name twice, the last."""
+    values = {}
+    for flag in flags:
+        name, equals, text = flag.partition("=")
+        if not equals:
+            raise SettingsError(f"'{flag}' is not a setting.", "Write it as name=value, for example fetch.timeout=10.")
+        values[names.check(name.strip(), _COMMAND_LINE)] = text
+    return values
+
+
+def _parse(row: Setting, text: str) -> Any:
+    if isinstance(row.default, tuple):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _put(tree: dict[str, Any], name: str, value: Any) -> None:
+    section, _, last = name.rpartition(".")
+    (tree.setdefault(section, {}) if section else tree)[last] = value
+
+
+def _describe(
+    error: str, tree: Mapping[str, Any], sources: Mapping[str, str], rows: Mapping[str, Setting]
 ) -> SettingsError:
-    """Say which value is wrong, where it comes from and what would be right, in place of the decoder's words."""
+    """Return an error that names the wrong value, its source and what would be right."""
     fault, _, path = error.partition(" - at `$.")
     name = re.sub(r"\[[^]]*\]", "", path.rstrip("`"))
-    row = known.get(name)
+    row = rows.get(name)
     if row is None:
         return SettingsError(f"A setting has a wrong value: {error}.", "See docs/settings.md.")
     value: Any = tree
     for part in name.split("."):
         value = value[part]
-    where = sources.get(name, f"in {file}")
     choices = re.search(r"regex '\^\((.*)\)\$'", fault)
     fault = f"give one of {choices[1]}".replace("|", ", ") if choices else fault.replace("Exp", "exp").replace("`", "")
     return SettingsError(
-        f"{name} has a wrong value, '{str(value)[:_LONGEST]}', {where}: {fault}.", f"It is: {row.help}."
+        f"{name} has a wrong value, '{str(value)[:_MAX_VALUE]}', {sources[name]}: {fault}.", f"It is: {row.help}."
     )
-
-
-def _read_file(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(f"Cannot read {file}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is not TOML: {error}.") from None
-
-
-def _put(tree: dict[str, Any], row: Setting, text: str) -> None:
-    value: Any = text
-    if isinstance(row.default, tuple):
-        value = [part.strip() for part in text.split(",") if part.strip()]
-    room, _, name = row.name.rpartition(".")
-    place = tree.setdefault(room, {}) if room else tree
-    if not isinstance(place, dict):
-        raise SettingsError(f"'{room}' is a group of settings, not a value.")
-    place[name] = value
-
-
-def _refuse_unknown(tree: Mapping[str, Any], known: Mapping[str, Setting], file: Path | None) -> None:
-    where = f"in {file}" if file else "in the settings"
-    rooms = {name.split(".")[0] for name in known if "." in name}
-    for key, value in tree.items():
-        if isinstance(value, dict) and key in rooms:
-            for inner in value:
-                if f"{key}.{inner}" not in known:
-                    _unknown(f"{key}.{inner}", where, known)
-        elif key not in known:
-            _unknown(key, where, known)
-
-
-def _refuse_unknown_variables(environment: Mapping[str, str], known: Mapping[str, Setting]) -> None:
-    """Refuse PERIPLUS_FETCH_TIMEOUTT, but not PERIPLUS_HOME: only names that begin like a room's can be mistakes."""
-    variables = {"PERIPLUS_" + name.replace(".", "_").upper() for name in known}
-    rooms = {name.split(".")[0] for name in known if "." in name}
-    for variable in environment:
-        room, _, name = variable.removeprefix("PERIPLUS_").lower().partition("_")
-        if variable.startswith("PERIPLUS_") and variable not in variables and room in rooms:
-            _unknown(f"{room}.{name}", f"in the environment ({variable})", known)
-
-
-def _unknown(name: str, where: str, known: Mapping[str, Setting]) -> Setting:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"Did you mean '{close[0]}'?" if close else "See docs/settings.md for all of them."
-    raise SettingsError(f"Unknown setting '{name}' {where}.", hint)

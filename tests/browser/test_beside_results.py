@@ -129,7 +129,7 @@ def world() -> World:
 @pytest.fixture(scope="module")
 def site(world: World) -> Iterator[str]:
     settings = ServeSettings(port=0, clicks=True, weather="http://w.example/{latitude}/{longitude}")
-    settings = msgspec.structs.replace(settings, places="http://places.example/{name}")
+    settings = msgspec.structs.replace(settings, geocoder="http://places.example/{name}")
     with background_server(Searcher(world.pictures.url), settings, world.actions, world.keys) as url:
         yield url
 

@@ -40,7 +40,7 @@ def fast(server: FakeWebServer, tmp_path: Path) -> Callable[..., Settings]:
 def settings_for(hosts: Path, /, **crawl) -> Settings:
     crawl.setdefault("scope", "web")
     return Settings(
-        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), timeout=20, slow_seconds=10, connections=8),
+        fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(hosts), timeout=20, slow_seconds=10, connections=8),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.02, max_failures=4),
         crawl=CrawlSettings(**crawl),
     )

@@ -59,7 +59,7 @@ class ScriptedWeb:
         file.write_text("".join(f"127.0.0.1:{self.port} {host}\n" for host in hosts))
         crawl.setdefault("probe", False)
         return Settings(
-            fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(file), timeout=60, connections=8),
+            fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(file), timeout=60, connections=8),
             frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=0),
             crawl=CrawlSettings(**crawl),
         )

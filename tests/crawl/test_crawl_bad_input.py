@@ -77,7 +77,7 @@ def hostile():
 @pytest.mark.parametrize("host", ["robots-flood.test", "robots-giant.test"])
 def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_path, host):
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} {host}\n")
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=60))
     before = peak()
     fetcher.start(FetchRequest(parse_address(f"http://{host}/robots.txt")), any_type=True)
     ended = []
@@ -93,7 +93,7 @@ def test_a_robots_file_of_a_gigabyte_is_obeyed_by_its_beginning(hostile, tmp_pat
 def test_a_page_says_how_long_it_is_and_is_not_begun(hostile, tmp_path):
     """The rule for robots files is not the rule for pages."""
     (tmp_path / "hosts").write_text(f"127.0.0.1:{hostile.port} robots-giant.test\n")
-    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60))
+    fetcher = Fetcher(FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=60))
     for any_type, least in ((True, 1), (False, 0), (True, 1)):
         fetcher.start(FetchRequest(parse_address("http://robots-giant.test/robots.txt")), any_type=any_type)
         ended = []
@@ -112,7 +112,7 @@ def test_a_bad_certificate_keeps_nobody_from_the_rest(scripted, tmp_path, read_s
     settings = scripted.settings(tmp_path, "a.test", scope="web")
     with (tmp_path / "hosts").open("a") as hosts:
         hosts.write(f"127.0.0.1:{expired.port} expired.test\n")
-    trusting = msgspec.structs.replace(settings.fetch, trust=str(authority.file))
+    trusting = msgspec.structs.replace(settings.fetch, ca_file=str(authority.file))
     settings = msgspec.structs.replace(settings, fetch=trusting)
     Crawler(tmp_path / "data", settings, ["http://a.test/"]).run()
     expired.close()

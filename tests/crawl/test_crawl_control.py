@@ -38,13 +38,13 @@ def test_filters(wanted, url, expected):
 def test_block_lists(tmp_path):
     path = tmp_path / "blocked"
     path.write_text("# bad ones\nSpam.test\n0.0.0.0 ads.other.test # as in a hosts file\n\n")
-    wanted = UrlFilter(CrawlSettings(block=str(path)))
+    wanted = UrlFilter(CrawlSettings(blocklist=str(path)))
     for url in ("http://spam.test/", "http://www.spam.test/x", "http://ads.other.test/"):
         assert not wanted.wants(parse_address(url))
     for url in ("http://notspam.test/", "http://other.test/", "http://test/"):
         assert wanted.wants(parse_address(url))
     with pytest.raises(SettingsError, match="nowhere"):
-        UrlFilter(CrawlSettings(block=str(tmp_path / "nowhere")))
+        UrlFilter(CrawlSettings(blocklist=str(tmp_path / "nowhere")))
 
 
 def test_filters_bound_a_crawl(server, fast, fake_web, tmp_path):

@@ -25,7 +25,7 @@ def test_every_good_page_of_the_hostile_web_is_fetched(hostile, tmp_path, read_s
     names = (*GOOD_HOSTS, *HOSTILE)
     (tmp_path / "hosts").write_text("".join(f"127.0.0.1:{hostile.port} {name}\n" for name in names))
     settings = Settings(
-        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=8, slow_seconds=5),
+        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=8, slow_seconds=5),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=1, per_address=0),
         crawl=CrawlSettings(scope="web", host_pages=400, minutes=3, depth=64),
     )
@@ -88,11 +88,11 @@ def test_a_name_that_changes_its_address_reaches_nothing_private(hostile, inside
     allow = ("127.0.0.1/32",)
     hosts.write_text(f"127.0.0.1:{hostile.port} good-one.test\n")
     place = FetchRequest(parse_address("http://good-one.test/"))
-    first = Fetcher(FetchSettings(allow=allow, hosts=str(hosts)))
+    first = Fetcher(FetchSettings(allow=allow, hosts_file=str(hosts)))
     first.start(place)
     assert _one(first).outcome is Outcome.OK
     hosts.write_text(f"127.0.0.77:{inside.port} good-one.test\n")
-    second = Fetcher(FetchSettings(allow=allow, hosts=str(hosts)))
+    second = Fetcher(FetchSettings(allow=allow, hosts_file=str(hosts)))
     second.start(place)
     assert _one(second).outcome is Outcome.FORBIDDEN_ADDRESS
     assert inside.reached == 0
@@ -104,7 +104,7 @@ def test_a_redirect_inside_is_refused_in_every_spelling(hostile, inside, tmp_pat
     moved = f"HTTP/1.1 302 Found\r\nLocation: http://{form}:{inside.port}/\r\nContent-Length: 0\r\n\r\n".encode()
     hostile.respond = lambda peer, host, path: bool(peer.sendall(moved)) or True
     settings = Settings(
-        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts=str(tmp_path / "hosts"), timeout=60),
+        fetch=FetchSettings(allow=("127.0.0.1/32",), hosts_file=str(tmp_path / "hosts"), timeout=60),
         frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=3, retries=0),
         crawl=CrawlSettings(scope="web"),
     )

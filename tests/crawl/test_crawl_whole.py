@@ -67,7 +67,11 @@ def test_trouble_does_not_stop_a_crawl(make_settings, tmp_path, read_stored, url
         settings = make_settings(tmp_path / "hosts", host_pages=40)
         settings = Settings(
             fetch=FetchSettings(
-                allow=settings.fetch.allow, hosts=settings.fetch.hosts, timeout=3, slow_seconds=2, max_bytes=300_000
+                allow=settings.fetch.allow,
+                hosts_file=settings.fetch.hosts_file,
+                timeout=3,
+                slow_seconds=2,
+                max_bytes=300_000,
             ),
             frontier=FrontierSettings(delay=0, max_delay=0, back_off=0.01, max_failures=2, retries=1),
             crawl=settings.crawl,
@@ -86,7 +90,7 @@ def test_hosts_are_left_alone_between_requests(fake_web, tmp_path):
     with run_in_thread(web, log=True) as server:
         server.write_hosts_file(tmp_path / "hosts")
         settings = Settings(
-            fetch=FetchSettings(allow=("127.0.0.0/8",), hosts=str(tmp_path / "hosts")),
+            fetch=FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(tmp_path / "hosts")),
             frontier=FrontierSettings(delay=0.05, delay_factor=0, max_delay=0.05),
             crawl=CrawlSettings(scope="web", pages=30),
         )

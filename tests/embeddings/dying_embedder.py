@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import made_model
 
 from periplus.embeddings import embed_index, embedder
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 
 class SlowEncoder(made_model.NaiveEncoder):
@@ -29,5 +29,5 @@ class SlowEncoder(made_model.NaiveEncoder):
 if __name__ == "__main__":
     embedder._CHUNK = 4
     report = lambda stage, done, total: print(done, flush=True)  # noqa: E731
-    embed_index(Path(sys.argv[1]), SemanticSettings(words=16, overlap=4), report, SlowEncoder())
+    embed_index(Path(sys.argv[1]), EmbeddingSettings(passage_tokens=16, overlap=4), report, SlowEncoder())
     print("done", flush=True)

@@ -15,9 +15,9 @@ from periplus.embeddings.embedding_log import EmbeddingLog
 from periplus.embeddings.vector_file import Vectors, open_vectors
 from periplus.files import lock_folder
 from periplus.index import Index, build_index
-from periplus.settings import IndexSettings, SemanticSettings
+from periplus.settings import EmbeddingSettings, IndexSettings
 
-SETTINGS = SemanticSettings(on=True, words=16, overlap=4)
+SETTINGS = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_what_was_damaged_is_removed_and_made_again(embedded: Path, victim: Path
 
 def test_vectors_of_another_recipe_are_sound_too(tmp_path: Path) -> None:
     build_index(iter(random_visits(4, 5)), tmp_path / "index", IndexSettings())
-    whole = msgspec.structs.replace(SETTINGS, skim=False)
+    whole = msgspec.structs.replace(SETTINGS, early_exit=False)
     embed_index(tmp_path / "index", whole, encoder=NaiveEncoder())
     assert check_vectors(tmp_path / "index") == []
     assert embed_index(tmp_path / "index", SETTINGS, encoder=NaiveEncoder()).documents == 5

@@ -21,9 +21,9 @@ from periplus.embeddings.vector_file import Vectors, open_vectors, vector_path
 from periplus.errors import DiskFailed, FolderInUse
 from periplus.files import lock_folder
 from periplus.index import Index, LiveIndex, build_index
-from periplus.settings import IndexSettings, SemanticSettings
+from periplus.settings import EmbeddingSettings, IndexSettings
 
-SETTINGS = SemanticSettings(on=True, words=16, overlap=4)
+SETTINGS = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4)
 
 
 def made_index(folder: Path, count: int = 60, seed: int = 1) -> Path:
@@ -147,7 +147,7 @@ def test_documents_in_other_languages_are_passed_over(tmp_path: Path) -> None:
 
 def test_on_demand_makes_what_a_query_needs_and_keeps_it(tmp_path: Path) -> None:
     folder, encoder = made_index(tmp_path), NaiveEncoder()
-    lazy = msgspec.structs.replace(SETTINGS, lazy=True)
+    lazy = msgspec.structs.replace(SETTINGS, on_demand=True)
     wanted = np.arange(10, dtype=np.int32)
     meaning = EmbeddingSearcher(Index.open(folder), lazy, encoder)
     query = meaning.encode_query("sea chart")
@@ -276,7 +276,7 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("length", "count"), [(0, 1), (5, 1), (13, 1), (14, 2), (22, 2), (23, 3), (500, 3)])
 def test_passages_cover_the_text_and_overlap(length: int, count: int) -> None:
-    settings = SemanticSettings(words=16, overlap=4, passages=3)
+    settings = EmbeddingSettings(passage_tokens=16, overlap=4, passages=3)
     text = list(range(100, 100 + length))
     found = cut_passages([7], text, settings)
     assert len(found) == count

@@ -10,7 +10,7 @@ from naive import encoder as naive
 from periplus.embeddings import Encoder, convert_model, find_model, open_encoder
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 WEIGHTS = made_model.safetensors(made_model.arrays())
 TEXTS = [
@@ -31,8 +31,8 @@ def kept(text: list[int]) -> list[int]:
     return [at for at, name in enumerate(names) if not (name in little and whole[at])]
 
 
-def settings(tmp_path: Path) -> SemanticSettings:
-    return SemanticSettings(on=True, model=str(tmp_path / "model"))
+def settings(tmp_path: Path) -> EmbeddingSettings:
+    return EmbeddingSettings(enabled=True, model=str(tmp_path / "model"))
 
 
 def test_safetensors_are_read_as_they_were_written() -> None:

@@ -14,9 +14,9 @@ from periplus.query import BagOfWords, parse_query, query_text
 from periplus.rank import Ranker
 from periplus.records import Query
 from periplus.search import Searcher, rerank, retrieve
-from periplus.settings import IndexSettings, RankSettings, SemanticSettings, Settings
+from periplus.settings import EmbeddingSettings, IndexSettings, RankSettings, Settings
 
-SETTINGS = SemanticSettings(on=True, words=16, overlap=4, nearest=5, candidates=10)
+SETTINGS = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4, nearest=5, candidates=10)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def ranker(folder: Path, settings: SemanticSettings) -> Ranker:
+def ranker(folder: Path, settings: EmbeddingSettings) -> Ranker:
     """Make a ranker whose encoder is the naive one."""
     index = Index.open(folder)
     made = Ranker(index, RankSettings(), settings)
@@ -61,7 +61,7 @@ def test_what_was_said(words: str, text: str, plain: bool) -> None:
 
 
 def test_meaning_changes_the_order_and_weight_zero_does_not(folder: Path) -> None:
-    off = order(ranker(folder, SemanticSettings()), "sea chart fog")[0]
+    off = order(ranker(folder, EmbeddingSettings()), "sea chart fog")[0]
     none = msgspec.structs.replace(SETTINGS, weight=0.0, nearest=0)
     assert order(ranker(folder, none), "sea chart fog")[0] == off
     heavy = msgspec.structs.replace(SETTINGS, weight=50.0, nearest=0)
@@ -84,7 +84,7 @@ def test_with_all_weight_on_meaning_the_nearest_candidate_is_first(folder: Path)
 
 def test_near_documents_join_plain_words_only(folder: Path) -> None:
     words = "zebra"
-    alone = order(ranker(folder, SemanticSettings()), words)[0]
+    alone = order(ranker(folder, EmbeddingSettings()), words)[0]
     assert len(alone) == 1
     joined = order(ranker(folder, SETTINGS), words)[0]
     assert len(joined) >= 5
@@ -100,16 +100,16 @@ def test_k_is_kept_to(folder: Path) -> None:
 @pytest.mark.parametrize("words", ["sea chart", "nowhere-at-all", "-sea", "*", "x" * 5_000])
 def test_without_model_or_vectors_nothing_changes(tmp_path: Path, words: str) -> None:
     build_index(iter(random_visits(3, 30)), tmp_path / "index", IndexSettings())
-    lacking = SemanticSettings(on=True, model=str(tmp_path / "nowhere"))
+    lacking = EmbeddingSettings(enabled=True, model=str(tmp_path / "nowhere"))
     plain, off = Settings(), Searcher.open(tmp_path, Settings())
-    on = Searcher.open(tmp_path, msgspec.structs.replace(plain, semantic=lacking))
+    on = Searcher.open(tmp_path, msgspec.structs.replace(plain, embeddings=lacking))
     expected, found = off.search(Query(words)), on.search(Query(words))
     assert [(hit.url, hit.score) for hit in found.hits] == [(hit.url, hit.score) for hit in expected.hits]
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     build_index(iter(random_visits(3, 10)), tmp_path / "index", IndexSettings())
-    lacking = SemanticSettings(on=True, model=str(tmp_path / "nowhere"))
+    lacking = EmbeddingSettings(enabled=True, model=str(tmp_path / "nowhere"))
     found = embedding_status(tmp_path / "index", lacking)
     assert not found.usable
     assert ("periplus doctor" if missing_packages() else "periplus embeddings fetch") in found.advice
@@ -124,7 +124,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_what_meaning_adds_can_be_told(folder: Path) -> None:
-    made, off = ranker(folder, SETTINGS), ranker(folder, SemanticSettings())
+    made, off = ranker(folder, SETTINGS), ranker(folder, EmbeddingSettings())
     tree = parse_query("sea chart fog").tree
     plan = made.plan(tree)
     found = rerank(retrieve(made, plan, 3), made.model, 3)

@@ -13,9 +13,9 @@ from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.records import FetchRecord
 from periplus.search import rerank, retrieve
-from periplus.settings import IndexSettings, RankSettings, SemanticSettings
+from periplus.settings import EmbeddingSettings, IndexSettings, RankSettings
 
-SETTINGS = SemanticSettings(on=True, words=16, overlap=4)
+SETTINGS = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4)
 ENGLISH = [
     "the keeper of the light in the harbour was asleep at the time and the ship came in with the fog",
     "it was the first lighthouse on the coast of the island and it is still there for all who come by sea",
@@ -48,7 +48,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return Index.open(folder)
 
 
-def ranker(index: Index, settings: SemanticSettings) -> Ranker:
+def ranker(index: Index, settings: EmbeddingSettings) -> Ranker:
     made = Ranker(index, RankSettings(), settings)
     if made.embeddings is not None:
         made.embeddings._meaning = EmbeddingSearcher(index, settings, NaiveEncoder())
@@ -75,7 +75,7 @@ def order(made: Ranker, words: str) -> list[tuple[int, int, float]]:
 )
 def test_a_query_in_another_language_is_ranked_by_words_alone(index: Index, words: str) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=20.0)
-    assert order(ranker(index, heavy), words) == order(ranker(index, SemanticSettings()), words)
+    assert order(ranker(index, heavy), words) == order(ranker(index, EmbeddingSettings()), words)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_query_in_another_language_is_ranked_by_words_alone(index: Index, word
 )
 def test_a_query_that_finds_pages_it_can_read_is_ranked_by_meaning(index: Index, words: str) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=20.0)
-    assert order(ranker(index, heavy), words) != order(ranker(index, SemanticSettings()), words)
+    assert order(ranker(index, heavy), words) != order(ranker(index, EmbeddingSettings()), words)
 
 
 def test_pages_in_other_languages_have_no_vectors_and_do_not_come_near(index: Index) -> None:
@@ -126,7 +126,7 @@ def test_what_can_be_read(language: str, text: str, languages: tuple[str, ...], 
 
 def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
     both = EmbeddingSearcher(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
-    found = ranker(index, SemanticSettings())
+    found = ranker(index, EmbeddingSettings())
     for words in ("Leuchtturm Hafen", "灯塔"):
         got = retrieve(found, found.plan(parse_query(words).tree), 10)
         assert both.supports_query(words, got.segments, got.documents)

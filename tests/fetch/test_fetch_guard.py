@@ -86,9 +86,9 @@ def test_the_hosts_file_leads_names_to_addresses(peer, get, tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text(f"# a test web\n127.0.0.1:{peer.port} One.test two.test # both\n\n[::1]:80 six.test\n")
     for name in ("one.test", "two.test"):
-        assert get(f"http://{name}/", hosts=str(hosts)).body == b"hi"
+        assert get(f"http://{name}/", hosts_file=str(hosts)).body == b"hi"
         assert f"Host: {name}\r\n" in peer.requests[-1]
-    assert get("http://one.test/", hosts=str(hosts), allow=()).outcome is Outcome.FORBIDDEN_ADDRESS
+    assert get("http://one.test/", hosts_file=str(hosts), allow=()).outcome is Outcome.FORBIDDEN_ADDRESS
     assert HostsFile.read(hosts).route(parse_address("http://six.test:81/")) == "six.test:81:[::1]:80"
     assert HostsFile.read(hosts).route(parse_address("http://seven.test/")) is None
 
@@ -105,4 +105,4 @@ def test_a_bad_hosts_line_is_named(tmp_path, line):
 
 def test_a_missing_hosts_file_is_named(tmp_path):
     with pytest.raises(SettingsError, match="nowhere"):
-        Fetcher(FetchSettings(hosts=str(tmp_path / "nowhere")))
+        Fetcher(FetchSettings(hosts_file=str(tmp_path / "nowhere")))

@@ -34,7 +34,7 @@ def authority(folder):
 def ask(port: int, authority: Authority, folder: Path, host: str = HOST):
     hosts = folder / "hosts"
     hosts.write_text(f"127.0.0.1:{port} {host}\n")
-    options = FetchSettings(allow=("127.0.0.0/8",), hosts=str(hosts), trust=str(authority.file), timeout=60)
+    options = FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(hosts), ca_file=str(authority.file), timeout=60)
     fetcher = Fetcher(options)
     fetcher.start(FetchRequest(parse_address(f"https://{host}/")))
     ended = []
@@ -78,7 +78,7 @@ def test_a_bad_certificate_is_refused_before_anything_is_asked(folder, authority
 def test_without_the_authority_nothing_is_trusted(folder, authority):
     with serving(authority.vouch(HOST)) as peer:
         (folder / "hosts").write_text(f"127.0.0.1:{peer.port} {HOST}\n")
-        fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), timeout=60))
+        fetcher = Fetcher(FetchSettings(allow=("127.0.0.0/8",), hosts_file=str(folder / "hosts"), timeout=60))
         fetcher.start(FetchRequest(parse_address(f"https://{HOST}/")))
         ended = []
         while not ended:
@@ -95,7 +95,7 @@ def test_an_old_protocol_is_refused(folder, authority):
 
 def test_a_missing_file_of_authorities_is_named(tmp_path):
     with pytest.raises(SettingsError, match="nowhere"):
-        Fetcher(FetchSettings(trust=str(tmp_path / "nowhere.pem")))
+        Fetcher(FetchSettings(ca_file=str(tmp_path / "nowhere.pem")))
 
 
 APP = """
@@ -146,7 +146,11 @@ def listening(command: list[str], folder: Path) -> tuple[subprocess.Popen, int]:
 def http2(folder, authority, second):
     (folder / "hosts").write_text(f"127.0.0.1:{second} {HOST}\n")
     options = FetchSettings(
-        allow=("127.0.0.0/8",), hosts=str(folder / "hosts"), trust=str(authority.file), timeout=60, max_bytes=1_000_000
+        allow=("127.0.0.0/8",),
+        hosts_file=str(folder / "hosts"),
+        ca_file=str(authority.file),
+        timeout=60,
+        max_bytes=1_000_000,
     )
     fetcher = Fetcher(options)
     yield fetcher

@@ -24,11 +24,11 @@ from periplus.rank.ranking_model import TreeModel, read_model
 from periplus.rank.training import TrainingResult
 from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
-from periplus.settings import GraphSettings, IndexSettings, SemanticSettings, Settings, StoreSettings
+from periplus.settings import EmbeddingSettings, GraphSettings, IndexSettings, Settings, StoreSettings
 from periplus.store import PageStore
 from periplus.url import parse_address
 
-SEMANTIC = SemanticSettings(on=True, words=16, overlap=4)
+SEMANTIC = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4)
 
 
 def _linked(number: int) -> FetchRecord:

@@ -23,9 +23,9 @@ from periplus.search import (
     retrieve,
 )
 from periplus.search.navigational import site_name
-from periplus.settings import IndexSettings, RankSettings, SemanticSettings
+from periplus.settings import EmbeddingSettings, IndexSettings, RankSettings
 
-SEMANTIC = SemanticSettings(on=True, words=16, overlap=4, nearest=5, candidates=10)
+SEMANTIC = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4, nearest=5, candidates=10)
 QUERIES = [
     "sea chart",
     "the ship of fog",
@@ -53,7 +53,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return opened
 
 
-def open_ranker(index: Index, semantic: SemanticSettings, depth: int = 40) -> Ranker:
+def open_ranker(index: Index, semantic: EmbeddingSettings, depth: int = 40) -> Ranker:
     ranker = Ranker(index, RankSettings(rerank=depth), semantic)
     if ranker.embeddings is not None:
         ranker.embeddings._meaning = EmbeddingSearcher(index, semantic, NaiveEncoder())
@@ -84,9 +84,9 @@ def assert_equal(one: RerankedCandidates, other: RerankedCandidates) -> None:
             assert value == expected, name
 
 
-@pytest.mark.parametrize("semantic", [SemanticSettings(), SEMANTIC], ids=["words", "embeddings"])
+@pytest.mark.parametrize("semantic", [EmbeddingSettings(), SEMANTIC], ids=["words", "embeddings"])
 @pytest.mark.parametrize("words", QUERIES)
-def test_records_travel_and_rerank_to_the_same(index: Index, words: str, semantic: SemanticSettings) -> None:
+def test_records_travel_and_rerank_to_the_same(index: Index, words: str, semantic: EmbeddingSettings) -> None:
     ranker = open_ranker(index, semantic)
     tree = parse_query(words).tree
     assert tree is not None
@@ -105,9 +105,9 @@ def test_what_is_not_a_record_is_refused() -> None:
             decode_record(data, RetrievedCandidates)
 
 
-@pytest.mark.parametrize("semantic", [SemanticSettings(), SEMANTIC], ids=["words", "embeddings"])
+@pytest.mark.parametrize("semantic", [EmbeddingSettings(), SEMANTIC], ids=["words", "embeddings"])
 @pytest.mark.parametrize("words", QUERIES)
-def test_two_shards_give_what_one_index_gives(index: Index, words: str, semantic: SemanticSettings) -> None:
+def test_two_shards_give_what_one_index_gives(index: Index, words: str, semantic: EmbeddingSettings) -> None:
     """The broker plans by the statistics of the whole collection; each shard looks the terms up for itself.
 
     Statistics are shared here by planning on the whole index. Two things are still decided on each shard alone, and
@@ -128,7 +128,7 @@ def test_two_shards_give_what_one_index_gives(index: Index, words: str, semantic
 
 
 def test_one_shard_is_merged_as_it_is(index: Index) -> None:
-    ranker = open_ranker(index, SemanticSettings())
+    ranker = open_ranker(index, EmbeddingSettings())
     tree = parse_query("sea").tree
     assert tree is not None
     retrieved = run_stage(ranker, ranker.plan(tree), "sea")

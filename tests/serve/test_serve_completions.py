@@ -27,7 +27,7 @@ PATIENCE = 60.0
 @contextmanager
 def serving(folder: Path) -> Iterator[int]:
     """Run `periplus serve` with two processes; give its port."""
-    options = ["search.popular_after=3", "serve.proxied=true", "serve.workers=2", "serve.port=0", "serve.rate=0"]
+    options = ["search.popular_after=3", "serve.behind_proxy=true", "serve.workers=2", "serve.port=0", "serve.rate=0"]
     command = [sys.executable, "-m", "periplus.cli", "serve", "--folder", str(folder)]
     for option in options:
         command += ["--set", option]

@@ -33,10 +33,10 @@ APP = make_app(FakeSearcher(), ServeSettings(threads=1))
         (ServeSettings(), "", 421),
         (ServeSettings(), "a b", 421),
         (ServeSettings(), "x\r\ny", 421),
-        (ServeSettings(names=("search.example",)), "Search.Example", 200),
-        (ServeSettings(names=("search.example",)), "other.example", 421),
+        (ServeSettings(host_names=("search.example",)), "Search.Example", 200),
+        (ServeSettings(host_names=("search.example",)), "other.example", 421),
         (ServeSettings(host="0.0.0.0"), "any.example", 200),
-        (ServeSettings(host="0.0.0.0", names=("mine.example",)), "any.example", 421),
+        (ServeSettings(host="0.0.0.0", host_names=("mine.example",)), "any.example", 421),
         (ServeSettings(host="me.example"), "me.example:8080", 200),
     ],
 )
@@ -74,7 +74,7 @@ def get_from(app: object, client: str, target: str = "/api/search?q=salt", **hea
 
 @pytest.mark.usefixtures("_few")
 def test_behind_a_proxy_the_client_is_the_one_it_names() -> None:
-    app = make_app(FakeSearcher(), ServeSettings(rate=0.01, proxied=True))
+    app = make_app(FakeSearcher(), ServeSettings(rate=0.01, behind_proxy=True))
     seen = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
     assert 429 in [get_from(app, "127.0.0.1", **seen) for _ in range(8)]
     assert get_from(app, "127.0.0.1", **{"x-forwarded-for": "10.0.0.1, 198.51.100.8"}) == 200

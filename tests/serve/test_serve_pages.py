@@ -259,7 +259,7 @@ def test_static_files_are_kept_by_their_version() -> None:
 
 @pytest.mark.parametrize("host", ["search.example:8080", "[::1]:80"])
 def test_opensearch_names_the_host_it_was_asked_at(host: str) -> None:
-    app = make_app(FakeSearcher(), ServeSettings(names=("search.example",)))
+    app = make_app(FakeSearcher(), ServeSettings(host_names=("search.example",)))
     tree = ElementTree.fromstring(get(app, "/opensearch.xml", headers={"host": host}).text)
     urls = [element.get("template") for element in tree.iter() if element.tag.endswith("Url")]
     assert urls[0] == f"http://{host}/search?q={{searchTerms}}&start={{startIndex?}}"

@@ -31,7 +31,7 @@ class World:
         self.searcher = Searcher.open(folder, settings)
         self.keys = ApiKeys(folder)
         self.key = self.keys.add("report", "report")
-        serving = ServeSettings(threads=1, proxied=True, clicks=True, rate=0)
+        serving = ServeSettings(threads=1, behind_proxy=True, clicks=True, rate=0)
         self.app = make_app(self.searcher, serving, server_actions(folder, self.searcher, settings), self.keys)
 
     def report(self, url: str, address: str, count: int = 1) -> None:

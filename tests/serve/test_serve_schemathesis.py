@@ -48,7 +48,10 @@ ACTIONS = Actions(
     fetch=lambda url: WEATHER,
 )
 SETTINGS = ServeSettings(
-    port=0, clicks=True, weather="http://weather.example/{latitude}/{longitude}", places="http://places.example/{name}"
+    port=0,
+    clicks=True,
+    weather="http://weather.example/{latitude}/{longitude}",
+    geocoder="http://places.example/{name}",
 )
 
 

@@ -89,7 +89,7 @@ FOUND = (
 
 def test_the_weather_of_a_place_that_is_named(service: Service, atlas: Service) -> None:
     allowed = FetchSettings(allow=("127.0.0.0/8",))
-    settings = ServeSettings(threads=1, weather=service[0], places=atlas[0])
+    settings = ServeSettings(threads=1, weather=service[0], geocoder=atlas[0])
     app = make_app(FakeSearcher(), settings, Actions(fetch=lambda url: fetch_service(url, allowed)))
     found = get(app, "/api/weather?place=%C3%8Ele+d%27Ouessant%26x%3D%23&hl=fr")
     assert found.json == {
@@ -133,8 +133,10 @@ BEYOND = b'{"results": [{"name": "Nowhere", "latitude": 480, "longitude": 0}]}'
 def test_places_are_offered_only_where_there_is_a_service_for_them(service: tuple[str, list[str], Any]) -> None:
     fetch = Actions(fetch=lambda url: None)
     here = make_app(FakeSearcher(), ServeSettings(threads=1, weather=service[0]), fetch)
-    there = make_app(FakeSearcher(), ServeSettings(threads=1, weather=service[0], places="http://x.test/{name}"), fetch)
-    none = make_app(FakeSearcher(), ServeSettings(threads=1, places="http://x.test/{name}"), fetch)
+    there = make_app(
+        FakeSearcher(), ServeSettings(threads=1, weather=service[0], geocoder="http://x.test/{name}"), fetch
+    )
+    none = make_app(FakeSearcher(), ServeSettings(threads=1, geocoder="http://x.test/{name}"), fetch)
     for words, place in (
         ("weather in Ushant", "Ushant"),
         ("Wetter heute in Bad Tölz", "Bad Tölz"),

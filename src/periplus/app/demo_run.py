@@ -68,7 +68,7 @@ class Demo:
         return change(
             settings,
             folder=str(self._data.path),
-            fetch=change(settings.fetch, allow=("127.0.0.0/8",), hosts=str(self._hosts_file)),
+            fetch=change(settings.fetch, allow=("127.0.0.0/8",), hosts_file=str(self._hosts_file)),
             frontier=change(settings.frontier, delay=0.0, delay_factor=0.0, max_delay=0.0),
             crawl=change(settings.crawl, scope="web"),
         )

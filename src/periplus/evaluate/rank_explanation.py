@@ -111,7 +111,7 @@ class _Asked:
     def __init__(self, folder: Path, settings: Settings, query: Query, key: int) -> None:
         self.searcher = Searcher.open(folder, settings)
         self.index = Index.open(folder / "index", verify=False)
-        self.ranker = Ranker(self.index, settings.rank, settings.semantic)
+        self.ranker = Ranker(self.index, settings.rank, settings.embeddings)
         self.query = query
         self.key = key
         self.indexed = self.buried = False

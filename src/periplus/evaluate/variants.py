@@ -78,5 +78,5 @@ def ablations(settings: Settings) -> tuple[Variant, ...]:
 
 def _with_meaning(settings: Settings, on: bool) -> Settings:
     """Switch meaning on or off; vectors that are not there when a query needs them are made then."""
-    semantic = msgspec.structs.replace(settings.semantic, on=on, lazy=on or settings.semantic.lazy)
-    return msgspec.structs.replace(settings, semantic=semantic)
+    embeddings = msgspec.structs.replace(settings.embeddings, enabled=on, on_demand=on or settings.embeddings.on_demand)
+    return msgspec.structs.replace(settings, embeddings=embeddings)

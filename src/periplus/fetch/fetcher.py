@@ -36,9 +36,9 @@ class Fetcher:
         self._settings = settings
         self._accepts = accepts
         self._guard = AddressGuard(settings.allow)
-        if settings.trust and not Path(settings.trust).is_file():
-            raise SettingsError(f"fetch.trust: {settings.trust} does not exist.")
-        self._hosts = HostsFile.read(Path(settings.hosts)) if settings.hosts else HostsFile()
+        if settings.ca_file and not Path(settings.ca_file).is_file():
+            raise SettingsError(f"fetch.ca_file: {settings.ca_file} does not exist.")
+        self._hosts = HostsFile.read(Path(settings.hosts_file)) if settings.hosts_file else HostsFile()
         self._selector = selectors.DefaultSelector()
         self._deadline: float | None = None
         self._interrupted = False

@@ -22,9 +22,9 @@ class HostsFile:
         try:
             lines = path.read_text("utf-8").splitlines()
         except UnicodeDecodeError:
-            raise SettingsError(f"fetch.hosts: {path} is not a text file.") from None
+            raise SettingsError(f"fetch.hosts_file: {path} is not a text file.") from None
         except OSError as error:
-            raise SettingsError(f"fetch.hosts: cannot read {path}: {error.strerror}.") from None
+            raise SettingsError(f"fetch.hosts_file: cannot read {path}: {error.strerror}.") from None
         endpoints: dict[str, tuple[str, int | None]] = {}
         for number, line in enumerate(lines, 1):
             words = line.partition("#")[0].split()
@@ -46,13 +46,13 @@ class HostsFile:
 
 def _parse_line(words: list[str], where: str, endpoints: dict[str, tuple[str, int | None]]) -> None:
     if len(words) < 2:
-        raise SettingsError(f"fetch.hosts: {where}: the host name is missing.", "Write 'ADDRESS[:PORT] NAME'.")
+        raise SettingsError(f"fetch.hosts_file: {where}: the host name is missing.", "Write 'ADDRESS[:PORT] NAME'.")
     endpoint = _parse_endpoint(words[0], where)
     for name in words[1:]:
         try:
             host = parse_address(f"http://{name}/").host
         except BadUrl:
-            raise SettingsError(f"fetch.hosts: {where}: '{name}' is not a host name.") from None
+            raise SettingsError(f"fetch.hosts_file: {where}: '{name}' is not a host name.") from None
         endpoints[host] = endpoint
 
 
@@ -67,9 +67,9 @@ def _parse_endpoint(text: str, where: str) -> tuple[str, int | None]:
         parsed = ipaddress.ip_address(ip)
     except ValueError:
         raise SettingsError(
-            f"fetch.hosts: {where}: '{text}' is not an IP address.", "Write 127.0.0.1 or [::1]:80."
+            f"fetch.hosts_file: {where}: '{text}' is not an IP address.", "Write 127.0.0.1 or [::1]:80."
         ) from None
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-        raise SettingsError(f"fetch.hosts: {where}: '{port}' is not a port number.")
+        raise SettingsError(f"fetch.hosts_file: {where}: '{port}' is not a port number.")
     ip_text = f"[{parsed}]" if parsed.version == 6 else str(parsed)
     return ip_text, int(port) if port else None

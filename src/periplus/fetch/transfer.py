@@ -75,7 +75,7 @@ class Transfer:
         set_option(pycurl.LOW_SPEED_TIME, settings.slow_seconds)
         set_option(pycurl.SSL_VERIFYPEER, 1)
         set_option(pycurl.SSL_VERIFYHOST, 2)
-        bundle = settings.trust or next((path for path in _BUNDLES if Path(path).is_file()), None)
+        bundle = settings.ca_file or next((path for path in _BUNDLES if Path(path).is_file()), None)
         if bundle is not None:
             set_option(pycurl.CAINFO, bundle)
         set_option(pycurl.WRITEFUNCTION, self._on_body)

@@ -8,7 +8,7 @@ from periplus.index import Index
 from periplus.query import QueryPlan
 from periplus.rank.fusion import Similarities
 from periplus.records import Candidates
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["EmbeddingRetriever"]
 
@@ -16,7 +16,7 @@ __all__ = ["EmbeddingRetriever"]
 class EmbeddingRetriever:
     """Compares the documents of one index with queries; without a model or vectors it has nothing to say."""
 
-    def __init__(self, index: Index, settings: SemanticSettings) -> None:
+    def __init__(self, index: Index, settings: EmbeddingSettings) -> None:
         self._settings = settings
         self._meaning = EmbeddingSearcher(index, settings)
 
@@ -32,7 +32,7 @@ class EmbeddingRetriever:
 
         order: the candidates by their score on this shard, best first: the languages of the best decide whether the
         model understands the query. depth: how many candidates are reranked by features; all that may be among the
-        best then are compared. With `semantic.lazy`, where comparing may take long, only the best of `order` are.
+        best then are compared. With `embeddings.on_demand`, where that may take long, only the best of `order` are.
         """
         best = order[: self._settings.candidates]
         if not plan.text or not len(order):
@@ -42,7 +42,7 @@ class EmbeddingRetriever:
         query = self._meaning.encode_query(plan.text)
         if query is None:
             return None
-        compared = best if self._settings.lazy else np.arange(min(len(order), max(len(best), depth)))
+        compared = best if self._settings.on_demand else np.arange(min(len(order), max(len(best), depth)))
         similarities = np.full(len(order), np.nan, np.float32)
         similarities[compared] = self._meaning.similarities(
             query, candidates.segments[compared], candidates.documents[compared]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["Similarities", "embedding_points"]
 
@@ -31,7 +31,7 @@ class Similarities(NamedTuple):
     nearest: npt.NDArray[np.float32]
 
 
-def embedding_points(scores: Floats, similarities: Floats, joined: Floats, settings: SemanticSettings) -> Floats:
+def embedding_points(scores: Floats, similarities: Floats, joined: Floats, settings: EmbeddingSettings) -> Floats:
     """Return what embeddings add to the score of each candidate, and of each document that joins them.
 
     scores, similarities: of the candidates, best first; joined: similarities of the documents that join them.

@@ -12,7 +12,7 @@ from periplus.rank.external_signals import ExternalSignals, open_external_signal
 from periplus.rank.feature_rows import FeatureExtractor
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights
 from periplus.records import Candidates
-from periplus.settings import RankSettings, SemanticSettings
+from periplus.settings import EmbeddingSettings, RankSettings
 
 if TYPE_CHECKING:
     from periplus.rank.embedding_retrieval import EmbeddingRetriever
@@ -29,7 +29,7 @@ class RerankModel(NamedTuple):
     scorer: FeatureScorer
     depth: int
     """How many candidates are reranked by their features; 0 is none: the order of the first stage."""
-    semantic: SemanticSettings | None = None
+    semantic: EmbeddingSettings | None = None
     """How similarities of embeddings are weighed; None where they take no part."""
 
 
@@ -40,7 +40,7 @@ class Ranker:
         self,
         index: Index,
         settings: RankSettings,
-        semantic: SemanticSettings | None = None,
+        semantic: EmbeddingSettings | None = None,
         *,
         signals: ExternalSignals | None = None,
         changes: Mapping[str, float] | None = None,
@@ -110,9 +110,9 @@ class Ranker:
         return reasons
 
 
-def _open_embeddings(index: Index, semantic: SemanticSettings | None) -> "EmbeddingRetriever | None":
+def _open_embeddings(index: Index, semantic: EmbeddingSettings | None) -> "EmbeddingRetriever | None":
     """Return what compares embeddings, where that is on; otherwise none of it is imported."""
-    if semantic is None or not semantic.on:
+    if semantic is None or not semantic.enabled:
         return None
     from periplus.rank.embedding_retrieval import EmbeddingRetriever
 

@@ -69,7 +69,7 @@ class IndexSession:
         """Open what belongs to an index; what does not change is shared with the session before."""
         self.index = index
         self.signals = open_external_signals(index.folder.parent, settings.rank)
-        self.ranker = Ranker(index, settings.rank, settings.semantic, signals=self.signals)
+        self.ranker = Ranker(index, settings.rank, settings.embeddings, signals=self.signals)
         self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
@@ -82,7 +82,7 @@ class IndexSession:
         signals = open_external_signals(self.index.folder.parent, changed.settings)
         session = copy(self)
         session.ranker = Ranker(
-            self.index, changed.settings, self._settings.semantic, signals=signals, changes=changed.features
+            self.index, changed.settings, self._settings.embeddings, signals=signals, changes=changed.features
         )
         return session
 

@@ -63,7 +63,7 @@ def _select(builder: HitBuilder, query: Query, settings: SearchSettings) -> Sele
     """Return which candidates become results, up to the end of the page."""
     size = max(0, min(query.size, settings.max_results))
     end = min(max(0, query.start) + size, settings.max_results)
-    bits = settings.similar_bits if query.folded and settings.similar_bits else -1
+    bits = settings.near_duplicate_bits if query.folded and settings.near_duplicate_bits else -1
     per_host = settings.per_host if query.folded and not is_site_search(query) else 0
     return select_results(builder.flags(), builder.fields(), end, excluded_flags(query.safe), per_host, bits)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from periplus.rank import RerankModel, embedding_points
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
-from periplus.settings import SemanticSettings
+from periplus.settings import EmbeddingSettings
 
 __all__ = ["RerankedCandidates", "rerank"]
 
@@ -101,7 +101,7 @@ def _order_by_features(retrieved: RetrievedCandidates, model: RerankModel, limit
 
 
 def _fuse(
-    retrieved: RetrievedCandidates, rows: Rows, scores: Floats, settings: SemanticSettings
+    retrieved: RetrievedCandidates, rows: Rows, scores: Floats, settings: EmbeddingSettings
 ) -> tuple[Rows, Floats, Floats, _Pool]:
     """Return rows, scores and points by words and embeddings, and the pool with the nearest documents in it.
 

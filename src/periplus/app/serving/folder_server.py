@@ -53,7 +53,7 @@ def serve_folder(
     single = settings.serve.workers == 1
     # Several processes share what is opened here, kernels and all. An embedding model has threads of its own, which
     # would not exist after a fork: then each process opens everything for itself.
-    shared = not settings.semantic.on
+    shared = not settings.embeddings.enabled
     opened = open_server(folder, settings, warm=not single) if single or shared else None
     from periplus.serve import run, run_processes
 

@@ -55,7 +55,7 @@ def run_live(
             """Start the other processes only now: a port that is in use should not start a crawl."""
             stack.enter_context(background_job(observer, _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, index_forever, folder, settings, every))
-            if settings.semantic.on:
+            if settings.embeddings.enabled:
                 stack.enter_context(background_job(observer, embed_forever, folder, settings))
             stack.enter_context(_report_size(opened.searcher, observer))
             on_ready(url)

@@ -27,13 +27,13 @@ _INTERRUPTED: Final = 130
     path="crawl.paths",
     include="crawl.include",
     exclude="crawl.exclude",
-    block="crawl.block",
+    block="crawl.blocklist",
     topic="focus.topic",
     topic_pages="focus.pages",
     delay="frontier.delay",
     connections="fetch.connections",
     allow="fetch.allow",
-    hosts_file="fetch.hosts",
+    hosts_file="fetch.hosts_file",
 )
 def crawl(
     settings: Settings,

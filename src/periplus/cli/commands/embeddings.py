@@ -44,7 +44,7 @@ def fetch(
         echo_json({"name": files.name, "folder": str(files.encoder.parent), "bytes": size})
         return
     echo(f"The model is in {files.encoder.parent}: {format_bytes(size)}.")
-    echo("Next: periplus index embed, then search with --set semantic.on=true.")
+    echo("Next: periplus index embed, then search with --set embeddings.enabled=true.")
 
 
 @embeddings.command("status")
@@ -66,7 +66,7 @@ def _old_name() -> None:
     log("periplus: 'periplus meaning' is now called 'periplus embeddings'.")
 
 
-@with_settings(documents="semantic.documents", threads="semantic.threads")
+@with_settings(documents="embeddings.documents", threads="embeddings.threads")
 def embed(settings: Settings, as_json: AsJson = False) -> None:
     """Compute the vectors of pages, for ranking by embeddings; a run that was stopped is resumed."""
     from periplus.app import embed_pages

@@ -22,7 +22,7 @@ __all__ = ["up"]
     scope="crawl.scope",
     delay="frontier.delay",
     allow="fetch.allow",
-    hosts_file="fetch.hosts",
+    hosts_file="fetch.hosts_file",
 )
 def up(
     settings: Settings,

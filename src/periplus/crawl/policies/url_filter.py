@@ -24,7 +24,7 @@ class UrlFilter:
         self._countries = frozenset(country.lower().lstrip(".") for country in settings.countries)
         self._include = _patterns(settings.include)
         self._exclude = _patterns(settings.exclude)
-        self._blocked = _read_block_list(Path(settings.block)) if settings.block else frozenset()
+        self._blocked = _read_block_list(Path(settings.blocklist)) if settings.blocklist else frozenset()
 
     def wants(self, place: Address) -> bool:
         """Tell whether an address passes every filter that is set."""
@@ -56,9 +56,9 @@ def _read_block_list(path: Path) -> frozenset[str]:
     try:
         lines = path.read_text("utf-8").splitlines()[:_MOST_BLOCKED]
     except UnicodeDecodeError:
-        raise SettingsError(f"crawl.block: {path} is not a text file.") from None
+        raise SettingsError(f"crawl.blocklist: {path} is not a text file.") from None
     except OSError as error:
-        raise SettingsError(f"crawl.block: cannot read {path}: {error.strerror}.") from None
+        raise SettingsError(f"crawl.blocklist: cannot read {path}: {error.strerror}.") from None
     words = (line.partition("#")[0].split() for line in lines)
     return frozenset(found[-1].lower().strip(".") for found in words if found)
 

@@ -125,7 +125,7 @@ class WeatherService:
     ) -> None:
         self._url = settings.weather
         self._fetch = fetch if settings.weather else None
-        self._geocoder = Geocoder(settings.places, self._get) if settings.places else None
+        self._geocoder = Geocoder(settings.geocoder, self._get) if settings.geocoder else None
         self._renderer = renderer
         self._cache: OrderedDict[tuple[float, float], tuple[float, Weather]] = OrderedDict()
         self._slots = asyncio.Semaphore(_CONCURRENCY)
@@ -176,7 +176,7 @@ class WeatherService:
             longitude = _degrees(parameters.get("longitude", ""), 180)
             return "", await self._weather(latitude, longitude)
         if self._geocoder is None:
-            raise HTTPException(501, "This server has no geocoding service: see serve.places.")
+            raise HTTPException(501, "This server has no geocoding service: see serve.geocoder.")
         location = await self._geocoder.find(place, locale.code)
         return location.name, await self._weather(location.latitude, location.longitude)
 

@@ -32,15 +32,15 @@ class RequestFilter:
         self._limit = limit
         self._own = settings.host.lower()
         self._loopback = is_local(settings.host)
-        self._proxied = settings.proxied
-        self._names = frozenset(name.lower() for name in settings.names)
+        self._proxied = settings.behind_proxy
+        self._names = frozenset(name.lower() for name in settings.host_names)
         self.accepts_host = functools.lru_cache(_CACHE_SIZE)(self._accepts_host)
         self._is_local = functools.lru_cache(_CACHE_SIZE)(is_local)
 
     def refusal(self, path: str, host: str, peer: str, forwarded: str) -> Refusal | None:
         """Return why a request is refused, or None to admit it."""
         if not self.accepts_host(host):
-            hint = "Add the name to serve.names if it is yours."
+            hint = "Add the name to serve.host_names if it is yours."
             return Refusal(421, "This server does not answer under that name.", hint, {})
         client = self.client(peer, forwarded)
         if self._is_local(client) or path in UNLIMITED_PATHS:

@@ -1,0 +1,213 @@
+"""Settings of what happens before the page store: requests, scheduling, parsing, storing, crawling."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from periplus.settings_section import Section
+
+__all__ = ["CrawlSettings", "FetchSettings", "FocusSettings", "FrontierSettings", "ParseSettings", "StoreSettings"]
+
+
+class FetchSettings(Section, frozen=True):
+    """Limits and addresses of a single request."""
+
+    user_agent: Annotated[
+        str,
+        Meta(
+            description="User-Agent header of every request; rules of robots.txt are matched with its first word",
+            min_length=1,
+        ),
+    ] = "PeriplusBot/0.1 (+https://periplus.example/bot)"
+    connections: Annotated[int, Meta(description="Number of concurrent requests", ge=1, le=4096)] = 64
+    connect_timeout: Annotated[float, Meta(description="Timeout for a connection, in seconds", gt=0)] = 10.0
+    timeout: Annotated[float, Meta(description="Timeout for a whole request, in seconds", gt=0)] = 30.0
+    slow_seconds: Annotated[
+        int, Meta(description="Abort a transfer that is slower than 256 bytes/s for this many seconds", ge=1)
+    ] = 15
+    max_bytes: Annotated[
+        int, Meta(description="Maximum size of a body in bytes, before and after decompression", ge=1024)
+    ] = 4_194_304
+    allow: Annotated[
+        tuple[str, ...], Meta(description="Private or loopback networks that may be fetched, as CIDR, e.g. 127.0.0.0/8")
+    ] = ()
+    hosts_file: Annotated[
+        str, Meta(description="File of 'ADDRESS[:PORT] NAME' lines that take precedence over DNS")
+    ] = ""
+    ca_file: Annotated[
+        str, Meta(description="File of trusted certificates (PEM) for https, instead of the system's")
+    ] = ""
+
+
+class FrontierSettings(Section, frozen=True):
+    """Scheduling of requests, and politeness."""
+
+    delay: Annotated[float, Meta(description="Minimum delay between two requests to one host, in seconds", ge=0)] = 1.0
+    delay_factor: Annotated[
+        float, Meta(description="Delay as a multiple of the last response time, if that is longer", ge=0)
+    ] = 4.0
+    max_delay: Annotated[
+        float, Meta(description="Maximum delay between two requests to one host, in seconds", ge=0)
+    ] = 60.0
+    per_host: Annotated[
+        int,
+        Meta(description="Maximum number of queued URLs of one host in memory; further ones are queued on disk", ge=1),
+    ] = 100_000
+    per_domain: Annotated[
+        int,
+        Meta(
+            description="Maximum number of hosts of one registered domain that are fetched at once; 0 is no limit", ge=0
+        ),
+    ] = 4
+    per_address: Annotated[
+        int,
+        Meta(
+            description="Maximum number of hosts behind one network address that are fetched at once; 0 is no limit",
+            ge=0,
+        ),
+    ] = 16
+    host_budget: Annotated[
+        int,
+        Meta(
+            description="Requests, of the last million, after which a host yields to others; grows with its reputation",
+            ge=1,
+        ),
+    ] = 2_000
+    memory_mb: Annotated[
+        int,
+        Meta(
+            description="Memory for queued URLs, in MB; beyond it those with the lowest priority are queued on disk",
+            ge=1,
+        ),
+    ] = 256
+    max_failures: Annotated[int, Meta(description="Give up a host after this many consecutive failures", ge=1)] = 8
+    retries: Annotated[int, Meta(description="Number of retries of a page after a temporary failure", ge=0)] = 2
+    back_off: Annotated[
+        float,
+        Meta(
+            description="Delay after the first failure of a host, in seconds; doubles with each further failure", ge=0
+        ),
+    ] = 2.0
+
+
+class ParseSettings(Section, frozen=True):
+    """Limits of parsing."""
+
+    max_text: Annotated[int, Meta(description="Maximum number of characters of text stored for one page", ge=1000)] = (
+        500_000
+    )
+    max_links: Annotated[int, Meta(description="Maximum number of links extracted from one page", ge=1)] = 5_000
+    max_depth: Annotated[int, Meta(description="Maximum nesting depth of elements", ge=10)] = 512
+    max_document_pages: Annotated[
+        int, Meta(description="Maximum number of pages, slides, sheets or chapters read from one document", ge=1)
+    ] = 200
+    max_document_seconds: Annotated[float, Meta(description="Maximum time for parsing one PDF, in seconds", gt=0)] = 2.0
+
+
+class StoreSettings(Section, frozen=True):
+    """The page store."""
+
+    compression: Annotated[str, Meta(description="WARC compression: zstd or gzip", pattern="^(zstd|gzip)$")] = "zstd"
+    level: Annotated[int, Meta(description="Compression level", ge=1, le=19)] = 1
+    rotate_bytes: Annotated[int, Meta(description="Size in bytes at which a new WARC file is begun", ge=65_536)] = (
+        1_073_741_824
+    )
+    keep_days: Annotated[
+        float,
+        Meta(description="Remove responses older than this many days, except the newest of a page; 0 keeps all", ge=0),
+    ] = 0.0
+    keep_bytes: Annotated[
+        int,
+        Meta(
+            description="Remove the oldest responses beyond this many bytes, except the newest of a page; 0 keeps all",
+            ge=0,
+        ),
+    ] = 0
+
+
+class CrawlSettings(Section, frozen=True):
+    """Limits and scope of a crawl."""
+
+    pages: Annotated[
+        int, Meta(description="Stop when the data folder has this many pages, earlier runs included", ge=1)
+    ] = 100_000
+    host_pages: Annotated[int, Meta(description="Maximum number of pages of one host", ge=1)] = 20_000
+    shards: Annotated[
+        int,
+        Meta(
+            description="Number of crawl processes, each with hosts of its own; 0 is as many as before, at first one",
+            ge=0,
+            le=64,
+        ),
+    ] = 0
+    depth: Annotated[int, Meta(description="Maximum number of links between a seed and a page", ge=0)] = 32
+    minutes: Annotated[float, Meta(description="Stop after this many minutes; 0 is no limit", ge=0)] = 0.0
+    scope: Annotated[
+        str,
+        Meta(
+            description="Which links are followed: within the seeds' host, their domain, or the web",
+            pattern="^(host|domain|web)$",
+        ),
+    ] = "domain"
+    hosts: Annotated[tuple[str, ...], Meta(description="Only these hosts and their subdomains; none is no limit")] = ()
+    paths: Annotated[
+        tuple[str, ...], Meta(description="Only paths that begin with one of these, e.g. /docs/; none is no limit")
+    ] = ()
+    include: Annotated[
+        tuple[str, ...], Meta(description="Only URLs that match one of these patterns; * matches anything")
+    ] = ()
+    exclude: Annotated[tuple[str, ...], Meta(description="No URLs that match one of these patterns")] = ()
+    schemes: Annotated[tuple[str, ...], Meta(description="URL schemes that are followed")] = (
+        "http",
+        "https",
+        "ftp",
+        "gopher",
+    )
+    countries: Annotated[
+        tuple[str, ...], Meta(description="Only hosts of these top-level domains, e.g. ch,de; none is no limit")
+    ] = ()
+    blocklist: Annotated[str, Meta(description="File of hosts and domains, one per line, that are never fetched")] = ""
+    max_url: Annotated[int, Meta(description="Maximum length of a URL, in characters", ge=32)] = 1_024
+    commit_seconds: Annotated[
+        float, Meta(description="Interval between commits (fsync) of the page store, in seconds", gt=0)
+    ] = 1.0
+    checkpoint_seconds: Annotated[
+        float, Meta(description="Interval between snapshots of the frontier, in seconds", gt=0)
+    ] = 10.0
+    sitemaps: Annotated[bool, Meta(description="Read the sitemaps named in robots.txt")] = True
+    feeds: Annotated[bool, Meta(description="Read the feeds that pages link to")] = True
+    forms: Annotated[
+        int, Meta(description="Maximum number of requests that fill in forms, for one host; 0 ignores forms", ge=0)
+    ] = 0
+    recrawl: Annotated[bool, Meta(description="Revisit stored pages too, those most likely to have changed first")] = (
+        False
+    )
+    recrawl_per_day: Annotated[
+        int, Meta(description="Number of revisits per day, shared among all stored pages", ge=1)
+    ] = 10_000
+    probe: Annotated[
+        bool, Meta(description="Request one page that does not exist from each larger host, to recognize its soft 404s")
+    ] = True
+    weights: Annotated[
+        str, Meta(description="File of custom weights for URLs, pages and links (TOML, see ranking.md)")
+    ] = ""
+
+
+class FocusSettings(Section, frozen=True):
+    """The topic of a focused crawl."""
+
+    topic: Annotated[
+        str, Meta(description="Words that describe the topic; a minus sign drops the topic of an earlier run")
+    ] = ""
+    pages: Annotated[
+        tuple[str, ...],
+        Meta(description="Examples of the topic: URLs, files of URLs, or files that are such pages"),
+    ] = ()
+    least: Annotated[
+        float,
+        Meta(description="Minimum estimated relevance of a link, 0 to 1; links below it are fetched last", ge=0, le=1),
+    ] = 0.35
+    patience: Annotated[
+        float,
+        Meta(description="How long to wait for a host with relevant links before others are fetched, in seconds", ge=0),
+    ] = 2.0

@@ -1,0 +1,192 @@
+"""Settings of what happens after the page store: index, links, ranking, results, the server."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from periplus.settings_section import Section, cache_folder
+
+__all__ = ["EmbeddingSettings", "GraphSettings", "IndexSettings", "RankSettings", "SearchSettings", "ServeSettings"]
+
+
+class IndexSettings(Section, frozen=True):
+    """Building of segments, and term weights."""
+
+    memory_mb: Annotated[int, Meta(description="Memory for a build, over all workers, in MB", ge=64)] = 512
+    workers: Annotated[
+        int,
+        Meta(description="Number of threads that analyze pages in a build; 0 is one per core", ge=0, le=256),
+    ] = 1
+    publish_seconds: Annotated[
+        float, Meta(description="Interval after which a live index makes new pages searchable, in seconds", gt=0)
+    ] = 0.1
+    k1: Annotated[float, Meta(description="BM25F k1: the higher, the more repeated words count", gt=0)] = 1.6
+    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 3.0
+    heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
+    url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 0.5
+    anchor_weight: Annotated[float, Meta(description="BM25F weight of the text of links to the page", ge=0)] = 1.0
+    emphasis_weight: Annotated[
+        float, Meta(description="BM25F weight of emphasized words, in addition to the body", ge=0)
+    ] = 0.2
+    body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
+    body_b: Annotated[
+        float, Meta(description="BM25F b of the body: the higher, the more length is penalized", ge=0, le=1)
+    ] = 0.6
+    field_b: Annotated[float, Meta(description="BM25F b of all other fields", ge=0, le=1)] = 0.5
+    weights: Annotated[str, Meta(description="File of custom weights for URLs and pages (TOML, see ranking.md)")] = ""
+
+
+class GraphSettings(Section, frozen=True):
+    """Link analysis."""
+
+    damping: Annotated[
+        float, Meta(description="PageRank damping factor: probability of following a link", gt=0, lt=1)
+    ] = 0.85
+    tolerance: Annotated[float, Meta(description="PageRank stops when the sum of all changes is below this", gt=0)] = (
+        1e-8
+    )
+    same_host_weight: Annotated[
+        float, Meta(description="Weight of a link within one host; other links have 1", ge=0)
+    ] = 0.3
+    anchor_chars: Annotated[
+        int, Meta(description="Maximum number of characters of anchor text stored for one page", ge=0)
+    ] = 1_000
+    memory_mb: Annotated[
+        int,
+        Meta(description="Memory for sorting and ranking links, in MB, in addition to about 150 bytes per page", ge=1),
+    ] = 512
+    workers: Annotated[int, Meta(description="Number of threads for ranking; 0 is one per core", ge=0)] = 0
+    trusted: Annotated[
+        str,
+        Meta(description="File of trusted hosts and URLs, one per line; none trusts the seeds or much linked hosts"),
+    ] = ""
+
+
+class RankSettings(Section, frozen=True):
+    """Ranking."""
+
+    static_weight: Annotated[float, Meta(description="Weight of the static rank, relative to the text score", ge=0)] = (
+        0.5
+    )
+    all_words_bonus: Annotated[
+        float,
+        Meta(description="Bonus for containing all words of a short query, as a fraction of the best score", ge=0),
+    ] = 0.1
+    short_query: Annotated[int, Meta(description="Maximum number of words of a short query", ge=0)] = 5
+    rerank: Annotated[
+        int, Meta(description="Number of candidates that are reranked; 0 uses the first stage alone", ge=0)
+    ] = 100
+    weights: Annotated[
+        str, Meta(description="File of custom weights of features (TOML, see ranking.md); none uses the built-in ones")
+    ] = ""
+    popularity: Annotated[
+        str, Meta(description="File of popular hosts, most popular first: lines of a host, or rank,host")
+    ] = ""
+    learned: Annotated[bool, Meta(description="Use the learned model of the data folder, if there is one")] = True
+
+
+class EmbeddingSettings(Section, frozen=True):
+    """Ranking by embeddings; needs the extra 'semantic' and `periplus embeddings fetch`."""
+
+    enabled: Annotated[bool, Meta(description="Use embeddings in ranking, for documents that have vectors")] = False
+    model: Annotated[str, Meta(description="Folder of the converted model; none is the cache folder")] = ""
+    languages: Annotated[
+        tuple[str, ...], Meta(description="Languages that the model supports; others are ranked without it")
+    ] = ("en",)
+    passage_tokens: Annotated[int, Meta(description="Length of a passage, in tokens of the model", ge=16, le=512)] = 192
+    overlap: Annotated[int, Meta(description="Number of tokens that consecutive passages share", ge=0, le=128)] = 16
+    passages: Annotated[int, Meta(description="Maximum number of passages of one document", ge=1, le=64)] = 2
+    candidates: Annotated[int, Meta(description="Number of best candidates that are scored by embeddings", ge=10)] = 50
+    documents: Annotated[
+        int, Meta(description="Maximum number of documents embedded in one run; 0 is no limit", ge=0)
+    ] = 0
+    weight: Annotated[
+        float, Meta(description="Weight of the similarity of embeddings, relative to 1 for the text score", ge=0)
+    ] = 1.0
+    nearest: Annotated[
+        int, Meta(description="Number of nearest documents that are added to the candidates", ge=0, le=1_000)
+    ] = 50
+    probe: Annotated[float, Meta(description="Fraction of the lists of vectors that a search examines", gt=0, le=1)] = (
+        0.1
+    )
+    on_demand: Annotated[
+        bool, Meta(description="Embed candidates without vectors during the query, and store the vectors")
+    ] = False
+    threads: Annotated[
+        int, Meta(description="Number of passages that are embedded at once, one core each", ge=1, le=64)
+    ] = 1
+    early_exit: Annotated[
+        bool,
+        Meta(
+            description="Skip most layers of the model for stop words and punctuation, which embeds 1.5 times as fast"
+        ),
+    ] = True
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the converted model is kept."""
+        return Path(self.model) if self.model else cache_folder() / "model"
+
+
+class SearchSettings(Section, frozen=True):
+    """Result pages."""
+
+    per_host: Annotated[
+        int, Meta(description="Maximum number of results of one host among ten; 0 is no limit", ge=0)
+    ] = 2
+    near_duplicate_bits: Annotated[
+        int, Meta(description="Maximum number of different simhash bits of near-duplicates", ge=0, le=16)
+    ] = 3
+    snippet_chars: Annotated[int, Meta(description="Length of a snippet, in characters", ge=40)] = 165
+    max_results: Annotated[int, Meta(description="Maximum number of results that can be paged through", ge=10)] = 1_000
+    budget_ms: Annotated[
+        float, Meta(description="Time after which a query returns what it has, in milliseconds", gt=0)
+    ] = 500.0
+    synonym_weight: Annotated[
+        float, Meta(description="Weight of synonyms learned from links, relative to 1; 0 disables them", ge=0, le=1)
+    ] = 0.4
+    popular_after: Annotated[
+        int,
+        Meta(
+            description="Promote a completion that this many people, at least 3, searched for on a day; 0 is off", ge=0
+        ),
+    ] = 0
+
+
+class ServeSettings(Section, frozen=True):
+    """The HTTP server."""
+
+    host: Annotated[str, Meta(description="Address to listen on", min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Meta(description="Port to listen on", ge=0, le=65_535)] = 8080
+    max_waiting: Annotated[
+        int, Meta(description="Maximum number of waiting requests; further ones are refused (429)", ge=1)
+    ] = 256
+    threads: Annotated[int, Meta(description="Number of concurrent searches; 0 is one per core", ge=0, le=256)] = 0
+    workers: Annotated[int, Meta(description="Number of server processes; 0 is one per core", ge=0, le=64)] = 1
+    deadline: Annotated[
+        float,
+        Meta(description="Maximum time that a search waits for a thread, in seconds; then it is refused (503)", gt=0),
+    ] = 0.5
+    host_names: Annotated[
+        tuple[str, ...], Meta(description="Host names that the server accepts; on loopback, none means its own")
+    ] = ()
+    rate: Annotated[
+        float, Meta(description="Maximum number of requests per second from one address or key; 0 is no limit", ge=0)
+    ] = 50.0
+    behind_proxy: Annotated[bool, Meta(description="Read the client's address from X-Forwarded-For")] = False
+    cache_mb: Annotated[int, Meta(description="Memory for cached responses, for each process, in MB", ge=0)] = 64
+    submissions: Annotated[bool, Meta(description="Accept submissions of sites to crawl without a key")] = False
+    access_log: Annotated[
+        str, Meta(description="File for one JSON line per request, without addresses and queries")
+    ] = ""
+    clicks: Annotated[
+        bool, Meta(description="Record which results are opened, but not by whom, so that ranking can learn")
+    ] = False
+    weather: Annotated[
+        str,
+        Meta(description="Weather service like Open-Meteo, {latitude} and {longitude} in its URL; none disables it"),
+    ] = ""
+    geocoder: Annotated[
+        str, Meta(description="Geocoding service, {name} and {language} in its URL; none disables it")
+    ] = ""
