@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 
 from periplus.graph.ranking.edge_list import pack_edges, read_edges
-from periplus.graph.ranking.pagerank_solver import Ranker
+from periplus.graph.ranking.pagerank_solver import PagerankSolver
 from record import RESULTS, save
 
 CNR = Path(__file__).parents[2] / "shared" / "data" / "graphs" / "cnr-2000" / "edges.tsv.zst"
@@ -88,7 +88,7 @@ def run_periplus(path: str, rounds: int, cores: int) -> tuple[Any, dict[str, Any
         base = np.full(links.nodes, (1 - DAMPING) / links.nodes)
 
         def work() -> Any:
-            return Ranker(links, 1.0, 512_000_000, cores).rank(base, DAMPING, TOLERANCE)
+            return PagerankSolver(links, 1.0, 512_000_000, cores).solve(base, DAMPING, TOLERANCE)
 
         work()
         found, clock, cpu = timed(work, rounds)
@@ -153,8 +153,8 @@ def run_made(links: str, rounds: int, cores: int, memory: int) -> dict[str, Any]
         built = time.perf_counter() - began[0], time.process_time() - began[1]
         build_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         base = np.full(packed.nodes, (1 - DAMPING) / packed.nodes)
-        ranker = Ranker(packed, 1.0, memory, cores)
-        found, clock, cpu = timed(lambda: ranker.rank(base, DAMPING, TOLERANCE), 1)
+        solver = PagerankSolver(packed, 1.0, memory, cores)
+        found, clock, cpu = timed(lambda: solver.solve(base, DAMPING, TOLERANCE), 1)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         each = packed.links * found.rounds
         return {

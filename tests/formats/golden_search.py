@@ -68,7 +68,7 @@ def read_graph(folder: Path) -> Any:
     names = ("pagerank", "hostrank", "in_links", "in_hosts", "spam_mass", "trust", "static")
     return {
         "notes": plain(file.notes),
-        "texts": [graph.texts_of(row) for row in rows],
+        "texts": [graph.anchor_texts(row) for row in rows],
         "columns": {name: plain(file[name][rows]) for name in names},
         "marks": plain(backlinks["marks"]),
         "synonyms": pairs["pairs"].tobytes().decode(),

@@ -10,7 +10,7 @@ from naive.backlinks import all_links, linking_to_host, linking_to_url
 from periplus.errors import CorruptFile, DataError
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.graph import Backlinks, Graph, build_graph
-from periplus.graph.backlinks import BacklinkRuns, host_marks
+from periplus.graph.backlinks import BacklinkSorter, host_fingerprints
 from periplus.index import LiveIndex, build_index
 from periplus.records import FetchRecord, Link, Outcome, Page, Query
 from periplus.search import Searcher
@@ -150,20 +150,20 @@ def test_no_target_is_an_error(web, text):
 def test_marks_are_kept_whatever_the_memory(tmp_path_factory, pairs):
     folder = tmp_path_factory.mktemp("runs")
     spread = [(mark * 0x9E3779B97F4A7C15 % (1 << 64), source) for mark, source in pairs]
-    runs = BacklinkRuns(folder, 0)
-    runs._room = 16  # many runs and parts
+    runs = BacklinkSorter(folder, 0)
+    runs._capacity = 16  # many runs and parts
     for mark, source in spread:
         runs.add(np.array([mark], np.uint64), np.array([source], np.uint32))
     pages = np.arange(100, 110, dtype=np.uint64)
     runs.write(folder, pages, 7)
     known = Backlinks.open(folder)
-    assert known.visits == 7
+    assert known.records == 7
     for mark in {mark for mark, _ in spread} | {1, (1 << 64) - 1}:
-        assert known.to_url(mark).tolist() == sorted({100 + source for one, source in spread if one == mark})
+        assert known.find_by_url(mark).tolist() == sorted({100 + source for one, source in spread if one == mark})
 
 
 def test_more_than_one_block_of_marks(tmp_path):
-    runs = BacklinkRuns(tmp_path, 0)
+    runs = BacklinkSorter(tmp_path, 0)
     generator = np.random.default_rng(1)
     marks = generator.integers(0, 900, 20_000).astype(np.uint64) << np.uint64(50)
     sources = generator.integers(0, 500, 20_000)
@@ -171,12 +171,12 @@ def test_more_than_one_block_of_marks(tmp_path):
     runs.write(tmp_path, np.arange(500, dtype=np.uint64), 1)
     known = Backlinks.open(tmp_path)
     for mark in np.unique(marks).tolist():
-        assert known.to_url(mark).tolist() == np.unique(sources[marks == mark]).tolist()
+        assert known.find_by_url(mark).tolist() == np.unique(sources[marks == mark]).tolist()
 
 
 @pytest.mark.parametrize("hosts", ["a." * 60 + "example", "x", "1.2.3.4", "[::1]"])
 def test_marks_of_odd_hosts_are_few(hosts):
-    assert 1 <= len(host_marks(hosts)) <= 13
+    assert 1 <= len(host_fingerprints(hosts)) <= 13
 
 
 def test_damaged_backlinks_are_an_error_or_an_answer(tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from periplus.arrays import ArrayFile
 from periplus.errors import BadFile, NothingHere
 from periplus.graph import Graph, anchor_text, build_graph, external_sort, plot_ranks, rank_edges
-from periplus.graph.external_sort import Runs
+from periplus.graph.external_sort import PairSorter
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
 from periplus.store import PageStore
@@ -47,10 +47,10 @@ def test_memory_makes_no_difference(tmp_path_factory, seed, pages, room):
     visits = list(visits_of(np.random.default_rng(seed), pages, 7))
     wanted = build(tmp_path_factory.mktemp("much"), visits)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(external_sort, "_TIMES", 10**6)
-        patch.setattr(external_sort, "_FEWEST", room)
-        patch.setattr(anchor_text, "_TIMES", 10**6)
-        patch.setattr(anchor_text, "_FEWEST", 40 * room)
+        patch.setattr(external_sort, "_MEMORY_FACTOR", 10**6)
+        patch.setattr(external_sort, "_MIN_PAIRS", room)
+        patch.setattr(anchor_text, "_MEMORY_FACTOR", 10**6)
+        patch.setattr(anchor_text, "_MIN_CAPACITY", 40 * room)
         found = build(tmp_path_factory.mktemp("little"), visits, memory_mb=1)
     assert found.sizes() == wanted.sizes()
     for name in wanted.sizes():
@@ -66,9 +66,9 @@ def test_memory_makes_no_difference(tmp_path_factory, seed, pages, room):
 )
 def test_runs_give_every_pair_once_in_order(tmp_path_factory, rows, room, counted):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(external_sort, "_TIMES", 10**6)
-        patch.setattr(external_sort, "_FEWEST", room)
-        taken = Runs(tmp_path_factory.mktemp("runs"), "pairs", 1, counted)
+        patch.setattr(external_sort, "_MEMORY_FACTOR", 10**6)
+        patch.setattr(external_sort, "_MIN_PAIRS", room)
+        taken = PairSorter(tmp_path_factory.mktemp("runs"), "pairs", 1, counted)
         pairs = np.array([target << 32 | source for target, source, _ in rows], np.uint64)
         counts = np.array([count for _, _, count in rows], np.uint32)
         taken.add(pairs, counts if counted else None)
@@ -95,7 +95,7 @@ def die(*arguments, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if sys.argv[2] == "ranking":
-    build.score = die
+    build.compute_scores = die
 else:
     arrays.os.fsync = die
 folder = Path(sys.argv[1])

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.errors import CorruptFile
-from periplus.graph.adjacency import Adjacency, pack_runs
-from periplus.graph.external_sort import Runs
-from periplus.graph.kernels import adjacency, crossing, pagerank
-from periplus.graph.kernels.adjacency import Placing
+from periplus.graph.adjacency import Adjacency, pack_pairs
+from periplus.graph.external_sort import PairSorter
+from periplus.graph.kernels import adjacency, cross_part_links, pagerank
+from periplus.graph.kernels.adjacency import HostLayout
 from periplus.graph.ranking import pagerank_solver
-from periplus.graph.ranking.pagerank_solver import Ranker
+from periplus.graph.ranking.pagerank_solver import PagerankSolver
 
 CNR = Path(__file__).parents[3] / "shared" / "data" / "graphs" / "cnr-2000" / "edges.tsv.zst"
 
@@ -32,7 +32,7 @@ def _load_naive(name):
 
 naive = _load_naive("pagerank")
 naive_adjacency = _load_naive("adjacency")
-naive_crossing = _load_naive("crossing")
+naive_cross_part_links = _load_naive("cross_part_links")
 
 
 @pytest.fixture(scope="module")
@@ -47,16 +47,16 @@ def as_pairs(links):
 
 def packed(folder, links, nodes, memory=1, counted=False, hosts=None):
     """Build an adjacency of (source, target) pairs; `hosts` has the host of each node, in order."""
-    runs = Runs(folder, "test", memory, counted)
+    runs = PairSorter(folder, "test", memory, counted)
     pairs = as_pairs(links)
     runs.add(pairs, np.ones(len(pairs), np.uint32) if counted else None)
     places = (hosts, np.searchsorted(hosts, np.arange(hosts.max() + 2)).astype(np.int64)) if hosts is not None else ()
-    placing = Placing(*places) if places else Placing(np.zeros(0, np.int32), np.zeros(0, np.int64))
-    return pack_runs(runs, nodes, folder / "stream", counted, placing=placing)
+    host_layout = HostLayout(*places) if places else HostLayout(np.zeros(0, np.int32), np.zeros(0, np.int64))
+    return pack_pairs(runs, nodes, folder / "stream", counted, host_layout=host_layout)
 
 
 def rank(links, nodes, near=1.0, damping=0.85, tolerance=1e-13, memory=10**9, workers=1):
-    return Ranker(links, near, memory, workers).rank(np.full(nodes, (1 - damping) / nodes), damping, tolerance)
+    return PagerankSolver(links, near, memory, workers).solve(np.full(nodes, (1 - damping) / nodes), damping, tolerance)
 
 
 @st.composite
@@ -90,7 +90,7 @@ def test_ranks_agree_with_the_naive_twin(scratch, graph, damping, near, part):
     wanted = naive.pagerank([(a, b, w) for (a, b), w in weighed.items()], nodes, damping, 1e-14, 2000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pagerank_solver, "_PART_LINKS", part)
-        patch.setattr(pagerank_solver, "_STEP_LINKS", 10)
+        patch.setattr(pagerank_solver, "_BATCH_LINKS", 10)
         made = packed(scratch, links, nodes, hosts=hosts)
         found = [
             rank(made, nodes, near, damping, memory=memory, workers=workers)
@@ -108,22 +108,22 @@ def test_links_between_parts_bring_what_the_twin_says(scratch, graph, near, part
     links = sorted(set(links))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pagerank_solver, "_PART_LINKS", part)
-        ranker = Ranker(packed(scratch, links, nodes, hosts=hosts), near, 10**9, 1)
-    spans = [(steps[0].first, steps[-1].last) for steps in ranker._parts]
+        solver = PagerankSolver(packed(scratch, links, nodes, hosts=hosts), near, 10**9, 1)
+    spans = [(batches[0].first, batches[-1].last) for batches in solver._parts]
     shares = np.random.default_rng(nodes).random(2 * nodes)
     sums = np.zeros(nodes)
     for number in range(len(spans)):
-        crossing.send(ranker._crossing, shares, number)
+        cross_part_links.send_shares(solver._cross_links, shares, number)
     for number in range(len(spans)):
-        crossing.receive(ranker._crossing, ranker._kinds, number, sums)
+        cross_part_links.receive_shares(solver._cross_links, solver._kind_weights, number, sums)
 
     def part_of(node):
         return next(number for number, (first, last) in enumerate(spans) if first <= node < last)
 
-    wanted = naive_crossing.given(links, part_of, lambda node: hosts[node], shares, near)
+    wanted = naive_cross_part_links.received_shares(links, part_of, lambda node: hosts[node], shares, near)
     assert sums == pytest.approx([wanted.get(node, 0.0) for node in range(nodes)], abs=1e-6)
-    within = sum(len(steps[0].held.places) for steps in ranker._parts)
-    assert within + len(ranker._crossing.sources) == len(links)
+    within = sum(len(batches[0].links.share_slots) for batches in solver._parts)
+    assert within + len(solver._cross_links.sources) == len(links)
 
 
 @settings(max_examples=40)
@@ -152,10 +152,10 @@ def test_no_links(scratch):
 def test_personal_ranks_add_up(scratch):
     # The system is linear: what comes of two halves of a base is what comes of the whole.
     links = packed(scratch, [(0, 1), (1, 2), (2, 0), (3, 0), (3, 4)], 5)
-    ranker = Ranker(links, 1.0, 10**6, 1)
+    solver = PagerankSolver(links, 1.0, 10**6, 1)
     halves = [np.array([0.1, 0.2, 0, 0, 0]), np.array([0, 0, 0.3, 0.2, 0.2])]
-    parts = [ranker.rank(half, 0.85, 1e-14).ranks for half in halves]
-    assert sum(parts) == pytest.approx(ranker.rank(sum(halves), 0.85, 1e-14).ranks, abs=1e-12)
+    parts = [solver.solve(half, 0.85, 1e-14).ranks for half in halves]
+    assert sum(parts) == pytest.approx(solver.solve(sum(halves), 0.85, 1e-14).ranks, abs=1e-12)
 
 
 def test_the_tolerance_is_kept_to_in_sum(scratch):
@@ -188,7 +188,7 @@ def test_damaged_links_are_an_error(scratch):
 def test_warming_up_compiles_what_is_used():
     adjacency.warm()
     pagerank.warm()
-    crossing.warm()
+    cross_part_links.warm()
 
 
 @pytest.mark.data
@@ -201,11 +201,11 @@ def test_a_real_graph_agrees_with_plain_power_iteration(scratch):
     edges = edges[edges[:, 0] != edges[:, 1]]
     nodes = int(edges.max()) + 1
     hosts = (np.arange(nodes) // 1000).astype(np.int32)
-    runs = Runs(scratch, "cnr", 20_000_000)
+    runs = PairSorter(scratch, "cnr", 20_000_000)
     runs.add((edges[:, 1] << 32 | edges[:, 0]).astype(np.uint64))
     first = np.append(np.arange(0, nodes, 1000), nodes)
-    links = pack_runs(runs, nodes, scratch / "cnr", placing=Placing(hosts, first))
-    found = Ranker(links, 0.3, 10**9, 2).rank(np.full(nodes, 0.15 / nodes), 0.85, 1e-9)
+    links = pack_pairs(runs, nodes, scratch / "cnr", host_layout=HostLayout(hosts, first))
+    found = PagerankSolver(links, 0.3, 10**9, 2).solve(np.full(nodes, 0.15 / nodes), 0.85, 1e-9)
     sources, targets = edges[:, 0], edges[:, 1]
     weights = np.where(hosts[sources] == hosts[targets], np.float32(0.3), 1.0)
     assert np.abs(found.shares - plain_iteration(sources, targets, weights, nodes)).sum() < 1e-6

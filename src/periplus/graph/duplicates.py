@@ -1,7 +1,7 @@
-"""Copies that no crawl has marked, because another shard, another crawl or an import met the original.
+"""Duplicates that no crawl has marked, because another shard, another crawl or an import fetched the original.
 
-Of pages with the very same content the one that was visited first stands for the others. Near copies are looked for
-where they may tell that a host is another's mirror: at the same path of another host.
+Of pages with identical content, the one that was fetched first represents the others. Near-duplicates are compared
+only where they may show that a host is a mirror of another: at the same path of another host.
 """
 
 from typing import Final
@@ -9,58 +9,61 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.graph.mirrors import Known
+from periplus.graph.mirrors import UrlTable
 
-__all__ = ["find_copies", "find_near"]
+__all__ = ["find_duplicates", "find_near_duplicates"]
 
 Keys = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
 
-_DISTANCE: Final = 3
+_MAX_DISTANCE: Final = 3
 _BANDS: Final = 4
-_WIDTH: Final = 16
+_BAND_BITS: Final = 16
 
 
-def find_copies(rows: Rows, contents: Keys) -> tuple[Rows, Rows]:
-    """Give the visits among `rows` whose content an earlier one of them has, and for each the first that has it.
+def find_duplicates(rows: Rows, contents: Keys) -> tuple[Rows, Rows]:
+    """Return the fetch records among `rows` whose content an earlier one has, and for each the first that has it.
 
-    contents: for every visit the fingerprint of what it brought, 0 where that is not to be compared.
+    contents: for every fetch record the fingerprint of its body, 0 where that is not to be compared.
     """
     rows = np.sort(rows[contents[rows] != 0])
     order = np.argsort(contents[rows], kind="stable")
     rows = rows[order]
-    new = _begins(contents[rows])
-    firsts = rows[np.flatnonzero(new)[np.cumsum(new) - 1]] if len(rows) else rows
-    return rows[~new], firsts[~new]
+    new = _run_starts(contents[rows])
+    originals = rows[np.flatnonzero(new)[np.cumsum(new) - 1]] if len(rows) else rows
+    return rows[~new], originals[~new]
 
 
-def find_near(known: Known, visits: Rows) -> Keys:
-    """Give what each page is nearly a copy of, as the crawl says or as earlier pages at its path of other hosts tell.
+def find_near_duplicates(urls: UrlTable, records: Rows) -> Keys:
+    """Return the key of the page that each page is a near-duplicate of, its own key if there is none.
 
-    visits: for each page the number of its visit, by which the earlier is told from the later. Two hashes that differ
-    in three bits at most agree in one of four bands; each page is compared with the first of its path and band, and
-    with the one before it.
+    The crawl has marked some; others are found among earlier pages at the same path of other hosts.
+
+    records: for each page the number of its fetch record, which orders pages by time. Two hashes that differ in at most
+    three bits agree in at least one of four bands; each page is compared with the first of its path and band, and with
+    the one before it.
     """
-    near = known.near.copy()
-    open_rows = np.flatnonzero(known.pages & (known.simhashes != 0))
+    near = urls.near_duplicate_of.copy()
+    candidates = np.flatnonzero(urls.is_page & (urls.simhashes != 0))
     for band in range(_BANDS):
-        bits = (known.simhashes[open_rows] >> np.uint64(band * _WIDTH)).astype(np.uint16)
-        paths = known.paths[open_rows]
-        order = np.lexsort((visits[open_rows], bits, paths))
-        rows, new = open_rows[order], _begins(paths[order]) | _begins(bits[order])
+        bits = (urls.simhashes[candidates] >> np.uint64(band * _BAND_BITS)).astype(np.uint16)
+        paths = urls.paths[candidates]
+        order = np.lexsort((records[candidates], bits, paths))
+        rows, new = candidates[order], _run_starts(paths[order]) | _run_starts(bits[order])
         starts = np.flatnonzero(new)[np.cumsum(new) - 1] if len(rows) else order
         for others in (rows[starts], np.roll(rows, 1)):
-            alike = ~new & (near[rows] == known.keys[rows]) & (known.hosts[rows] != known.hosts[others])
-            alike[alike] = _bits(known.simhashes[rows[alike]] ^ known.simhashes[others[alike]]) <= _DISTANCE
-            near[rows[alike]] = known.keys[others[alike]]
+            similar = ~new & (near[rows] == urls.keys[rows]) & (urls.hosts[rows] != urls.hosts[others])
+            distances = _count_bits(urls.simhashes[rows[similar]] ^ urls.simhashes[others[similar]])
+            similar[similar] = distances <= _MAX_DISTANCE
+            near[rows[similar]] = urls.keys[others[similar]]
     return near
 
 
-def _bits(numbers: Keys) -> npt.NDArray[np.int64]:
-    """Count the bits that are set."""
+def _count_bits(numbers: Keys) -> npt.NDArray[np.int64]:
+    """Return the number of bits that are set in each number."""
     return np.asarray(np.unpackbits(numbers.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1), np.int64)
 
 
-def _begins(sorted_keys: npt.NDArray[np.uint64] | npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
-    """Say where, among neighbours, one begins that differs from the one before."""
+def _run_starts(sorted_keys: npt.NDArray[np.uint64] | npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
+    """Return for each key whether it differs from the one before."""
     return np.concatenate((np.ones(min(1, len(sorted_keys)), np.bool_), sorted_keys[1:] != sorted_keys[:-1]))

@@ -1,4 +1,4 @@
-"""From visits to ranks: two readings of the store, links sorted on disk, PageRank, two array files."""
+"""From fetch records to ranks: two passes over the store, links sorted on disk, PageRank, two array files."""
 
 import os
 import shutil
@@ -13,16 +13,16 @@ import numpy.typing as npt
 from periplus.arrays import write_arrays
 from periplus.errors import NothingHere
 from periplus.files import disk_errors, sweep_torn
-from periplus.graph.adjacency import Adjacency, pack_runs
-from periplus.graph.anchor_text import AnchorRuns, AnchorTexts
-from periplus.graph.backlinks import BacklinkRuns
-from periplus.graph.external_sort import Runs
+from periplus.graph.adjacency import Adjacency, pack_pairs
+from periplus.graph.anchor_text import AnchorCollector, AnchorTexts
+from periplus.graph.backlinks import BacklinkSorter
+from periplus.graph.external_sort import PairSorter
 from periplus.graph.graph_reader import FILE, FORMAT, KIND
 from periplus.graph.kernels import adjacency as kernel
-from periplus.graph.link_counts import Counting
+from periplus.graph.link_counts import LinkCounter
 from periplus.graph.link_reader import read_links
-from periplus.graph.node_table import Nodes, find_nodes
-from periplus.graph.ranking.page_scores import Progress, Scores, score
+from periplus.graph.node_table import NodeTable, build_node_table
+from periplus.graph.ranking.page_scores import PageScores, Progress, compute_scores
 from periplus.records import FetchRecord
 from periplus.settings import GraphSettings
 from periplus.store import PageStore
@@ -31,7 +31,7 @@ __all__ = ["GraphStatistics", "build_graph", "scratch_folder"]
 
 
 class GraphStatistics(NamedTuple):
-    """What a graph holds, and what it took."""
+    """The size of a graph, and the rounds of PageRank that it took."""
 
     pages: int
     hosts: int
@@ -40,45 +40,45 @@ class GraphStatistics(NamedTuple):
     rounds: int
     bytes: int
     mirrors: int = 0
-    """Hosts that turned out to be copies of others."""
+    """Hosts that were found to be mirrors of others."""
 
 
-class _Parts(NamedTuple):
-    """All that is known before anything is ranked."""
+class _GraphInputs(NamedTuple):
+    """Everything that is collected before ranking."""
 
-    nodes: Nodes
+    nodes: NodeTable
     pages: Adjacency
     hosts: Adjacency
-    counting: Counting
+    counter: LinkCounter
     anchors: AnchorTexts
-    backlinks: BacklinkRuns
+    backlinks: BacklinkSorter
 
 
 def build_graph(
     store: PageStore, folder: Path, settings: GraphSettings, progress: Progress = lambda stage, done, total: None
 ) -> GraphStatistics:
-    """Rank all pages of the store by their links, and write the result to `folder`."""
+    """Rank all pages of the store by their links, and write graph and backlinks to `folder`."""
     total = store.statistics().records
-    nodes = find_nodes(_told(store, progress, total))
+    nodes = build_node_table(_read_records(store, progress, total))
     if not len(nodes.keys):
         raise NothingHere(f"There are no pages in {store.folder}.", "Crawl or import some first.")
     with scratch_folder(folder) as scratch:
-        parts = _collect(store, nodes, scratch, settings, lambda done: progress("reading links", done, total))
-        scores = score(nodes, parts.pages, parts.hosts, settings, progress)
-        parts.backlinks.write(folder, nodes.keys, len(nodes.current))
-        return _write(folder, parts, scores)
+        inputs = _collect_links(store, nodes, scratch, settings, lambda done: progress("reading links", done, total))
+        scores = compute_scores(nodes, inputs.pages, inputs.hosts, settings, progress)
+        inputs.backlinks.write(folder, nodes.keys, len(nodes.is_current))
+        return _write_graph(folder, inputs, scores)
 
 
-def _told(store: PageStore, progress: Progress, total: int) -> Iterator[FetchRecord]:
-    for number, visit in enumerate(store.records()):
+def _read_records(store: PageStore, progress: Progress, total: int) -> Iterator[FetchRecord]:
+    for number, record in enumerate(store.records()):
         if number % 1000 == 0:
             progress("reading pages", number, total)
-        yield visit
+        yield record
 
 
 @contextmanager
 def scratch_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder for files that nobody needs afterwards; what an earlier process left there goes."""
+    """Create a folder for temporary files and remove it afterwards, with what an earlier process left there."""
     scratch = folder / ".building"
     with disk_errors(scratch):
         folder.mkdir(parents=True, exist_ok=True)
@@ -92,44 +92,46 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _collect(
-    store: PageStore, nodes: Nodes, scratch: Path, settings: GraphSettings, told: Callable[[int], None]
-) -> _Parts:
-    """Read all links, sort them, and pack them page by page and host by host."""
-    share = settings.memory_mb * 1_000_000 // 3
-    pairs = Runs(scratch, "links", share)
-    anchors = AnchorRuns(scratch, share, settings.same_host_weight)
-    backlinks = BacklinkRuns(scratch, share)
-    read_links(store.records(), nodes, pairs, anchors, backlinks, told)
-    between = Runs(scratch, "hosts", share, counted=True)
-    counting = Counting(nodes, between)
-    texts = anchors.choose(len(nodes.keys), settings.anchor_chars)
-    placing = kernel.Placing(nodes.hosts, nodes.first)
-    pages = pack_runs(pairs, len(nodes.keys), scratch / "pages", look=counting.look, placing=placing)
-    pairs.remove()
-    hosts = pack_runs(between, len(nodes.host_keys), scratch / "between", counted=True)
-    between.remove()
-    return _Parts(nodes, pages, hosts, counting, texts, backlinks)
+def _collect_links(
+    store: PageStore, nodes: NodeTable, scratch: Path, settings: GraphSettings, progress: Callable[[int], None]
+) -> _GraphInputs:
+    """Read all links, sort them, and pack them by page and by host."""
+    memory = settings.memory_mb * 1_000_000 // 3
+    page_pairs = PairSorter(scratch, "links", memory)
+    anchors = AnchorCollector(scratch, memory, settings.same_host_weight)
+    backlinks = BacklinkSorter(scratch, memory)
+    read_links(store.records(), nodes, page_pairs, anchors, backlinks, progress)
+    host_pairs = PairSorter(scratch, "hosts", memory, counted=True)
+    counter = LinkCounter(nodes, host_pairs)
+    texts = anchors.select(len(nodes.keys), settings.anchor_chars)
+    host_layout = kernel.HostLayout(nodes.hosts, nodes.host_first)
+    pages = pack_pairs(
+        page_pairs, len(nodes.keys), scratch / "pages", on_chunk=counter.count_chunk, host_layout=host_layout
+    )
+    page_pairs.remove()
+    hosts = pack_pairs(host_pairs, len(nodes.host_keys), scratch / "between", counted=True)
+    host_pairs.remove()
+    return _GraphInputs(nodes, pages, hosts, counter, texts, backlinks)
 
 
-def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:
-    nodes, pages, hosts = parts.nodes, parts.pages, parts.hosts
+def _write_graph(folder: Path, inputs: _GraphInputs, scores: PageScores) -> GraphStatistics:
+    nodes, pages, hosts = inputs.nodes, inputs.pages, inputs.hosts
     arrays: dict[str, npt.NDArray[Any]] = {
-        "keys": nodes.names,
-        "rows": nodes.rows,
+        "keys": nodes.aliases,
+        "rows": nodes.alias_nodes,
         "page_keys": nodes.keys,
-        "host_first": nodes.first,
+        "host_first": nodes.host_first,
         "pagerank": scores.pages,
         "hostrank": scores.hosts[nodes.hosts],
-        "in_links": parts.counting.in_links,
-        "in_hosts": parts.counting.in_hosts,
+        "in_links": inputs.counter.in_links,
+        "in_hosts": inputs.counter.in_hosts,
         "spam_mass": scores.spam_mass,
         "trust": scores.trust,
         "static": scores.static,
-        "anchor_starts": parts.anchors.starts,
-        "anchors": parts.anchors.blob,
-        "anchor_first": parts.anchors.first,
-        "anchor_hosts": parts.anchors.hosts,
+        "anchor_starts": inputs.anchors.starts,
+        "anchors": inputs.anchors.blob,
+        "anchor_first": inputs.anchors.first,
+        "anchor_hosts": inputs.anchors.hosts,
         "links": pages.packed.stream,
         "link_bytes": pages.packed.block_bytes,
         "link_numbers": pages.packed.block_links,
@@ -138,6 +140,7 @@ def _write(folder: Path, parts: _Parts, scores: Scores) -> GraphStatistics:
         "host_link_numbers": hosts.packed.block_links,
         "changes": np.array(scores.changes, np.float64),
     }
-    made = GraphStatistics(len(nodes.keys), len(nodes.host_keys), pages.links, len(scores.changes), 0, nodes.mirrors)
-    notes = {name: value for name, value in made._asdict().items() if name != "bytes"}
-    return made._replace(bytes=write_arrays(folder / FILE, KIND, arrays, notes, format=FORMAT))
+    rounds = len(scores.changes)
+    statistics = GraphStatistics(len(nodes.keys), len(nodes.host_keys), pages.links, rounds, 0, nodes.mirrors)
+    notes = {name: value for name, value in statistics._asdict().items() if name != "bytes"}
+    return statistics._replace(bytes=write_arrays(folder / FILE, KIND, arrays, notes, format=FORMAT))

@@ -1,4 +1,4 @@
-"""Looking pages up in a finished graph, by key."""
+"""Lookups in a finished graph, by the key of a page."""
 
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -10,16 +10,16 @@ from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 from periplus.records import PageFlag
 
-__all__ = ["FILE", "KIND", "Graph", "HostRank", "Signals", "Voices"]
+__all__ = ["FILE", "KIND", "AnchorHosts", "Graph", "HostRank", "LinkSignals"]
 
 FILE: Final = "graph.arrays"
 KIND: Final = "graph"
 FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes."""
+"""Version of the file's content, increased whenever that changes."""
 _FARM_MASS: Final = 0.75
-"""The share of its rank from elsewhere than trusted pages that makes a page suspect."""
+"""A page is suspect when at least this share of its rank does not come from trusted pages."""
 _FARM_HOSTS: Final = 3
-"""Other hosts that link to a page of a farm, at least: one that nobody links to is only unknown."""
+"""Fewest other hosts that link to a page of a link farm: one that nobody links to is merely unknown."""
 _TYPES: Final = {
     "keys": np.uint64,
     "rows": np.int32,
@@ -38,13 +38,13 @@ _TYPES: Final = {
 }
 
 
-class Signals(NamedTuple):
-    """What the graph says about each of some pages; all 0 for a page it does not know."""
+class LinkSignals(NamedTuple):
+    """Link signals of some pages, one array each; all 0 for a page that is not in the graph."""
 
     pagerank: npt.NDArray[np.float64]
-    """Over all pages these sum to 1."""
+    """Sums to 1 over all pages."""
     hostrank: npt.NDArray[np.float64]
-    """The rank of the page's host; over all hosts these sum to 1."""
+    """The rank of the page's host; sums to 1 over all hosts."""
     in_links: npt.NDArray[np.int32]
     """Other pages that link to it."""
     in_hosts: npt.NDArray[np.int32]
@@ -55,28 +55,28 @@ class Signals(NamedTuple):
     """0..1: log-scaled rank that comes from trusted pages."""
 
 
-class Voices(NamedTuple):
-    """Who says the texts of links."""
+class AnchorHosts(NamedTuple):
+    """The hosts that link with each anchor text."""
 
     first: npt.NDArray[np.int64]
     """The number of the first text of each row; one more entry at the end."""
     hosts: npt.NDArray[np.uint64]
-    """By text, a bit of 64 for each host that says it of a page of another."""
+    """For each text, one of 64 bits for each host that links with it to a page of another host."""
 
 
 class HostRank(NamedTuple):
-    """A host and what it is worth."""
+    """A host and its rank."""
 
     page: int
     """The key of one of its pages."""
     rank: float
     pages: int
     spam_mass: float
-    """The mean of its pages."""
+    """The mean over its pages."""
 
 
 class Graph:
-    """A finished graph, memory-mapped. Keys it does not know have rank 0, no links and no anchors."""
+    """A finished graph, memory-mapped. Unknown keys have rank 0, no links and no anchor text."""
 
     def __init__(self, file: ArrayFile) -> None:
         self._file = file
@@ -88,7 +88,7 @@ class Graph:
         self._keys, self._rows = file["keys"], file["rows"]
         self._starts, self._blob = file["anchor_starts"], file["anchors"]
         self._pages = len(file["static"])
-        columns = ("page_keys", *Signals._fields)
+        columns = ("page_keys", *LinkSignals._fields)
         sizes = [len(file[name]) for name in columns] + [len(self._starts) - 1]
         hosts = file["host_first"]
         hosts_fit = len(hosts) > 0 and hosts[0] == 0 and hosts[-1] == self._pages and bool((np.diff(hosts) > 0).all())
@@ -108,79 +108,79 @@ class Graph:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Numbers of pages, hosts and links, and the rounds it took."""
+        """Numbers of pages, hosts and links, and of the rounds of PageRank."""
         return self._file.notes
 
     def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Give the key of the page that each key leads to, by redirect, copy or canonical link; unknown ones stay."""
+        """Return the key of the page that each key leads to, by redirect, duplicate or canonical URL; else the key."""
         rows = self._find(keys)
         return np.where(rows >= 0, self._file["page_keys"][np.maximum(rows, 0)], keys) if self._pages else keys
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give the static rank of each key, 0..1."""
+        """Return the static rank of each key, 0..1."""
         return self._column("static", keys)
 
     def page_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-        """Give the PageRank of each key; over all pages they sum to 1."""
+        """Return the PageRank of each key; sums to 1 over all pages."""
         return self._column("pagerank", keys)
 
     def host_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-        """Give the PageRank of each key's host."""
+        """Return the PageRank of each key's host."""
         return self._column("hostrank", keys)
 
     def in_links(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-        """Give the number of pages that link to each key."""
+        """Return the number of pages that link to each key."""
         return self._column("in_links", keys)
 
-    def signals(self, keys: npt.NDArray[np.uint64]) -> Signals:
-        """Give all that ranking may ask about each key, looked up once."""
+    def signals(self, keys: npt.NDArray[np.uint64]) -> LinkSignals:
+        """Return all link signals of each key, with one lookup."""
         rows = self._find(keys)
-        return Signals(*(self._rows_of(name, rows) for name in Signals._fields))
+        return LinkSignals(*(self._column_rows(name, rows) for name in LinkSignals._fields))
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        """Give what links warn of: `PageFlag.UNTRUSTED` for pages that nobody trusted lifts."""
-        return np.where(self._farmed(keys), np.uint16(PageFlag.UNTRUSTED), np.uint16(0)).astype(np.uint16)
+        """Return `PageFlag.UNTRUSTED` for keys whose rank does not come from trusted pages, else 0."""
+        return np.where(self._is_farmed(keys), np.uint16(PageFlag.UNTRUSTED), np.uint16(0)).astype(np.uint16)
 
-    def _farmed(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Say of which keys hardly any rank comes from trusted pages, though several hosts link to theirs."""
+    def _is_farmed(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Return for each key whether several hosts link to it, but hardly any of its rank comes from trusted pages."""
         if not self._pages:
             return np.zeros(len(keys), np.bool_)
         first = self._file["host_first"]
-        linked = np.maximum.reduceat(self._file["in_hosts"], first[:-1]) >= _FARM_HOSTS
+        host_is_linked = np.maximum.reduceat(self._file["in_hosts"], first[:-1]) >= _FARM_HOSTS
         rows = self._find(keys)
-        lifted = linked[np.searchsorted(first, np.maximum(rows, 0), side="right") - 1]
-        return np.asarray((rows >= 0) & lifted & (self._file["spam_mass"][np.maximum(rows, 0)] >= _FARM_MASS))
+        is_linked = host_is_linked[np.searchsorted(first, np.maximum(rows, 0), side="right") - 1]
+        return np.asarray((rows >= 0) & is_linked & (self._file["spam_mass"][np.maximum(rows, 0)] >= _FARM_MASS))
 
     def anchors(self, key: int) -> str:
-        """Give the distinct texts of links to a page, one a line, the weightiest first."""
+        """Return the distinct anchor texts of a page, one per line, those of most weight first."""
         row = int(self._find(np.array([key], np.uint64))[0])
         if row < 0:
             return ""
         begin, end = int(self._starts[row]), int(self._starts[row + 1])
         return bytes(self._blob[begin:end]).decode("utf-8", "replace").removesuffix("\n")
 
-    def texts_of(self, row: int) -> list[str]:
-        """Give the distinct texts of links to the page of a row, the weightiest first."""
+    def anchor_texts(self, row: int) -> list[str]:
+        """Return the distinct anchor texts of the page of a row, those of most weight first."""
         begin, end = int(self._starts[row]), int(self._starts[row + 1])
         return bytes(self._blob[begin:end]).decode("utf-8", "replace").splitlines()
 
-    def voices(self) -> "Voices":
-        """Give which hosts say each text of links; nothing for a graph of an earlier version."""
-        known = "anchor_first" in self._file and "anchor_hosts" in self._file
-        first = self._file["anchor_first"] if known else np.zeros(self._pages + 1, np.int64)
-        return Voices(first, self._file["anchor_hosts"] if known else np.zeros(0, np.uint64))
+    def anchor_hosts(self) -> AnchorHosts:
+        """Return the hosts that link with each anchor text; none for a graph of an earlier version."""
+        has_hosts = "anchor_first" in self._file and "anchor_hosts" in self._file
+        first = self._file["anchor_first"] if has_hosts else np.zeros(self._pages + 1, np.int64)
+        return AnchorHosts(first, self._file["anchor_hosts"] if has_hosts else np.zeros(0, np.uint64))
 
-    def trusted(self) -> npt.NDArray[np.bool_]:
-        """Say of each row that it is not one of those that nobody trusted lifts."""
-        return ~self._farmed(self._file["page_keys"])
+    def trusted_rows(self) -> npt.NDArray[np.bool_]:
+        """Return for each row whether its rank comes from trusted pages."""
+        return ~self._is_farmed(self._file["page_keys"])
 
     def top_pages(self, count: int) -> npt.NDArray[np.uint64]:
-        """Give the keys of the pages with the highest PageRank, the best first."""
+        """Return the keys of the pages with the highest PageRank, in falling order."""
         order = np.argsort(-self._file["pagerank"], kind="stable")[:count]
         return np.asarray(self._file["page_keys"][order])
 
     def top_hosts(self, count: int) -> list[HostRank]:
-        """Give the hosts with the highest rank, the best first."""
+        """Return the hosts with the highest rank, in falling order."""
         first = self._file["host_first"]
         ranks, mass = self._file["hostrank"][first[:-1]], self._file["spam_mass"]
         return [
@@ -195,12 +195,12 @@ class Graph:
 
     @property
     def all_page_ranks(self) -> npt.NDArray[np.float64]:
-        """The PageRank of every page, in no order that means anything."""
+        """The PageRank of every page, in unspecified order."""
         return np.asarray(self._file["pagerank"])
 
     @property
     def changes(self) -> tuple[float, ...]:
-        """What each round of ranking the pages has changed, in sum."""
+        """The sum of the changes of all page ranks in each round."""
         return tuple(self._file["changes"].tolist())
 
     def check(self) -> None:
@@ -208,18 +208,19 @@ class Graph:
         self._file.check()
 
     def _find(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-        wanted = np.asarray(keys, np.uint64)
+        """Return the row of each key, -1 where there is none."""
+        keys = np.asarray(keys, np.uint64)
         if not len(self._keys):
-            return np.full(len(wanted), -1, np.int32)
-        at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[at] == wanted, self._rows[at], -1).astype(np.int32)
+            return np.full(len(keys), -1, np.int32)
+        index = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[index] == keys, self._rows[index], -1).astype(np.int32)
 
     def _column(self, name: str, keys: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-        return self._rows_of(name, self._find(keys))
+        return self._column_rows(name, self._find(keys))
 
-    def _rows_of(self, name: str, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    def _column_rows(self, name: str, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         column = self._file[name]
         if not len(column):
             return np.zeros(len(rows), column.dtype)
-        found: npt.NDArray[Any] = np.where(rows >= 0, column[np.maximum(rows, 0)], 0).astype(column.dtype)
-        return found
+        values: npt.NDArray[Any] = np.where(rows >= 0, column[np.maximum(rows, 0)], 0).astype(column.dtype)
+        return values

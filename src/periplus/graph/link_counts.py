@@ -1,22 +1,22 @@
-"""What is counted while links pass by in order: in-links, hosts that link, and links between hosts."""
+"""Counts that are made while links are read in order: in-links, linking hosts, and links between hosts."""
 
 import numpy as np
 
-from periplus.graph.external_sort import Chunk, Runs
-from periplus.graph.node_table import Nodes
+from periplus.graph.external_sort import PairChunk, PairSorter
+from periplus.graph.node_table import NodeTable
 
-__all__ = ["Counting"]
+__all__ = ["LinkCounter"]
 
 
-class Counting:
-    """Looks at chunks of links between pages; `hosts` is given a pair for all links from one host to another."""
+class LinkCounter:
+    """Counts chunks of links between pages; a pair for all links from one host to another is added to `host_pairs`."""
 
-    def __init__(self, nodes: Nodes, hosts: Runs) -> None:
-        self._nodes, self._hosts = nodes, hosts
+    def __init__(self, nodes: NodeTable, host_pairs: PairSorter) -> None:
+        self._nodes, self._host_pairs = nodes, host_pairs
         self.in_links = np.zeros(len(nodes.keys), np.int32)
         self.in_hosts = np.zeros(len(nodes.keys), np.int32)
 
-    def look(self, chunk: Chunk) -> None:
+    def count_chunk(self, chunk: PairChunk) -> None:
         """Count the links of one chunk."""
         sources = (chunk.pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
         targets = (chunk.pairs >> np.uint64(32)).astype(np.int64)
@@ -24,12 +24,12 @@ class Counting:
         span = slice(chunk.first, chunk.last)
         self.in_links[span] = np.bincount(targets - chunk.first, minlength=rows)
         hosts = self._nodes.hosts[sources]
-        apart = hosts != self._nodes.hosts[targets]
-        hosts, targets = hosts[apart], targets[apart]
-        # Sources are in order and those of one host are neighbours: a host is new where it differs from the one before.
+        external = hosts != self._nodes.hosts[targets]
+        hosts, targets = hosts[external], targets[external]
+        # Sources are sorted, and nodes of one host are adjacent: a host is new where it differs from the one before.
         new = np.ones(len(hosts), np.bool_)
         new[1:] = (hosts[1:] != hosts[:-1]) | (targets[1:] != targets[:-1])
         self.in_hosts[span] = np.bincount(targets[new] - chunk.first, minlength=rows)
         between = self._nodes.hosts[targets].astype(np.uint64) << np.uint64(32) | hosts.astype(np.uint64)
         pairs, counts = np.unique(between, return_counts=True)
-        self._hosts.add(pairs, counts.astype(np.uint32))
+        self._host_pairs.add(pairs, counts.astype(np.uint32))

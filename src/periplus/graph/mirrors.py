@@ -1,7 +1,8 @@
-"""Which hosts copy other hosts, path by path; their pages are those of the host that they copy.
+"""Hosts that mirror other hosts, path by path; their pages are represented by those of the host that they mirror.
 
-A page speaks for it when it is a copy, a near copy or a redirect of the page at the same path of another host, or
-names that one as its address. Hosts are mirrors when three pages and most of the paths that both have speak for it.
+A page is a vote for it when it is a duplicate, a near-duplicate or a redirect of the page at the same path of another
+host, or names that page as its canonical URL. A host is a mirror when there are at least three votes, and most of the
+paths that both hosts have are votes.
 """
 
 from typing import Final, NamedTuple
@@ -9,87 +10,89 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Known", "Mirrors", "find_mirrors"]
+__all__ = ["Mirrors", "UrlTable", "find_mirrors"]
 
 Keys = npt.NDArray[np.uint64]
 
-_FEWEST: Final = 3
+_MIN_VOTES: Final = 3
 """One or two equal pages may be a notice that many hosts show."""
-_MOST: Final = 0.6
-"""Of the paths that both hosts have, at least this share says that they are mirrors."""
-_OVERLAP: Final = 0.5
-"""And of the smaller host's pages, at least this share is at such a path."""
-_APART: Final = 16
-"""Pages whose simhashes differ in more bits than this are different pages, whatever their hosts are."""
+_MIN_VOTE_SHARE: Final = 0.6
+"""Of the paths that both hosts have, at least this share must be votes."""
+_MIN_OVERLAP: Final = 0.5
+"""Of the smaller host's pages, at least this share must be at a path that both hosts have."""
+_MAX_DISTANCE: Final = 16
+"""Pages whose simhashes differ in more bits are different pages, whatever their hosts are."""
 
 
-class Known(NamedTuple):
-    """The newest word on each address, sorted by key."""
+class UrlTable(NamedTuple):
+    """The newest state of each URL, sorted by key."""
 
     keys: Keys
-    leads: Keys
-    """Where it redirects to, what it is a copy of, what it names as its address; else its own key."""
-    near: Keys
-    """What it is nearly a copy of; else its own key."""
+    leads_to: Keys
+    """The key of its redirect target, original or canonical URL; else its own key."""
+    near_duplicate_of: Keys
+    """The key of the page it is a near-duplicate of; else its own key."""
     hosts: Keys
     paths: Keys
     simhashes: Keys
-    pages: npt.NDArray[np.bool_]
-    """Whether it is a page of its own as yet."""
+    is_page: npt.NDArray[np.bool_]
+    """Whether it is a page in its own right, as far as is known yet."""
 
 
 class Mirrors(NamedTuple):
-    """For each address where it leads now (to itself, if it is no mirror's), and for each mirror whom it copies."""
+    """For each URL the key it leads to (its own, unless it is of a mirror), and for each mirror its original host."""
 
-    leads: Keys
+    leads_to: Keys
     hosts: dict[int, int]
 
 
-def find_mirrors(known: Known) -> Mirrors:
-    """Find mirrors, and the pages of theirs that another host has too."""
-    leads = known.keys.copy()
-    copied: dict[int, int] = {}
-    own, others, counts = _votes(known)
-    if not len(own):
-        return Mirrors(leads, copied)
-    by_place = np.lexsort((known.paths, known.hosts))
-    sorted_hosts = known.hosts[by_place]
-    said = dict(zip(zip(own.tolist(), others.tolist(), strict=True), counts.tolist(), strict=True))
-    for (host, other), count in sorted(said.items(), key=lambda one: (-one[1], one[0])):
-        backwards = said.get((other, host), 0)
-        # The host that was there first is copied; of two that copy each other, the one that is named more often.
-        if host in copied or other in copied or backwards > count:
+def find_mirrors(urls: UrlTable) -> Mirrors:
+    """Return the mirrors, and which of their pages the original host has too."""
+    leads_to = urls.keys.copy()
+    originals: dict[int, int] = {}
+    hosts, others, counts = _count_votes(urls)
+    if not len(hosts):
+        return Mirrors(leads_to, originals)
+    by_host = np.lexsort((urls.paths, urls.hosts))
+    sorted_hosts = urls.hosts[by_host]
+    votes = dict(zip(zip(hosts.tolist(), others.tolist(), strict=True), counts.tolist(), strict=True))
+    for (host, other), count in sorted(votes.items(), key=lambda item: (-item[1], item[0])):
+        reverse = votes.get((other, host), 0)
+        # The host that was fetched first is the original; of two that copy each other, the one with more votes.
+        if host in originals or other in originals or reverse > count:
             continue
-        ours, theirs = (_rows_of(np.uint64(one), by_place, sorted_hosts) for one in (host, other))
-        shared, at, there = np.intersect1d(known.paths[ours], known.paths[theirs], return_indices=True)
-        votes = count + backwards
-        if votes < _MOST * len(shared) or len(shared) < _OVERLAP * min(len(ours), len(theirs)):
+        host_rows, other_rows = (_host_rows(np.uint64(number), by_host, sorted_hosts) for number in (host, other))
+        shared, in_host, in_other = np.intersect1d(urls.paths[host_rows], urls.paths[other_rows], return_indices=True)
+        smaller = min(len(host_rows), len(other_rows))
+        if count + reverse < _MIN_VOTE_SHARE * len(shared) or len(shared) < _MIN_OVERLAP * smaller:
             continue
-        copied[host] = other
-        _lead(known, leads, ours[at], theirs[there])
-    return Mirrors(leads, copied)
+        originals[host] = other
+        _redirect_pages(urls, leads_to, host_rows[in_host], other_rows[in_other])
+    return Mirrors(leads_to, originals)
 
 
-def _votes(known: Known) -> tuple[Keys, Keys, npt.NDArray[np.int64]]:
-    """Give pairs of hosts, the first of which has some pages that copy those at the same paths of the second."""
-    target = np.where(known.leads != known.keys, known.leads, known.near)
-    at = np.minimum(np.searchsorted(known.keys, target), max(len(known.keys) - 1, 0))
-    says = (target != known.keys) & (known.keys[at] == target)
-    says &= (known.paths[at] == known.paths) & (known.hosts[at] != known.hosts)
-    pairs, counts = np.unique(np.stack((known.hosts[says], known.hosts[at[says]])), axis=1, return_counts=True)
-    enough = counts >= _FEWEST
+def _count_votes(urls: UrlTable) -> tuple[Keys, Keys, npt.NDArray[np.int64]]:
+    """Return pairs of hosts with enough votes that the first is a mirror of the second, and the number of votes."""
+    target = np.where(urls.leads_to != urls.keys, urls.leads_to, urls.near_duplicate_of)
+    row = np.minimum(np.searchsorted(urls.keys, target), max(len(urls.keys) - 1, 0))
+    is_vote = (target != urls.keys) & (urls.keys[row] == target)
+    is_vote &= (urls.paths[row] == urls.paths) & (urls.hosts[row] != urls.hosts)
+    pairs, counts = np.unique(np.stack((urls.hosts[is_vote], urls.hosts[row[is_vote]])), axis=1, return_counts=True)
+    enough = counts >= _MIN_VOTES
     return pairs[0][enough], pairs[1][enough], counts[enough]
 
 
-def _rows_of(host: np.uint64, by_place: npt.NDArray[np.int64], hosts: Keys) -> npt.NDArray[np.int64]:
-    begin, end = np.searchsorted(hosts, host, "left"), np.searchsorted(hosts, host, "right")
-    return by_place[begin:end]
+def _host_rows(host: np.uint64, by_host: npt.NDArray[np.int64], sorted_hosts: Keys) -> npt.NDArray[np.int64]:
+    begin, end = np.searchsorted(sorted_hosts, host, "left"), np.searchsorted(sorted_hosts, host, "right")
+    return by_host[begin:end]
 
 
-def _lead(known: Known, leads: Keys, ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> None:
-    """Lead each page of the mirror to the page of the other host, unless the two differ."""
-    bits = np.unpackbits((known.simhashes[ours] ^ known.simhashes[theirs]).view(np.uint8).reshape(-1, 8), axis=1)
-    apart = bits.sum(axis=1) > _APART
-    comparable = (known.simhashes[ours] != 0) & (known.simhashes[theirs] != 0)
-    alike = known.pages[ours] & known.pages[theirs] & ~(apart & comparable)
-    leads[ours[alike]] = known.keys[theirs[alike]]
+def _redirect_pages(
+    urls: UrlTable, leads_to: Keys, mirror_rows: npt.NDArray[np.int64], original_rows: npt.NDArray[np.int64]
+) -> None:
+    """Make each page of the mirror lead to the page of the original host, unless the two differ."""
+    mirrored, original = urls.simhashes[mirror_rows], urls.simhashes[original_rows]
+    bits = np.unpackbits((mirrored ^ original).view(np.uint8).reshape(-1, 8), axis=1)
+    differs = (bits.sum(axis=1) > _MAX_DISTANCE) & (mirrored != 0) & (original != 0)
+    same = urls.is_page[mirror_rows] & urls.is_page[original_rows] & ~differs
+    leads_to[mirror_rows[same]] = urls.keys[original_rows[same]]

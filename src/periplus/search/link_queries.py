@@ -47,7 +47,7 @@ def resolve_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
         return _NONE
 
     resolved = _resolve(tree, pages)
-    if visits > backlinks.visits:
+    if visits > backlinks.records:
         notes["Links of the newest pages are missing: they count once the link graph is built again."] = None
     return resolved, tuple(notes)
 
@@ -76,7 +76,7 @@ def _linking_pages(backlinks: "Backlinks", target: str) -> Keys:
     """Return the pages that link to a URL, under either scheme if it has none; without a path, to a host."""
     scheme, _, rest = target.partition("://") if _SCHEME.match(target) else ("", "", target)
     if not any(mark in rest for mark in "/?#"):
-        return backlinks.to_host(parse_address(f"http://{rest.removeprefix('*.').rstrip('.')}/").host)
+        return backlinks.find_by_host(parse_address(f"http://{rest.removeprefix('*.').rstrip('.')}/").host)
     urls = [target] if scheme else [f"http://{rest}", f"https://{rest}"]
-    pages = [backlinks.to_url(parse_address(url).key) for url in urls]
+    pages = [backlinks.find_by_url(parse_address(url).key) for url in urls]
     return np.unique(np.concatenate(pages))

@@ -1,3 +1,3 @@
-"""Kernels of the link graph: packed adjacency, PageRank rounds, edges between partitions."""
+"""Kernels of the link graph: packed adjacency, PageRank rounds, links between parts of the graph."""
 
-__all__ = ["adjacency", "crossing", "pagerank"]
+__all__ = ["adjacency", "cross_part_links", "pagerank"]

@@ -1,8 +1,8 @@
-"""PageRank over an adjacency: parts of it by several threads, round after round, until the ranks stay as they are.
+"""PageRank over an adjacency: several threads process parts of it, round after round, until the ranks converge.
 
-The ranks are the solution of one linear system, which is solved part by part (see `kernels.pagerank`); what a round
-changes in sum bounds the error as it does for plain iteration. Links are unpacked once when they fit into the memory
-that was granted, else anew in every round.
+The ranks are the solution of one linear system, which is solved part by part (see `kernels.pagerank`); the sum of the
+changes of a round bounds the error as it does for plain iteration. Links are unpacked once if they fit into the given
+memory, else again in every round.
 """
 
 import threading
@@ -15,25 +15,25 @@ import numpy.typing as npt
 
 from periplus.graph.adjacency import Adjacency
 from periplus.graph.kernels import adjacency as kernel
-from periplus.graph.kernels import crossing, pagerank
+from periplus.graph.kernels import cross_part_links, pagerank
 
-__all__ = ["Ranker", "Ranks", "Round"]
+__all__ = ["PagerankResult", "PagerankSolver", "RoundCallback"]
 
-_MOST_ROUNDS: Final = 1_000
+_MAX_ROUNDS: Final = 1_000
 _PART_LINKS: Final = 800_000
-"""A part has about this many links: with fewer parts rounds are fewer too, with more of them threads wait less."""
-_MOST_PARTS: Final = 512
-_STEP_LINKS: Final = 1 << 18
-"""Links that are unpacked at a time, when all of them are too many to hold."""
+"""Links of a part, approximately: fewer parts need fewer rounds, more parts leave threads less idle."""
+_MAX_PARTS: Final = 512
+_BATCH_LINKS: Final = 1 << 18
+"""Links that are unpacked at a time, when there is not enough memory for all of them."""
 
 _T = TypeVar("_T")
 Vector = npt.NDArray[np.float64]
-Round = Callable[[int, float], None]
-"""Told after each round: its number, and how much it has changed."""
+RoundCallback = Callable[[int, float], None]
+"""Called after each round with its number and its change."""
 
 
-class Ranks(NamedTuple):
-    """The rank that every node has by its base, undivided; the rounds it took, and what each has changed."""
+class PagerankResult(NamedTuple):
+    """The rank of every node, not normalised; the number of rounds, and the change of each."""
 
     ranks: Vector
     rounds: int
@@ -45,132 +45,148 @@ class Ranks(NamedTuple):
         return self.ranks / (float(self.ranks.sum()) or 1.0)
 
 
-class _Step(NamedTuple):
-    """Some rows of a part, with their links if these are held; else they are unpacked in every round."""
+class _RowBatch(NamedTuple):
+    """Some rows of a part, with their links if these stay in memory; else they are unpacked in every round."""
 
     first: int
     last: int
-    part: int
-    held: kernel.Unpacked | None
+    part_start: int
+    links: kernel.LinkRows | None
 
 
-class Ranker:
-    """Ranks the nodes of one adjacency, as often as asked."""
+class PagerankSolver:
+    """Computes ranks of the nodes of one adjacency, for any number of bases."""
 
-    def __init__(self, links: Adjacency, near_weight: float, memory: int, workers: int) -> None:
+    def __init__(self, links: Adjacency, same_host_weight: float, memory: int, workers: int) -> None:
         self._links, self._workers = links, max(1, workers)
-        self._kinds = np.array([1.0, near_weight], np.float32)
-        self._scratch = threading.local()
-        spans = list(self._spans(0, links.nodes, self._share()))
+        self._kind_weights = np.array([1.0, same_host_weight], np.float32)
+        self._local = threading.local()
+        spans = list(self._split_rows(0, links.nodes, self._links_per_part()))
         size = (8 if links.counted else 4) * links.links + 16 * links.nodes
-        self._parts = [self._steps(*span, held=size <= memory) for span in spans]
-        self.out = self._out_weights()
-        self._crossing: crossing.Crossing | None = None
+        self._parts = [self._make_batches(*span, in_memory=size <= memory) for span in spans]
+        self.out_weights = self._sum_out_weights()
+        self._cross_links: cross_part_links.CrossPartLinks | None = None
         if size <= memory and not links.counted:
-            self._cross(spans, memory - size)
+            self._separate_cross_links(spans, memory - size)
 
-    def _cross(self, spans: list[tuple[int, int]], memory: int) -> None:
-        """Take links from part to part out of the rows, if there is memory to have them apart."""
-        nodes, number = self._links.nodes, len(spans)
-        parts = np.repeat(
-            np.arange(number, dtype=np.int32), [-(-(last - first) // kernel.ROWS) for first, last in spans]
+    def _separate_cross_links(self, spans: list[tuple[int, int]], memory: int) -> None:
+        """Move links from part to part out of the rows, if there is enough memory for them."""
+        nodes, count = self._links.nodes, len(spans)
+        block_parts = np.repeat(
+            np.arange(count, dtype=np.int32), [-(-(last - first) // kernel.BLOCK_ROWS) for first, last in spans]
         )
-        sizes = np.zeros((number, number), np.int64)
-        for own, (step,) in enumerate(self._parts):
-            crossing.count(self._unpacked(step), nodes, parts, own, sizes)
-        within = np.diagonal(sizes).copy()
+        sizes = np.zeros((count, count), np.int64)
+        for part, (batch,) in enumerate(self._parts):
+            cross_part_links.count_links(self._unpack_batch(batch), nodes, block_parts, part, sizes)
+        inner_sizes = np.diagonal(sizes).copy()
         np.fill_diagonal(sizes, 0)
         total = int(sizes.sum())
-        # Each takes 16 bytes, and is no longer among the rows, where it took 4.
+        # Each takes 16 bytes, and is no longer in the rows, where it took 4.
         if 12 * total > memory:
             return
-        by_source = np.concatenate(([0], np.cumsum(sizes.ravel())))[:-1].reshape(sizes.shape)
-        by_target = np.concatenate(([0], np.cumsum(sizes.T.ravel())))[:-1].reshape(sizes.shape)
-        places = np.empty(total, np.uint32), np.empty(total, np.uint32), np.empty(total, np.float64)
-        self._crossing = crossing.Crossing(*places, sizes, by_source, by_target)
-        for own, (step,) in enumerate(self._parts):
-            to = kernel.make_room(step.last - step.first, int(within[own]), False, self._kinds)
-            crossing.part(self._unpacked(step), step.first, nodes, parts, own, to, self._crossing)
-            self._parts[own] = [step._replace(held=to)]
+        source_starts = np.concatenate(([0], np.cumsum(sizes.ravel())))[:-1].reshape(sizes.shape)
+        target_starts = np.concatenate(([0], np.cumsum(sizes.T.ravel())))[:-1].reshape(sizes.shape)
+        self._cross_links = cross_part_links.CrossPartLinks(
+            np.empty(total, np.uint32),
+            np.empty(total, np.uint32),
+            np.empty(total, np.float64),
+            sizes,
+            source_starts,
+            target_starts,
+        )
+        for part, (batch,) in enumerate(self._parts):
+            inner = kernel.allocate_rows(batch.last - batch.first, int(inner_sizes[part]), False, self._kind_weights)
+            cross_part_links.split_links(
+                self._unpack_batch(batch), batch.first, nodes, block_parts, part, inner, self._cross_links
+            )
+            self._parts[part] = [batch._replace(links=inner)]
 
-    def _share(self) -> int:
-        return max(_PART_LINKS, -(-self._links.links // _MOST_PARTS))
+    def _links_per_part(self) -> int:
+        return max(_PART_LINKS, -(-self._links.links // _MAX_PARTS))
 
-    def _spans(self, first: int, last: int, share: int) -> Iterator[tuple[int, int]]:
-        """Cut rows into stretches of about `share` links, at the beginnings of blocks."""
-        numbers = self._links.packed.block_links
-        begin, end = first // kernel.ROWS, -(-last // kernel.ROWS)
+    def _split_rows(self, first: int, last: int, links: int) -> Iterator[tuple[int, int]]:
+        """Split rows into ranges of about `links` links, at the beginnings of blocks."""
+        block_links = self._links.packed.block_links
+        begin, end = first // kernel.BLOCK_ROWS, -(-last // kernel.BLOCK_ROWS)
         while begin < end:
-            stop = int(np.searchsorted(numbers, numbers[begin] + share))
+            stop = int(np.searchsorted(block_links, block_links[begin] + links))
             stop = min(max(stop, begin + 1), end)
-            yield begin * kernel.ROWS, min(stop * kernel.ROWS, last)
+            yield begin * kernel.BLOCK_ROWS, min(stop * kernel.BLOCK_ROWS, last)
             begin = stop
 
-    def _steps(self, first: int, last: int, held: bool) -> list[_Step]:
-        """Cut a part into steps; unpack them now if they are to be held."""
-        if held:
-            return [_Step(first, last, first, self._links.unpack(first, last, first, self._room(first, last)))]
-        return [_Step(*span, first, None) for span in self._spans(first, last, _STEP_LINKS)]
+    def _make_batches(self, first: int, last: int, in_memory: bool) -> list[_RowBatch]:
+        """Split a part into batches; one that is unpacked now if its links are to stay in memory."""
+        if in_memory:
+            rows = self._links.unpack(first, last, first, self._allocate(first, last))
+            return [_RowBatch(first, last, first, rows)]
+        return [_RowBatch(*span, first, None) for span in self._split_rows(first, last, _BATCH_LINKS)]
 
-    def _room(self, first: int, last: int) -> kernel.Unpacked:
+    def _allocate(self, first: int, last: int) -> kernel.LinkRows:
         links = self._links.links_before(last) - self._links.links_before(first)
-        return kernel.make_room(last - first, links, self._links.counted, self._kinds)
+        return kernel.allocate_rows(last - first, links, self._links.counted, self._kind_weights)
 
-    def _unpacked(self, step: _Step) -> kernel.Unpacked:
-        """Give the links of a step, unpacked into this thread's own arrays if they are not held."""
-        if step.held is not None:
-            return step.held
-        links = self._links.links_before(step.last) - self._links.links_before(step.first)
-        room: kernel.Unpacked | None = getattr(self._scratch, "room", None)
-        if room is None or len(room.middles) < step.last - step.first or len(room.places) < links:
-            room = self._scratch.room = self._room(step.first, step.last)
-        return self._links.unpack(step.first, step.last, step.part, room)
+    def _unpack_batch(self, batch: _RowBatch) -> kernel.LinkRows:
+        """Return the links of a batch, unpacked into this thread's own arrays if they are not in memory."""
+        if batch.links is not None:
+            return batch.links
+        links = self._links.links_before(batch.last) - self._links.links_before(batch.first)
+        rows: kernel.LinkRows | None = getattr(self._local, "rows", None)
+        if rows is None or len(rows.same_host_starts) < batch.last - batch.first or len(rows.share_slots) < links:
+            rows = self._local.rows = self._allocate(batch.first, batch.last)
+        return self._links.unpack(batch.first, batch.last, batch.part_start, rows)
 
-    def _out_weights(self) -> Vector:
-        out = np.zeros(self._links.nodes, np.float64)
-        for steps in self._parts:
-            for step in steps:
-                kernel.out_weights(self._unpacked(step), self._links.nodes, out)
-        return out
+    def _sum_out_weights(self) -> Vector:
+        weights = np.zeros(self._links.nodes, np.float64)
+        for batches in self._parts:
+            for batch in batches:
+                kernel.add_out_weights(self._unpack_batch(batch), self._links.nodes, weights)
+        return weights
 
-    def rank(self, base: Vector, damping: float, tolerance: float, told: Round = lambda number, change: None) -> Ranks:
-        """Solve for the ranks that come of `base`; stop when a round changes less than `tolerance` of their sum."""
-        state = pagerank.begin(self.out, base)
-        # Ranks of sinks move nothing, so they are found last; until then they have their base at least.
-        least = float(base[self.out == 0].sum())
+    def solve(
+        self,
+        base: Vector,
+        damping: float,
+        tolerance: float,
+        on_round: RoundCallback = lambda number, change: None,
+    ) -> PagerankResult:
+        """Return the ranks for `base`; stop when a round changes less than `tolerance` of their sum."""
+        state = pagerank.initial_state(self.out_weights, base)
+        # No rank depends on that of a sink, so they are computed last; until then they have at least their base.
+        sink_base = float(base[self.out_weights == 0].sum())
         changes: list[float] = []
         with ThreadPoolExecutor(self._workers) as pool:
-            while len(changes) < _MOST_ROUNDS and (not changes or changes[-1] >= tolerance):
-                change, total = self._round(pool, state, damping, False)
-                if self._crossing is None:
+            while len(changes) < _MAX_ROUNDS and (not changes or changes[-1] >= tolerance):
+                change, total = self._run_round(pool, state, damping, False)
+                if self._cross_links is None:
                     pagerank.end_round(state)
-                changes.append(change / ((total + least) or 1.0))
-                told(len(changes), changes[-1])
-            self._round(pool, state, damping, True)
-        return Ranks(state.ranks, len(changes), tuple(changes))
+                changes.append(change / ((total + sink_base) or 1.0))
+                on_round(len(changes), changes[-1])
+            self._run_round(pool, state, damping, True)
+        return PagerankResult(state.ranks, len(changes), tuple(changes))
 
-    def _round(
-        self, pool: ThreadPoolExecutor, state: pagerank.State, damping: float, sinks: bool
+    def _run_round(
+        self, pool: ThreadPoolExecutor, state: pagerank.PagerankState, damping: float, sinks: bool
     ) -> tuple[float, float]:
-        """Do a round of all parts; only of sinks, or only of all others."""
+        """Compute a round of all parts, either of sinks or of all other nodes; return its change and sum of ranks."""
         parts = range(len(self._parts))
-        across = self._crossing
+        cross_links = self._cross_links
 
-        def do(part: int) -> tuple[float, float]:
-            steps = self._parts[part]
-            if across is not None:
-                state.sums[steps[0].first : steps[-1].last] = 0.0
-                crossing.receive(across, self._kinds, part, state.sums)
-            done = [
-                pagerank.pull(self._unpacked(step), state, step.first, damping, sinks, across is None) for step in steps
+        def compute_part(part: int) -> tuple[float, float]:
+            batches = self._parts[part]
+            if cross_links is not None:
+                state.sums[batches[0].first : batches[-1].last] = 0.0
+                cross_part_links.receive_shares(cross_links, self._kind_weights, part, state.sums)
+            sums = [
+                pagerank.pull_ranks(self._unpack_batch(batch), state, batch.first, damping, sinks, cross_links is None)
+                for batch in batches
             ]
-            return sum(change for change, _ in done), sum(total for _, total in done)
+            return sum(change for change, _ in sums), sum(total for _, total in sums)
 
-        if across is not None:
-            self._each(pool, lambda part: crossing.send(across, state.shares, part), parts)
-        # Sums are taken in the order of the parts, whichever thread was first.
-        results = self._each(pool, do, parts)
+        if cross_links is not None:
+            self._map_parts(pool, lambda part: cross_part_links.send_shares(cross_links, state.shares, part), parts)
+        # Results are added up in the order of the parts, whichever thread was first.
+        results = self._map_parts(pool, compute_part, parts)
         return sum(change for change, _ in results), sum(total for _, total in results)
 
-    def _each(self, pool: ThreadPoolExecutor, work: Callable[[int], _T], parts: range) -> list[_T]:
+    def _map_parts(self, pool: ThreadPoolExecutor, work: Callable[[int], _T], parts: range) -> list[_T]:
         return list(map(work, parts) if self._workers == 1 else pool.map(work, parts))

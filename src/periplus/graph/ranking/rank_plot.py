@@ -1,4 +1,4 @@
-"""How ranks are spread and how they settled, as one SVG picture without any library."""
+"""The distribution of ranks and the convergence of PageRank, as one SVG image."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,21 +17,24 @@ _STYLE: Final = (
 
 
 def plot_ranks(ranks: npt.NDArray[np.float64], changes: Sequence[float]) -> str:
-    """Draw ranks in falling order, as multiples of the mean, and the change of each round; both by powers of ten."""
-    places = np.unique(np.geomspace(1, max(1, len(ranks)), _POINTS).astype(np.int64))
+    """Return an SVG of the ranks in falling order, as multiples of the mean, and of the change of each round."""
+    positions = np.unique(np.geomspace(1, max(1, len(ranks)), _POINTS).astype(np.int64))
     highest = np.sort(ranks)[::-1] * len(ranks) if len(ranks) else np.ones(1, np.float64)
-    spread = _panel(0, "Rank, mean = 1, by place", np.log10(places), np.log10(np.maximum(highest[places - 1], 1e-12)))
+    distribution = _panel(
+        0, "Rank, mean = 1, by position", np.log10(positions), np.log10(np.maximum(highest[positions - 1], 1e-12))
+    )
     rounds = np.arange(1, len(changes) + 1, dtype=np.float64)
-    settled = _panel(1, "Change in each round", rounds, np.log10(np.maximum(changes or [1.0], 1e-18)), plain=True)
+    convergence = _panel(1, "Change in each round", rounds, np.log10(np.maximum(changes or [1.0], 1e-18)), plain=True)
     width, height = 2 * (_WIDE + _LEFT) + 40, _HIGH + _TOP + 50
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
-        f'<style>{_STYLE}</style>\n<rect width="{width}" height="{height}" fill="white"/>\n{spread}{settled}</svg>\n'
+        f'<style>{_STYLE}</style>\n<rect width="{width}" height="{height}" fill="white"/>\n'
+        f"{distribution}{convergence}</svg>\n"
     )
 
 
 def _panel(number: int, title: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], plain: bool = False) -> str:
-    """Draw one line; the axis to the right counts powers of ten, unless it is plain."""
+    """Return one curve with its axes; the x axis counts powers of ten, unless it is plain."""
     left = _LEFT + number * (_WIDE + _LEFT + 10)
     low, high = np.floor(y.min()), max(np.ceil(y.max()), np.floor(y.min()) + 1)
     first, last = (float(x[0]), max(float(x[-1]), float(x[0]) + 1)) if len(x) else (0.0, 1.0)
@@ -55,6 +58,6 @@ def _panel(number: int, title: str, x: npt.NDArray[np.float64], y: npt.NDArray[n
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Give up to seven whole numbers from low to high."""
+    """Return up to seven integers from low to high."""
     step = max(1, int(np.ceil((high - low) / 6)))
     return [float(value) for value in range(int(np.ceil(low)), int(np.floor(high)) + 1, step)]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scripted_web import ScriptedWeb
 from shards_together import together
 
-from naive.copies import copies, near_pairs
-from periplus.crawl.sharding.topology import Ring
+from naive import duplicates as naive
+from periplus.crawl.sharding.topology import HostPartitioner
 from periplus.graph import Graph, build_graph
-from periplus.graph.duplicates import find_copies, find_near
-from periplus.graph.mirrors import Known
+from periplus.graph.duplicates import find_duplicates, find_near_duplicates
+from periplus.graph.mirrors import UrlTable
 from periplus.index import build_index
 from periplus.records import FetchRecord, Outcome, Page, Query
 from periplus.search import Searcher
@@ -26,8 +26,8 @@ from periplus.url import parse_address
 def test_copies_as_the_naive_way_finds_them(visits):
     contents = [content for content, _ in visits]
     rows = [row for row, (_, taken) in enumerate(visits) if taken]
-    later, first = find_copies(np.array(rows[::-1], np.int64), np.array(contents, np.uint64))
-    assert dict(zip(later.tolist(), first.tolist(), strict=True)) == copies(rows, contents)
+    later, first = find_duplicates(np.array(rows[::-1], np.int64), np.array(contents, np.uint64))
+    assert dict(zip(later.tolist(), first.tolist(), strict=True)) == naive.find_duplicates(rows, contents)
 
 
 MARKS = st.sampled_from([0, 0xF0F0, 0xF0F1, 0xF0F3, 0xF0F7, 0xF0FF, 1 << 63 | 0xF0F0, 0xABCD << 40])
@@ -40,9 +40,9 @@ def test_near_copies_are_real_and_one_is_found_where_the_first_is_near(pages):
         (np.array(column, np.uint64) for column in zip(*pages, strict=True)) if pages else [np.zeros(0, np.uint64)] * 3
     )
     keys = np.arange(100, 100 + len(pages), dtype=np.uint64)
-    known = Known(keys, keys, keys, hosts, paths, marks, np.ones(len(pages), np.bool_))
-    near = find_near(known, visits)
-    pairs = near_pairs([(int(visits[row]), *pages[row]) for row in range(len(pages))])
+    urls = UrlTable(keys, keys, keys, hosts, paths, marks, np.ones(len(pages), np.bool_))
+    near = find_near_duplicates(urls, visits)
+    pairs = naive.near_duplicate_pairs([(int(visits[row]), *pages[row]) for row in range(len(pages))])
     found = {(row, int(key) - 100) for row, key in enumerate(near) if key != keys[row]}
     assert found <= pairs
     for path in {path for _, path, _ in pages}:
@@ -53,8 +53,8 @@ def test_near_copies_are_real_and_one_is_found_where_the_first_is_near(pages):
 def test_what_the_crawl_says_stays(tmp_path):
     one = np.array([1, 2, 3], np.uint64)
     marks = np.full(3, 0xABC, np.uint64)
-    known = Known(one, one, np.array([1, 2, 2], np.uint64), one, np.ones(3, np.uint64), marks, np.ones(3, np.bool_))
-    assert find_near(known, np.arange(3)).tolist() == [1, 1, 2]
+    urls = UrlTable(one, one, np.array([1, 2, 2], np.uint64), one, np.ones(3, np.uint64), marks, np.ones(3, np.bool_))
+    assert find_near_duplicates(urls, np.arange(3)).tolist() == [1, 1, 2]
 
 
 def text(number, host=""):
@@ -65,8 +65,8 @@ def text(number, host=""):
 @pytest.fixture
 def mirrored(tmp_path):
     """Two hosts of different shards with nearly the same pages, and a third page that is the same at both."""
-    ring = Ring((0, 1, 2))
-    by_owner = {ring.owner(f"site{n}.test"): f"site{n}.test" for n in range(40)}
+    partitioner = HostPartitioner((0, 1, 2))
+    by_owner = {partitioner.owner(f"site{n}.test"): f"site{n}.test" for n in range(40)}
     hosts = [by_owner[0], by_owner[1]]
     web = ScriptedWeb()
     for number, host in enumerate(hosts):
