@@ -130,11 +130,11 @@ def test_a_live_index_says_when_links_are_not_known_yet(tmp_path):
     searcher.refresh()
     answer = searcher.search(Query("link:b.example"))
     assert [hit.url for hit in answer.hits] == [a]
-    assert "not known yet" in answer.notes[0]
+    assert "are missing" in answer.notes[0]
     (tmp_path / "graph" / "backlinks.arrays").unlink()
     answer = searcher.search(Query("link:b.example"))
     assert not answer.hits
-    assert "not known here" in answer.notes[0]
+    assert "no backlinks yet" in answer.notes[0]
     assert searcher.search(Query("tide -link:b.example")).total == 3
 
 
