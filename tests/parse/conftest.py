@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from parse_pages import fetched
+from parse_pages import make_result
 
 from periplus.parse import parse
 from periplus.records import Page
@@ -20,7 +20,7 @@ def read() -> Read:
         body: bytes | str, kind: str = "text/html", settings: ParseSettings | None = None, **headers: str
     ) -> Page:
         raw = body.encode() if isinstance(body, str) else body
-        page = parse(fetched(raw, kind, **headers), settings or ParseSettings())
+        page = parse(make_result(raw, kind, **headers), settings or ParseSettings())
         assert page is not None
         return page
 
@@ -30,4 +30,4 @@ def read() -> Read:
 @pytest.fixture
 def try_read() -> Callable[..., Page | None]:
     """Parse a body that perhaps no reader takes."""
-    return lambda body, kind="text/html", **headers: parse(fetched(body, kind, **headers), ParseSettings())
+    return lambda body, kind="text/html", **headers: parse(make_result(body, kind, **headers), ParseSettings())

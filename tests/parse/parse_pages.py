@@ -4,7 +4,7 @@ from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.url import parse_address
 
 
-def fetched(
+def make_result(
     body: bytes, kind: str = "text/html", url: str = "http://h.example/d/x.html", **headers: str
 ) -> FetchResult:
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())

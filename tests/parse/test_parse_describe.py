@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parse_pages import fetched
+from parse_pages import make_result
 
 from periplus.parse import main_text, parse
 from periplus.records import Media, PageFlag
@@ -135,7 +135,7 @@ def test_dates_in_any_form(read, body: str, day: str) -> None:
 
 def test_a_date_in_the_address() -> None:
     for path, day in {"2021/3/04/lights": "2021-03-04", "2021/13/04/lights": "", "12021/3/4/": ""}.items():
-        page = parse(fetched(b"<p>words", url=f"http://h.example/{path}"), ParseSettings())
+        page = parse(make_result(b"<p>words", url=f"http://h.example/{path}"), ParseSettings())
         assert page is not None
         assert page.published == day
 
@@ -210,7 +210,7 @@ HOSTILE += [b"<a itemprop=x>", b"<h1>", b"style='left:-9999px'", b"<img src=x al
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_long_pages_are_described(piece: bytes) -> None:
-    page = parse(fetched(piece * (400_000 // len(piece))), ParseSettings())
+    page = parse(make_result(piece * (400_000 // len(piece))), ParseSettings())
     assert page is not None
     assert len(page.facts) <= 60
     assert len(page.media) <= 100
@@ -233,5 +233,5 @@ PIECES = st.sampled_from(
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=30).map("".join))
 def test_any_page_is_described(text: str) -> None:
-    page = parse(fetched(text.encode("utf-8", "replace")), ParseSettings())
+    page = parse(make_result(text.encode("utf-8", "replace")), ParseSettings())
     assert page is None or list(page.main) == sorted(page.main)

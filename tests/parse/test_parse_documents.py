@@ -7,7 +7,7 @@ import pytest
 import real_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parse_pages import fetched
+from parse_pages import make_result
 
 from periplus.parse import PARSERS, is_supported, parse
 from periplus.settings import ParseSettings
@@ -56,7 +56,7 @@ def test_pdf(files, try_read) -> None:
 
 
 def test_pdf_within_bounds(files) -> None:
-    long = fetched(real_files.pdf(pages=9), "application/pdf")
+    long = make_result(real_files.pdf(pages=9), "application/pdf")
     page = parse(long, ParseSettings(max_document_pages=3))
     assert page is not None
     assert "Page number 3" in page.text
@@ -170,5 +170,5 @@ def test_damaged_documents_never_raise(files, name: str, data) -> None:
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(body)))
     for damaged in (bytes(body), bytes(body[:cut])):
-        page = parse(fetched(damaged, KINDS[name]), ParseSettings())
+        page = parse(make_result(damaged, KINDS[name]), ParseSettings())
         assert page is None or len(page.text) <= ParseSettings().max_text

@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parse_pages import fetched
+from parse_pages import make_result
 
 from periplus.parse import PARSERS, parse
 from periplus.parse.formats import markdown, service_description
@@ -95,7 +95,7 @@ def test_markdown(read) -> None:
 
 
 def test_markdown_by_its_name() -> None:
-    page = parse(fetched(b"# Title\n\nwords", "text/plain", "http://h.example/README.md"), ParseSettings())
+    page = parse(make_result(b"# Title\n\nwords", "text/plain", "http://h.example/README.md"), ParseSettings())
     assert page is not None
     assert (page.kind, page.title) == ("text/markdown", "Title")
 
@@ -357,5 +357,5 @@ PIECES = st.sampled_from(
     st.one_of(st.binary(max_size=400), st.lists(PIECES, max_size=40).map(lambda parts: "".join(parts).encode())),
 )
 def test_nothing_raises(kind: str, body: bytes) -> None:
-    page = parse(fetched(body, kind), ParseSettings())
+    page = parse(make_result(body, kind), ParseSettings())
     assert page is None or all(link.url.startswith("http") for link in page.links)

@@ -15,8 +15,8 @@ HERE = "https://a.example/dir/page"
 
 def links(markup, **headers):
     given = (("content-type", "text/html"), *((name.replace("_", "-"), value) for name, value in headers.items()))
-    fetched = FetchResult(FetchRequest(parse_address(HERE)), Outcome.OK, 0.0, 200, given, markup.encode())
-    page = parse(fetched, ParseSettings())
+    make_result = FetchResult(FetchRequest(parse_address(HERE)), Outcome.OK, 0.0, 200, given, markup.encode())
+    page = parse(make_result, ParseSettings())
     assert page is not None
     return page.links
 

@@ -10,7 +10,7 @@ import pytest
 from fuzz_html import fuzz
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parse_pages import fetched
+from parse_pages import make_result
 
 from periplus.parse import parse
 from periplus.records import Page
@@ -58,12 +58,12 @@ def check(page: Page | None) -> None:
 
 @pytest.mark.parametrize("name", COSTLY)
 def test_pages_that_tree_builders_choke_on_are_read(name: str) -> None:
-    check(parse(fetched(COSTLY[name]), ParseSettings()))
+    check(parse(make_result(COSTLY[name]), ParseSettings()))
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_pages_are_read(name: str) -> None:
-    check(parse(fetched(LONG[name]), ParseSettings()))
+    check(parse(make_result(LONG[name]), ParseSettings()))
 
 
 def test_fuzzed_pages_are_read() -> None:
@@ -131,7 +131,7 @@ PIECES = st.lists(
 @given(st.one_of(st.binary(max_size=200), PIECES.map(str.encode), PIECES.map(lambda text: text.encode("utf-16"))))
 def test_any_bytes_are_read(body: bytes) -> None:
     for kind in ("text/html", "text/plain", ""):
-        check(parse(fetched(body, kind), ParseSettings()))
+        check(parse(make_result(body, kind), ParseSettings()))
 
 
 @pytest.mark.data
@@ -143,5 +143,5 @@ def test_every_page_of_the_tree_builders_suite() -> None:
         for body in re.findall(rb"#data\n(.*?)\n#errors", path.read_bytes(), re.DOTALL):
             count += 1
             for cut in (len(body), len(body) // 2):
-                check(parse(fetched(body[:cut]), ParseSettings()))
+                check(parse(make_result(body[:cut]), ParseSettings()))
     assert count > 1_000

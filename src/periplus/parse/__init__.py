@@ -1,16 +1,17 @@
-"""What is in the bytes: a fetched body to a `Page`, a file per format.
+"""A fetched body to a `Page`: one module for each format, and for HTML a kernel.
 
-In: a `FetchResult` with any bytes and any headers, true or not.
-Out: a `Page` (title, headings, emphasis, text, links, what the page says about itself), or None when no reader
-takes it. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
+In: a `FetchResult` with any bytes and any headers, correct or not.
+Out: a `Page` (title, headings, emphasis, text, links, metadata, main content, flags), or None if no parser accepts the
+body. Nothing raises, and nothing takes more than about a second, whatever the bytes are.
 
-    parse      read a fetched body
-    main_text  the part of a page's text that is its main content
-    readable   whether a content type is worth fetching
-    read_forms the forms of a page that a crawl may fill in
-    READERS    the table from content type to reader; a new format adds a file and a line
+    parse          parse a fetched body
+    is_supported   whether a content type is worth fetching
+    main_text      the part of a page's text that is its main content
+    extract_forms  the forms of a page that a crawl may fill in
+    PARSERS        the table from content type to parser; a new format adds a module and a line
 
-HTML is read in one pass by a kernel (`kernels.html`), in time linear in its length; `flat` slices what that found.
+HTML is scanned in one pass by a kernel (`kernels.html`), in time linear in its length; `html.flat_page` makes strings
+of the rows that the scan leaves.
 """
 
 from periplus.parse.dispatch import PARSERS, is_supported, parse

@@ -1,4 +1,4 @@
-"""Which reader takes which bytes: the table that a new format is added to."""
+"""From content types to parsers: the table that a new format is added to."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -59,24 +59,25 @@ PARSERS: Final[Mapping[str, Parser]] = MappingProxyType(
         "application/gopher-menu": parse_gopher_menu,
     }
 )
-"""By content type; `sniff` decides on the type. An image, sound or film is read where a page shows it."""
+"""By content type, which `detect_content_type` determines. Images, audio and video are described by the pages that
+embed them."""
 
 
 def is_supported(content_type: str) -> bool:
-    """Tell whether some reader takes this content type, or might, as it says nothing."""
+    """Return whether a content type has a parser, or may have one because it carries no information."""
     kind = media_type_of(content_type)
     return kind in PARSERS or kind in UNTYPED
 
 
-def parse(fetched: FetchResult, settings: ParseSettings) -> Page | None:
-    """Read what was fetched into a Page; None when there is nothing in it that a reader takes. Never raises."""
-    if not fetched.body:
+def parse(result: FetchResult, settings: ParseSettings) -> Page | None:
+    """Return the page of a fetched body; None if no parser accepts it. Never raises."""
+    if not result.body:
         return None
-    kind = detect_content_type(fetched.body, fetched.header("content-type"), fetched.request.address.path)
-    reader = PARSERS.get(kind)
-    page = reader(fetched, settings) if reader else None
-    if page is None or reader is parse_html:
+    kind = detect_content_type(result.body, result.header("content-type"), result.request.address.path)
+    parser = PARSERS.get(kind)
+    page = parser(result, settings) if parser else None
+    if page is None or parser is parse_html:
         return page
     if page.kind == "text/html":
         page = msgspec.structs.replace(page, kind=kind)
-    return describe(page, fetched.request.address.domain)
+    return describe(page, result.request.address.domain)

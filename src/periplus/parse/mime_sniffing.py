@@ -1,4 +1,4 @@
-"""What the bytes are: the content type, by the header where that can be true, by the bytes where it cannot."""
+"""The content type of a body: by its bytes where they decide, else by the header."""
 
 import io
 import re
@@ -10,10 +10,10 @@ from periplus.parse.formats.zip_archive import entry_names, read_entry
 __all__ = ["UNTYPED", "detect_content_type", "media_type_of"]
 
 UNTYPED: Final = frozenset({"", "*/*", "application/octet-stream", "application/x-unknown", "unknown/unknown"})
-"""Content types that say nothing."""
+"""Content types that carry no information."""
 
-_LOOK: Final = 1_024
-_BINARY: Final = (
+_MAX_SNIFFED: Final = 1_024
+_SIGNATURES: Final = (
     (b"\x1f\x8b", "application/gzip"),
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -30,7 +30,7 @@ _BINARY: Final = (
     (b"\xfd7zXZ", "application/x-xz"),
     (b"\x28\xb5\x2f\xfd", "application/zstd"),
 )
-_MARKUP: Final = (
+_HTML_STARTS: Final = (
     b"<!doctype html",
     b"<html",
     b"<head",
@@ -42,9 +42,9 @@ _MARKUP: Final = (
     b"<div",
     b"<p>",
 )
-_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
+_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _ROOT: Final = re.compile(rb"<(?:[A-Za-z][\w.-]{0,40}:)?([A-Za-z][\w.-]{0,40})[\s/>]")
-_ROOTS: Final = {
+_TYPES_BY_ROOT: Final = {
     b"html": "text/html",
     b"rss": "application/rss+xml",
     b"RDF": "application/rss+xml",
@@ -54,19 +54,19 @@ _ROOTS: Final = {
 _PROLOGUE: Final = re.compile(
     rb"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^>\[]{0,400}>\s*+){0,16}", re.DOTALL | re.I
 )
-_XML: Final = frozenset({"application/xml", "text/xml"})
-_TEXT: Final = frozenset({"text/plain", "text/html", "application/xhtml+xml"})
-_MARKED: Final = frozenset({"text/html", "application/xhtml+xml"})
-_JSON_SERVICE: Final = re.compile(rb"\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")
-_YAML_SERVICE: Final = re.compile(rb"^(?:openapi|swagger)\s*:\s*['\"]?[23]\.", re.MULTILINE)
-_PACKED: Final = frozenset({"application/zip", "application/x-zip-compressed"})
+_XML_TYPES: Final = frozenset({"application/xml", "text/xml"})
+_TEXT_TYPES: Final = frozenset({"text/plain", "text/html", "application/xhtml+xml"})
+_HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
+_OPENAPI_JSON: Final = re.compile(rb"\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")
+_OPENAPI_YAML: Final = re.compile(rb"^(?:openapi|swagger)\s*:\s*['\"]?[23]\.", re.MULTILINE)
+_ZIP_TYPES: Final = frozenset({"application/zip", "application/x-zip-compressed"})
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
-_PARTS: Final = (
+_OFFICE_FOLDERS: Final = (
     ("word/", _OFFICE + "wordprocessingml.document"),
     ("xl/", _OFFICE + "spreadsheetml.sheet"),
     ("ppt/", _OFFICE + "presentationml.presentation"),
 )
-_BY_NAME: Final = (
+_TYPES_BY_NAME: Final = (
     ((".md", ".markdown"), "text/markdown"),
     (("openapi.json", "swagger.json"), "application/json"),
     (("openapi.yaml", "openapi.yml", "swagger.yaml", "swagger.yml"), "application/yaml"),
@@ -74,96 +74,102 @@ _BY_NAME: Final = (
 
 
 def media_type_of(content_type: str) -> str:
-    """Give the type of a Content-Type header, bare and in lower case."""
+    """Return the type in a Content-Type header, without parameters and in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def detect_content_type(body: bytes, content_type: str, path: str = "") -> str:
-    """Give the content type to read `body` as; '' when it is nothing that is read. Bytes go before the header."""
-    start = body[:_LOOK]
-    said = media_type_of(content_type)
-    seen = _by_bytes(body, start)
-    if seen is not None:
-        return seen
-    if said in UNTYPED or said in _TEXT or said.startswith("text/x-"):
+    """Return the content type to parse `body` as, '' if it is not parsed. Bytes take precedence over the header."""
+    start = body[:_MAX_SNIFFED]
+    declared = media_type_of(content_type)
+    detected = _detect_binary(body, start)
+    if detected is not None:
+        return detected
+    if declared in UNTYPED or declared in _TEXT_TYPES or declared.startswith("text/x-"):
         return (
-            _text_kind(start, said, path) if said in _MARKED else _service_kind(body) or _text_kind(start, said, path)
+            _text_type(start, declared, path)
+            if declared in _HTML_TYPES
+            else _openapi_type(body) or _text_type(start, declared, path)
         )
-    if said in _XML or said.endswith("+xml"):
-        return _xml_kind(start) or said
-    # What is said to be packed or a PDF, and is not, is most often a page that says why not.
-    if said in _PACKED or said == "application/pdf" or said.startswith((_OFFICE, "application/vnd.oasis.")):
-        return "text/html" if _is_document(start) else ""
-    return said
+    if declared in _XML_TYPES or declared.endswith("+xml"):
+        return _xml_type(start) or declared
+    # What is declared as an archive or a PDF, and is not, is most often an error page.
+    if (
+        declared in _ZIP_TYPES
+        or declared == "application/pdf"
+        or declared.startswith((_OFFICE, "application/vnd.oasis."))
+    ):
+        return "text/html" if _has_doctype(start) else ""
+    return declared
 
 
-def _by_bytes(body: bytes, start: bytes) -> str | None:
-    """Know binary formats by how they begin; None for text."""
+def _detect_binary(body: bytes, start: bytes) -> str | None:
+    """Return the type of a binary format by its first bytes; None for text."""
     if b"%PDF-" in start and not start.lstrip().startswith(b"<"):
         return "application/pdf"
     if start.startswith(b"PK\x03\x04"):
-        return _packed_kind(body)
-    for mark, kind in _BINARY:
-        if start.startswith(mark):
+        return _zip_type(body)
+    for signature, kind in _SIGNATURES:
+        if start.startswith(signature):
             return kind
     if start[4:8] == b"ftyp":
         return "video/mp4"
-    if not start.startswith(_WIDE) and start.count(b"\0") > len(start) // 16:
+    if not start.startswith(_UTF_16_MARKS) and start.count(b"\0") > len(start) // 16:
         return ""
     return None
 
 
-def _packed_kind(body: bytes) -> str:
-    """Tell Office files and books from other zip archives."""
+def _zip_type(body: bytes) -> str:
+    """Return the type of a zip archive: an Office document, a book, or any other."""
     names = entry_names(body)
     if "mimetype" in names:
         kind = read_entry(zipfile.ZipFile(io.BytesIO(body)), "mimetype", 128).decode("latin-1").strip().lower()
         if kind.startswith(("application/epub", "application/vnd.oasis.")):
             return kind
     if "[Content_Types].xml" in names:
-        for folder, kind in _PARTS:
+        for folder, kind in _OFFICE_FOLDERS:
             if any(name.startswith(folder) for name in names):
                 return kind
     return "application/epub+zip" if "META-INF/container.xml" in names else "application/zip"
 
 
-def _text_kind(start: bytes, said: str, path: str) -> str:
-    xml = _xml_kind(start) if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<?xml") else ""
-    if xml and (xml != "application/xml" or said in UNTYPED):
+def _text_type(start: bytes, declared: str, path: str) -> str:
+    xml = _xml_type(start) if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<?xml") else ""
+    if xml and (xml != "application/xml" or declared in UNTYPED):
         return xml
-    if said in _MARKED:
-        return _xml_kind(start, "") or said
-    if _is_document(start) or (said in UNTYPED and _looks_like_markup(start)):
+    if declared in _HTML_TYPES:
+        return _xml_type(start, "") or declared
+    if _has_doctype(start) or (declared in UNTYPED and _starts_like_html(start)):
         return "text/html"
     name = path.partition("?")[0].lower()
-    for endings, kind in _BY_NAME:
+    for endings, kind in _TYPES_BY_NAME:
         if name.endswith(endings):
             return kind
-    return "text/plain" if said in UNTYPED else said
+    return "text/plain" if declared in UNTYPED else declared
 
 
-def _service_kind(body: bytes) -> str:
-    """Know the description of a service by what it says of itself, near its beginning or its end."""
-    ends = body[:_LOOK] + b"\n" + body[_LOOK:][-_LOOK:]
+def _openapi_type(body: bytes) -> str:
+    """Return the type of an OpenAPI description, by its version near the beginning or the end, or ''."""
+    ends = body[:_MAX_SNIFFED] + b"\n" + body[_MAX_SNIFFED:][-_MAX_SNIFFED:]
     if ends.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return "application/json" if b'"paths"' in body and _JSON_SERVICE.search(ends) else ""
-    return "application/yaml" if b"\npaths:" in body and _YAML_SERVICE.search(ends) else ""
+        return "application/json" if b'"paths"' in body and _OPENAPI_JSON.search(ends) else ""
+    return "application/yaml" if b"\npaths:" in body and _OPENAPI_YAML.search(ends) else ""
 
 
-def _looks_like_markup(start: bytes) -> bool:
+def _starts_like_html(start: bytes) -> bool:
     bare = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    return bare.startswith(_MARKUP) or (bare.startswith((b"<!--", b"<?xml")) and b"<html" in bare)
+    return bare.startswith(_HTML_STARTS) or (bare.startswith((b"<!--", b"<?xml")) and b"<html" in bare)
 
 
-def _is_document(start: bytes) -> bool:
-    """Tell whether this can only be a web page: it begins with the doctype."""
+def _has_doctype(start: bytes) -> bool:
+    """Return whether the body begins with the doctype of HTML."""
     bare = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return bare.startswith(b"<!doctype html")
 
 
-def _xml_kind(start: bytes, otherwise: str = "application/xml") -> str:
-    """Give the type that the first element tells; `otherwise` for any other element."""
+def _xml_type(start: bytes, otherwise: str = "application/xml") -> str:
+    """Return the type of XML by its root element; `otherwise` for an element without a type of its own."""
     bare = start.removeprefix(b"\xef\xbb\xbf")
     prologue = _PROLOGUE.match(bare)
     root = _ROOT.match(bare, prologue.end() if prologue else 0)
-    return _ROOTS.get(root[1], otherwise) if root else otherwise
+    return _TYPES_BY_ROOT.get(root[1], otherwise) if root else otherwise

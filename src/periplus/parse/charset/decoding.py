@@ -1,6 +1,6 @@
-"""Bytes to text: which encoding a page is in, by the labels and the order of the WHATWG standards.
+"""Bytes to text: the encoding of a page, by the labels and the order of the WHATWG standards.
 
-The order: byte order mark, Content-Type header, <meta>, valid UTF-8, and what the bytes look like for all the rest.
+The order: byte order mark, Content-Type header, <meta>, valid UTF-8, and detection where nothing is declared.
 """
 
 import codecs
@@ -11,7 +11,7 @@ from periplus.parse.charset.prescan import charset_label, prescan
 
 __all__ = ["charset_name", "decode", "decode_to_utf8"]
 
-_FAMILIES: Final = """
+_ENCODINGS: Final = """
 utf-8 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 cp866 866 csibm866
 iso-8859-2 iso8859_2 csisolatin2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2
@@ -59,7 +59,7 @@ utf-16le utf_16_le csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16
 
 _NAMES: Final[dict[str, str]] = {}
 _CODECS: Final[dict[str, str]] = {}
-for _line in _FAMILIES.strip().splitlines():
+for _line in _ENCODINGS.strip().splitlines():
     _name, _codec, *_labels = _line.split()
     _CODECS[_name] = _codec
     _NAMES.update(dict.fromkeys([_name, *_labels], _name))
@@ -68,38 +68,38 @@ _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), 
 
 
 def charset_name(label: str) -> str:
-    """Give the standard's name for an encoding label, or '' if there is no such encoding."""
+    """Return the standard's name for an encoding label, or '' if there is no such encoding."""
     return _NAMES.get(label.strip(" \t\n\f\r").lower(), "")
 
 
 def decode(body: bytes, content_type: str, *, markup: bool = True) -> tuple[str, str]:
-    """Give the text of `body` and the name of its encoding. Bytes that mean nothing become U+FFFD."""
-    body, name = _identify(body, content_type, markup)
+    """Return the text of `body` and the name of its encoding. Invalid bytes become U+FFFD."""
+    body, name = _identify_encoding(body, content_type, markup)
     return body.decode(_CODECS[name], "replace"), name
 
 
 def decode_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
-    """Give a page as UTF-8, and the name of the encoding it was in."""
-    body, name = _identify(body, content_type, True)
+    """Return a page as UTF-8, and the name of the encoding it was in."""
+    body, name = _identify_encoding(body, content_type, True)
     text = body.decode(_CODECS[name], "replace")
     if name == "utf-8" and "\ufffd" not in text:
         return body, name
     return text.encode("utf-8", "replace"), name
 
 
-def _identify(body: bytes, content_type: str, markup: bool) -> tuple[bytes, str]:
-    """Give the body without its byte order mark, and the name of its encoding."""
+def _identify_encoding(body: bytes, content_type: str, markup: bool) -> tuple[bytes, str]:
+    """Return the body without its byte order mark, and the name of its encoding."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :], name
-    name = charset_name(charset_label(content_type)) or (_from_meta(body) if markup else "")
+    name = charset_name(charset_label(content_type)) or (_declared_in_meta(body) if markup else "")
     if name:
         return body, name
     return body, "utf-8" if _is_utf8(body) else detect_charset(body)
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Tell whether the body is UTF-8, if only it were not cut at its end."""
+    """Return whether the body is UTF-8, a truncated last character aside."""
     try:
         body.decode()
     except UnicodeDecodeError as error:
@@ -107,7 +107,7 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _from_meta(body: bytes) -> str:
+def _declared_in_meta(body: bytes) -> str:
     for label in prescan(body):
         name = charset_name(label)
         if name:

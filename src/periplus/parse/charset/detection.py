@@ -1,6 +1,6 @@
-"""Which encoding bytes are in when nobody names it: chardet's guess among the encodings of the web.
+"""The encoding of bytes that do not declare one: chardet's guess among the encodings of the web.
 
-Only text beyond ASCII is looked at, and only a bounded part of it: markup says nothing about the encoding.
+Only text beyond ASCII is examined, and only a bounded part of it: markup says nothing about the encoding.
 """
 
 import re

@@ -6,8 +6,8 @@ from typing import Final
 
 __all__ = ["charset_label", "prescan"]
 
-_LOOK: Final = 1_024
-_LATE: Final = 65_536
+_PRESCAN_BYTES: Final = 1_024
+_LATE_BYTES: Final = 65_536
 _BLANKS: Final = b"\t\n\f\r "
 _STEP: Final = re.compile(rb"<(?:(!--)|(meta(?=[\t\n\f\r /]))|/?[a-z][^\t\n\f\r >]*+|[!/?])", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
@@ -20,49 +20,49 @@ _LABEL: Final = re.compile(
 _XML: Final = re.compile(
     rb"<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(?:\"([^\"\x00-\x20>]*)\"|'([^'\x00-\x20>]*)')"
 )
-_WIDE: Final = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
+_UTF_16_STARTS: Final = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 
 
 def charset_label(text: str) -> str:
-    """Give the label that a content type or the content of a <meta> names, or ''."""
-    found = _LABEL.search(text)
-    return next(filter(None, found.groups()), "") if found else ""
+    """Return the label in a content type or in the content of a <meta>, or ''."""
+    match = _LABEL.search(text)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 def prescan(body: bytes) -> Iterator[str]:
-    """Give the labels that the page may mean, in the order in which they count; the first that is known does.
+    """Return the labels that a page declares, in the order of their precedence; the first that is known counts.
 
-    A declaration after the first kilobyte comes too late for the prescan; a parser that meets it begins anew, so
-    that it counts all the same.
+    A declaration after the first kilobyte comes too late for the prescan, but a parser that meets it starts again, so
+    that it counts too.
     """
     early = False
-    for label in _scan(body[:_LOOK]):
+    for label in _scan(body[:_PRESCAN_BYTES]):
         early = True
         yield label
-    if not early and b"charset" in body[_LOOK:_LATE].lower():
-        yield from _scan(body[:_LATE])
+    if not early and b"charset" in body[_PRESCAN_BYTES:_LATE_BYTES].lower():
+        yield from _scan(body[:_LATE_BYTES])
 
 
 def _scan(start: bytes) -> Iterator[str]:
-    for mark, name in _WIDE:
+    for mark, name in _UTF_16_STARTS:
         if start.startswith(mark):
             yield name
             return
     at = 0
-    while found := _STEP.search(start, at):
-        at = found.end()
-        if found[1]:
+    while step := _STEP.search(start, at):
+        at = step.end()
+        if step[1]:
             at = start.find(b"-->", at - 2) + 3
             if at < 3:
                 break
-        elif found[0][1:2] in b"!?/" and found[0][1:] in (b"!", b"?", b"/"):
+        elif step[0][1:2] in b"!?/" and step[0][1:] in (b"!", b"?", b"/"):
             at = start.find(b">", at)
             if at < 0:
                 break
         else:
-            attributes, at = _attributes(start, at)
-            if found[2] and at >= 0:
-                yield from _meant(attributes)
+            attributes, at = _parse_attributes(start, at)
+            if step[2] and at >= 0:
+                yield from _declared_labels(attributes)
             if at < 0:
                 break
     declaration = _XML.match(start)
@@ -70,22 +70,22 @@ def _scan(start: bytes) -> Iterator[str]:
         yield next(filter(None, declaration.groups()), b"").decode("latin-1")
 
 
-def _attributes(start: bytes, at: int) -> tuple[dict[str, str], int]:
-    """Read the attributes of a tag; give them and the place after it, -1 where the bytes end before it does."""
-    found: dict[str, str] = {}
+def _parse_attributes(start: bytes, at: int) -> tuple[dict[str, str], int]:
+    """Return the attributes of a tag and the offset behind it, -1 if the bytes end before it does."""
+    attributes: dict[str, str] = {}
     while match := _ATTRIBUTE.match(start, at):
         at = match.end()
         double, closed, single, shut, bare = match.groups()[1:]
         if (double is not None and not closed) or (single is not None and not shut):
-            return found, -1
+            return attributes, -1
         name = match[1].decode("latin-1").lower()
-        found.setdefault(name, (double or single or bare or b"").decode("latin-1"))
+        attributes.setdefault(name, (double or single or bare or b"").decode("latin-1"))
     rest = start[at:].lstrip(_BLANKS + b"/")
-    return found, (len(start) - len(rest) if rest else -1)
+    return attributes, (len(start) - len(rest) if rest else -1)
 
 
-def _meant(attributes: dict[str, str]) -> list[str]:
-    """Give the label that the attributes of a <meta> name."""
+def _declared_labels(attributes: dict[str, str]) -> list[str]:
+    """Return the label that the attributes of a <meta> declare."""
     if "charset" in attributes:
         return [attributes["charset"]]
     pragma = attributes.get("http-equiv", "").lower() == "content-type"

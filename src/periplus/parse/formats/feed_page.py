@@ -29,13 +29,13 @@ def strip_markup(markup: str, most: int) -> str:
     return one_line(html.unescape(_TAGS.sub(" ", markup[: 4 * most])), most)
 
 
-def parse_feed_page(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of a feed of any kind; None if the body is not a feed."""
-    feed = parse_feed(fetched.body, settings.max_links)
+    feed = parse_feed(result.body, settings.max_links)
     if feed is None:
         return None
-    url = fetched.request.address.url
-    head = PageHead(fetched, url)
+    url = result.request.address.url
+    head = PageHead(result, url)
     entries = _EntryCollector(url, settings.max_links)
     for entry in feed.entries:
         entries.add(entry)

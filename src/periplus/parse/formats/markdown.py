@@ -36,16 +36,16 @@ _BARE_URL: Final = re.compile(r"https?://[^\s<>\"')\]]{1,1000}")
 _PROPERTY: Final = re.compile(r"(\w{2,20}):\s*[\"']?([^\n]{1,300}?)[\"']?\s*\Z")
 
 
-def parse_markdown(fetched: FetchResult, settings: ParseSettings) -> Page:
+def parse_markdown(result: FetchResult, settings: ParseSettings) -> Page:
     """Return the page of a Markdown file, with or without front matter."""
-    text, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
+    text, charset = decode(result.body[: 4 * settings.max_text + 4], result.header("content-type"), markup=False)
     properties, body = _split_front_matter(text)
     html = _parser().render(body, {"block_steps": 0, "inline_steps": 0}).encode("utf-8", "replace")
     headers = (
         ("content-type", "text/html; charset=utf-8"),
-        *(pair for pair in fetched.headers if pair[0] != "content-type"),
+        *(pair for pair in result.headers if pair[0] != "content-type"),
     )
-    page, _ = parse_markup(msgspec.structs.replace(fetched, body=html, headers=headers), settings)
+    page, _ = parse_markup(msgspec.structs.replace(result, body=html, headers=headers), settings)
     return msgspec.structs.replace(
         page,
         title=one_line(properties.get("title") or page.title or page.text.partition("\n")[0], 300),

@@ -13,46 +13,46 @@ from periplus.settings import ParseSettings
 
 __all__ = ["parse_pdf"]
 
-_ALONE: Final = threading.Lock()
-"""PDFium may be called by one thread at a time."""
-_LONGEST_TITLE: Final = 300
-_LONGEST_FACT: Final = 300
-_MOST_LINKS: Final = 200
+_LOCK: Final = threading.Lock()
+"""PDFium is not thread-safe."""
+_MAX_TITLE: Final = 300
+_MAX_PROPERTY: Final = 300
+_MAX_LINKS: Final = 200
 _DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
 _URL: Final = re.compile(r"https?://[^\s<>\"']{1,500}")
 _HYPHEN: Final = re.compile("[\u00ad\ufffe\u0002]\r?\n?")
 
 
-def parse_pdf(fetched: FetchResult, settings: ParseSettings) -> Page | None:
-    """Read a PDF; None when it is encrypted or damaged beyond reading."""
-    with _ALONE:
+def parse_pdf(result: FetchResult, settings: ParseSettings) -> Page | None:
+    """Return the page of a PDF; None if it is encrypted or too damaged to read."""
+    with _LOCK:
         import pypdfium2  # loads a library of 8 MB: only when there is a PDF to read
 
         try:
-            document = pypdfium2.PdfDocument(fetched.body)
+            document = pypdfium2.PdfDocument(result.body)
         except (pypdfium2.PdfiumError, ValueError, OSError):
             return None
         try:
-            return _read(document, fetched, settings)
+            return _make_page(document, result, settings)
         except (pypdfium2.PdfiumError, ValueError, OSError):
             return None
         finally:
             document.close()
 
 
-def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
+def _make_page(document: Any, result: FetchResult, settings: ParseSettings) -> Page:
     raw = _read_text(document, settings)
     text = paragraphs(_HYPHEN.sub("", raw), settings.max_text)
-    properties = {key: one_line(str(value), _LONGEST_FACT) for key, value in document.get_metadata_dict().items()}
-    links = LinkCollector(fetched.request.address.url, _MOST_LINKS)
-    for found in _URL.findall(text)[:_MOST_LINKS]:
-        links.add(found.rstrip(".,;:)]"))
-    head = PageHead(fetched, fetched.request.address.url)
+    properties = {key: one_line(str(value), _MAX_PROPERTY) for key, value in document.get_metadata_dict().items()}
+    links = LinkCollector(result.request.address.url, _MAX_LINKS)
+    for url in _URL.findall(text)[:_MAX_LINKS]:
+        links.add(url.rstrip(".,;:)]"))
+    head = PageHead(result, result.request.address.url)
     date = _DATE.match(properties.get("CreationDate", ""))
     title = properties.get("Title", "")
     return Page(
-        url=fetched.request.address.url,
-        title=one_line(title if _says_something(title) else text.partition("\n")[0], _LONGEST_TITLE),
+        url=result.request.address.url,
+        title=one_line(title if _is_meaningful(title) else text.partition("\n")[0], _MAX_TITLE),
         text=text,
         links=links.collected(head.nofollow),
         description=properties.get("Subject", ""),
@@ -62,27 +62,27 @@ def _read(document: Any, fetched: FetchResult, settings: ParseSettings) -> Page:
         nofollow=head.nofollow,
         published=parse_iso_date("-".join(date.groups())) if date else "",
         author=properties.get("Author", ""),
-        facts=tuple((key.lower(), value) for key, value in properties.items() if value and key in _KEPT),
+        facts=tuple((key.lower(), value) for key, value in properties.items() if value and key in _FACTS),
     )
 
 
-_KEPT: Final = frozenset({"Keywords", "Creator", "Producer"})
+_FACTS: Final = frozenset({"Keywords", "Creator", "Producer"})
 
 
-def _says_something(title: str) -> bool:
-    """Tell a title from the file name that programs put there."""
+def _is_meaningful(title: str) -> bool:
+    """Return whether a title is more than the file name that programs put there."""
     return len(title) > 2 and not title.lower().endswith((".doc", ".docx", ".pdf", ".dvi", ".tex", ".indd"))
 
 
 def _read_text(document: Any, settings: ParseSettings) -> str:
-    """Gather the text of the pages, until there is enough of it or the time is over."""
+    """Return the text of the pages, until there is enough of it or the time is over."""
     pieces: list[str] = []
     length, deadline = 0, time.monotonic() + settings.max_document_seconds
     for number in range(min(len(document), settings.max_document_pages)):
         page = document[number]
-        words = page.get_textpage()
-        piece = words.get_text_range(0, max(0, min(words.count_chars(), settings.max_text - length)))
-        words.close()
+        text_page = page.get_textpage()
+        piece = text_page.get_text_range(0, max(0, min(text_page.count_chars(), settings.max_text - length)))
+        text_page.close()
         page.close()
         pieces.append(piece)
         length += len(piece)

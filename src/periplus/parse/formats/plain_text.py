@@ -10,17 +10,17 @@ from periplus.settings import ParseSettings
 
 __all__ = ["parse_plain_text"]
 
-_LONGEST_TITLE: Final = 200
+_MAX_TITLE: Final = 200
 
 
-def parse_plain_text(fetched: FetchResult, settings: ParseSettings) -> Page:
-    """Read a plain text file."""
-    raw, charset = decode(fetched.body[: 4 * settings.max_text + 4], fetched.header("content-type"), markup=False)
+def parse_plain_text(result: FetchResult, settings: ParseSettings) -> Page:
+    """Return the page of a plain text file."""
+    raw, charset = decode(result.body[: 4 * settings.max_text + 4], result.header("content-type"), markup=False)
     text = paragraphs(raw, settings.max_text)
-    head = PageHead(fetched, fetched.request.address.url)
+    head = PageHead(result, result.request.address.url)
     return Page(
-        url=fetched.request.address.url,
-        title=one_line(text.partition("\n")[0], _LONGEST_TITLE),
+        url=result.request.address.url,
+        title=one_line(text.partition("\n")[0], _MAX_TITLE),
         text=text,
         language=head.language,
         charset=charset,

@@ -1,4 +1,4 @@
-"""Services for programs: OpenAPI, Swagger and WSDL documents, API reference pages, portals that link to them."""
+"""Descriptions of services: OpenAPI, Swagger and WSDL documents, API reference pages, portals that link to them."""
 
 import re
 from typing import Any, Final
@@ -26,8 +26,8 @@ from periplus.settings import ParseSettings
 
 __all__ = ["parse_openapi_json", "parse_openapi_yaml", "parse_wsdl", "service_kind"]
 
-_MOST_BYTES: Final = 4 << 20
-_MOST_OPERATIONS: Final = 2_000
+_MAX_BYTES: Final = 4 << 20
+_MAX_OPERATIONS: Final = 2_000
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 _YAML_START: Final = re.compile(r"^[ {\"']{0,8}(?:openapi|swagger)[\"']?\s{0,8}:", re.MULTILINE)
 _MAX_YAML_EVENTS: Final = 300_000
@@ -45,57 +45,57 @@ _REFERENCE_WORDS: Final = re.compile(
     r"bearer|api key|authorization:|curl -|application/json|json response|rate limit)\b",
     re.IGNORECASE,
 )
-_CALLS: Final = ("GET", "POST")
-"""Methods of which every description has one."""
+_COMMON_METHODS: Final = ("GET", "POST")
+"""Every API reference mentions one of these."""
 _HINTS: Final = ("openapi", "swagger", "api-docs", "wsdl", "redoc")
-_LOOK: Final = 60_000
+_MAX_TEXT: Final = 60_000
 
 
 def service_kind(title: str, text: str, links: tuple[Link, ...]) -> str:
-    """Say what a web page is to somebody who looks for a service: 'api-reference', 'portal', or ''."""
-    start = text[:_LOOK]
-    if any(method in start for method in _CALLS):
+    """Return which kind of service page a web page is: 'api-reference', 'portal', or ''."""
+    start = text[:_MAX_TEXT]
+    if any(method in start for method in _COMMON_METHODS):
         endpoints = len(_ENDPOINT.findall(start))
-        words = len({found.lower() for found in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
-        titled = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
-        if (endpoints >= 3 and (words >= 2 or titled)) or (endpoints and words >= 4 and titled):
+        words = len({word.lower() for word in _REFERENCE_WORDS.findall(start)}) if endpoints else 0
+        in_title = re.search(r"\bapi\b", title, re.IGNORECASE) is not None
+        if (endpoints >= 3 and (words >= 2 or in_title)) or (endpoints and words >= 4 and in_title):
             return "api-reference"
-    addresses = "\n".join([link.url for link in links]).lower()
-    if not any(word in addresses for word in _HINTS):
+    urls = "\n".join([link.url for link in links]).lower()
+    if not any(word in urls for word in _HINTS):
         return ""
     return "portal" if any(_DESCRIPTION_LINK.search(link.url) for link in links) else ""
 
 
-def parse_openapi_json(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_openapi_json(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
-    if len(fetched.body) > _MOST_BYTES or not (b'"openapi"' in fetched.body or b'"swagger"' in fetched.body):
+    if len(result.body) > _MAX_BYTES or not (b'"openapi"' in result.body or b'"swagger"' in result.body):
         return None
     try:
-        document = msgspec.json.decode(fetched.body.removeprefix(b"\xef\xbb\xbf"))
+        document = msgspec.json.decode(result.body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None
-    return _description(document, fetched, settings, "application/json")
+    return _description(document, result, settings, "application/json")
 
 
-def _description(document: Any, fetched: FetchResult, settings: ParseSettings, kind: str) -> Page | None:
+def _description(document: Any, result: FetchResult, settings: ParseSettings, kind: str) -> Page | None:
     """Return the page of a decoded OpenAPI or Swagger description; None if the document is something else."""
     if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
         return None
     service = next((name for name in ("openapi", "swagger") if name in document), "")
     if not service:
         return None
-    about = document.get("info") if isinstance(document.get("info"), dict) else {}
-    lines = [_said(about, "title"), _said(about, "description"), *_operations(document["paths"])]
-    return _page(fetched, settings, service, _said(about, "title"), lines, _servers(document), kind)
+    info = document.get("info") if isinstance(document.get("info"), dict) else {}
+    lines = [_string_at(info, "title"), _string_at(info, "description"), *_operations(document["paths"])]
+    return _page(result, settings, service, _string_at(info, "title"), lines, _servers(document), kind)
 
 
-def _said(where: Any, key: str) -> str:
-    value = where.get(key) if isinstance(where, dict) else None
+def _string_at(mapping: Any, key: str) -> str:
+    value = mapping.get(key) if isinstance(mapping, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def _operations(paths: dict[str, Any]) -> list[str]:
-    """Give a line for each operation: method, path, summary, description, parameters."""
+    """Return a line for each operation: method, path, summary, description, parameters."""
     lines: list[str] = []
     for path, item in paths.items():
         if not isinstance(item, dict):
@@ -103,29 +103,29 @@ def _operations(paths: dict[str, Any]) -> list[str]:
         for method, operation in item.items():
             if method not in _METHODS or not isinstance(operation, dict):
                 continue
-            named = operation.get("parameters")
-            names = [_said(one, "name") for one in named[:50]] if isinstance(named, list) else []
-            told = (_said(operation, key) for key in ("summary", "description", "operationId"))
-            lines.append(" ".join(filter(None, (method.upper(), str(path)[:300], *told, *names)))[:2_000])
-            if len(lines) >= _MOST_OPERATIONS:
+            parameters = operation.get("parameters")
+            names = [_string_at(item, "name") for item in parameters[:50]] if isinstance(parameters, list) else []
+            texts = (_string_at(operation, key) for key in ("summary", "description", "operationId"))
+            lines.append(" ".join(filter(None, (method.upper(), str(path)[:300], *texts, *names)))[:2_000])
+            if len(lines) >= _MAX_OPERATIONS:
                 return lines
     return lines
 
 
 def _servers(document: dict[str, Any]) -> list[str]:
     servers = document.get("servers")
-    found = [_said(server, "url") for server in servers[:20]] if isinstance(servers, list) else []
-    outside = document.get("externalDocs")
-    return [*found, _said(outside, "url")]
+    urls = [_string_at(server, "url") for server in servers[:20]] if isinstance(servers, list) else []
+    external = document.get("externalDocs")
+    return [*urls, _string_at(external, "url")]
 
 
-def parse_openapi_yaml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_openapi_yaml(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
-    text, _ = decode(fetched.body[:_MOST_BYTES], fetched.header("content-type"), markup=False)
+    text, _ = decode(result.body[:_MAX_BYTES], result.header("content-type"), markup=False)
     # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
     if not (_YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])) or "%TAG" in text:
         return None
-    return _description(_read_yaml_tree(text), fetched, settings, "application/yaml")
+    return _description(_read_yaml_tree(text), result, settings, "application/yaml")
 
 
 def _read_yaml_tree(text: str) -> Any:
@@ -185,53 +185,53 @@ def _add_node(parent: dict[str, Any] | list[Any], keys: list[str | None], node: 
         keys[-1] = None
 
 
-def parse_wsdl(fetched: FetchResult, settings: ParseSettings) -> Page | None:
-    """Read a WSDL description: services, ports, operations and what is documented; None when it is another file."""
+def parse_wsdl(result: FetchResult, settings: ParseSettings) -> Page | None:
+    """Return the page of a WSDL description: services, ports, operations, documentation; None if it is another file."""
     lines: list[str] = []
-    places: list[str] = []
+    endpoints: list[str] = []
     current: list[str] = []
-    seen = {"wsdl": False, "title": ""}
+    header = {"wsdl": False, "title": ""}
 
     def start(name: str, attributes: dict[str, str]) -> bool:
         current.clear()
         if name == "definitions":
-            seen["wsdl"] = "wsdl" in " ".join(attributes.values())
-            seen["title"] = attributes.get("name", "")
+            header["wsdl"] = "wsdl" in " ".join(attributes.values())
+            header["title"] = attributes.get("name", "")
         elif name in {"service", "portType", "operation", "port"}:
             lines.append(f"{name} {attributes.get('name', '')}")
-            seen["title"] = seen["title"] or attributes.get("name", "")
+            header["title"] = header["title"] or attributes.get("name", "")
         elif name == "address":
-            places.append(attributes.get("location", ""))
-        return bool(seen["wsdl"]) and len(lines) < _MOST_OPERATIONS
+            endpoints.append(attributes.get("location", ""))
+        return bool(header["wsdl"]) and len(lines) < _MAX_OPERATIONS
 
     def end(name: str) -> None:
         if name == "documentation":
             lines.append("".join(current)[:2_000])
         current.clear()
 
-    walk(fetched.body[:_MOST_BYTES], start, end, current.append)
-    if not seen["wsdl"]:
+    walk(result.body[:_MAX_BYTES], start, end, current.append)
+    if not header["wsdl"]:
         return None
     return _page(
-        fetched, settings, "wsdl", str(seen["title"]), list(dict.fromkeys(lines)), places, "application/wsdl+xml"
+        result, settings, "wsdl", str(header["title"]), list(dict.fromkeys(lines)), endpoints, "application/wsdl+xml"
     )
 
 
 def _page(
-    fetched: FetchResult,
+    result: FetchResult,
     settings: ParseSettings,
     service: str,
     title: str,
     lines: list[str],
-    places: list[str],
+    urls: list[str],
     kind: str,
 ) -> Page:
-    head = PageHead(fetched, fetched.request.address.url)
-    links = LinkCollector(fetched.request.address.url, settings.max_links)
-    for place in places:
-        links.add(place)
+    head = PageHead(result, result.request.address.url)
+    links = LinkCollector(result.request.address.url, settings.max_links)
+    for url in urls:
+        links.add(url)
     return Page(
-        url=fetched.request.address.url,
+        url=result.request.address.url,
         title=one_line(title, 300),
         text=paragraphs("\n".join(lines), settings.max_text),
         links=links.collected(head.nofollow),

@@ -16,16 +16,16 @@ _TITLES: Final = frozenset({"title", "name", "label"})
 _LINKS: Final = frozenset({"href", "src", "url", "schemaLocation", "location"})
 
 
-def parse_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
+def parse_xml(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of XML that has no parser of its own; None if no element of it can be read."""
-    url = fetched.request.address.url
+    url = result.request.address.url
     collector = _LineCollector(url, settings)
-    walk(fetched.body, collector.start, collector.end, collector.add_text)
+    walk(result.body, collector.start, collector.end, collector.add_text)
     if not collector.root:
         return None
-    head = PageHead(fetched, url)
+    head = PageHead(result, url)
     if collector.root in SITEMAP_ROOTS:
-        return _sitemap_page(fetched, settings, head)
+        return _sitemap_page(result, settings, head)
     text = paragraphs("\n".join(collector.lines), settings.max_text)
     return Page(
         url=url,
@@ -39,10 +39,10 @@ def parse_xml(fetched: FetchResult, settings: ParseSettings) -> Page | None:
     )
 
 
-def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: PageHead) -> Page:
+def _sitemap_page(result: FetchResult, settings: ParseSettings, head: PageHead) -> Page:
     """Return the page of a sitemap: its links, and when the page behind each was changed."""
-    sitemap = parse_sitemap(fetched.body)
-    collector = LinkCollector(fetched.request.address.url, settings.max_links)
+    sitemap = parse_sitemap(result.body)
+    collector = LinkCollector(result.request.address.url, settings.max_links)
     dates: dict[str, float] = {}
     for reference, date in zip_longest(sitemap.pages, sitemap.changed, fillvalue=0.0):
         dates[collector.add(str(reference))] = float(date)
@@ -51,7 +51,7 @@ def _sitemap_page(fetched: FetchResult, settings: ParseSettings, head: PageHead)
     links = collector.collected(head.nofollow)
     changed = tuple(dates.get(link.url, 0.0) for link in links)
     return Page(
-        url=fetched.request.address.url,
+        url=result.request.address.url,
         title=one_line(links[0].url if links else "", 200),
         links=links,
         language=head.language,
