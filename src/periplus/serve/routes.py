@@ -311,4 +311,4 @@ _ADMIN: Final = (
     Route("GET", "/admin/live", "admin.live", "", (), "admin", Access.SESSION, media_types=("text/event-stream",)),
 )
 
-ROUTES: Final = (*_SEARCH, *_WRITES, *_OPERATION, *_PAGES, *(route._replace(metric="/admin") for route in _ADMIN))
+ROUTES: Final = (*_SEARCH, *_WRITES, *_PAGES, *_OPERATION, *(route._replace(metric="/admin") for route in _ADMIN))

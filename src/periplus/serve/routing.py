@@ -56,12 +56,10 @@ def make_routes(
 
     groups: the handlers, by the first part of `Route.handler`.
     """
-    return [
-        FrameworkRoute(
-            route.path, _guarded(route, _handler(groups, route), authorizer, login_form), methods=[route.method]
-        )
-        for route in ROUTES
-    ]
+    # The framework matches in order: what most clients request comes first, searches last, as they bypass it.
+    ordered = sorted(ROUTES, key=lambda route: (route.direct, bool(route.permission)))
+    guarded = [(route, _guarded(route, _handler(groups, route), authorizer, login_form)) for route in ordered]
+    return [FrameworkRoute(route.path, handler, methods=[route.method]) for route, handler in guarded]
 
 
 def _handler(groups: Mapping[str, Any], route: Route) -> Handler:
