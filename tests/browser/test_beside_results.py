@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
-from fake_searcher import Copy, Facts, FakeSearcher
+from fake_searcher import FakeCachedPage, FakeSearcher, FakeStatistics
 from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
 from periplus.records import Media, Query, ResultPage
@@ -80,12 +80,12 @@ class Searcher(FakeSearcher):
         ]
         return msgspec.structs.replace(page, hits=tuple(hits))
 
-    def statistics(self) -> Facts:
+    def statistics(self) -> FakeStatistics:
         known = super().statistics()
         return msgspec.structs.replace(known, kinds=known.kinds | {"media", "news"})
 
-    def cached_page(self, key: int) -> Copy | None:
-        return Copy("https://tail.example/tides", 1.0, "Tide tables of a small harbour", "Text.")
+    def cached_page(self, key: int) -> FakeCachedPage | None:
+        return FakeCachedPage("https://tail.example/tides", 1.0, "Tide tables of a small harbour", "Text.")
 
 
 class World:
@@ -164,7 +164,7 @@ def test_tabs_lead_to_media_and_news(browser: Any, site: str, world: World) -> N
         assert page.locator("#r1 .title").get_attribute("href").startswith("https://coast0.example/")
 
 
-def test_pictures_come_only_when_asked_for(browser: Any, site: str, world: World) -> None:
+def test_images_are_loaded_only_on_request(browser: Any, site: str, world: World) -> None:
     world.pictures.asked.clear()
     with Tab(browser) as page:
         page.goto(site + "search?q=salt&tab=media")
@@ -206,7 +206,7 @@ def test_what_is_visited_more_is_shown_once_a_site(browser: Any, site: str) -> N
         assert "tail.example · 12 visits" in rows.first.inner_text()
 
 
-def test_the_weather_is_asked_for_with_permission(browser: Any, site: str, world: World) -> None:
+def test_the_weather_needs_permission_for_the_location(browser: Any, site: str, world: World) -> None:
     world.asked.clear()
     here = {"latitude": 54.3217, "longitude": 10.1389}
     with Tab(browser, geolocation=here, permissions=["geolocation"]) as page:

@@ -157,7 +157,7 @@ def test_filters_work_without_javascript(browser: Any, site: str) -> None:
         assert "safesearch=1" in page.url, "the field keeps it"
 
 
-def test_your_own_rules_are_kept_in_the_browser(browser: Any, site: str) -> None:
+def test_site_rules_are_stored_in_the_browser(browser: Any, site: str) -> None:
     order = "[...document.querySelectorAll('.result:not([hidden])')].map(e => e.dataset.host)"
     with Tab(browser) as page:
         page.goto(site + "search?q=salt")
@@ -206,7 +206,7 @@ def test_the_browser_chooses_the_language(browser: Any, site: str) -> None:
         assert page.locator("h1").inner_text() == "Réglages"
 
 
-def test_a_site_is_handed_in(browser: Any, site: str) -> None:
+def test_a_site_is_submitted(browser: Any, site: str) -> None:
     with Tab(browser) as page:
         page.goto(site + "add")
         page.fill("#url", "coast.example/guide")

@@ -1,4 +1,4 @@
-"""A small searcher for trying the pages: a made-up coast, deterministic, and honest about what it has."""
+"""A deterministic searcher for tests of pages: results from a fictional coast."""
 
 import threading
 import time
@@ -31,14 +31,14 @@ PLACES = (
 )
 
 
-class Copy(msgspec.Struct, frozen=True):
+class FakeCachedPage(msgspec.Struct, frozen=True):
     url: str
     when: float
     title: str
     text: str
 
 
-class Facts(msgspec.Struct, frozen=True):
+class FakeStatistics(msgspec.Struct, frozen=True):
     documents: int
     hosts: int
     newest: float
@@ -47,7 +47,7 @@ class Facts(msgspec.Struct, frozen=True):
     kinds: frozenset[str] = frozenset({"text/html", "application/pdf", "application/wsdl+xml"})
 
 
-class Found(msgspec.Struct, frozen=True):
+class FakePageStatus(msgspec.Struct, frozen=True):
     url: str
     key: int
     reason: str
@@ -59,13 +59,13 @@ class Found(msgspec.Struct, frozen=True):
         return self.reason == "indexed"
 
 
-class Weight(msgspec.Struct, frozen=True):
+class FakeWeight(msgspec.Struct, frozen=True):
     name: str
     value: float
     help: str
 
 
-class Parts(msgspec.Struct, frozen=True):
+class FakeIndexParts(msgspec.Struct, frozen=True):
     generation: int
     documents: int
     segments: tuple[tuple[str, int, int, int], ...]
@@ -129,15 +129,15 @@ class FakeSearcher:
         hits = tuple(hit(number, query) for number in range(query.start, min(query.start + query.size, total)))
         return ResultPage(query, hits, total, total < 1000, "partial" in query.words, 0.00312, self.documents)
 
-    def cached_page(self, key: int) -> Copy | None:
+    def cached_page(self, key: int) -> FakeCachedPage | None:
         known = hit(0, Query("salt"))
         if key != known.key:
             return None
         text = "First paragraph.\n\n<script>alert(1)</script>\nThe salt pans dry in the sun. " + "Grain and oil. " * 60
-        return Copy(known.url, 1_700_000_000.0, "Salt harbour <b>", text)
+        return FakeCachedPage(known.url, 1_700_000_000.0, "Salt harbour <b>", text)
 
-    def statistics(self) -> Facts:
-        return Facts(self.documents, 8_412 if self.documents else 0, time.time() - 40.5, 5_321_000_000)
+    def statistics(self) -> FakeStatistics:
+        return FakeStatistics(self.documents, 8_412 if self.documents else 0, time.time() - 40.5, 5_321_000_000)
 
     def refresh(self) -> bool:
         self.refreshes += 1
@@ -151,17 +151,24 @@ class FakeSearcher:
         found = [title for title, _, _ in PLACES if title.casefold().startswith(words.casefold())]
         return tuple((title, 1.0 - n / 10) for n, title in enumerate(found[:size]))
 
-    def page_status(self, url: str) -> Found:
+    def page_status(self, url: str) -> FakePageStatus:
         if "." not in url:
             raise BadUrl("no URL")
         indexed = "coast" in url
-        return Found(url, fingerprint_text(url), "indexed" if indexed else "unknown", "", 1_700_000_000.0 * indexed)
+        return FakePageStatus(
+            url, fingerprint_text(url), "indexed" if indexed else "unknown", "", 1_700_000_000.0 * indexed
+        )
 
-    def index_parts(self) -> Parts:
-        return Parts(7, self.documents, (("seg-000001-0000", 5, 4, 1000),), {"postings": 600, "text": 400}, {"en": 4})
+    def index_parts(self) -> FakeIndexParts:
+        return FakeIndexParts(
+            7, self.documents, (("seg-000001-0000", 5, 4, 1000),), {"postings": 600, "text": 400}, {"en": 4}
+        )
 
-    def weights(self) -> tuple[Weight, ...]:
-        return (Weight("static_weight", 0.5, "What the best static rank adds"), Weight("rerank", 100, "How many"))
+    def weights(self) -> tuple[FakeWeight, ...]:
+        return (
+            FakeWeight("static_weight", 0.5, "What the best static rank adds"),
+            FakeWeight("rerank", 100, "How many"),
+        )
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         if set(weights) - {"static_weight", "rerank"}:

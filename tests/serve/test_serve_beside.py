@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from asgi_caller import Answer, call, get, send
-from fake_searcher import Copy, FakeSearcher
+from fake_searcher import FakeCachedPage, FakeSearcher
 
 from periplus.app import server_actions
 from periplus.evaluate import read_quality
@@ -56,7 +56,7 @@ def test_media_are_cards_of_text_with_links_that_are_safe() -> None:
     assert found["media"][2] == {"url": "https://a.example/s.mp3", "kind": "audio", "text": "salt bell"}
 
 
-def test_the_searcher_is_asked_for_what_a_tab_shows() -> None:
+def test_a_tab_sets_the_filter_of_the_query() -> None:
     searcher = FakeSearcher()
     app = make_app(searcher, ServeSettings(threads=1))
     for tab in ("media", "news", "services", "web"):
@@ -70,7 +70,7 @@ def test_news_says_when_it_was_published() -> None:
     assert 'title="Fetched' in get(app, "/search?q=salt").text
 
 
-def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
+def test_trending_pages_are_counted_without_identities(tmp_path: Path) -> None:
     now = time.time()
     seen = [
         VisitReport("https://a.example/old", 70, "", now - 3 * DAY),
@@ -91,9 +91,9 @@ def test_what_rises_is_counted_without_anybody(tmp_path: Path) -> None:
 
 
 class Known(FakeSearcher):
-    def cached_page(self, key: int) -> Copy | None:
+    def cached_page(self, key: int) -> FakeCachedPage | None:
         known = {fingerprint_text(url): url for url in ("https://a.example/1", "https://a.example/2")}
-        return Copy(known[key], 1.0, "One", "") if key in known else None
+        return FakeCachedPage(known[key], 1.0, "One", "") if key in known else None
 
 
 def test_only_pages_that_can_be_found_are_shown_one_of_a_site() -> None:

@@ -63,7 +63,7 @@ def test_it_beats_plain_recency_on_a_zipf_log() -> None:
     assert cache.hits > 1.05 * hits
 
 
-def test_an_answer_of_an_older_index_is_not_kept() -> None:
+def test_a_response_of_an_older_index_is_not_cached() -> None:
     cache = ResponseCache(100_000)
     epoch = cache.epoch
     cache.clear()
@@ -114,7 +114,7 @@ def test_a_commit_empties_the_cache_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(story())
 
 
-def test_what_is_kept_is_the_same_and_only_good_answers_are() -> None:
+def test_cached_responses_are_identical_and_errors_are_not_cached() -> None:
     searcher = FakeSearcher()
     app = make_app(searcher, ServeSettings(threads=1))
     first, second = get(app, "/search?q=salt"), get(app, "/search?q=salt")
@@ -150,7 +150,7 @@ def test_many_who_ask_the_same_at_once_get_one_answer() -> None:
     assert len(searcher.asked) == 1
 
 
-def test_a_failure_is_nobody_elses_answer() -> None:
+def test_a_failure_is_not_shared_with_concurrent_requests() -> None:
     def fail(query: Query) -> ResultPage:
         raise CorruptFile("x")
 
@@ -164,7 +164,7 @@ def test_a_failure_is_nobody_elses_answer() -> None:
     assert len(searcher.asked) == 5
 
 
-def test_kept_answers_are_compressed_and_named() -> None:
+def test_cached_responses_are_compressed_and_have_etags() -> None:
     searcher = FakeSearcher()
     app = make_app(searcher, ServeSettings(threads=1))
     plain = get(app, "/search?q=salt")
@@ -184,7 +184,7 @@ def test_kept_answers_are_compressed_and_named() -> None:
     assert "content-encoding" not in small.headers, "not worth it"
 
 
-def test_feeds_have_the_address_that_was_asked() -> None:
+def test_feeds_contain_the_requested_address() -> None:
     app = make_app(FakeSearcher(), ServeSettings(threads=1))
     for host in ("127.0.0.1:8080", "localhost:1"):
         feed = get(app, "/search?q=salt&format=rss", headers={"host": host}).text

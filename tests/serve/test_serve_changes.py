@@ -113,7 +113,7 @@ def test_each_role_may_do_its_own_and_nothing_else(path: str, body: Any, role: s
     assert by_header.status == status
 
 
-def test_reports_say_what_was_taken() -> None:
+def test_reports_return_the_number_accepted() -> None:
     world = World()
     answer = send(world.app, "/api/visits", CHANGES[3][1], world.secret["report"])
     assert answer.json == {"taken": 1, "refused": 1}
@@ -166,7 +166,7 @@ def test_bodies_are_bounded_and_of_their_kind() -> None:
     assert world.done == []
 
 
-def test_what_was_not_handed_in_cannot_be_done() -> None:
+def test_actions_that_are_not_available_answer_501() -> None:
     keys = ApiKeys(None)
     key = keys.add("a", "admin")
     app = make_app(FakeSearcher(), ServeSettings(), None, keys)
@@ -175,7 +175,7 @@ def test_what_was_not_handed_in_cannot_be_done() -> None:
     assert get(app, "/api/publish").status == 405
 
 
-def test_sites_are_taken_from_anybody_only_where_that_is_set() -> None:
+def test_sites_are_accepted_from_anyone_only_if_the_setting_is_on() -> None:
     closed, opened = World(), World(submissions=True)
     assert "periplus crawl" in get(closed.app, "/add").text
     assert form(closed, "/add", {"url": "https://a.example/", "token": "x"}).status == 403
@@ -243,7 +243,7 @@ def test_the_admin_page_is_for_admins() -> None:
     assert "Key with the role admin" in get(world.app, "/admin", headers=inside).text, "a key taken back lets nobody in"
 
 
-def test_keys_are_kept_by_their_fingerprints(tmp_path: Path) -> None:
+def test_keys_are_stored_as_digests(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path)
     secret = keys.add("me", "publish")
     assert secret not in (tmp_path / "keys.json").read_text()
@@ -265,7 +265,7 @@ def test_keys_are_kept_by_their_fingerprints(tmp_path: Path) -> None:
         keys.remove("me")
 
 
-def test_a_full_disk_is_said_without_its_path() -> None:
+def test_a_full_disk_is_reported_without_its_path() -> None:
     world = World()
 
     def full(given: PublishRequest) -> PublishReceipt:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from asgi_caller import get
-from fake_searcher import Facts, FakeSearcher, hit
+from fake_searcher import FakeSearcher, FakeStatistics, hit
 
 from periplus.records import Card, Hit, Query, ResultPage
 from periplus.serve import make_app
@@ -68,7 +68,7 @@ def test_what_narrows_a_search_reaches_it() -> None:
 @pytest.mark.parametrize(
     "given", ["count=0", "count=101", "page=0", "page=x", "safesearch=3", "time_range=decade", "tab=x", "explain=2"]
 )
-def test_programs_are_told_what_makes_no_sense(given: str) -> None:
+def test_invalid_requests_of_programs_are_refused(given: str) -> None:
     answer = get(APP, f"/search?q=salt&format=json&{given}")
     assert answer.status == 400
     assert set(answer.json) == {"error", "hint"}
@@ -167,8 +167,8 @@ def test_a_page_without_a_place_on_the_web_leads_to_its_copy() -> None:
 class Plain(FakeSearcher):
     """An index of English HTML and nothing else."""
 
-    def statistics(self) -> Facts:
-        return Facts(5, 1, 1.0, 9, ("en",), frozenset({"text/html"}))
+    def statistics(self) -> FakeStatistics:
+        return FakeStatistics(5, 1, 1.0, 9, ("en",), frozenset({"text/html"}))
 
 
 def test_filters_show_only_where_they_apply() -> None:

@@ -80,7 +80,7 @@ def test_behind_a_proxy_the_client_is_the_one_it_names() -> None:
     assert get_from(app, "127.0.0.1", **{"x-forwarded-for": "10.0.0.1, 198.51.100.8"}) == 200
 
 
-def test_limits_are_kept_within_bounds() -> None:
+def test_rate_limits_use_bounded_memory() -> None:
     limit = RateLimit(1.0)
     for n in range(60_000):
         limit.wait(str(n))
@@ -99,7 +99,7 @@ def test_every_answer_is_guarded() -> None:
         assert "access-control-allow-origin" not in headers
 
 
-def test_the_kept_copy_is_in_a_sandbox() -> None:
+def test_the_cached_copy_is_in_a_sandbox() -> None:
     from fake_searcher import hit
 
     from periplus.records import Query
@@ -154,7 +154,7 @@ def test_redirects_stay_here(target: str) -> None:
     assert re.fullmatch(r"/\w*", answer.headers.get("location", "/"))
 
 
-def test_looking_a_page_up_asks_nobody() -> None:
+def test_a_page_status_sends_no_request() -> None:
     """Only the index and the store are looked at: an address of the inside is a word like any other."""
     for url in (
         "http://169.254.169.254/latest/meta-data",

@@ -128,7 +128,7 @@ def test_other_languages_are_declared() -> None:
     assert 'lang="en"' not in text.split("<main")[1]
 
 
-def test_explanations_come_when_asked_for() -> None:
+def test_explanations_are_shown_on_request() -> None:
     searcher = FakeSearcher()
     plain, explained = page("/search?q=salt", searcher).text, page("/search?q=salt&explain=2", searcher)
     assert [query.explain for query in searcher.asked] == [False, True]
@@ -243,7 +243,7 @@ def test_hostile_hits_do_no_harm() -> None:
     assert page("/api/search?q=x", answering(bad)).status == 200
 
 
-def test_static_files_are_kept_by_their_version() -> None:
+def test_static_files_are_cached_by_version() -> None:
     css = re.search(r'href="(/static/periplus\.css\?v=\w+)"', page("/").text)
     assert css
     answer = page(css[1])
@@ -258,7 +258,7 @@ def test_static_files_are_kept_by_their_version() -> None:
 
 
 @pytest.mark.parametrize("host", ["search.example:8080", "[::1]:80"])
-def test_opensearch_names_the_host_it_was_asked_at(host: str) -> None:
+def test_opensearch_names_the_requested_host(host: str) -> None:
     app = make_app(FakeSearcher(), ServeSettings(host_names=("search.example",)))
     tree = ElementTree.fromstring(get(app, "/opensearch.xml", headers={"host": host}).text)
     urls = [element.get("template") for element in tree.iter() if element.tag.endswith("Url")]

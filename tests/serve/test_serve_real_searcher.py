@@ -47,7 +47,7 @@ def app(searcher: SearcherLike) -> Starlette:
     return make_app(searcher, ServeSettings(threads=2))
 
 
-def test_a_page_is_found_shown_explained_and_kept(app: Starlette) -> None:
+def test_a_page_is_found_shown_explained_and_cached(app: Starlette) -> None:
     page = get(app, "/search?q=salt+harbour&explain=1")
     assert page.status == 200
     assert "<mark>salt</mark>" in page.text.lower()

@@ -99,7 +99,7 @@ def test_closing_refuses_all_that_wait() -> None:
     searcher.let_go.set()
 
 
-def test_the_index_is_looked_after_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_refreshed_at_most_once_per_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("periplus.serve.search_executor.time.monotonic", lambda: clock[0])
     searcher = FakeSearcher()
@@ -129,7 +129,7 @@ def test_a_new_index_that_cannot_be_opened_does_not_stop_answers(monkeypatch: py
     executor.close()
 
 
-def test_overload_is_said_in_html_and_json() -> None:
+def test_overload_is_reported_in_html_and_json() -> None:
     searcher = Blocking()
     app = make_app(searcher, ServeSettings(threads=1, max_waiting=1))
 
