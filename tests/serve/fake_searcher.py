@@ -153,7 +153,7 @@ class FakeSearcher:
 
     def page_status(self, url: str) -> FakePageStatus:
         if "." not in url:
-            raise BadUrl("no URL")
+            raise BadUrl("not a URL")
         indexed = "coast" in url
         return FakePageStatus(
             url, fingerprint_text(url), "indexed" if indexed else "unknown", "", 1_700_000_000.0 * indexed
@@ -172,6 +172,6 @@ class FakeSearcher:
 
     def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         if set(weights) - {"static_weight", "rerank"}:
-            raise BadInput("That is no weight.")
+            raise BadInput("Unknown weight.")
         page = self.search(query)
         return msgspec.structs.replace(page, hits=page.hits[::-1] if weights.get("static_weight") != 0.5 else page.hits)
