@@ -266,20 +266,20 @@ def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[
     while len(many) < 1_000_000:
         one, two = chance.choice(words), chance.choice(words)
         spliced = one[: chance.randint(1, len(one))] + two[-chance.randint(1, len(two)) :]
-        if 2 < len(spliced) <= surface_forms.LONGEST:
+        if 2 < len(spliced) <= surface_forms.MAX_LETTERS:
             many.add(spliced)
     raw = [word.encode() for word in sorted(many)]
     start = np.zeros(len(raw) + 1, np.int64)
     np.cumsum([len(word) for word in raw], out=start[1:])
-    packed = surface_forms.pack(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
-    large = surface_forms.unpack(packed, len(raw))
-    index.words._book = book._replace(words=large, sounds=spelling_kernel.make_sounds(large))
+    packed = surface_forms.pack_vocabulary(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
+    large = surface_forms.unpack_vocabulary(packed, len(raw))
+    index.words._book = book._replace(words=large, sounds=spelling_kernel.build_sound_index(large))
     seconds = []
     for word in asked:
         spent = []
         for _ in range(_ROUNDS):
             began = time.thread_time()
-            index.words.meant(word)
+            index.words.find_candidates(word)
             spent.append(time.thread_time() - began)
         seconds.append(min(spent))
     index.words._book = book

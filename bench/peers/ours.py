@@ -97,7 +97,7 @@ class Ours(Engine):
         self.k = k
         prepared = plan_query(self.index, tree(asked), Scoring())
         plans = [(segment, plan_segment(segment, prepared)) for segment in self.index.segments]
-        return [(segment.handle, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
+        return [(segment.pinned_postings, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:
         return [match.match(lists, plan, desk, k, 0) for lists, plan, desk, k in prepared]

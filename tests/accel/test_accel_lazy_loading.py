@@ -21,11 +21,11 @@ COMPILING = (
     + """
 import numpy as np
 from numba import njit
-from periplus.accel.lazy_loading import Loaded
+from periplus.accel.lazy_loading import LoadedLibrary
 from periplus.score.kernels import weighting
 
 weighting.warm()
-assert all(isinstance(one.library, Loaded) for one in weighting.weigh_features.overloads.values())
+assert all(isinstance(one.library, LoadedLibrary) for one in weighting.weigh_features.overloads.values())
 weigh = weighting.weigh_features
 
 @njit

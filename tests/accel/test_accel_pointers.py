@@ -35,22 +35,22 @@ def tiny_plan() -> match.Plan:
 @pytest.mark.parametrize(
     ("made", "get"),
     [
-        (postings_reader.make_tiny_lists(), postings_reader.get_lists),
+        (postings_reader.make_tiny_postings(), postings_reader.get_postings),
         (tiny_plan(), get_plan),
         (match.make_desk(1, 1, 1, True, 1), get_desk),
     ],
 )
 def test_every_field_comes_back(made: NamedTuple, get: Any) -> None:
-    held = filled(made)
+    arrays = filled(made)
 
     @njit
     def copies(addresses: Any) -> Any:
         return get(addresses)
 
-    handle = pointers.hold(held)
-    found = copies(handle.addresses)
-    assert type(found).__name__ == type(held).__name__
-    for name, part, other in zip(held._fields, held, found, strict=True):
+    pinned = pointers.pin(arrays)
+    found = copies(pinned.addresses)
+    assert type(found).__name__ == type(arrays).__name__
+    for name, part, other in zip(arrays._fields, arrays, found, strict=True):
         if isinstance(part, np.ndarray):
             assert part.dtype == other.dtype, name
             assert np.array_equal(part, other), name

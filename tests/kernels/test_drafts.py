@@ -11,7 +11,7 @@ from periplus.index.kernels import forward_index
 from periplus.text import WordTable
 
 
-def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.Texts, list[list[list[int]]]]:
+def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.DocumentTokens, list[list[list[int]]]]:
     chance = random.Random(seed)
     every = [
         [[chance.randrange(words) for _ in range(chance.choice([0, 0, 1, 9]))] for _ in range(6)]
@@ -19,11 +19,11 @@ def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.Tex
     ]
     flat = [list(itertools.chain.from_iterable(document)) for document in every]
     begins = np.cumsum([0, *map(len, flat)])[:-1]
-    order = chance.sample(range(documents), documents * 2 // 3)
+    order = chance.sample_tokens(range(documents), documents * 2 // 3)
     tokens = np.array(list(itertools.chain.from_iterable(flat)), np.int32)
     tokens.flags.writeable = False
     lengths = np.array([[len(field) for field in document] for document in every], np.int32).reshape(-1, 6)
-    return forward_index.Texts(tokens, begins[order].astype(np.int64), lengths[order]), [
+    return forward_index.DocumentTokens(tokens, begins[order].astype(np.int64), lengths[order]), [
         every[number] for number in order
     ]
 
@@ -31,8 +31,8 @@ def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.Tex
 @pytest.mark.parametrize("seed", range(5))
 def test_words_are_counted_and_sorted_in_any_order_of_documents(seed: int) -> None:
     texts, documents = made_texts(seed, 40, 30)
-    uses = forward_index.count_uses(texts, 30)
-    assert uses.tolist() == naive.count_uses(documents, 30)
+    uses = forward_index.count_word_uses(texts, 30)
+    assert uses.tolist() == naive.count_word_uses(documents, 30)
     terms = np.array([random.Random(seed).randrange(20) for _ in range(30)], np.int32)
     totals = np.bincount(terms, uses[:, 1], 20).astype(np.int64)
     for first, last in ((0, 20), (0, 7), (7, 20), (5, 6), (20, 20)):
@@ -46,7 +46,7 @@ def test_words_are_counted_and_sorted_in_any_order_of_documents(seed: int) -> No
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_sample_has_all_short_fields_and_some_bodies(every: int) -> None:
     texts, documents = made_texts(9, 20, 10)
-    tokens, lengths = forward_index.sample(texts, every)
+    tokens, lengths = forward_index.sample_tokens(texts, every)
     kept = [
         field if place < 5 or number % every == 0 else []
         for number, document in enumerate(documents)
@@ -59,15 +59,15 @@ def test_a_sample_has_all_short_fields_and_some_bodies(every: int) -> None:
 @pytest.mark.parametrize("sizes", [[], [0], [5], [20], [3, 9, 10, 0, 0, 11, 2], [10, 10, 0]])
 def test_texts_are_cut_into_blocks_and_gathered(sizes: list[int]) -> None:
     ends, first = np.zeros(len(sizes), np.uint32), np.zeros(len(sizes) + 1, np.uint32)
-    blocks = forward_index.cut_blocks(np.array(sizes, np.int64), 10, ends, first)
-    expected = naive.cut_blocks(sizes, 10)
+    blocks = forward_index.assign_blocks(np.array(sizes, np.int64), 10, ends, first)
+    expected = naive.assign_blocks(sizes, 10)
     assert [list(range(a, b)) for a, b in itertools.pairwise(first[: blocks + 1].tolist())] == expected
     assert ends.tolist() == [end for block in expected for end in np.cumsum([sizes[text] for text in block]).tolist()]
     texts = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
     begins = np.cumsum([0, *sizes])[:-1]
     order = list(range(len(sizes)))[::-1]
     raw = np.frombuffer(b"".join(texts), np.uint8)
-    laid = forward_index.gather(raw, begins[order].astype(np.int64), np.array(sizes, np.int64)[order])
+    laid = forward_index.concatenate_texts(raw, begins[order].astype(np.int64), np.array(sizes, np.int64)[order])
     assert laid.tobytes() == b"".join(texts[number] for number in order)
 
 

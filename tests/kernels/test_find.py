@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from periplus.index.kernels import term_dictionary, term_lookup
 
 
-def packed(terms: list[bytes]) -> term_dictionary.Lexicon:
+def packed(terms: list[bytes]) -> term_dictionary.TermDictionary:
     """Make a lexicon in which each term has as many documents as its number, plus one."""
     count = len(terms)
     starts = np.zeros(count + 1, np.int64)
     np.cumsum([len(term) for term in terms], out=starts[1:])
     ends, zeros = np.arange(1, count + 1, dtype=np.int64), np.zeros(count, np.int32)
-    held = term_dictionary.Terms(
+    held = term_dictionary.TermTable(
         np.frombuffer(b"".join(terms), np.uint8),
         starts,
         np.arange(1, count + 1, dtype=np.int32),
@@ -24,7 +24,7 @@ def packed(terms: list[bytes]) -> term_dictionary.Lexicon:
         zeros,
         zeros - 1,
     )
-    room = term_dictionary.room(held)
+    room = term_dictionary.allocate_dictionary(held)
     size = term_dictionary.pack_terms(held, room)
     whole = room._replace(pages=room.pages[:size])
     for array in whole:
@@ -41,6 +41,6 @@ def test_terms_are_found_as_one_by_one(known: set[bytes], others: list[bytes]) -
     np.cumsum([len(term) for term in asked], out=starts[1:])
     found = term_lookup.find_terms(held, np.frombuffer(b"".join(asked) or b"\0", np.uint8), starts)
     for term, row in zip(asked, found.tolist(), strict=True):
-        alone = term_dictionary.find_term(held, np.frombuffer(term, np.uint8)) if term else term_dictionary.NOWHERE
+        alone = term_dictionary.find_term(held, np.frombuffer(term, np.uint8)) if term else term_dictionary.ABSENT_TERM
         assert tuple(row) == tuple(alone)
         assert row[0] == (terms.index(term) + 1 if term in known else 0)

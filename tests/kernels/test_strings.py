@@ -21,7 +21,7 @@ def test_tables_are_joined_in_order(sets: list[set[bytes]]) -> None:
     words = [word for own in sets for word in sorted(own)]
     bounds = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     numbers, owners = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
-    count = string_table.join_sorted(*laid(words), bounds, numbers, owners)
+    count = string_table.merge_sorted(*laid(words), bounds, numbers, owners)
     every = sorted(set().union(*sets))
     assert count == len(every)
     assert [every[number] for number in numbers.tolist()] == words
@@ -31,6 +31,6 @@ def test_tables_are_joined_in_order(sets: list[set[bytes]]) -> None:
 @given(st.lists(st.binary(max_size=6), min_size=1, max_size=20), st.data())
 def test_strings_are_laid_out_in_another_order(words: list[bytes], data: st.DataObject) -> None:
     order = data.draw(st.lists(st.integers(0, len(words) - 1), max_size=20))
-    blob, starts = string_table.lay(*laid(words), np.array(order, np.int64))
+    blob, starts = string_table.reorder_strings(*laid(words), np.array(order, np.int64))
     raw = blob.tobytes()
     assert [raw[a:b] for a, b in itertools.pairwise(starts.tolist())] == [words[n] for n in order]

@@ -6,26 +6,26 @@ import numpy as np
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["load_word", "lowest", "size"]
+__all__ = ["load_uint64", "lowest_bit", "popcount"]
 
 if config.DISABLE_JIT:
 
-    def lowest(word: Any) -> int:
+    def lowest_bit(word: Any) -> int:
         """Give the number of the lowest bit that is set; `word` must not be 0."""
         return (int(word) & -int(word)).bit_length() - 1
 
-    def size(word: Any) -> int:
+    def popcount(word: Any) -> int:
         """Give how many bits are set."""
         return int(word).bit_count()
 
-    def load_word(data: Any, at: int) -> Any:
+    def load_uint64(data: Any, at: int) -> Any:
         """Give the eight bytes at `at` as a number, low byte first."""
         return np.frombuffer(data[at : at + 8].tobytes().ljust(8, b"\0"), np.uint64)[0]
 
 else:
 
     @intrinsic
-    def lowest(typing: Any, word: Any) -> Any:  # pragma: no cover - compiled
+    def lowest_bit(typing: Any, word: Any) -> Any:  # pragma: no cover - compiled
         """Give the number of the lowest bit that is set; `word` must not be 0."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -34,7 +34,7 @@ else:
         return types.int64(types.uint64), generate
 
     @intrinsic
-    def size(typing: Any, word: Any) -> Any:  # pragma: no cover - compiled
+    def popcount(typing: Any, word: Any) -> Any:  # pragma: no cover - compiled
         """Give how many bits are set."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -43,7 +43,7 @@ else:
         return types.int64(types.uint64), generate
 
     @intrinsic
-    def load_word(typing: Any, data: Any, at: Any) -> Any:  # pragma: no cover - compiled
+    def load_uint64(typing: Any, data: Any, at: Any) -> Any:  # pragma: no cover - compiled
         """Give the eight bytes at `at` as a number, low byte first; the array must have them."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

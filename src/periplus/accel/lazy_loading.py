@@ -14,7 +14,7 @@ from numba.core import codegen, dispatcher, environment
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
-__all__ = ["LazyCache", "Loaded", "install_lazy_loading"]
+__all__ = ["LazyCache", "LoadedLibrary", "install_lazy_loading"]
 
 _KNOWN: Final = (0, 68)
 """The Numba whose insides this leans on. With any other, kernels load as Numba loads them: slower, and the same."""
@@ -40,7 +40,7 @@ class LazyCache(FunctionCache):  # type: ignore[misc]
         return self._load_overload(sig, target_context)
 
 
-class Loaded(codegen.JITCodeLibrary):  # type: ignore[misc]
+class LoadedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
     """Machine code that was loaded. What others may inline of it is unpacked when somebody compiles."""
 
     _bitcode: bytes
@@ -97,4 +97,4 @@ def install_lazy_loading() -> None:
         return
     vars(dispatcher)["FunctionCache"] = LazyCache
     environment._rebuild_env = _rebuild_env
-    codegen.JITCodeLibrary._unserialize = Loaded._unserialize
+    codegen.JITCodeLibrary._unserialize = LoadedLibrary._unserialize

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "before_byte", "before_markup", "before_reference", "copy_lanes"]
+__all__ = ["LANES", "copy_lanes", "scan_to_byte", "scan_to_markup", "scan_to_reference"]
 
 LANES = np.int64(32)
 _LANES = 32
@@ -43,7 +43,7 @@ def _first(builder: Any, found: Any) -> Any:
     return builder.cttz(builder.or_(mask, ir.Constant(_WIDE, 1 << _LANES)), ir.Constant(ir.IntType(1), 1))
 
 
-def _before_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
+def _scan_to_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wanted = builder.insert_element(
             ir.Constant(_VECTOR, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
@@ -55,7 +55,7 @@ def _before_byte(typing: Any, data: Any, at: Any, byte: Any) -> Any:
     return types.int64(data, types.int64, types.uint8), generate
 
 
-def _before_markup(typing: Any, data: Any, at: Any) -> Any:
+def _scan_to_markup(typing: Any, data: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         here = _load(context, builder, signature, arguments)
         after = _load(context, builder, signature, arguments, 1)
@@ -69,7 +69,7 @@ def _before_markup(typing: Any, data: Any, at: Any) -> Any:
     return types.int64(data, types.int64), generate
 
 
-def _before_reference(typing: Any, data: Any, at: Any) -> Any:
+def _scan_to_reference(typing: Any, data: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         here = _load(context, builder, signature, arguments)
         found = builder.icmp_unsigned("==", here, _all(38))
@@ -102,20 +102,20 @@ def _copy_plainly(data: Any, at: int, out: Any, used: int) -> None:
 
 
 if config.DISABLE_JIT:
-    before_markup = _plainly(_ends_text)
-    before_reference = _plainly(lambda data, at: data[at] in (0, 13, 38))
+    scan_to_markup = _plainly(_ends_text)
+    scan_to_reference = _plainly(lambda data, at: data[at] in (0, 13, 38))
     copy_lanes = _copy_plainly
 
-    def before_byte(data: Any, at: int, byte: int) -> int:
+    def scan_to_byte(data: Any, at: int, byte: int) -> int:
         """Look for a byte."""
         return _plainly(lambda data, at: bool(data[at] == byte))(data, at)
 else:
-    before_byte = intrinsic(_before_byte)
+    scan_to_byte = intrinsic(_scan_to_byte)
     """Look for a byte."""
-    before_markup = intrinsic(_before_markup)
+    scan_to_markup = intrinsic(_scan_to_markup)
     """Look for what text cannot be copied with as it is: markup, references, control characters, all beyond ASCII, and
     the first of two spaces; one byte more must be there."""
-    before_reference = intrinsic(_before_reference)
+    scan_to_reference = intrinsic(_scan_to_reference)
     """Look for what the value of an attribute cannot be copied with as it is."""
     copy_lanes = intrinsic(_copy_lanes)
     """Copy 32 bytes, whatever is in them."""

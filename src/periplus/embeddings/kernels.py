@@ -89,7 +89,7 @@ def _offer(documents: Any, scores: Any, found: int, document: int, value: Any) -
         if documents[at] == document:
             if value > scores[at]:
                 scores[at] = value
-                topk_heap.sift(scores, documents, at, found)
+                topk_heap.sift_down(scores, documents, at, found)
             return found
     return topk_heap.push(scores, documents, found, value, document)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
 from periplus.index.media_file import EXTRAS, documents_having, read_media
-from periplus.index.segment import Segment, Term
+from periplus.index.segment import Segment, TermEntry
 from periplus.index.vocabulary.completions import LINK_TEXT, squeeze
 from periplus.index.vocabulary.title_keys import title_key
 from periplus.index.vocabulary.word_dictionary import Meant, WordBook
@@ -44,8 +44,8 @@ __all__ = [
     "Repair",
     "Segment",
     "Signals",
-    "Term",
     "TermBound",
+    "TermEntry",
     "WordBook",
     "build_index",
     "check_index",

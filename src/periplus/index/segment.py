@@ -4,7 +4,7 @@ import bisect
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,10 @@ from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
 from periplus.index.kernels import inversion, positions, postings_reader, term_dictionary, term_lookup
+from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.store import decompress
 
-__all__ = ["PARTS", "Segment", "Term"]
+__all__ = ["PARTS", "Segment", "TermEntry"]
 
 PARTS: Final = ("lexicon", "postings", "documents", "text")
 EXTRAS: Final = ("words", "extras")
@@ -24,22 +25,6 @@ _MOST_TEXT: Final = 1 << 28
 _MOST_DIGITS: Final = 18
 _MOST_POSITIONS: Final = 1 << 14
 """More positions of one term in one document than this are not given."""
-
-
-class Term(NamedTuple):
-    """A term's place in a segment, as `kernels.lexicon.find_term` gives it."""
-
-    frequency: int
-    """Documents that have it."""
-    begin: int
-    """Where its postings begin."""
-    end: int
-    positions: int
-    kind: int
-    """How its postings are written: see `kernels.pack`."""
-    row: int
-    heads: int
-    wide: int
 
 
 class Segment:
@@ -55,9 +40,13 @@ class Segment:
                 file.check()
         self._lexicon, self._columns, self._text = (self.files[part] for part in ("lexicon", "documents", "text"))
         self.documents = len(self._columns["key"])
-        self.lexicon = term_dictionary.Lexicon(*(self._lexicon[name] for name in term_dictionary.Lexicon._fields))
+        self.lexicon = term_dictionary.TermDictionary(
+            *(self._lexicon[name] for name in term_dictionary.TermDictionary._fields)
+        )
         self.term_count = int(self._lexicon["terms"][0])
-        if missing := [name for name in postings_reader.Lists._fields[:4] if name not in self.files["postings"]]:
+        if missing := [
+            name for name in postings_reader.PostingsReader._fields[:4] if name not in self.files["postings"]
+        ]:
             raise CorruptFile(
                 f"{self.files['postings'].path} has no array '{missing[0]}'.",
                 "If an earlier version of Periplus wrote it, build the index again: periplus index build.",
@@ -87,12 +76,12 @@ class Segment:
         self.alive = alive[: self.documents].view(np.bool_)
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
-        columns = {name: postings[name] for name in postings_reader.Lists._fields[:4]}
+        columns = {name: postings[name] for name in postings_reader.PostingsReader._fields[:4]}
         static, highest = self._static_ranks
-        self.lists = postings_reader.Lists(
-            **columns, static=static, block_static=highest, live=self.live, wide_set=self._wide_sets
+        self.postings = postings_reader.PostingsReader(
+            **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
         )
-        self.handle = pointers.hold(self.lists)
+        self.pinned_postings = pointers.pin(self.postings)
 
     @functools.cached_property
     def _static_ranks(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -108,33 +97,33 @@ class Segment:
         return static, highest
 
     @functools.cached_property
-    def _wide_sets(self) -> npt.NDArray[np.uint64]:
+    def _bitsets(self) -> npt.NDArray[np.uint64]:
         """The documents of each wide term, by block."""
         postings = self.files["postings"]
         blocks = -(-self.documents // inversion.BLOCK)
-        sets: npt.NDArray[np.uint64] = postings_reader.make_wide_sets(postings["stream"], postings["wide"], blocks)
+        sets: npt.NDArray[np.uint64] = postings_reader.build_bitsets(postings["stream"], postings["wide"], blocks)
         return sets
 
-    def find(self, term: bytes) -> Term | None:
+    def find(self, term: bytes) -> TermEntry | None:
         """Look a term up in the lexicon."""
         if not term:
             return None
-        found = Term(*term_dictionary.find_term(self.lexicon, np.frombuffer(term, np.uint8)))
-        return found if found.frequency else None
+        entry: TermEntry = term_dictionary.find_term(self.lexicon, np.frombuffer(term, np.uint8))
+        return entry if entry.frequency else None
 
     def find_all(self, terms: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Look many terms up by one call: a row for each, the numbers of its `Term`; its frequency is 0 if absent."""
+        """Look many terms up by one call; return a row for each, with the columns of `TermEntry`."""
         starts = np.zeros(len(terms) + 1, np.int64)
         np.cumsum([len(term) for term in terms], out=starts[1:])
         return term_lookup.find_terms(self.lexicon, np.frombuffer(b"".join(terms) or b"\0", np.uint8), starts)
 
-    def terms(self) -> term_dictionary.Terms:
+    def terms(self) -> term_dictionary.TermTable:
         """Unpack the whole lexicon."""
-        unpacked: term_dictionary.Terms = term_dictionary.unpack_terms(self.lexicon, self.term_count)
+        unpacked: term_dictionary.TermTable = term_dictionary.unpack_terms(self.lexicon, self.term_count)
         return unpacked
 
     @functools.cached_property
-    def unpacked(self) -> term_dictionary.Terms:
+    def unpacked(self) -> term_dictionary.TermTable:
         """The whole lexicon, kept: for prefixes, ranges and corrections."""
         return self.terms()
 
@@ -170,29 +159,29 @@ class Segment:
 
     def documents_of(self, number: int) -> npt.NDArray[np.int32]:
         """Give the documents that have the term with this number."""
-        place = postings_reader.place_of(self.unpacked, number)
-        documents: npt.NDArray[np.int32] = postings_reader.read_documents(self.lists, place)
+        entry = postings_reader.term_entry(self.unpacked, number)
+        documents: npt.NDArray[np.int32] = postings_reader.read_documents(self.postings, entry)
         return documents
 
-    def positions(self, term: Term, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
+    def positions(self, term: TermEntry, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Give a term's positions in a document, its impact there (0 if it is not there) and its fields."""
-        mask, impact, code, place = postings_reader.look_up(self.lists, tuple(term), np.array([document], np.int32))[
-            0
-        ].tolist()
+        mask, impact, code, place = postings_reader.look_up_documents(
+            self.postings, term, np.array([document], np.int32)
+        )[0].tolist()
         if not mask:
             return np.zeros(0, np.int64), 0, 0
         out = np.empty(_MOST_POSITIONS, np.int64)
-        count = positions.read_positions(self.lists.positions, place, code, mask, out)
+        count = positions.read_positions(self.postings.positions, place, code, mask, out)
         return out[:count].copy(), impact, mask
 
-    def fields(self, terms: Sequence[Term | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    def fields(self, terms: Sequence[TermEntry | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         """Give the fields in which `documents` have `terms`, as masks by document and term."""
         masks = np.zeros((len(documents), len(terms)), np.uint8)
         order = np.argsort(documents)
         ascending = documents[order]
         for number, term in enumerate(terms):
             if term:
-                masks[order, number] = postings_reader.look_up(self.lists, tuple(term), ascending)[:, 0]
+                masks[order, number] = postings_reader.look_up_documents(self.postings, term, ascending)[:, 0]
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:

@@ -54,5 +54,5 @@ def _documents(segment: Segment, term: bytes) -> npt.NDArray[np.int32]:
     place = segment.find(term)
     if place is None:
         return np.zeros(0, np.int32)
-    documents: npt.NDArray[np.int32] = postings_reader.read_documents(segment.lists, tuple(place))
+    documents: npt.NDArray[np.int32] = postings_reader.read_documents(segment.postings, place)
     return documents

@@ -33,7 +33,7 @@ def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: float = f
             break
         plan = plan_segment(segment, prepared)
         desk = _DESKS.get(len(segment.live), plan, max(1, k))
-        found.append(match.match(segment.handle, plan, desk, max(1, k), _COUNT_BLOCKS, late))
+        found.append(match.match(segment.pinned_postings, plan, desk, max(1, k), _COUNT_BLOCKS, late))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
 
@@ -56,7 +56,7 @@ def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.Handle[match.Plan]:
+def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays[match.Plan]:
     """Find the query's terms in one segment and lay the program out as arrays."""
     required = _required(prepared)
     places = prepared.leaf_places(segment)
@@ -64,7 +64,7 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.Handle[match
     phrases, words = _lay_phrases(prepared.phrases, often)
     plan = match.Plan(
         place=places,
-        weight=np.array([leaf.weight / inversion.LEVELS for leaf in prepared.leaves], np.float32),
+        weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
         leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
         program=np.array(prepared.program, np.int32).reshape(-1, 2),
         phrases=np.array(phrases, np.int32).reshape(-1, 4),
@@ -77,7 +77,7 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.Handle[match
         static_weight=float(prepared.scoring.static_weight),
         bonus=float(prepared.bonus),
     )
-    return pointers.hold(plan)
+    return pointers.pin(plan)
 
 
 def _lay_phrases(
@@ -135,17 +135,19 @@ class ScratchPool(threading.local):
 
     def __init__(self) -> None:
         self._room = (1, 1, 1, False, 1)
-        self._desk = pointers.hold(match.make_desk(*self._room))
+        self._desk = pointers.pin(match.make_desk(*self._room))
 
-    def get(self, blocks: int, handle: pointers.Handle[match.Plan], best: int) -> pointers.Handle[match.Desk]:
+    def get(
+        self, blocks: int, handle: pointers.PinnedArrays[match.Plan], best: int
+    ) -> pointers.PinnedArrays[match.Desk]:
         """Give a desk that is large enough."""
-        plan = handle.held
+        plan = handle.arrays
         need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
         if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
             *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
             blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
             self._room = (blocks, leaves, steps, bool(phrases), best)
-            self._desk = pointers.hold(match.make_desk(*self._room))
+            self._desk = pointers.pin(match.make_desk(*self._room))
         return self._desk
 
 

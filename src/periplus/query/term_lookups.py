@@ -14,7 +14,7 @@ from periplus.index import Index, Segment, WordBook
 __all__ = ["TermLookup", "TermRows"]
 
 TermRows = npt.NDArray[np.int64]
-"""A row for each term, as `kernels.lexicon.find_term` gives it: `Term(*row)` where its first number is not 0."""
+"""A row for each term, with the columns of `TermEntry`; its frequency is 0 where a segment does not have it."""
 
 
 class TermLookup:

@@ -35,9 +35,9 @@ class FeatureExtractor:
         self._outside = signals
         main = max(index.languages, key=lambda code: index.languages[code], default="en")
         self._clicks = signals.clicks(main)
-        self._sheets = [pointers.hold(_sheet_of(segment, signals)) for segment in index.segments]
+        self._sheets = [pointers.pin(_sheet_of(segment, signals)) for segment in index.segments]
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
-        self._lists_at = _stack([segment.handle.addresses for segment in index.segments])
+        self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
 
     def extract(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
         """Return the features of each candidate; without `fixed_phrases`, that feature is 0."""

@@ -99,7 +99,7 @@ class Ranker:
             impact = segment.positions(entry, document)[1] if entry else 0
             if impact and leaf.weight:
                 name = f"word: {words.get(leaf.term, leaf.term.decode('utf-8', 'replace'))}"
-                reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / inversion.LEVELS
+                reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / inversion.MAX_IMPACT
             if impact:
                 present.add(leaf.group)
         static = float(segment.column("static")[document]) * plan.scoring.static_weight

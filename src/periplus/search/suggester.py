@@ -33,7 +33,7 @@ class _Offer(NamedTuple):
     """The completions of one segment."""
 
     segment: Segment
-    table: completion_table.Table
+    table: completion_table.CompletionTable
     start: npt.NDArray[np.uint32]
     source: npt.NDArray[np.int32]
 
@@ -115,7 +115,7 @@ class Suggester:
         best, worth = np.empty(most, np.int32), np.empty(most, np.int32)
         for offer in self._offers.values():
             if amiss:
-                count = completion_table.complete_amiss(offer.table, wanted, best, worth)
+                count = completion_table.complete_fuzzy(offer.table, wanted, best, worth)
             else:
                 count = completion_table.complete(offer.table, wanted, best, worth)
             new = 0
@@ -128,7 +128,7 @@ class Suggester:
 
 def _open(segment: Segment) -> _Offer:
     words = segment.files["words"]
-    table = completion_table.Table(*(words[f"complete_{name}"] for name in ("text", "order", "rank", "peak")))
+    table = completion_table.CompletionTable(*(words[f"complete_{name}"] for name in ("text", "order", "rank", "peak")))
     return _Offer(segment, table, words["complete_start"], words["complete_source"])
 
 

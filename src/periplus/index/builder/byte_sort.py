@@ -12,7 +12,7 @@ def sort_pieces(
     blob: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Give the order of pieces by their bytes: by the first eight, then by eight more where those are the same."""
-    keys = surface_forms.chunks(blob, begin, end)
+    keys = surface_forms.prefix_keys(blob, begin, end)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     group = np.zeros(len(begin), np.int32)
@@ -23,7 +23,7 @@ def sort_pieces(
         tied = np.flatnonzero(np.concatenate((same, [False])) | np.concatenate(([False], same)))
         if not len(tied):
             break
-        keys = surface_forms.chunks(blob, begin[order[tied]] + 8 * depth, end[order[tied]])
+        keys = surface_forms.prefix_keys(blob, begin[order[tied]] + 8 * depth, end[order[tied]])
         by_key = np.lexsort((keys, group[tied]))
         order[tied] = order[tied][by_key]
         keys = keys[by_key]

@@ -105,14 +105,16 @@ def _sorted_numbers(names: list[str]) -> Numbers:
     return places
 
 
-def _texts(sources: Sources, rows: Numbers) -> forward_index.Texts:
+def _texts(sources: Sources, rows: Numbers) -> forward_index.DocumentTokens:
     lengths = sources.columns["lengths"]
-    return forward_index.Texts(sources.tokens, _begins(lengths.sum(axis=1, dtype=np.int64))[rows], lengths[rows])
+    return forward_index.DocumentTokens(
+        sources.tokens, _begins(lengths.sum(axis=1, dtype=np.int64))[rows], lengths[rows]
+    )
 
 
-def _write_postings(draft: Draft, texts: forward_index.Texts) -> Counted:
+def _write_postings(draft: Draft, texts: forward_index.DocumentTokens) -> Counted:
     """Write lexicon and postings; give the words counted."""
-    uses = forward_index.count_uses(texts, draft.words.count)
+    uses = forward_index.count_word_uses(texts, draft.words.count)
     turned = draft.term_of_word()
     totals = np.bincount(turned, uses[:, 1], draft.terms.count).astype(np.int64)
     blob, start = draft.terms.as_arrays()
@@ -127,7 +129,7 @@ def _write_postings(draft: Draft, texts: forward_index.Texts) -> Counted:
         for first, last in cut_runs(totals, _tokens_at_once(draft))
     )
     whole = write_runs(draft.folder, runs, scale, draft.settings)
-    laid, starts = string_table.lay(blob, start[:-1], start[1:], in_order)
+    laid, starts = string_table.reorder_strings(blob, start[:-1], start[1:], in_order)
     segment_writer.write_lexicon(draft.folder, starts, laid, whole)
     return count_words(*draft.words.as_arrays(), texts, uses[:, 0].astype(np.int32))
 
@@ -144,7 +146,7 @@ def _write_columns(folder: Path, sources: Sources, columns: Columns, rows: Numbe
     for name, blob in (("url", sources.urls), ("title", sources.titles)):
         sizes = sources.columns[f"{name}_size"]
         begin = _begins(sizes)
-        laid, starts = string_table.lay(blob, begin, begin + sizes, rows)
+        laid, starts = string_table.reorder_strings(blob, begin, begin + sizes, rows)
         tables |= {f"{name}_start": starts, f"{name}_blob": laid}
     for name, names in (("host", sources.hosts), ("kind", sources.kinds)):
         met = np.unique(columns[name])
@@ -163,7 +165,7 @@ def _write_text(folder: Path, sources: Sources, rows: Numbers) -> None:
     begin = (_begins(sizes.sum(axis=1, dtype=np.int64)) + sizes[:, : Field.BODY].sum(axis=1))[rows]
     bodies = sizes[rows, Field.BODY].astype(np.int64)
     ends, first = np.zeros(len(rows), np.uint32), np.zeros(len(rows) + 1, np.uint32)
-    blocks = forward_index.cut_blocks(bodies, segment_writer.TEXT_BLOCK, ends, first)
+    blocks = forward_index.assign_blocks(bodies, segment_writer.TEXT_BLOCK, ends, first)
     with Spool(folder / "text.part") as spool:
         blocks_of = _blocks_of(sources.data, begin, bodies, first[: blocks + 1].astype(np.int64))
         segment_writer.write_blocks(
@@ -178,7 +180,7 @@ def _blocks_of(data: npt.NDArray[np.uint8], begin: Numbers, sizes: Numbers, firs
     while block < len(first) - 1:
         last = max(block + 1, int(np.searchsorted(held, held[block] + _AT_ONCE, side="right")) - 1)
         part = slice(int(first[block]), int(first[last]))
-        laid = forward_index.gather(data, begin[part], sizes[part]).data
+        laid = forward_index.concatenate_texts(data, begin[part], sizes[part]).data
         for a, b in itertools.pairwise((held[block : last + 1] - held[block]).tolist()):
             yield laid[a:b]
         block = last

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _TIERS: Final = 4
-_LISTS: Final = (*postings_reader.Lists._fields[:4], "wide")
+_LISTS: Final = (*postings_reader.PostingsReader._fields[:4], "wide")
 TEXT_BLOCK: Final = 16_384
 """A hit costs the unpacking of one block: 25 us, where 32 kB took 40 and saved 3 % of the text."""
 _TEXT_LEVEL: Final = 1
@@ -70,27 +70,27 @@ def write_lexicon(
     folder: Path, start: npt.NDArray[np.int64], blob: npt.NDArray[np.uint8], postings: inversion.Postings
 ) -> None:
     """Pack and write the terms, given as one blob and where each begins, with where their parts end."""
-    unpacked = term_dictionary.Terms(
+    unpacked = term_dictionary.TermTable(
         blob,
         start,
         postings.frequency,
         postings.stream_end,
         postings.position_end,
-        postings.kind,
-        postings.row,
-        postings.heads,
-        _number_wide(postings.kind),
+        postings.encoding,
+        postings.first_group,
+        postings.headers,
+        _bitset_rows(postings.encoding),
     )
-    packed = term_dictionary.room(unpacked)
+    packed = term_dictionary.allocate_dictionary(unpacked)
     size = term_dictionary.pack_terms(unpacked, packed)
     arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(start) - 1], np.int64)}
     write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
 
 
-def _number_wide(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
-    """Number the wide terms; others get -1."""
-    wide = kinds == postings_format.IS_WIDE
-    return np.where(wide, np.cumsum(wide) - 1, -1).astype(np.int32)
+def _bitset_rows(encodings: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+    """Return the number of each term among those with bitsets, -1 for the others."""
+    has_bitset = encodings == postings_format.BITSET
+    return np.where(has_bitset, np.cumsum(has_bitset) - 1, -1).astype(np.int32)
 
 
 def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:

@@ -35,7 +35,7 @@ def cut_runs(totals: Numbers, most: int) -> Iterator[tuple[int, int]]:
 
 
 def write_runs(
-    folder: Path, runs: Iterable[inversion.Sorted], scale: npt.NDArray[np.float32], settings: IndexSettings
+    folder: Path, runs: Iterable[inversion.SortedTokens], scale: npt.NDArray[np.float32], settings: IndexSettings
 ) -> inversion.Postings:
     """Write the postings of all terms, which come in runs; give what the lexicon says of each term."""
     with ExitStack() as stack:
@@ -44,7 +44,7 @@ def write_runs(
         spools = {name: stack.enter_context(Spool(folder / f"{name}.part", most)) for name in names}
         pieces: list[inversion.Postings] = []
         for tokens in runs:
-            postings = inversion.make_room(tokens, len(scale))
+            postings = inversion.allocate_postings(tokens, len(scale))
             used = inversion.build_postings(tokens, scale, settings.k1, postings)
             pieces.append(_shift(postings, spools, used))
             del tokens, postings  # Before the next are sorted.
@@ -52,7 +52,7 @@ def write_runs(
         whole = _join(pieces)
         arrays: Columns = {name: spool.array() for name, spool in spools.items()}
         arrays["groups"] = arrays["groups"].view(np.uint32).reshape(-1, 3)
-        write_lists(folder, arrays | {"plain_impact": whole.plain_impact, "wide": whole.wide})
+        write_lists(folder, arrays | {"plain_impact": whole.plain_impact, "wide": whole.bitset_terms})
     return whole
 
 
@@ -61,14 +61,16 @@ def _shift(postings: inversion.Postings, spools: dict[str, Spool], used: tuple[i
     stream, positions, groups = spools["stream"].size, spools["positions"].size, spools["groups"].size // 12
     for name, size in zip(spools, used, strict=True):
         spools[name].add(getattr(postings, name)[:size].reshape(-1).view(np.uint8).data)
-    wide = postings.wide.copy()
-    wide[:, 0] += stream
+    bitset_terms = postings.bitset_terms.copy()
+    bitset_terms[:, 0] += stream
     none = np.zeros(0, np.uint8)
     return postings._replace(
         stream_end=postings.stream_end + stream,
         position_end=postings.position_end + positions,
-        row=np.where(postings.kind == postings_format.IS_SPARSE, 0, postings.row + groups).astype(np.int32),
-        wide=wide,
+        first_group=np.where(postings.encoding == postings_format.SPARSE, 0, postings.first_group + groups).astype(
+            np.int32
+        ),
+        bitset_terms=bitset_terms,
         stream=none,
         positions=none,
         groups=none.view(np.uint32),

@@ -1,7 +1,7 @@
-"""What a segment is made of before its documents have an order: tokens and texts, taken in any order of documents.
+"""The forward index: tokens and texts by document, before inversion.
 
-Tokens of a document are together, field after field; documents lie about in the order in which they came. So an order
-of documents is nothing but a list of places, and no token is moved before it is sorted by its term.
+The tokens of a document are together, field after field; documents are in the order in which they arrived. An order of
+documents is therefore a list of offsets, and no token is moved before it is sorted by its term.
 """
 
 from typing import Any, NamedTuple
@@ -10,16 +10,29 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, Sorted
+from periplus.index.kernels.inversion import FIELD_SHIFT, SortedTokens
 
-__all__ = ["Texts", "count_spaces", "count_uses", "cut_blocks", "gather", "sample", "sort_tokens"]
+__all__ = [
+    "USES_DOCUMENTS",
+    "USES_TOKENS",
+    "DocumentTokens",
+    "assign_blocks",
+    "concatenate_texts",
+    "count_spaces",
+    "count_word_uses",
+    "sample_tokens",
+    "sort_tokens",
+]
+
+USES_DOCUMENTS, USES_TOKENS = 0, 1
+"""Columns of what `count_word_uses` returns."""
 
 
-class Texts(NamedTuple):
-    """Documents as word numbers, in the order that they are to have."""
+class DocumentTokens(NamedTuple):
+    """Documents as word numbers, in the order of the segment."""
 
     words: npt.NDArray[np.int32]
-    """The tokens of all documents, those left out too."""
+    """The tokens of all documents, also of those that are left out."""
     begin: npt.NDArray[np.int64]
     """Where in `words` each document begins."""
     lengths: npt.NDArray[np.int32]
@@ -27,34 +40,49 @@ class Texts(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def count_uses(texts: Texts, words: int) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
-    """Count for each word the documents that have it, and its tokens: a row each."""
-    counted = np.zeros((words, 2), np.int64)  # First the document counted last, plus one, above the number of them.
+def count_word_uses(texts: DocumentTokens, words: int) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Count how often words are used.
+
+    Parameters
+        texts: the documents
+        words: how many words there are
+    Returns
+        a row for each word: the documents that have it, and its tokens (columns USES_DOCUMENTS, USES_TOKENS)
+    """
+    # While counting, the upper half of USES_DOCUMENTS is the document that was counted last, plus one.
+    counted = np.zeros((words, 2), np.int64)
     for document in range(len(texts.begin)):
         mark = np.int64(document + 1) << 32
         at = texts.begin[document]
         for _ in range(texts.lengths[document].sum()):
             word = np.uint64(texts.words[at])
             at += 1
-            held = counted[word, 0]
-            counted[word, 1] += 1
-            if held < mark:
-                counted[word, 0] = mark | ((held & 0xFFFFFFFF) + 1)
+            before = counted[word, USES_DOCUMENTS]
+            counted[word, USES_TOKENS] += 1
+            if before < mark:
+                counted[word, USES_DOCUMENTS] = mark | ((before & 0xFFFFFFFF) + 1)
     for word in range(words):
-        counted[word, 0] &= 0xFFFFFFFF
+        counted[word, USES_DOCUMENTS] &= 0xFFFFFFFF
     return counted
 
 
 @njit(cache=True, nogil=True)
 def sort_tokens(
-    texts: Texts, terms: npt.NDArray[np.int32], totals: npt.NDArray[np.int64], first: int
-) -> Sorted:  # pragma: no cover - compiled
-    """Sort the tokens of some terms, from `first` on as many as `totals` gives the tokens of; `terms` is by word."""
+    texts: DocumentTokens, terms: npt.NDArray[np.int32], totals: npt.NDArray[np.int64], first: int
+) -> SortedTokens:  # pragma: no cover - compiled
+    """Sort the tokens of some consecutive terms by term, then document, then position.
+
+    Parameters
+        texts: the documents
+        terms: the term of each word
+        totals: the tokens of each term that is wanted
+        first: the number of the first term that is wanted
+    """
     count = np.uint64(len(totals))
     starts = np.zeros(len(totals) + 1, np.int64)
     for term in range(len(totals)):
         starts[term + 1] = starts[term] + totals[term]
-    place = starts[:-1].copy()
+    cursors = starts[:-1].copy()
     documents, positions = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint32)
     for document in range(len(texts.begin)):
         token = np.uint64(texts.begin[document])
@@ -64,18 +92,22 @@ def sort_tokens(
                 term = np.uint64(np.int64(terms[np.uint64(texts.words[token])]) - first)
                 token += np.uint64(1)
                 if term < count:
-                    at = np.uint64(place[term])
-                    place[term] += 1
+                    at = np.uint64(cursors[term])
+                    cursors[term] += 1
                     documents[at] = document
                     positions[at] = tag | np.uint32(i)
-    return Sorted(starts, documents, positions)
+    return SortedTokens(starts, documents, positions)
 
 
 @njit(cache=True, nogil=True)
-def sample(
-    texts: Texts, every: int
+def sample_tokens(
+    texts: DocumentTokens, every: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:  # pragma: no cover - compiled
-    """Give the tokens of all fields but the last, and of the last those of one in `every` documents; and how many."""
+    """Return the tokens of all fields but the last, and of the last field those of one in `every` documents.
+
+    Returns
+        the tokens, and how many there are in each field of each document
+    """
     fields = texts.lengths.shape[1]
     lengths = texts.lengths.copy()
     for document in range(len(texts.begin)):
@@ -93,12 +125,18 @@ def sample(
 
 
 @njit(cache=True, nogil=True)
-def cut_blocks(
+def assign_blocks(
     sizes: npt.NDArray[np.int64], least: int, ends: npt.NDArray[np.uint32], first: npt.NDArray[np.uint32]
 ) -> int:  # pragma: no cover - compiled
-    """Put texts into blocks, each of `least` bytes at least but the last; give how many blocks there are.
+    """Assign texts to blocks of at least `least` bytes each, the last excepted.
 
-    Fills `ends`, where each text ends in its block, and `first`, the first text of each block and their number.
+    Parameters
+        sizes: bytes of each text
+        least: bytes from which on a block is full
+        ends: where each text ends in its block; filled
+        first: the first text of each block, then the number of texts; filled
+    Returns
+        how many blocks there are
     """
     blocks, size = 0, 0
     first[0] = 0
@@ -112,10 +150,10 @@ def cut_blocks(
 
 
 @njit(cache=True, nogil=True)
-def gather(
+def concatenate_texts(
     data: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
-    """Put texts that lie about in `data` one after the other."""
+    """Return texts of `data`, given where each begins and its size, one after the other."""
     out = np.empty(sizes.sum(), np.uint8)
     at = 0
     for text in range(len(sizes)):
@@ -126,7 +164,7 @@ def gather(
 
 @njit(cache=True, nogil=True)
 def count_spaces(data: Any, begin: Any, sizes: Any) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
-    """Count the spaces of each text."""
+    """Return how many spaces each text of `data` has, given where it begins and its size."""
     counts = np.zeros(len(begin), np.int64)
     for text in range(len(begin)):
         for at in range(begin[text], begin[text] + sizes[text]):
@@ -140,10 +178,10 @@ def warm() -> None:
     blob = np.frombuffer(b"a", np.uint8)
     tokens = np.zeros(1, np.int32)
     tokens.flags.writeable = False
-    texts = Texts(tokens, zero, np.eye(1, 6, dtype=np.int32))
-    count_uses(texts, 1)
+    texts = DocumentTokens(tokens, zero, np.eye(1, 6, dtype=np.int32))
+    count_word_uses(texts, 1)
     sort_tokens(texts, np.zeros(1, np.int32), one, 0)
-    sample(texts, 1)
-    cut_blocks(one, 1, np.zeros(1, np.uint32), np.zeros(2, np.uint32))
-    gather(blob, zero, one)
+    sample_tokens(texts, 1)
+    assign_blocks(one, 1, np.zeros(1, np.uint32), np.zeros(2, np.uint32))
+    concatenate_texts(blob, zero, one)
     count_spaces(blob, zero, one)

@@ -1,7 +1,7 @@
-"""Tokens in the order of their terms to postings: weigh, quantise, cut into blocks.
+"""Inverts tokens in the order of their terms: weighs and quantizes postings, and encodes them.
 
-A position is a 32-bit number: the field in the upper 3 bits, the place within the field in the lower 29.
-A posting is one document that has a term. How postings are written is in `pack`.
+A position is a 32-bit number: the field in the upper 3 bits, the offset within the field in the lower 29.
+A posting is one document that has a term. How postings are encoded is in `postings_format`.
 """
 
 from typing import Any, NamedTuple
@@ -11,45 +11,46 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.index.kernels.postings_format import (
+    BITSET,
     BLOCK,
-    BODY,
-    FAT,
-    IS_SPARSE,
-    IS_WIDE,
-    LONG,
-    Gathered,
-    count_groups,
-    kind_of,
-    posting_length,
-    put_blocks,
-    put_sparse,
+    BODY_ONLY,
+    ESCAPED,
+    LONG_BLOCK,
+    SPARSE,
+    TermPostings,
+    choose_encoding,
+    group_count,
+    posting_size,
+    write_blocked,
+    write_sparse,
 )
-from periplus.index.kernels.term_dictionary import put_number
+from periplus.index.kernels.term_dictionary import write_varint
 
 __all__ = [
     "BLOCK",
     "FIELDS",
     "FIELD_SHIFT",
-    "LEVELS",
-    "SHORT",
+    "MAX_IMPACT",
+    "ONE_BYTE_LIMIT",
     "Postings",
-    "Sorted",
+    "SortedTokens",
+    "allocate_postings",
     "build_postings",
     "count_postings",
-    "make_room",
 ]
 
 FIELDS = 6
 FIELD_SHIFT = 29
-LEVELS = 255
-"""Impacts are 1..LEVELS; LEVELS is a term weight of 1."""
-SHORT = 192
-"""Numbers of positions below this take one byte."""
+"""A position shifted right by this many bits is its field."""
+MAX_IMPACT = 255
+"""Impacts are 1 to MAX_IMPACT, which is a term weight of 1: one byte each."""
+ONE_BYTE_LIMIT = 192
+"""Position deltas below this take one byte; two bytes reach to 16,319, which few documents exceed."""
 _IN_BODY = np.uint32(FIELDS - 1) << np.uint32(FIELD_SHIFT)
 """Positions from here on are in the body."""
 
 
-class Sorted(NamedTuple):
+class SortedTokens(NamedTuple):
     """Tokens in the order of their terms; within a term by document, then position."""
 
     starts: npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ class Sorted(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """What `build_postings` fills. Lengths come from `count_postings`; arrays are cut to what was used."""
+    """The encoded postings of some terms, filled by `build_postings`."""
 
     frequency: npt.NDArray[np.int32]
     """Documents of each term, from `count_postings`."""
@@ -67,128 +68,136 @@ class Postings(NamedTuple):
     """Where each term's postings end in `stream`."""
     position_end: npt.NDArray[np.int64]
     """Where each term's positions end in `positions`."""
-    kind: npt.NDArray[np.uint8]
-    """How it is written: sparse, middling or wide."""
-    row: npt.NDArray[np.int32]
-    """The first of its rows in `groups`."""
-    heads: npt.NDArray[np.int32]
-    """Its block bytes; 0 for a sparse term."""
+    encoding: npt.NDArray[np.uint8]
+    """How they are encoded: SPARSE, BLOCKED or BITSET."""
+    first_group: npt.NDArray[np.int32]
+    """Its first row in `groups`."""
+    headers: npt.NDArray[np.int32]
+    """How many block headers it has; 0 if sparse."""
     stream: npt.NDArray[np.uint8]
     positions: npt.NDArray[np.uint8]
     groups: npt.NDArray[np.uint32]
-    """Before every 32 block bytes (16 of a wide term): the block (from 1), bytes of postings, bytes of positions."""
-    wide: npt.NDArray[np.int64]
-    """Of each wide term: where its postings begin, and its block bytes."""
+    """Skip entries, one for every 32 headers (16 of a bitset): block (from 1), bytes of postings and of positions."""
+    bitset_terms: npt.NDArray[np.int64]
+    """Of each term encoded as a bitset: where its postings begin, and how many headers it has."""
     plain_impact: npt.NDArray[np.uint8]
-    """By block, occurrences less one (0 to 2) and offset: the impact of a term that is in the body only."""
+    """The impact of one to three occurrences in the body alone, by block, occurrences less one, and offset."""
 
 
 @njit(cache=True, nogil=True)
 def count_postings(
-    tokens: Sorted, documents: int, frequencies: npt.NDArray[np.int32]
+    tokens: SortedTokens, documents: int, frequencies: npt.NDArray[np.int32]
 ) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
-    """Fill `frequencies`; give how many postings there will be, bytes and groups at most, and wide terms."""
-    postings, size, groups, wide = 0, 0, 0, 0
-    far = documents // BLOCK // 15 + 1
+    """Count postings, so that arrays for them can be allocated.
+
+    Parameters
+        tokens: the tokens of some terms
+        documents: how many documents the segment has
+        frequencies: documents by term; filled
+    Returns
+        how many postings, at most how many bytes and groups, and how many terms with bitsets there are
+    """
+    postings, size, groups, bitset_count = 0, 0, 0, 0
+    skips = documents // BLOCK // 15 + 1
     for term in range(len(tokens.starts) - 1):
         last, frequency = -1, 0
         for at in range(tokens.starts[term], tokens.starts[term + 1]):
             frequency += tokens.documents[at] != last
             last = tokens.documents[at]
-        kind = kind_of(frequency, documents)
+        encoding = choose_encoding(frequency, documents)
         frequencies[term] = frequency
         postings += frequency
         size += 7 * frequency
-        if kind != IS_SPARSE:
-            size += 2 * far + 8
-            groups += count_groups(frequency + far, kind)
-        wide += kind == IS_WIDE
-    return postings, size, groups, wide
+        if encoding != SPARSE:
+            size += 2 * skips + 8
+            groups += group_count(frequency + skips, encoding)
+        bitset_count += encoding == BITSET
+    return postings, size, groups, bitset_count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _put_place(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
-    """Write a number of a position: one byte below SHORT, two below SHORT + 63 * 256, else 255 and a long form."""
-    if value < SHORT:
+def _write_position_delta(out: npt.NDArray[np.uint8], at: int, value: int) -> int:  # pragma: no cover - compiled
+    """Write a position delta: one byte below ONE_BYTE_LIMIT, then two up to 63 * 256 more, else 255 and a varint."""
+    if value < ONE_BYTE_LIMIT:
         out[at] = np.uint8(value)
         return at + 1
-    value -= SHORT
-    if value < (255 - SHORT) * 256:
-        out[at] = np.uint8(SHORT + (value >> 8))
+    value -= ONE_BYTE_LIMIT
+    if value < (255 - ONE_BYTE_LIMIT) * 256:
+        out[at] = np.uint8(ONE_BYTE_LIMIT + (value >> 8))
         out[at + 1] = np.uint8(value & 255)
         return at + 2
     out[at] = np.uint8(255)
-    return put_number(out, at + 1, value)
+    return write_varint(out, at + 1, value)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _impact(weight: float, k1: float) -> int:  # pragma: no cover - compiled
-    """Quantise a term weight, upwards."""
-    return max(1, min(LEVELS, int(np.ceil(LEVELS * weight / (k1 + weight)))))
+    """Return the impact of a term weight, rounded up."""
+    return max(1, min(MAX_IMPACT, int(np.ceil(MAX_IMPACT * weight / (k1 + weight)))))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _put_places(
-    tokens: Sorted, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
+def _write_positions(
+    tokens: SortedTokens, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
 ) -> int:  # pragma: no cover - compiled
-    """Write places of one field: the first, then differences."""
+    """Write the positions of one field: the first, then deltas; return the offset after them."""
     before = np.int64(0)
     for i in range(begin, end):
-        place = np.int64(tokens.positions[i] & np.uint32((1 << FIELD_SHIFT) - 1))
-        at = _put_place(out, at, place - before)
-        before = place
+        offset = np.int64(tokens.positions[i] & np.uint32((1 << FIELD_SHIFT) - 1))
+        at = _write_position_delta(out, at, offset - before)
+        before = offset
     return at
 
 
 @njit(cache=True, nogil=True)
-def _put_fields(
-    tokens: Sorted, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
+def _write_fields(
+    tokens: SortedTokens, begin: Any, end: Any, out: npt.NDArray[np.uint8], at: int
 ) -> int:  # pragma: no cover - compiled
-    """Write the positions of a posting that is not plain, field by field with a count."""
+    """Write the positions of an escaped posting, field by field, each with a count."""
     while begin < end:
         field = tokens.positions[begin] >> np.uint32(FIELD_SHIFT)
         stop = begin
         while stop < end and tokens.positions[stop] >> np.uint32(FIELD_SHIFT) == field:
             stop += np.uint64(1)
-        at = _put_place(out, at, np.int64(stop - begin))
-        at = _put_places(tokens, begin, stop, out, at)
+        at = _write_position_delta(out, at, np.int64(stop - begin))
+        at = _write_positions(tokens, begin, stop, out, at)
         begin = stop
     return at
 
 
 @njit(cache=True, nogil=True)
-def _note_size(positions: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
-    """Put the size of a block's positions before them; give where they end then."""
-    length = end - begin
-    space = _put_place(positions, end, length) - end  # Written behind them only to see how long it is.
+def _insert_size(positions: Any, begin: int, end: int) -> int:  # pragma: no cover - compiled
+    """Insert the size of a block's positions before them; return where they end then."""
+    block_size = end - begin
+    space = _write_position_delta(positions, end, block_size) - end  # Written behind them only to see how long it is.
     for at in range(end - 1, begin - 1, -1):
         positions[at + space] = positions[at]
-    _put_place(positions, begin, length)
+    _write_position_delta(positions, begin, block_size)
     return end + space
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    tokens: Sorted,
+def _collect(
+    tokens: SortedTokens,
     term: int,
-    kind: int,
+    encoding: int,
     scale: Any,
     k1: float,
     plain_impact: Any,
-    out: Gathered,
+    out: TermPostings,
     positions: Any,
     begin: int,
 ) -> int:  # pragma: no cover - compiled
-    """Put one term's postings into `out`, and its positions into `positions` from `begin`; give how many postings."""
+    """Collect the postings of a term in `out`, and write its positions from `begin` on; return how many postings."""
     at, end, count = np.uint64(tokens.starts[term]), np.uint64(tokens.starts[term + 1]), np.uint64(0)
     at_position = begin
-    block, length, block_position = np.int64(-1), 0, begin
+    block, block_size, block_position = np.int64(-1), 0, begin
     while at < end:
         document = np.int64(tokens.documents[at])
         if document // BLOCK != block:
-            if length > LONG and kind != IS_SPARSE:
-                at_position = _note_size(positions, block_position, at_position)
-            block, length, block_position = document // BLOCK, 0, at_position
+            if block_size > LONG_BLOCK and encoding != SPARSE:
+                at_position = _insert_size(positions, block_position, at_position)
+            block, block_size, block_position = document // BLOCK, 0, at_position
         first = at
         at += np.uint64(1)
         while at < end and tokens.documents[at] == document:
@@ -196,51 +205,57 @@ def _gather(
         times = np.int64(at - first)
         out.document[count] = document
         out.position[count] = at_position - begin
-        if times <= FAT and tokens.positions[first] >= _IN_BODY:  # The body is the last field: it is in no other.
-            at_position = _put_places(tokens, first, at, positions, at_position)
-            out.impact[count] = plain_impact[np.uint64((block * FAT + times - 1) * BLOCK + document % BLOCK)]
+        if times <= ESCAPED and tokens.positions[first] >= _IN_BODY:  # The body is the last field: it is in no other.
+            at_position = _write_positions(tokens, first, at, positions, at_position)
+            out.impact[count] = plain_impact[np.uint64((block * ESCAPED + times - 1) * BLOCK + document % BLOCK)]
             out.code[count] = times - 1
-            out.mask[count] = BODY
+            out.mask[count] = BODY_ONLY
         else:
             mask, weight = 0, 0.0
             for i in range(first, at):
                 field = tokens.positions[i] >> np.uint32(FIELD_SHIFT)
                 mask |= 1 << field
                 weight += np.float64(scale[document, field])
-            at_position = _put_fields(tokens, first, at, positions, at_position)
+            at_position = _write_fields(tokens, first, at, positions, at_position)
             out.impact[count] = _impact(weight, k1)
-            out.code[count] = FAT
+            out.code[count] = ESCAPED
             out.mask[count] = mask
-        length += posting_length(out.code[count], out.mask[count])
+        block_size += posting_size(out.code[count], out.mask[count])
         count += np.uint64(1)
-    if length > LONG and kind != IS_SPARSE:
-        at_position = _note_size(positions, block_position, at_position)
+    if block_size > LONG_BLOCK and encoding != SPARSE:
+        at_position = _insert_size(positions, block_position, at_position)
     out.position[count] = at_position - begin
     return np.int64(count)
 
 
 @njit(cache=True, nogil=True)
-def _fill_plain(scale: Any, k1: float, out: Any) -> None:  # pragma: no cover - compiled
-    """Work out the impact of one to three occurrences in the body of each document."""
+def _fill_plain_impacts(scale: Any, k1: float, out: Any) -> None:  # pragma: no cover - compiled
+    """Compute the impact of one to three occurrences in the body of each document."""
     for document in range(len(scale)):
         weight = 0.0
-        for times in range(FAT):
+        for times in range(ESCAPED):
             weight += np.float64(scale[document, FIELDS - 1])
-            out[(document // BLOCK * FAT + times) * BLOCK + document % BLOCK] = _impact(weight, k1)
+            out[(document // BLOCK * ESCAPED + times) * BLOCK + document % BLOCK] = _impact(weight, k1)
 
 
 @njit(cache=True, nogil=True)
 def build_postings(
-    tokens: Sorted, scale: npt.NDArray[np.float32], k1: float, out: Postings
+    tokens: SortedTokens, scale: npt.NDArray[np.float32], k1: float, out: Postings
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Fill `out`; give how many bytes of stream and positions and how many groups were used.
+    """Encode the postings of some terms.
 
-    scale: what one occurrence counts, by document and field (BM25F weight over length norm).
+    Parameters
+        tokens: their tokens
+        scale: weight of one occurrence by document and field (BM25F weight over length norm)
+        k1: saturation of BM25
+        out: arrays from `allocate_postings`; filled
+    Returns
+        how many bytes of `stream` and of `positions`, and how many rows of `groups` were used
     """
     documents = len(scale)
     blocks = -(-documents // BLOCK)
-    _fill_plain(scale, k1, out.plain_impact)
-    gathered = Gathered(
+    _fill_plain_impacts(scale, k1, out.plain_impact)
+    collected = TermPostings(
         np.empty(documents, np.int32),
         np.empty(documents, np.uint8),
         np.empty(documents, np.uint8),
@@ -250,33 +265,33 @@ def build_postings(
         np.empty(blocks, np.int32),
         np.empty(blocks, np.uint8),
     )
-    at, at_position, group, wide = 0, 0, 0, 0
+    at, at_position, group, bitset_count = 0, 0, 0, 0
     for term in range(len(tokens.starts) - 1):
-        kind = kind_of(out.frequency[term], documents)
-        count = _gather(tokens, term, kind, scale, k1, out.plain_impact, gathered, out.positions, at_position)
-        at_position += gathered.position[count]
-        out.row[term], out.heads[term] = 0, 0
-        if kind == IS_SPARSE:
-            at = put_sparse(gathered, count, out.stream, at)
+        encoding = choose_encoding(out.frequency[term], documents)
+        count = _collect(tokens, term, encoding, scale, k1, out.plain_impact, collected, out.positions, at_position)
+        at_position += collected.position[count]
+        out.first_group[term], out.headers[term] = 0, 0
+        if encoding == SPARSE:
+            at = write_sparse(collected, count, out.stream, at)
         else:
             begin = at
-            at, heads = put_blocks(gathered, count, kind, out.stream, at, out.groups, group)
-            out.row[term], out.heads[term] = group, heads
-            group += count_groups(heads, kind)
-            if kind == IS_WIDE:
-                out.wide[wide, 0], out.wide[wide, 1] = begin, heads
-                wide += 1
-        out.kind[term] = kind
+            at, headers = write_blocked(collected, count, encoding, out.stream, at, out.groups, group)
+            out.first_group[term], out.headers[term] = group, headers
+            group += group_count(headers, encoding)
+            if encoding == BITSET:
+                out.bitset_terms[bitset_count, 0], out.bitset_terms[bitset_count, 1] = begin, headers
+                bitset_count += 1
+        out.encoding[term] = encoding
         out.stream_end[term] = at
         out.position_end[term] = at_position
     return at, at_position, group
 
 
-def make_room(tokens: Sorted, documents: int) -> Postings:
-    """Make arrays for `build_postings`, as large as they can ever get; memory that is not touched is not taken."""
+def allocate_postings(tokens: SortedTokens, documents: int) -> Postings:
+    """Return arrays for `build_postings`, as large as they can get; the system provides memory as it is touched."""
     terms = len(tokens.starts) - 1
     frequencies = np.zeros(terms, np.int32)
-    postings, size, groups, wide = count_postings(tokens, documents, frequencies)
+    postings, size, groups, bitset_count = count_postings(tokens, documents, frequencies)
     blocks = -(-documents // BLOCK)
     return Postings(
         frequencies,
@@ -288,12 +303,12 @@ def make_room(tokens: Sorted, documents: int) -> Postings:
         np.empty(size, np.uint8),
         np.empty(6 * len(tokens.documents) + (2 * FIELDS + 6) * postings + 8, np.uint8),
         np.empty((groups, 3), np.uint32),
-        np.zeros((wide, 2), np.int64),
-        np.zeros(blocks * FAT * BLOCK, np.uint8),
+        np.zeros((bitset_count, 2), np.int64),
+        np.zeros(blocks * ESCAPED * BLOCK, np.uint8),
     )
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    tokens = Sorted(np.array([0, 1], np.int64), np.zeros(1, np.int32), np.zeros(1, np.uint32))
-    build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, make_room(tokens, 1))
+    tokens = SortedTokens(np.array([0, 1], np.int64), np.zeros(1, np.int32), np.zeros(1, np.uint32))
+    build_postings(tokens, np.ones((1, FIELDS), np.float32), 1.2, allocate_postings(tokens, 1))

@@ -1,71 +1,79 @@
-"""Numbers of positions, and the positions of a posting: where in which field a term stands."""
+"""Reads the positions of a posting: where in which field a term occurs."""
 
 from typing import Any
 
 import numpy as np
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SHORT
-from periplus.index.kernels.postings_format import FAT
-from periplus.index.kernels.term_dictionary import get_number
+from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, ONE_BYTE_LIMIT
+from periplus.index.kernels.postings_format import ESCAPED
+from periplus.index.kernels.term_dictionary import read_varint
 
-__all__ = ["get_place", "read_positions", "skip_places", "skip_positions"]
+__all__ = ["read_position_delta", "read_positions", "skip_position_deltas", "skip_positions"]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def get_place(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Read a number of a position; give it and the place after it."""
+def read_position_delta(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read a position delta, a count or a size at `at` of a uint8 array; return it and the offset after it."""
     value = np.int64(data[at])
-    if value < SHORT:
+    if value < ONE_BYTE_LIMIT:
         return value, at + 1
     if value < 255:
-        return SHORT + ((value - SHORT) << 8) + np.int64(data[at + 1]), at + 2
-    value, at = get_number(data, at + 1)
-    return value + SHORT, at
+        return ONE_BYTE_LIMIT + ((value - ONE_BYTE_LIMIT) << 8) + np.int64(data[at + 1]), at + 2
+    value, at = read_varint(data, at + 1)
+    return value + ONE_BYTE_LIMIT, at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def skip_places(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
-    """Pass over some numbers of positions."""
+def skip_position_deltas(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
+    """Return the offset after `count` position deltas."""
     for _ in range(count):
         byte = data[at]
-        if byte < SHORT:
+        if byte < ONE_BYTE_LIMIT:
             at += 1
         elif byte < 255:
             at += 2
         else:
-            _, at = get_number(data, at + 1)
+            _, at = read_varint(data, at + 1)
     return at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: no cover - compiled
-    """Pass over one posting's positions."""
-    if code < FAT:
-        return skip_places(data, at, code + 1)
+    """Return the offset after the positions of a posting, given its code and its mask of fields."""
+    if code < ESCAPED:
+        return skip_position_deltas(data, at, code + 1)
     while mask:
         mask &= mask - 1
-        count, at = get_place(data, at)
-        at = skip_places(data, at, count)
+        count, at = read_position_delta(data, at)
+        at = skip_position_deltas(data, at, count)
     return at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  # pragma: no cover - compiled
-    """Read one posting's positions, each with its field, into `out`; give how many. Those beyond its room are left."""
+    """Read the positions of a posting.
+
+    Parameters
+        data, at: positions of the segment, and where those of the posting begin
+        code, mask: of the posting
+        out: int64 array for positions, each with its field in the upper bits; those beyond its length are left out
+    Returns
+        how many were read
+    """
     used = 0
     for field in range(FIELDS):
         if not (mask >> field) & 1:
             continue
         count = np.int64(code + 1)
-        if code == FAT:
-            count, at = get_place(data, at)
-        place = np.int64(0)
+        if code == ESCAPED:
+            count, at = read_position_delta(data, at)
+        offset = np.int64(0)
         for _ in range(count):
-            step, at = get_place(data, at)
-            place += step
+            delta, at = read_position_delta(data, at)
+            offset += delta
             if used < len(out):
-                out[used] = (field << FIELD_SHIFT) | place
+                out[used] = (field << FIELD_SHIFT) | offset
                 used += 1
     return used
 

@@ -1,8 +1,10 @@
-"""How the postings of one term are written: few ones as steps, many ones by blocks.
+"""How the postings of one term are encoded. Drawn byte by byte in docs/formats/segment.md.
 
-Drawn byte by byte in docs/formats/segment.md. A sparse term is a run of document steps; the others have a byte of step
-and level for each block they are in, so that bounds are read without touching postings. Wide terms are in most blocks:
-they have more places to begin at, and their sets of documents are kept in memory.
+SPARSE    few documents: a run of document deltas
+BLOCKED   a header byte for each block the term is in, with a delta and an upper bound of its impacts, so that
+          bounds are read without touching postings
+BITSET    in most blocks: blocked, with twice as many skip entries (rows of `groups`), and the sets of its documents
+          are made when the segment is opened
 """
 
 from typing import Any, NamedTuple
@@ -11,201 +13,221 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.term_dictionary import put_number
+from periplus.index.kernels.term_dictionary import write_varint
 
 __all__ = [
+    "BITSET",
+    "BITSET_DENSITY",
     "BLOCK",
-    "BODY",
-    "FAR",
-    "FAT",
-    "IS_MIDDLING",
-    "IS_SPARSE",
-    "IS_WIDE",
-    "LEVEL_COUNT",
-    "LONG",
-    "MIDDLING",
-    "WIDE",
-    "Gathered",
-    "count_groups",
-    "kind_of",
-    "level_of",
-    "posting_length",
-    "put_blocks",
-    "put_sparse",
-    "shift_of",
+    "BLOCKED",
+    "BLOCKED_MIN_DOCUMENTS",
+    "BODY_ONLY",
+    "BOUND_LEVELS",
+    "ESCAPED",
+    "LONG_BLOCK",
+    "SKIP_STEP",
+    "SPARSE",
+    "TermPostings",
+    "bound_level",
+    "choose_encoding",
+    "group_count",
+    "group_shift",
+    "posting_size",
+    "write_blocked",
+    "write_sparse",
 ]
 
 BLOCK = 64
 """Documents in a block: their set is one 64-bit word."""
-_SHIFT = 6
-"""A document's number by this many bits to the right is that of its block."""
-FAT = 3
-"""The code of a posting whose impact is written out; smaller codes are body only, code + 1 occurrences."""
-IS_SPARSE, IS_MIDDLING, IS_WIDE = 0, 1, 2
-MIDDLING = 256
-"""Terms in at least this many documents are written by blocks."""
-WIDE = 2 * BLOCK
-"""Terms in at least one of so many documents are wide."""
-BODY = 32
-"""The mask of a posting that is in the body only."""
-FAR = 15
-"""In the low half of a block byte: go on by this many blocks, where the term is not."""
-LEVEL_COUNT = 16
-LONG = 3
-"""The code of a block's postings that take more than three bytes: their length less four, and that of their positions,
-is written before them."""
+_BLOCK_SHIFT = 6
+"""A document's number shifted right by this many bits is that of its block."""
+ESCAPED = 3
+"""The code of a posting whose impact is written out; smaller codes mean code + 1 occurrences, all in the body."""
+SPARSE, BLOCKED, BITSET = 0, 1, 2
+"""Encodings of a term's postings; part of the format."""
+BLOCKED_MIN_DOCUMENTS = 256
+"""Terms in at least this many documents are blocked: below, headers would take more room than they save time."""
+BITSET_DENSITY = 2 * BLOCK
+"""Terms in at least one of so many documents have a bitset: on average, one in every second block."""
+BODY_ONLY = 32
+"""The mask of fields of a posting that is in the body only."""
+SKIP_STEP = 15
+"""In the low half of a header: skip this many blocks, the term is in none of them."""
+BOUND_LEVELS = 16
+"""Steps of the upper bound in a header, which has four bits for it."""
+LONG_BLOCK = 3
+"""The length code of a block whose postings take more than three bytes: their length less four is written before them,
+and the size of their positions before those."""
 
 
-class Gathered(NamedTuple):
-    """The postings of one term before they are written, by number: arrays as long as there are documents."""
+class TermPostings(NamedTuple):
+    """The postings of one term before they are written; arrays have an element for each document of the segment."""
 
     document: npt.NDArray[np.int32]
     code: npt.NDArray[np.uint8]
     mask: npt.NDArray[np.uint8]
     impact: npt.NDArray[np.uint8]
     position: npt.NDArray[np.int64]
-    """Where its positions begin, from those of the term; one more than there are postings."""
+    """Where its positions begin, relative to those of the term; one more than there are postings."""
     block_end: npt.NDArray[np.int64]
-    """Where the postings of each block that the term is in end; room for all blocks there are."""
+    """Where the postings of each block that the term is in end; an element for each block of the segment."""
     block_size: npt.NDArray[np.int32]
     """The bytes that they take."""
-    block_high: npt.NDArray[np.uint8]
+    block_max: npt.NDArray[np.uint8]
     """Their highest impact."""
 
 
 @njit(cache=True, nogil=True)
-def kind_of(frequency: int, documents: int) -> int:  # pragma: no cover - compiled
-    """Say how a term is written."""
-    if frequency < MIDDLING:
-        return IS_SPARSE
-    return IS_WIDE if frequency * WIDE >= documents else IS_MIDDLING
+def choose_encoding(frequency: int, documents: int) -> int:  # pragma: no cover - compiled
+    """Return the encoding of a term of this document frequency, in a segment of so many documents."""
+    if frequency < BLOCKED_MIN_DOCUMENTS:
+        return SPARSE
+    return BITSET if frequency * BITSET_DENSITY >= documents else BLOCKED
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def shift_of(kind: int) -> int:  # pragma: no cover - compiled
-    """Say how many block bytes there are between two rows of `groups`, as a power of two: 32, or 16 of a wide term."""
-    return 6 - kind
+def group_shift(encoding: int) -> int:  # pragma: no cover - compiled
+    """Return how many headers there are for each row of `groups`, as a power of two: 32, or 16 of a bitset."""
+    return 6 - encoding
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def count_groups(heads: int, kind: int) -> int:  # pragma: no cover - compiled
-    """Give how many rows of `groups` a term has."""
-    shift = shift_of(kind)
-    return (heads + (1 << shift) - 1) >> shift
+def group_count(headers: int, encoding: int) -> int:  # pragma: no cover - compiled
+    """Return how many rows of `groups` a term has."""
+    shift = group_shift(encoding)
+    return (headers + (1 << shift) - 1) >> shift
 
 
 @njit(cache=True, nogil=True)
-def level_of(highest: int, low: int, high: int) -> int:  # pragma: no cover - compiled
-    """Give the level, 0 to 15, whose impact is the least that is not below `highest`."""
-    return ((highest - low) * (LEVEL_COUNT - 1) + high - low - 1) // (high - low) if high > low else 0
+def bound_level(highest: int, low: int, high: int) -> int:  # pragma: no cover - compiled
+    """Return the lowest level, 0 to 15, whose bound is not below `highest`; levels divide `low` to `high`."""
+    return ((highest - low) * (BOUND_LEVELS - 1) + high - low - 1) // (high - low) if high > low else 0
 
 
 @njit(cache=True, nogil=True)
-def put_sparse(gathered: Gathered, count: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Write steps from document to document; give where they end."""
+def write_sparse(postings: TermPostings, count: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
+    """Write the postings of a sparse term.
+
+    Parameters
+        postings, count: its postings, and how many there are
+        out, at: uint8 array, and where to write
+    Returns
+        the offset after the last byte
+    """
     last = np.int64(-1)
     for i in range(count):
-        document, code = np.int64(gathered.document[i]), np.int64(gathered.code[i])
-        at = put_number(out, at, (document - last) << 2 | code)
+        document, code = np.int64(postings.document[i]), np.int64(postings.code[i])
+        at = write_varint(out, at, (document - last) << 2 | code)
         last = document
-        if code == FAT:
-            at = _put_fat(gathered, i, out, at)
+        if code == ESCAPED:
+            at = _write_escaped(postings, i, out, at)
     return at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _put_fat(gathered: Gathered, i: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Write what follows a fat posting: its impact if it is in the body only, else 0, its fields and its impact."""
-    if gathered.mask[i] != BODY:
+def _write_escaped(postings: TermPostings, i: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
+    """Write what follows an escaped posting: its impact if it is in the body only, else 0, its mask and its impact."""
+    if postings.mask[i] != BODY_ONLY:
         out[at] = 0
-        out[at + 1] = gathered.mask[i]
+        out[at + 1] = postings.mask[i]
         at += 2
-    out[at] = gathered.impact[i]
+    out[at] = postings.impact[i]
     return at + 1
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def posting_length(code: int, mask: int) -> int:  # pragma: no cover - compiled
-    """Give the bytes that a posting takes in a block."""
-    return 1 if code < FAT else (2 if mask == BODY else 4)
+def posting_size(code: int, mask: int) -> int:  # pragma: no cover - compiled
+    """Return the bytes that a posting takes in a block."""
+    return 1 if code < ESCAPED else (2 if mask == BODY_ONLY else 4)
 
 
 @njit(cache=True, nogil=True)
-def _find_blocks(gathered: Gathered, count: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Fill in the blocks of so many postings; give how many there are, and the lowest and highest of their maxima."""
+def _find_blocks(postings: TermPostings, count: int) -> tuple[int, int, int]:  # pragma: no cover - compiled
+    """Fill in the blocks of the postings; return how many there are, and the lowest and highest of their maxima."""
     blocks, low, high = 0, np.int64(255), np.int64(0)
     at, stop, one = np.uint64(0), np.uint64(count), np.uint64(1)
     while at < stop:
-        block = gathered.document[at] >> _SHIFT
+        block = postings.document[at] >> _BLOCK_SHIFT
         size, highest = 0, np.int64(0)
-        while at < stop and gathered.document[at] >> _SHIFT == block:
-            size += posting_length(gathered.code[at], gathered.mask[at])
-            highest = max(highest, np.int64(gathered.impact[at]))
+        while at < stop and postings.document[at] >> _BLOCK_SHIFT == block:
+            size += posting_size(postings.code[at], postings.mask[at])
+            highest = max(highest, np.int64(postings.impact[at]))
             at += one
-        gathered.block_end[blocks] = at
-        gathered.block_size[blocks] = size
-        gathered.block_high[blocks] = highest
+        postings.block_end[blocks] = at
+        postings.block_size[blocks] = size
+        postings.block_max[blocks] = highest
         low, high = min(low, highest), max(high, highest)
         blocks += 1
     return blocks, low, high
 
 
 @njit(cache=True, nogil=True)
-def _put_heads(
-    gathered: Gathered, blocks: int, low: int, high: int, out: Any, at: int
+def _write_headers(
+    postings: TermPostings, blocks: int, low: int, high: int, out: Any, at: int
 ) -> int:  # pragma: no cover - compiled
-    """Write the block bytes; give where they end."""
+    """Write the headers; return where they end."""
     last, begin = np.int64(-1), np.int64(0)
     for n in range(blocks):
-        block = np.int64(gathered.document[begin] >> _SHIFT)
-        begin = gathered.block_end[n]
+        block = np.int64(postings.document[begin] >> _BLOCK_SHIFT)
+        begin = postings.block_end[n]
         step = block - last
         last = block
-        while step > FAR:
-            out[at] = np.uint8(FAR)
+        while step > SKIP_STEP:
+            out[at] = np.uint8(SKIP_STEP)
             at += 1
-            step -= FAR
-        out[at] = np.uint8((step - 1) | level_of(np.int64(gathered.block_high[n]), low, high) << 4)
+            step -= SKIP_STEP
+        out[at] = np.uint8((step - 1) | bound_level(np.int64(postings.block_max[n]), low, high) << 4)
         at += 1
     return at
 
 
 @njit(cache=True, nogil=True)
-def put_blocks(
-    gathered: Gathered, count: int, kind: int, out: Any, at: int, groups: Any, group: int
+def write_blocked(
+    postings: TermPostings, count: int, encoding: int, out: Any, at: int, groups: Any, group: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write block bytes, lengths and postings; give where they end and how many block bytes there are."""
-    blocks, low, high = _find_blocks(gathered, count)
+    """Write the postings of a term that is not sparse: headers, lengths, postings.
+
+    Parameters
+        postings, count: its postings, and how many there are
+        encoding: BLOCKED or BITSET
+        out, at: uint8 array, and where to write
+        groups, group: rows of the segment, and the number of the term's first, which are filled
+    Returns
+        the offset after the last byte, and how many headers there are
+    """
+    blocks, low, high = _find_blocks(postings, count)
     out[at], out[at + 1] = np.uint8(low), np.uint8(high)
-    heads = at + 2
-    lengths = _put_heads(gathered, blocks, low, high, out, heads)
-    number = lengths - heads
+    headers = at + 2
+    lengths = _write_headers(postings, blocks, low, high, out, headers)
+    number = lengths - headers
     first = lengths + (number + 3) // 4
     out[lengths:first] = 0
     at, i, last, block = first, np.uint64(0), -1, 0
-    each = (1 << shift_of(kind)) - 1
+    within_group = (1 << group_shift(encoding)) - 1
     for n in range(number):
-        if n & each == 0:
-            row = group + (n >> shift_of(kind))
-            groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, gathered.position[i]
-        step = np.int64(out[heads + n]) & 15
-        if step == FAR:
-            last += FAR
-            out[at] = 0  # One byte, so that lengths can be added up without looking at steps.
+        if n & within_group == 0:
+            row = group + (n >> group_shift(encoding))
+            groups[row, 0], groups[row, 1], groups[row, 2] = last + 1, at - first, postings.position[i]
+        step = np.int64(out[headers + n]) & 15
+        if step == SKIP_STEP:
+            last += SKIP_STEP
+            out[at] = 0  # One byte, so that lengths can be added up without reading headers.
             at += 1
             continue
         last += step + 1
-        length, stop = np.int64(gathered.block_size[block]), np.uint64(gathered.block_end[block])
+        length, stop = np.int64(postings.block_size[block]), np.uint64(postings.block_end[block])
         block += 1
-        out[lengths + (n >> 2)] |= np.uint8((length - 1 if length <= LONG else np.int64(LONG)) << 2 * (n & 3))
-        if length > LONG:
-            out[at] = np.uint8(length - LONG - 1)
+        out[lengths + (n >> 2)] |= np.uint8(
+            (length - 1 if length <= LONG_BLOCK else np.int64(LONG_BLOCK)) << 2 * (n & 3)
+        )
+        if length > LONG_BLOCK:
+            out[at] = np.uint8(length - LONG_BLOCK - 1)
             at += 1
         while i < stop:
-            code = gathered.code[i]
-            out[at] = np.uint8((gathered.document[i] & (BLOCK - 1)) | code << 6)
+            code = postings.code[i]
+            out[at] = np.uint8((postings.document[i] & (BLOCK - 1)) | code << 6)
             at += 1
-            if code == FAT:
-                at = _put_fat(gathered, i, out, at)
+            if code == ESCAPED:
+                at = _write_escaped(postings, i, out, at)
             i += np.uint64(1)
     return at, number

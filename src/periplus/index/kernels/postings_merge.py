@@ -1,8 +1,8 @@
-"""Postings back to tokens: what merging segments needs, in two passes of counting sort and without comparisons.
+"""Turns postings back into tokens, for merging segments: two passes of counting sort, without comparisons.
 
 Tokens of several segments are put in the order of their new documents, then of their new terms, for as many terms at a
-time as memory allows. What comes out is what `drafts.sort_tokens` gives for the same documents, so that a merged
-segment is the one a build would have made.
+time as memory allows. The result is what `forward_index.sort_tokens` returns for the same documents, so that a merged
+segment equals the one that a build would have written.
 """
 
 from typing import NamedTuple
@@ -11,19 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, Sorted
-from periplus.index.kernels.positions import get_place, skip_places
-from periplus.index.kernels.postings_format import FAT
-from periplus.index.kernels.postings_reader import SIZED, Lists, make_tiny_lists, place_of, read_all
-from periplus.index.kernels.term_dictionary import Terms, make_tiny_terms
+from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SortedTokens
+from periplus.index.kernels.positions import read_position_delta, skip_position_deltas
+from periplus.index.kernels.postings_format import ESCAPED
+from periplus.index.kernels.postings_reader import (
+    POSITIONS_SIZED,
+    PostingsReader,
+    make_tiny_postings,
+    read_postings,
+    term_entry,
+)
+from periplus.index.kernels.term_dictionary import TermTable, make_tiny_terms
 
-__all__ = ["Part", "count_tokens", "highest_impacts", "sort_by_term", "survey", "take_tokens"]
+__all__ = ["MergeSource", "collect_tokens", "count_tokens", "max_impacts", "measure_tokens", "sort_by_term"]
 
 
-class Part(NamedTuple):
-    """Some terms of a segment, and what becomes of them and of its documents."""
+class MergeSource(NamedTuple):
+    """Some terms of a segment that is merged, and the new numbers of its terms and documents."""
 
-    held: Terms
+    terms: TermTable
+    """The unpacked dictionary of the segment."""
     first: int
     last: int
     """The terms from `first` up to, not including, `last`."""
@@ -34,38 +41,44 @@ class Part(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _longest(part: Part) -> int:  # pragma: no cover - compiled
-    """Give the frequency of the most frequent term."""
+def _max_frequency(source: MergeSource) -> int:  # pragma: no cover - compiled
+    """Return the frequency of the most frequent term."""
     most = 0
-    for term in range(part.first, part.last):
-        most = max(most, part.held.frequency[term])
+    for term in range(source.first, source.last):
+        most = max(most, source.terms.frequency[term])
     return most
 
 
 @njit(cache=True, nogil=True)
-def survey(
-    lists: Lists, part: Part, lengths: npt.NDArray[np.int32], totals: npt.NDArray[np.int64]
+def measure_tokens(
+    postings: PostingsReader, source: MergeSource, lengths: npt.NDArray[np.int32], totals: npt.NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
-    """Note how long each field of each new document is, and how many tokens each new term has."""
-    most = _longest(part)
-    olds, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
+    """Measure the fields of the merged documents, and count the tokens of the merged terms.
+
+    Parameters
+        postings, source: a segment, and what becomes of it
+        lengths: tokens by new document and field; updated
+        totals: tokens by new term; updated
+    """
+    most = _max_frequency(source)
+    documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
-    for term in range(part.first, part.last):
-        place = place_of(part.held, term)
-        position, new = place[3], part.numbers[term]
-        for n in range(read_all(lists, place, olds, codes, masks, impacts)):
-            document, code = part.documents[olds[n]], codes[n] & FAT
-            if codes[n] & SIZED:
-                _, position = get_place(lists.positions, position)
+    for term in range(source.first, source.last):
+        entry = term_entry(source.terms, term)
+        position, new = entry.positions, source.numbers[term]
+        for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
+            document, code = source.documents[documents[n]], codes[n] & ESCAPED
+            if codes[n] & POSITIONS_SIZED:
+                _, position = read_position_delta(postings.positions, position)
             for field in range(FIELDS):
                 if not (masks[n] >> field) & 1:
                     continue
                 times = np.int64(code + 1)
-                if code == FAT:
-                    times, position = get_place(lists.positions, position)
+                if code == ESCAPED:
+                    times, position = read_position_delta(postings.positions, position)
                 where = np.int64(0)
                 for _ in range(times):
-                    step, position = get_place(lists.positions, position)
+                    step, position = read_position_delta(postings.positions, position)
                     where += step
                 if document >= 0:
                     lengths[document, field] = max(lengths[document, field], where + 1)
@@ -73,98 +86,113 @@ def survey(
 
 
 @njit(cache=True, nogil=True)
-def count_tokens(lists: Lists, part: Part, counts: npt.NDArray[np.int64]) -> None:  # pragma: no cover - compiled
-    """Count the tokens of each new document."""
-    most = _longest(part)
-    olds, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
+def count_tokens(
+    postings: PostingsReader, source: MergeSource, counts: npt.NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Add the tokens of each new document to `counts`."""
+    most = _max_frequency(source)
+    documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
-    for term in range(part.first, part.last):
-        place = place_of(part.held, term)
-        position = place[3]
-        for n in range(read_all(lists, place, olds, codes, masks, impacts)):
-            document, times = part.documents[olds[n]], np.int64(codes[n] & FAT) + 1
-            if codes[n] & SIZED:
-                _, position = get_place(lists.positions, position)
-            if times <= FAT:
-                position = skip_places(lists.positions, position, times)
+    for term in range(source.first, source.last):
+        entry = term_entry(source.terms, term)
+        position = entry.positions
+        for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
+            document, times = source.documents[documents[n]], np.int64(codes[n] & ESCAPED) + 1
+            if codes[n] & POSITIONS_SIZED:
+                _, position = read_position_delta(postings.positions, position)
+            if times <= ESCAPED:
+                position = skip_position_deltas(postings.positions, position, times)
             else:
                 mask, times = masks[n], np.int64(0)
                 while mask:
                     mask &= mask - np.uint8(1)
-                    there, position = get_place(lists.positions, position)
-                    position = skip_places(lists.positions, position, there)
-                    times += there
+                    count, position = read_position_delta(postings.positions, position)
+                    position = skip_position_deltas(postings.positions, position, count)
+                    times += count
             if document >= 0:
                 counts[document] += times
 
 
 @njit(cache=True, nogil=True)
-def take_tokens(
-    lists: Lists,
-    part: Part,
+def collect_tokens(
+    postings: PostingsReader,
+    source: MergeSource,
     base: int,
-    place: npt.NDArray[np.int64],
+    cursors: npt.NDArray[np.int64],
     terms: npt.NDArray[np.int32],
     positions: npt.NDArray[np.uint32],
 ) -> None:  # pragma: no cover - compiled
-    """Put each token, with its new term (counted from `base`), where `place` says that its document goes on."""
-    most = _longest(part)
-    olds, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
+    """Copy tokens to where those of their new document are.
+
+    Parameters
+        postings, source: a segment, and what becomes of it
+        base: the number of the first term in hand
+        cursors: by new document, where its next token goes; advanced
+        terms, positions: the new term (counted from `base`) and the position of each token; filled
+    """
+    most = _max_frequency(source)
+    documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
-    for term in range(part.first, part.last):
-        whole = place_of(part.held, term)
-        position, new = whole[3], part.numbers[term] - base
-        for n in range(read_all(lists, whole, olds, codes, masks, impacts)):
-            document, code = part.documents[olds[n]], codes[n] & FAT
-            if codes[n] & SIZED:
-                _, position = get_place(lists.positions, position)
+    for term in range(source.first, source.last):
+        entry = term_entry(source.terms, term)
+        position, new = entry.positions, source.numbers[term] - base
+        for n in range(read_postings(postings, entry, documents, codes, masks, impacts)):
+            document, code = source.documents[documents[n]], codes[n] & ESCAPED
+            if codes[n] & POSITIONS_SIZED:
+                _, position = read_position_delta(postings.positions, position)
             for field in range(FIELDS):
                 if not (masks[n] >> field) & 1:
                     continue
                 times = np.int64(code + 1)
-                if code == FAT:
-                    times, position = get_place(lists.positions, position)
+                if code == ESCAPED:
+                    times, position = read_position_delta(postings.positions, position)
                 where = np.int64(0)
                 for _ in range(times):
-                    step, position = get_place(lists.positions, position)
+                    step, position = read_position_delta(postings.positions, position)
                     where += step
                     if document >= 0:
-                        terms[place[document]] = new
-                        positions[place[document]] = (field << FIELD_SHIFT) | where
-                        place[document] += 1
+                        terms[cursors[document]] = new
+                        positions[cursors[document]] = (field << FIELD_SHIFT) | where
+                        cursors[document] += 1
 
 
 @njit(cache=True, nogil=True)
 def sort_by_term(
     starts: npt.NDArray[np.int64], terms: npt.NDArray[np.int32], positions: npt.NDArray[np.uint32], count: int
-) -> Sorted:  # pragma: no cover - compiled
-    """Sort tokens, which are in the order of their documents (that begin at `starts`), by their terms."""
+) -> SortedTokens:  # pragma: no cover - compiled
+    """Sort tokens by term, then document.
+
+    Parameters
+        starts: where the tokens of each document begin
+        terms, positions: term and position of each token, document after document
+        count: how many terms there are
+    """
     begin = np.zeros(count + 1, np.int64)
     for term in terms:
         begin[term + 1] += 1
     for term in range(count):
         begin[term + 1] += begin[term]
-    place = begin[:-1].copy()
+    cursors = begin[:-1].copy()
     by_document = np.empty(len(terms), np.int32)
     by_position = np.empty(len(terms), np.uint32)
     for document in range(len(starts) - 1):
         for token in range(starts[document], starts[document + 1]):
-            to = place[terms[token]]
-            place[terms[token]] = to + 1
-            by_document[to] = document
-            by_position[to] = positions[token]
-    return Sorted(begin, by_document, by_position)
+            at = cursors[terms[token]]
+            cursors[terms[token]] = at + 1
+            by_document[at] = document
+            by_position[at] = positions[token]
+    return SortedTokens(begin, by_document, by_position)
 
 
 @njit(cache=True, nogil=True)
-def highest_impacts(lists: Lists, held: Terms) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
-    """Give the highest impact that each term has in any document."""
+def max_impacts(postings: PostingsReader, held: TermTable) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
+    """Return the highest impact that each term has in any document of a segment."""
     most = held.frequency.max() if len(held.frequency) else 0
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
     highest = np.zeros(len(held.frequency), np.uint8)
     for term in range(len(held.frequency)):
-        count = read_all(lists, place_of(held, term), documents, codes, masks, impacts)
+        count = read_postings(postings, term_entry(held, term), documents, codes, masks, impacts)
         for n in range(count):
             highest[term] = max(highest[term], impacts[n])
     return highest
@@ -172,12 +200,12 @@ def highest_impacts(lists: Lists, held: Terms) -> npt.NDArray[np.uint8]:  # prag
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    lists, counts = make_tiny_lists(), np.zeros(1, np.int64)
+    postings, counts = make_tiny_postings(), np.zeros(1, np.int64)
     held = make_tiny_terms()
-    part = Part(held, 0, 1, np.zeros(1, np.int64), np.zeros(64, np.int64))
+    source = MergeSource(held, 0, 1, np.zeros(1, np.int64), np.zeros(64, np.int64))
     terms, positions = np.zeros(1, np.int32), np.zeros(1, np.uint32)
-    survey(lists, part, np.zeros((1, FIELDS), np.int32), counts)
-    count_tokens(lists, part, counts)
-    take_tokens(lists, part, 0, np.zeros(1, np.int64), terms, positions)
+    measure_tokens(postings, source, np.zeros((1, FIELDS), np.int32), counts)
+    count_tokens(postings, source, counts)
+    collect_tokens(postings, source, 0, np.zeros(1, np.int64), terms, positions)
     sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)
-    highest_impacts(lists, held)
+    max_impacts(postings, held)

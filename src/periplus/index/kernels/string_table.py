@@ -1,4 +1,4 @@
-"""Tables of strings, as one blob and where each begins: put in another order, or several in order joined into one."""
+"""Tables of strings, each a blob and the offset of every string: reordered, or several sorted ones merged."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["join_sorted", "lay"]
+__all__ = ["merge_sorted", "reorder_strings"]
 
 
 @njit(cache=True, nogil=True)
 def _compare(blob: Any, one: int, one_end: int, other: int, other_end: int) -> int:  # pragma: no cover - compiled
-    """Compare two strings of a blob by their bytes: below 0, 0 or above 0."""
+    """Return a number below, at or above 0, as one string of a blob sorts before, equals or sorts after another."""
     for i in range(min(one_end - one, other_end - other)):
         if blob[one + i] != blob[other + i]:
             return np.int64(blob[one + i]) - np.int64(blob[other + i])
@@ -20,7 +20,7 @@ def _compare(blob: Any, one: int, one_end: int, other: int, other_end: int) -> i
 
 
 @njit(cache=True, nogil=True)
-def join_sorted(
+def merge_sorted(
     blob: npt.NDArray[np.uint8],
     begin: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
@@ -28,34 +28,40 @@ def join_sorted(
     numbers: npt.NDArray[np.int64],
     owners: npt.NDArray[np.int64],
 ) -> int:  # pragma: no cover - compiled
-    """Join tables of strings, each in order and without doubles, into one; give how many strings it has.
+    """Merge tables of strings, each sorted and without duplicates, into one.
 
-    begin, end: where each string is in `blob`, table after table; tables: where in them each table begins, and the end.
-    Fills `numbers`, the new number of each string, and `owners`, for each new number a string that has it.
+    Parameters
+        blob: the bytes of all strings
+        begin, end: where each string is in `blob`, table after table
+        tables: where in `begin` each table begins, and the end of the last
+        numbers: the new number of each string; filled
+        owners: for each new number, one of the strings that have it; filled
+    Returns
+        how many strings the merged table has
     """
     at = tables[:-1].copy()
     count = 0
     while True:
-        least = -1
+        smallest = -1
         for table in range(len(at)):
             if at[table] == tables[table + 1]:
                 continue
-            one = at[table]
-            if least < 0 or _compare(blob, begin[one], end[one], begin[least], end[least]) < 0:
-                least = one
-        if least < 0:
+            row = at[table]
+            if smallest < 0 or _compare(blob, begin[row], end[row], begin[smallest], end[smallest]) < 0:
+                smallest = row
+        if smallest < 0:
             return count
         for table in range(len(at)):
-            one = at[table]
-            if one < tables[table + 1] and _compare(blob, begin[one], end[one], begin[least], end[least]) == 0:
-                numbers[one] = count
+            row = at[table]
+            if row < tables[table + 1] and _compare(blob, begin[row], end[row], begin[smallest], end[smallest]) == 0:
+                numbers[row] = count
                 at[table] += 1
-        owners[count] = least
+        owners[count] = smallest
         count += 1
 
 
 @njit(cache=True, nogil=True)
-def _lay(blob: Any, begin: Any, starts: Any, order: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _copy_strings(blob: Any, begin: Any, starts: Any, order: Any, out: Any) -> None:  # pragma: no cover - compiled
     for number in range(len(order)):
         here = begin[order[number]]
         for at in range(starts[number], starts[number + 1]):
@@ -63,22 +69,22 @@ def _lay(blob: Any, begin: Any, starts: Any, order: Any, out: Any) -> None:  # p
             here += 1
 
 
-def lay(
+def reorder_strings(
     blob: npt.NDArray[np.uint8],
     begin: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Lay the strings that `order` names out one after the other; give the new blob and where each begins."""
+    """Return the strings that `order` selects, in that order: the new blob, and where each begins."""
     starts = np.zeros(len(order) + 1, np.int64)
     np.cumsum((end - begin)[order], out=starts[1:])
     out = np.empty(int(starts[-1]), np.uint8)
-    _lay(blob, begin, starts, order, out)
+    _copy_strings(blob, begin, starts, order, out)
     return out, starts
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     blob, zero, one = np.frombuffer(b"a", np.uint8).copy(), np.zeros(1, np.int64), np.ones(1, np.int64)
-    join_sorted(blob, zero, one, np.array([0, 1], np.int64), zero.copy(), zero.copy())
-    lay(blob, zero, one, zero)
+    merge_sorted(blob, zero, one, np.array([0, 1], np.int64), zero.copy(), zero.copy())
+    reorder_strings(blob, zero, one, zero)

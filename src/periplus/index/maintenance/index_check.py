@@ -63,7 +63,7 @@ def _journal_faults(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _faults(segment: Segment) -> list[str]:
-    terms, lists = segment.terms(), segment.lists
+    terms, lists = segment.terms(), segment.postings
     ends = [(terms.stream_end, lists.stream), (terms.position_end, lists.positions)]
     rules = {
         "terms are in order": _sorted_terms(terms.blob, terms.start),
@@ -72,7 +72,7 @@ def _faults(segment: Segment) -> list[str]:
         "keys are distinct": len(np.unique(segment.column("key"))) == segment.documents,
     }
     broken = [rule for rule, holds in rules.items() if not holds]
-    fault = 0 if broken else postings_check.verify(lists, terms, segment.documents)
+    fault = 0 if broken else postings_check.verify_postings(lists, terms, segment.documents)
     return [f"broken: {rule}" for rule in [*broken, *([postings_check.FAULTS[fault]] if fault else [])]]
 
 

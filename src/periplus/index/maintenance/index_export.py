@@ -38,7 +38,7 @@ class Collection(msgspec.Struct, frozen=True):
     tokens: dict[str, int]
     """By field."""
     languages: dict[str, int]
-    levels: int = inversion.LEVELS
+    levels: int = inversion.MAX_IMPACT
     """An impact of this is a term weight of 1."""
 
 
@@ -105,5 +105,5 @@ def _merged(index: Index) -> tuple[list[bytes], npt.NDArray[np.int64], npt.NDArr
     for segment, terms, names in zip(index.segments, held, own, strict=True):
         at = np.fromiter((numbers[term] for term in names), np.int64, len(names))
         frequency[at] += terms.frequency
-        highest[at] = np.maximum(highest[at], postings_merge.highest_impacts(segment.lists, terms))
+        highest[at] = np.maximum(highest[at], postings_merge.max_impacts(segment.postings, terms))
     return every, frequency, highest

@@ -49,7 +49,7 @@ def join_documents(segments: Sequence[Segment]) -> Joined:
     columns["block_static"] = block_maxima(columns["static"])
     laid: Columns = {}
     for name, (blob, begin, end) in tables.items():
-        laid[f"{name}_blob"], laid[f"{name}_start"] = strings.lay(blob, begin, end, order)
+        laid[f"{name}_blob"], laid[f"{name}_start"] = strings.reorder_strings(blob, begin, end, order)
     own = {f"{name}_{part}": laid[f"{name}_{part}"] for name in tables for part in ("start", "blob")}
     numbers = np.concatenate([np.zeros(0, np.int64), *live])
     return Joined(owners, numbers, order, _maps(segments, owners, numbers, order), columns, own | shared)

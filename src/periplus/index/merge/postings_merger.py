@@ -26,7 +26,7 @@ class _Plan(NamedTuple):
     """What is to be merged: the terms of all segments joined, and where they and the documents go."""
 
     segments: Sequence[Segment]
-    parts: list[postings_merge.Part]
+    parts: list[postings_merge.MergeSource]
     blob: npt.NDArray[np.uint8]
     start: Numbers
     totals: Numbers
@@ -58,20 +58,25 @@ def _survey(segments: Sequence[Segment], maps: Sequence[Numbers], documents: int
     begin = np.concatenate([np.zeros(0, np.int64), *(start[:-1] for start in moved)])
     end = np.concatenate([np.zeros(0, np.int64), *(start[1:] for start in moved)])
     numbers, owners = np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
-    count = string_table.join_sorted(blob, begin, end, tables, numbers, owners)
+    count = string_table.merge_sorted(blob, begin, end, tables, numbers, owners)
     lengths, totals = np.zeros((documents, len(Field)), np.int32), np.zeros(count, np.int64)
     edges = list(zip(tables[:-1].tolist(), tables[1:].tolist(), strict=True))
     for segment, terms, new, (a, b) in zip(segments, held, maps, edges, strict=True):
-        postings_merge.survey(segment.lists, postings_merge.Part(terms, 0, b - a, numbers[a:b], new), lengths, totals)
+        postings_merge.measure_tokens(
+            segment.postings, postings_merge.MergeSource(terms, 0, b - a, numbers[a:b], new), lengths, totals
+        )
     used = totals > 0
     numbers = (np.cumsum(used) - 1)[numbers]
     parts = [
-        postings_merge.Part(t, 0, b - a, numbers[a:b], new) for t, new, (a, b) in zip(held, maps, edges, strict=True)
+        postings_merge.MergeSource(t, 0, b - a, numbers[a:b], new)
+        for t, new, (a, b) in zip(held, maps, edges, strict=True)
     ]
-    return _Plan(segments, parts, *string_table.lay(blob, begin, end, owners[:count][used]), totals[used], lengths)
+    return _Plan(
+        segments, parts, *string_table.reorder_strings(blob, begin, end, owners[:count][used]), totals[used], lengths
+    )
 
 
-def _tokens(plan: _Plan, first: int, last: int, documents: int) -> inversion.Sorted:
+def _tokens(plan: _Plan, first: int, last: int, documents: int) -> inversion.SortedTokens:
     """Give the tokens of some terms, in order."""
     parts = []
     for part in plan.parts:
@@ -79,12 +84,12 @@ def _tokens(plan: _Plan, first: int, last: int, documents: int) -> inversion.Sor
         parts.append(part._replace(first=begin, last=end))
     counts = np.zeros(documents, np.int64)
     for segment, part in zip(plan.segments, parts, strict=True):
-        postings_merge.count_tokens(segment.lists, part, counts)
+        postings_merge.count_tokens(segment.postings, part, counts)
     starts = np.zeros(documents + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     terms, positions = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
     place = starts[:-1].copy()
     for segment, part in zip(plan.segments, parts, strict=True):
-        postings_merge.take_tokens(segment.lists, part, first, place, terms, positions)
-    tokens: inversion.Sorted = postings_merge.sort_by_term(starts, terms, positions, last - first)
+        postings_merge.collect_tokens(segment.postings, part, first, place, terms, positions)
+    tokens: inversion.SortedTokens = postings_merge.sort_by_term(starts, terms, positions, last - first)
     return tokens

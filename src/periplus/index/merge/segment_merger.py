@@ -86,7 +86,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     return joined.maps
 
 
-def read_terms(terms: term_dictionary.Terms) -> list[bytes]:
+def read_terms(terms: term_dictionary.TermTable) -> list[bytes]:
     """Give all terms of an unpacked lexicon, in order."""
     raw, bounds = terms.blob.tobytes(), terms.start.tolist()
     return [raw[a:b] for a, b in itertools.pairwise(bounds)]

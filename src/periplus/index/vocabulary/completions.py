@@ -77,7 +77,7 @@ def name_documents(columns: ArrayFile, said: LinkTexts) -> Named:
     static = np.broadcast_to(columns["static"], documents)
     own = (0.2 + 0.8 * static).astype(np.float32)
     addresses = np.zeros(documents, np.bool_)  # Pages without a title have their address for one.
-    first = surface_forms.chunks(columns["title_blob"], titles[:-1], titles[1:]) >> np.uint64(32)
+    first = surface_forms.prefix_keys(columns["title_blob"], titles[:-1], titles[1:]) >> np.uint64(32)
     addresses[first == int.from_bytes(b"http", "big")] = True
     lines = list(said)
     linked = np.array([document for document, _ in lines], np.int64)
@@ -100,7 +100,7 @@ def completion_arrays(named: Named) -> dict[str, npt.NDArray[Any]]:
     worth = named.worth
     chosen = _first_of_each(tokens.words, tokens.lengths, worth)
     kept = np.repeat(np.isin(np.arange(len(worth)), chosen), tokens.lengths)
-    text, begins, places, owners = kernel.lay_texts(
+    text, begins, places, owners = kernel.build_texts(
         words, start, tokens.words[kept], tokens.lengths[chosen], _STARTS, _LONGEST
     )
     shares = np.where(places == begins[owners], np.float32(1), np.float32(_LATE_SHARE))
@@ -159,7 +159,7 @@ def site_arrays(columns: ArrayFile) -> dict[str, npt.NDArray[Any]]:
     """Give the names of sites, as fingerprints in order, and the home page of each."""
     found = [
         (fingerprint(name.encode()), number)
-        for number in kernel.find_homes(columns["url_blob"], columns["url_start"]).tolist()
+        for number in kernel.find_home_pages(columns["url_blob"], columns["url_start"]).tolist()
         for name in _names_of(_string(columns, "url", number).split("/")[2], _string(columns, "title", number))
     ]
     keys = np.array([key for key, _ in found], np.uint64)

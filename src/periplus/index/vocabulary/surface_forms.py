@@ -33,7 +33,7 @@ class Counted(NamedTuple):
     """Words in order, and pairs of them by key, with the documents that have each."""
 
     words: npt.NDArray[np.uint8]
-    """Packed, by `kernels.vocabulary.pack`."""
+    """Packed, by `kernels.vocabulary.pack_vocabulary`."""
     number: int
     pair_key: npt.NDArray[np.uint32]
     pair_count: npt.NDArray[np.int32]
@@ -42,10 +42,13 @@ class Counted(NamedTuple):
 
 
 def count_words(
-    blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], texts: forward_index.Texts, count: npt.NDArray[np.int32]
+    blob: npt.NDArray[np.uint8],
+    start: npt.NDArray[np.int64],
+    texts: forward_index.DocumentTokens,
+    count: npt.NDArray[np.int32],
 ) -> Counted:
     """Choose the words (`blob` cut by `start`) to keep, given the documents of each, and count pairs of them."""
-    plain = kernel.is_plain(blob, start)
+    plain = kernel.is_spellable(blob, start)
     keys, counts, sampled = _count_pairs(word_table.hash_words(blob, start), texts, plain)
     least = _least(count[plain], _MOST_WORDS, 1 if len(texts.begin) <= _MANY else 2)
     kept = np.flatnonzero(plain & (count >= least))
@@ -75,18 +78,18 @@ def _pack(
     begins_of_first = np.zeros(len(first) + 1, np.int64)
     np.cumsum(sizes[first], out=begins_of_first[1:])
     alone = laid[np.repeat(begins[first] - begins_of_first[:-1], sizes[first]) + np.arange(begins_of_first[-1])]
-    packed: npt.NDArray[np.uint8] = kernel.pack(alone, begins_of_first, summed)
+    packed: npt.NDArray[np.uint8] = kernel.pack_vocabulary(alone, begins_of_first, summed)
     return packed, len(first)
 
 
 def _count_pairs(
-    hashes: npt.NDArray[np.uint64], texts: forward_index.Texts, plain: npt.NDArray[np.bool_]
+    hashes: npt.NDArray[np.uint64], texts: forward_index.DocumentTokens, plain: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], int]:
     bodies = int(texts.lengths[:, -1].sum(dtype=np.int64))
     every = max(1, -(-bodies // _SAMPLE))
-    tokens, lengths = forward_index.sample(texts, every)
+    tokens, lengths = forward_index.sample_tokens(texts, every)
     slots = min(_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))
-    table = kernel.Pairs(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
+    table = kernel.PairTable(np.zeros(slots, np.uint32), np.zeros(slots, np.int32), np.empty(slots, np.int32))
     fields = texts.lengths.shape[1]
     kernel.count_pairs(tokens, lengths, fields, np.where(plain, hashes, np.uint64(0)), table)
     used = table.key != 0
@@ -118,22 +121,22 @@ def vocabulary_arrays(counted: Counted) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def read_words(packed: npt.NDArray[np.uint8], number: int) -> kernel.Words:
+def read_words(packed: npt.NDArray[np.uint8], number: int) -> kernel.Vocabulary:
     """Unpack the words of a segment."""
-    words: kernel.Words = kernel.unpack(packed, min(number, len(packed)))
+    words: kernel.Vocabulary = kernel.unpack_vocabulary(packed, min(number, len(packed)))
     return words
 
 
-def join_words(parts: Sequence[kernel.Words], most: int = _MOST_WORDS) -> kernel.Words:
+def join_words(parts: Sequence[kernel.Vocabulary], most: int = _MOST_WORDS) -> kernel.Vocabulary:
     """Join vocabularies, the smallest first, and keep the most frequent words."""
     waiting = sorted(parts, key=lambda words: -len(words.count))
     while len(waiting) > 1:
-        waiting.append(kernel.merge(waiting.pop(), waiting.pop()))
+        waiting.append(kernel.merge_vocabularies(waiting.pop(), waiting.pop()))
         waiting.sort(key=lambda words: -len(words.count))
     return _let_go(waiting[0], most) if waiting else read_words(np.zeros(0, np.uint8), 0)
 
 
-def _let_go(words: kernel.Words, most: int) -> kernel.Words:
+def _let_go(words: kernel.Vocabulary, most: int) -> kernel.Vocabulary:
     """Let go of the rarest words, if there are too many."""
     if len(words.count) <= most:
         return words
@@ -141,7 +144,9 @@ def _let_go(words: kernel.Words, most: int) -> kernel.Words:
     sizes = np.diff(words.start)
     start = np.zeros(np.count_nonzero(kept) + 1, np.int64)
     np.cumsum(sizes[kept], out=start[1:])
-    finished: kernel.Words = kernel.finish(words.letters[np.repeat(kept, sizes)], start, words.count[kept])
+    finished: kernel.Vocabulary = kernel.finish_vocabulary(
+        words.letters[np.repeat(kept, sizes)], start, words.count[kept]
+    )
     return finished
 
 
@@ -158,11 +163,11 @@ def join_counted(parts: Sequence[Counted]) -> Counted:
     """Join what was counted in several segments that become one."""
     words = join_words([read_words(part.words, part.number) for part in parts])
     keys, counts = join_pairs([part.pair_key for part in parts], [part.pair_count for part in parts])
-    packed = kernel.pack(*_encode(words), words.count)
+    packed = kernel.pack_vocabulary(*_encode(words), words.count)
     return Counted(packed, len(words.count), *_best_pairs(keys, counts), sum(part.sampled for part in parts))
 
 
-def _encode(words: kernel.Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _encode(words: kernel.Vocabulary) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Give words as UTF-8 and where each begins."""
     blob = np.frombuffer(words.letters.tobytes().decode("utf-16-le", "replace").encode("utf-8"), np.uint8)
     ends = np.zeros(len(words.letters) + 1, np.int64)

@@ -26,7 +26,7 @@ def title_key(words: Sequence[str], terms: Sequence[bytes], language: str) -> in
 
 
 def title_keys(
-    table: WordTable, terms: WordTable, term_of_word: npt.NDArray[np.int32], texts: forward_index.Texts
+    table: WordTable, terms: WordTable, term_of_word: npt.NDArray[np.int32], texts: forward_index.DocumentTokens
 ) -> npt.NDArray[np.uint64]:
     """Give the title key of each document; the title is the first of its texts."""
     counts = texts.lengths[:, 0].astype(np.int64)

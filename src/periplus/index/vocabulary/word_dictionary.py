@@ -42,8 +42,8 @@ class Meant(NamedTuple):
 
 class _Book(NamedTuple):
     names: frozenset[str]
-    words: kernel.Words
-    sounds: spelling_candidates.Sounds
+    words: kernel.Vocabulary
+    sounds: spelling_candidates.SoundIndex
     pair_key: npt.NDArray[np.uint32]
     pair_count: npt.NDArray[np.int32]
     documents: int
@@ -93,19 +93,19 @@ class WordBook:
         start = np.zeros(len(words) + 1, np.int64)
         letters = [_letters(word) for word in words]
         np.cumsum([len(word) for word in letters], out=start[1:])
-        found = spelling_candidates.find_words(self._book.words, _letters("".join(words)), start)
+        found = spelling_candidates.look_up_frequencies(self._book.words, _letters("".join(words)), start)
         return [int(count) for count in found]
 
     def meant(self, word: str) -> list[Meant]:
         """Give the words that may have been meant by a folded word, best first."""
         book, typed = self._book, _letters(word)
-        if not book or not len(book.words.count) or not kernel.SHORTEST < len(typed) <= kernel.LONGEST:
+        if not book or not len(book.words.count) or not kernel.MIN_LETTERS < len(typed) <= kernel.MAX_LETTERS:
             return []
-        found = spelling_candidates.Found(
+        found = spelling_candidates.CandidateList(
             np.zeros(_CANDIDATES, np.int32), np.zeros(_CANDIDATES, np.int32), np.zeros(_CANDIDATES, np.float32)
         )
         slips = 2 if len(typed) >= _LONG else 1
-        number = spelling_candidates.meant(book.words, book.sounds, typed, slips, _SLIP_WEIGHT, found)
+        number = spelling_candidates.find_candidates(book.words, book.sounds, typed, slips, _SLIP_WEIGHT, found)
         rows = zip(found.word[:number].tolist(), found.cost.tolist(), found.score.tolist(), strict=False)
         return [
             Meant(self._spell(word), int(book.words.count[word]), cost, score) for word, cost, score in rows if cost
@@ -126,7 +126,7 @@ class WordBook:
         np.cumsum([len(word) for word in raw], out=start[1:])
         hashes = word_table.hash_words(np.frombuffer(b"".join(raw), np.uint8), start)
         middle = len(first)
-        counts = kernel.pair_counts(self._book.pair_key, self._book.pair_count, hashes[:middle], hashes[middle:])
+        counts = kernel.look_up_pairs(self._book.pair_key, self._book.pair_count, hashes[:middle], hashes[middle:])
         return [int(count) for count in counts]
 
 
@@ -141,7 +141,7 @@ def _gather(segments: Sequence[Segment]) -> _Book:
     return _Book(
         frozenset(segment.name for segment in segments),
         words,
-        spelling_candidates.make_sounds(words),
+        spelling_candidates.build_sound_index(words),
         keys,
         counts,
         sum(segment.documents for segment in segments),

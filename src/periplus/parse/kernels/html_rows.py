@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.simd import LANES, before_reference, copy_lanes
+from periplus.accel.simd import LANES, copy_lanes, scan_to_reference
 from periplus.parse.kernels.html_entities import decode_reference
 from periplus.parse.kernels.html_state import (
     BASE_ROW,
@@ -130,7 +130,7 @@ def decode_value(
         end = min(end, begin + (state[VALUES_LIMIT] - used) // _MAX_GROWTH)
     while begin < end:
         if begin + LANES <= end:
-            step = before_reference(data, begin)
+            step = scan_to_reference(data, begin)
             copy_lanes(data, begin, out, used)
             begin += step
             used += step

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.simd import LANES, before_markup, copy_lanes
+from periplus.accel.simd import LANES, copy_lanes, scan_to_markup
 from periplus.parse.kernels.html_entities import decode_reference
 from periplus.parse.kernels.html_state import IS_FOSTERED, NO_BREAK, PENDING_BREAK, SPACE_BREAK, TEXT_END
 from periplus.parse.kernels.html_tables import (
@@ -118,12 +118,12 @@ def write_text(
                 pending = NO_BREAK
             if data[at] < 128 and at + LANES < end:
                 # Words with one space between them are copied 32 bytes at a time.
-                step = before_markup(data, at)
+                step = scan_to_markup(data, at)
                 copy_lanes(data, at, out, used)
                 while step == LANES and at + LANES + LANES < end:
                     at += LANES
                     used += LANES
-                    step = before_markup(data, at)
+                    step = scan_to_markup(data, at)
                     copy_lanes(data, at, out, used)
                 at += step
                 used += step

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.simd import LANES, before_byte
+from periplus.accel.simd import LANES, scan_to_byte
 from periplus.parse.kernels.html_state import SPANS
 from periplus.parse.kernels.html_tables import (
     ATTRIBUTE_BITS,
@@ -100,7 +100,7 @@ def find_byte(data: Any, at: int, end: int, byte: int) -> int:  # pragma: no cov
     Its offset.
     """
     while at + LANES <= end:
-        step = before_byte(data, at, byte)
+        step = scan_to_byte(data, at, byte)
         at += step
         if step < LANES:
             return at

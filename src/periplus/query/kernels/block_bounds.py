@@ -5,22 +5,31 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import size
+from periplus.accel.bit_ops import popcount
 from periplus.index.kernels.positions import skip_positions
 from periplus.index.kernels.postings_format import (
+    BITSET,
     BLOCK,
-    BODY,
-    FAR,
-    FAT,
-    IS_SPARSE,
-    IS_WIDE,
-    LEVEL_COUNT,
-    LONG,
-    count_groups,
-    shift_of,
+    BODY_ONLY,
+    BOUND_LEVELS,
+    ESCAPED,
+    LONG_BLOCK,
+    SKIP_STEP,
+    SPARSE,
+    group_count,
+    group_shift,
 )
-from periplus.index.kernels.postings_reader import Lists, entry_place, get_fat, set_at
-from periplus.index.kernels.term_dictionary import get_number
+from periplus.index.kernels.postings_reader import GROUP_BLOCK, PostingsReader, block_bitset, block_span, read_escaped
+from periplus.index.kernels.term_dictionary import (
+    ENTRY_BEGIN,
+    ENTRY_BITSET_ROW,
+    ENTRY_ENCODING,
+    ENTRY_FIRST_GROUP,
+    ENTRY_FREQUENCY,
+    ENTRY_HEADERS,
+    ENTRY_POSITIONS,
+    read_varint,
+)
 from periplus.query.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
 
 __all__ = ["SLACK", "bound_of", "find_blocks"]
@@ -34,20 +43,20 @@ _OFFSET = np.uint64(BLOCK - 1)
 
 
 @njit(cache=True, nogil=True)
-def _unpack(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+def _unpack(lists: PostingsReader, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
     """Unpack a sparse term's postings."""
     stream, row = lists.stream, len(desk.entry) + leaf
-    at, position = plan.place[leaf, 1], plan.place[leaf, 3]
+    at, position = plan.place[leaf, ENTRY_BEGIN], plan.place[leaf, ENTRY_POSITIONS]
     phrases = len(plan.phrases) > 0
     document = np.int64(-1)
-    for n in range(plan.place[leaf, 0]):
-        step, at = get_number(stream, at)
+    for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
+        step, at = read_varint(stream, at)
         document += step >> 2
-        code, mask = step & 3, np.int64(BODY)
-        if code == FAT:
-            mask, impact, at = get_fat(stream, at)
+        code, mask = step & 3, np.int64(BODY_ONLY)
+        if code == ESCAPED:
+            mask, impact, at = read_escaped(stream, at)
         else:
-            impact = np.int64(lists.plain_impact[((document >> 6) * FAT + code) * BLOCK + (document & (BLOCK - 1))])
+            impact = np.int64(lists.plain_impact[((document >> 6) * ESCAPED + code) * BLOCK + (document & (BLOCK - 1))])
         desk.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:
             desk.sparse[row, n] = position
@@ -59,7 +68,7 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
     """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
     bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
     last, highest, counts = np.int64(-1), np.int64(0), False
-    for n in range(plan.place[leaf, 0]):
+    for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
         posting = desk.sparse[leaf, n]
         block, impact = posting >> 30, (posting >> 8) & 255
         if block != last:
@@ -76,10 +85,10 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
 
 @njit(cache=True, nogil=True)
 def _meet_sparse(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this sparse term too; list and count their blocks."""
-    n, number, count = np.int64(0), plan.place[leaf, 0], 0
+    n, number, count = np.int64(0), plan.place[leaf, ENTRY_FREQUENCY], 0
     while n < number:
         block, first, documents = desk.sparse[leaf, n] >> 30, n, np.uint64(0)
         while n < number and desk.sparse[leaf, n] >> 30 == block:
@@ -95,39 +104,43 @@ def _meet_sparse(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def bound_of(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> Any:  # pragma: no cover - compiled
+def bound_of(
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int
+) -> Any:  # pragma: no cover - compiled
     """Give the most that a leaf can add to a score in a block that has it."""
-    if plan.place[leaf, 4] != IS_SPARSE:
-        return desk.level[leaf, lists.stream[plan.place[leaf, 1] + 2 + desk.entry[leaf, block]] >> 4]
+    if plan.place[leaf, ENTRY_ENCODING] != SPARSE:
+        return desk.level[leaf, lists.stream[plan.place[leaf, ENTRY_BEGIN] + 2 + desk.entry[leaf, block]] >> 4]
     highest, n = np.int64(0), np.int64(desk.entry[leaf, block])
-    while n < plan.place[leaf, 0] and desk.sparse[leaf, n] >> 30 == block:
+    while n < plan.place[leaf, ENTRY_FREQUENCY] and desk.sparse[leaf, n] >> 30 == block:
         highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
         n += 1
     return plan.weight[leaf] * np.float32(highest)
 
 
 @njit(cache=True, nogil=True)
-def _set_levels(lists: Lists, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+def _set_levels(lists: PostingsReader, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
     """Work out what each level of a middling term stands for."""
-    low = np.float32(lists.stream[plan.place[leaf, 1]])
-    high = np.float32(lists.stream[plan.place[leaf, 1] + 1])
-    for level in range(LEVEL_COUNT):
-        desk.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (LEVEL_COUNT - 1)))
+    low = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN]])
+    high = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN] + 1])
+    for level in range(BOUND_LEVELS):
+        desk.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (BOUND_LEVELS - 1)))
 
 
 @njit(cache=True, nogil=True)
-def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+def _add_middling(
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, must: Any
+) -> None:  # pragma: no cover - compiled
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
     bound, have = desk.bound, desk.have
     bit = _ONE << np.uint64(leaf)
-    begin = plan.place[leaf, 1] + 2
-    heads = lists.stream[begin : begin + plan.place[leaf, 6]]
+    begin = plan.place[leaf, ENTRY_BEGIN] + 2
+    heads = lists.stream[begin : begin + plan.place[leaf, ENTRY_HEADERS]]
     block = np.uint64(np.int64(-1))
     for n in range(len(heads)):
         head = heads[n]
         step = np.uint64(head & np.uint8(15))
         block += step
-        if step == FAR:
+        if step == SKIP_STEP:
             continue
         block += _ONE
         if must and have[block] & must != must:
@@ -139,15 +152,15 @@ def _add_middling(lists: Lists, plan: Plan, desk: Desk, leaf: int, must: Any) ->
 
 @njit(cache=True, nogil=True)
 def _meet_middling(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this middling term too; list and count their blocks.
 
     Goes through all its postings, but decides without branches: which blocks are kept cannot be foreseen.
     """
     stream, common, found = lists.stream, desk.common, desk.order[0]
-    number = plan.place[leaf, 6]
-    heads = np.uint64(plan.place[leaf, 1] + 2)
+    number = plan.place[leaf, ENTRY_HEADERS]
+    heads = np.uint64(plan.place[leaf, ENTRY_BEGIN] + 2)
     lengths = heads + np.uint64(number)
     at = lengths + np.uint64((number + 3) // 4)
     block, count = np.uint64(np.int64(-1)), np.uint64(0)
@@ -155,24 +168,24 @@ def _meet_middling(
         n = np.uint64(i)
         step = np.uint64(stream[heads + n] & np.uint8(15))
         block += step
-        if step == FAR:
+        if step == SKIP_STEP:
             at += _ONE
             continue
         block += _ONE
         code = (np.uint64(stream[lengths + (n >> np.uint64(2))]) >> ((n & np.uint64(3)) << _ONE)) & np.uint64(3)
-        if code == LONG:
-            stop = at + np.uint64(LONG + 2) + np.uint64(stream[at])
-            documents = set_at(stream, np.int64(at) + 1, np.int64(stop))
+        if code == LONG_BLOCK:
+            stop = at + np.uint64(LONG_BLOCK + 2) + np.uint64(stream[at])
+            documents = block_bitset(stream, np.int64(at) + 1, np.int64(stop))
         else:
             stop = at + code + _ONE
             first = np.uint64(stream[at])
             second, third = np.uint64(stream[at + _ONE]), np.uint64(stream[at + np.uint64(2)])
-            plain = np.uint64(first < FAT << 6)
+            plain = np.uint64(first < ESCAPED << 6)
             two, three = np.uint64(code > np.uint64(0)), np.uint64(code > _ONE)
             documents = _ONE << (first & _OFFSET)
             documents |= (two & plain) << (second & _OFFSET)
             # The third byte is a posting unless it is the impact of a fat second one.
-            documents |= (three & ~(plain & np.uint64(second >= FAT << 6)) & _ONE) << (third & _OFFSET)
+            documents |= (three & ~(plain & np.uint64(second >= ESCAPED << 6)) & _ONE) << (third & _OFFSET)
         at = stop
         documents &= common[side, block] if begun else lists.live[block]
         common[1 - side, block] = documents
@@ -184,35 +197,44 @@ def _meet_middling(
 
 @njit(cache=True, nogil=True)
 def _leap(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
 ) -> int:  # pragma: no cover - compiled
     """Go through the blocks listed only, passing over groups of block bytes that have none of them.
 
     Keeps the documents that have this term too; or, if they are `kept` already, only notes where it is in their blocks.
     """
     found, common = desk.order[0], desk.common
-    begin, first, number = plan.place[leaf, 1] + 2, plan.place[leaf, 5], plan.place[leaf, 6]
-    shift = shift_of(plan.place[leaf, 4])
-    groups = count_groups(number, plan.place[leaf, 4])
+    begin, first, number = (
+        plan.place[leaf, ENTRY_BEGIN] + 2,
+        plan.place[leaf, ENTRY_FIRST_GROUP],
+        plan.place[leaf, ENTRY_HEADERS],
+    )
+    shift = group_shift(plan.place[leaf, ENTRY_ENCODING])
+    groups = group_count(number, plan.place[leaf, ENTRY_ENCODING])
     group, n, here, count, head = np.int64(0), np.int64(0), np.int64(-1), 0, np.int64(0)
     for i in range(listed):
         block = np.int64(found[i])
         jump = group
-        while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, 0]) <= block:
+        while jump + 1 < groups and np.int64(lists.groups[first + jump + 1, GROUP_BLOCK]) <= block:
             jump += 1
         if jump > group and here < block:
-            group, n, here, head = jump, jump << shift, np.int64(lists.groups[first + jump, 0]) - 1, np.int64(FAR)
+            group, n, here, head = (
+                jump,
+                jump << shift,
+                np.int64(lists.groups[first + jump, GROUP_BLOCK]) - 1,
+                np.int64(SKIP_STEP),
+            )
         while here < block and n < number:
             head = np.int64(lists.stream[begin + n])
-            here += (head & 15) + (head & 15 != FAR)
+            here += (head & 15) + (head & 15 != SKIP_STEP)
             n += 1
         desk.entry[leaf, block] = n - 1
         if kept:
             continue
         documents = np.uint64(0)
-        if here == block and head & 15 != FAR:
-            at, stop = entry_place(lists, place_of_leaf(plan, leaf), n - 1)
-            documents = set_at(lists.stream, at, stop) & common[side, block]
+        if here == block and head & 15 != SKIP_STEP:
+            at, stop = block_span(lists, place_of_leaf(plan, leaf), n - 1)
+            documents = block_bitset(lists.stream, at, stop) & common[side, block]
         common[side, block] = documents
         if documents:
             found[count] = block
@@ -222,13 +244,13 @@ def _leap(
 
 @njit(cache=True, nogil=True)
 def _meet_wide(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this wide term too, whose sets are at hand; list and count their blocks."""
-    common, found, row, count = desk.common, desk.order[0], plan.place[leaf, 7], np.uint64(0)
+    common, found, row, count = desk.common, desk.order[0], plan.place[leaf, ENTRY_BITSET_ROW], np.uint64(0)
     for i in range(listed if begun else len(lists.live)):
         block = np.uint64(found[i]) if begun else np.uint64(i)
-        documents = lists.wide_set[row, block] & (common[side, block] if begun else lists.live[block])
+        documents = lists.bitsets[row, block] & (common[side, block] if begun else lists.live[block])
         common[side, block] = documents
         found[count] = block
         count += np.uint64(documents != 0)
@@ -236,7 +258,7 @@ def _meet_wide(
 
 
 @njit(cache=True, nogil=True)
-def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def _meet(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """Put the documents that have all required leaves into `desk.common`; list and count their blocks.
 
     Wide leaves come last in this: to them it does not matter how few blocks are left, but to the others it does.
@@ -245,16 +267,16 @@ def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - co
     for wide in range(2):
         for i in range(len(plan.order)):
             leaf = plan.order[i]
-            kind = plan.place[leaf, 4]
-            if not plan.required & (_ONE << np.uint64(leaf)) or (kind == IS_WIDE) != (wide == 1):
+            kind = plan.place[leaf, ENTRY_ENCODING]
+            if not plan.required & (_ONE << np.uint64(leaf)) or (kind == BITSET) != (wide == 1):
                 continue
-            if kind == IS_WIDE:
+            if kind == BITSET:
                 listed = _meet_wide(lists, plan, desk, leaf, listed, side, begun)
-            elif begun and kind != IS_SPARSE and listed * _LEAP < plan.place[leaf, 6]:
+            elif begun and kind != SPARSE and listed * _LEAP < plan.place[leaf, ENTRY_HEADERS]:
                 listed = _leap(lists, plan, desk, leaf, listed, side, False)
             else:
                 desk.common[1 - side, :blocks] = 0
-                if kind == IS_SPARSE:
+                if kind == SPARSE:
                     _unpack(lists, plan, desk, leaf)
                     listed = _meet_sparse(lists, plan, desk, leaf, side, begun)
                 else:
@@ -270,11 +292,11 @@ def _meet(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True)
-def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def _intersect(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
     bound, have, found = desk.bound, desk.have, desk.order[0]
     listed = _meet(lists, plan, desk)
-    if size(plan.required) < len(plan.order):
+    if popcount(plan.required) < len(plan.order):
         have[: len(lists.live)] = 0  # Optional leaves look at all their blocks, whether these are listed.
     for i in range(listed):
         bound[found[i]], have[found[i]] = 0, plan.required
@@ -282,15 +304,15 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
         return listed
     for i in range(len(plan.order)):
         leaf = plan.order[i]
-        kind = plan.place[leaf, 4]
-        if kind != IS_SPARSE:
+        kind = plan.place[leaf, ENTRY_ENCODING]
+        if kind != SPARSE:
             _set_levels(lists, plan, desk, leaf)
         if plan.required & (_ONE << np.uint64(leaf)):
-            if kind == IS_WIDE:
+            if kind == BITSET:
                 _leap(lists, plan, desk, leaf, listed, 0, True)
             for n in range(listed):
                 bound[found[n]] += bound_of(lists, plan, desk, leaf, np.int64(found[n]))
-        elif kind == IS_SPARSE:
+        elif kind == SPARSE:
             _unpack(lists, plan, desk, leaf)
             _add_sparse(plan, desk, leaf, plan.required)
         else:
@@ -299,13 +321,13 @@ def _intersect(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def _unite(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
     have, found = desk.have, desk.order[0]
     for i in range(len(plan.order)):
         leaf = plan.order[i]
-        kind = plan.place[leaf, 4]
-        if kind == IS_SPARSE:
+        kind = plan.place[leaf, ENTRY_ENCODING]
+        if kind == SPARSE:
             _unpack(lists, plan, desk, leaf)
             _add_sparse(plan, desk, leaf, np.uint64(0))
         else:
@@ -322,7 +344,7 @@ def _unite(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - c
 
 
 @njit(cache=True, nogil=True)
-def find_blocks(lists: Lists, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def find_blocks(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
     """Put the blocks that can match into `desk.order[0]`, ascending, and what they can score into `desk.bound`."""
     blocks = len(lists.live)
     bound, have, found = desk.bound, desk.have, desk.order[0]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import lowest
+from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.postings_format import BLOCK
-from periplus.index.kernels.postings_reader import Lists
+from periplus.index.kernels.postings_reader import PostingsReader
 from periplus.query.kernels.phrase_match import has_phrase
 from periplus.query.kernels.plan import ALL, AND, GIVEN, LEAF, OR, PHRASE, QUOTE, Desk, Plan
 
@@ -48,7 +48,7 @@ def may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _with_phrase(
-    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, allowed: Any, least: Any
+    lists: PostingsReader, plan: Plan, desk: Desk, phrase: int, block: int, allowed: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Give the documents of the open block that have a phrase; those that score below `least` are not looked at."""
     for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
@@ -58,7 +58,7 @@ def _with_phrase(
             allowed &= desk.sets[0, leaf]
     result = np.uint64(0)
     while allowed:
-        offset = lowest(allowed)
+        offset = lowest_bit(allowed)
         allowed &= allowed - _ONE
         if least > 0:
             score = desk.scores[offset] + np.float32(plan.bonus)
@@ -73,7 +73,7 @@ def _with_phrase(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def run_program(
-    lists: Lists, plan: Plan, desk: Desk, block: int, allowed: Any, least: Any
+    lists: PostingsReader, plan: Plan, desk: Desk, block: int, allowed: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Run the program on one open block; give the set of documents that match, within `allowed`."""
     stack = desk.sets[1]

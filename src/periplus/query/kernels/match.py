@@ -13,10 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.bit_ops import lowest, size
-from periplus.accel.pointers import Handle, hold
-from periplus.index.kernels.postings_format import BLOCK, BODY, FAT, IS_SPARSE
-from periplus.index.kernels.postings_reader import Lists, entry_place, get_fat, get_lists, make_tiny_lists
+from periplus.accel.bit_ops import lowest_bit, popcount
+from periplus.accel.pointers import PinnedArrays, pin
+from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
+from periplus.index.kernels.postings_reader import (
+    PostingsReader,
+    block_span,
+    get_postings,
+    make_tiny_postings,
+    read_escaped,
+)
+from periplus.index.kernels.term_dictionary import ENTRY_ENCODING, ENTRY_FREQUENCY
 from periplus.index.kernels.topk_heap import push, sort_best_first
 from periplus.query.kernels.block_bounds import SLACK, bound_of, find_blocks
 from periplus.query.kernels.block_order import choose
@@ -91,26 +98,28 @@ class Found(NamedTuple):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find_postings(lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int) -> None:  # pragma: no cover - compiled
+def _find_postings(
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int
+) -> None:  # pragma: no cover - compiled
     """Note where a leaf's postings in a block are: in the stream, or for a sparse one among those unpacked."""
     entry = np.int64(desk.entry[leaf, block])
-    if plan.place[leaf, 4] == IS_SPARSE:
+    if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
         at = stop = entry
-        while stop < plan.place[leaf, 0] and desk.sparse[leaf, stop] >> 30 == block:
+        while stop < plan.place[leaf, ENTRY_FREQUENCY] and desk.sparse[leaf, stop] >> 30 == block:
             stop += 1
     else:
-        at, stop = entry_place(lists, place_of_leaf(plan, leaf), entry)
+        at, stop = block_span(lists, place_of_leaf(plan, leaf), entry)
     desk.spots[leaf, 0], desk.spots[leaf, 1] = at, stop
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _score(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
     at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
     scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
-    if plan.place[leaf, 4] == IS_SPARSE:
+    if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
         for n in range(at, stop):
             posting = desk.sparse[leaf, n]
             if fields & (posting >> 16) & 255:
@@ -119,14 +128,14 @@ def _score(
                 scores[offset] += weight * np.float32((posting >> 8) & 255)
                 highest = max(highest, scores[offset])
         return found, highest
-    stream, plain_impact, base = lists.stream, lists.plain_impact, block * FAT * BLOCK
+    stream, plain_impact, base = lists.stream, lists.plain_impact, block * ESCAPED * BLOCK
     while at < stop:
         byte = np.int64(stream[at])
-        if byte < FAT << 6:
-            mask, impact = np.int64(BODY), plain_impact[base + byte]
+        if byte < ESCAPED << 6:
+            mask, impact = np.int64(BODY_ONLY), plain_impact[base + byte]
             at += 1
         else:
-            mask, wide_impact, at = get_fat(stream, at + 1)
+            mask, wide_impact, at = read_escaped(stream, at + 1)
             impact = np.uint8(wide_impact)
         if fields & mask:
             offset = byte & (BLOCK - 1)
@@ -141,14 +150,14 @@ def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compi
     """Give the highest score of some documents of the open block."""
     highest = np.float32(0)
     while documents:
-        highest = max(highest, scores[lowest(documents)])
+        highest = max(highest, scores[lowest_bit(documents)])
         documents &= documents - _ONE
     return highest
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _open(
-    lists: Lists, plan: Plan, desk: Desk, block: int, possible: Any, least: Any
+    lists: PostingsReader, plan: Plan, desk: Desk, block: int, possible: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Read a block's postings: the set of documents of each leaf, and the scores. Give which of `possible` can match.
 
@@ -194,7 +203,9 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> Any:  # pragma: no cover - compiled
+def _matching(
+    lists: PostingsReader, plan: Plan, desk: Desk, block: int, least: Any
+) -> Any:  # pragma: no cover - compiled
     """Open a block; give the documents that match, but for some that score below `least`."""
     if plan.shape == MIXED and not may_match(plan, block, desk.have[block], desk.sets[1]):
         return np.uint64(0)
@@ -211,14 +222,14 @@ def _matching(lists: Lists, plan: Plan, desk: Desk, block: int, least: Any) -> A
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _offer(
-    lists: Lists, plan: Plan, desk: Desk, block: int, matched: Any, kept: int, k: int
+    lists: PostingsReader, plan: Plan, desk: Desk, block: int, matched: Any, kept: int, k: int
 ) -> int:  # pragma: no cover - compiled
     """Offer what matches in the open block to the heap of the best; give the heap's size."""
     full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
     best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[0, :k]
     while matched:
-        offset = lowest(matched)
+        offset = lowest_bit(matched)
         matched &= matched - _ONE
         document = block * BLOCK + offset
         score = desk.scores[offset]
@@ -249,7 +260,7 @@ def match_best(
     has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
     and kept, total, skipped, counted, step and blocks counted whole so far.
     """
-    lists, plan, desk = get_lists(lists_at), get_plan(plan_at), get_desk(desk_at)
+    lists, plan, desk = get_postings(lists_at), get_plan(plan_at), get_desk(desk_at)
     progress = desk.progress
     if most < 0:
         most = -most
@@ -280,11 +291,11 @@ def match_best(
             matched = _matching(lists, plan, desk, block, least if prunes else np.float32(-1))
             bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:
-                counted += size(matched)
+                counted += popcount(matched)
                 continue
             whole += not prunes
             if choosy or not prunes:
-                total += size(matched)
+                total += popcount(matched)
             if matched:
                 kept = _offer(lists, plan, desk, block, matched, kept, k)
         if not done:
@@ -308,9 +319,9 @@ def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
 
 
 def match(
-    lists: Handle[Lists],
-    plan: Handle[Plan],
-    desk: Handle[Desk],
+    lists: PinnedArrays[PostingsReader],
+    plan: PinnedArrays[Plan],
+    desk: PinnedArrays[Desk],
     k: int,
     count_blocks: int,
     late: Callable[[], bool] = lambda: False,
@@ -323,7 +334,7 @@ def match(
             exact = False
             break
         kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, TURN)
-    return Found(desk.held.best[:, :kept].copy(), total, exact, done)
+    return Found(desk.arrays.best[:, :kept].copy(), total, exact, done)
 
 
 def warm() -> None:
@@ -343,6 +354,6 @@ def warm() -> None:
         0.5,
         0.5,
     )
-    desk = hold(make_desk(1, 1, 3, True, 10))
-    match(hold(make_tiny_lists()), hold(plan), desk, 10, 10)
+    desk = pin(make_desk(1, 1, 3, True, 10))
+    match(pin(make_tiny_postings()), pin(plan), desk, 10, 10)
     _break_off(desk.addresses)

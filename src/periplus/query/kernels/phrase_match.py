@@ -7,8 +7,8 @@ import numpy as np
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions, skip_positions
-from periplus.index.kernels.postings_format import BLOCK, BODY, FAT, IS_SPARSE
-from periplus.index.kernels.postings_reader import Lists, entry_begin, get_fat
+from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
+from periplus.index.kernels.postings_reader import PostingsReader, block_offsets, read_escaped
 from periplus.query.kernels.plan import Desk, Plan, place_of_leaf
 
 __all__ = ["has_phrase"]
@@ -16,14 +16,14 @@ __all__ = ["has_phrase"]
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _read(
-    lists: Lists, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any
+    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any
 ) -> int:  # pragma: no cover - compiled
     """Read the positions of a leaf in one document of the open block; give how many.
 
     Documents of a block are asked about in ascending order, so each time it goes on from the one before.
     """
     place = place_of_leaf(plan, leaf)
-    if place[4] == IS_SPARSE:
+    if place.encoding == SPARSE:
         n = np.int64(desk.entry[leaf, block])
         while desk.sparse[leaf, n] >> 24 < block * BLOCK + offset:
             n += 1
@@ -33,14 +33,14 @@ def _read(
         )
     at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
     if position < 0:
-        at, position = entry_begin(lists, place, np.int64(desk.entry[leaf, block]))
+        at, position = block_offsets(lists, place, np.int64(desk.entry[leaf, block]))
     stream = lists.stream
     while True:
         byte = np.int64(stream[at])
         code = byte >> 6
-        mask, after = np.int64(BODY), at + 1
-        if code == FAT:
-            mask, _, after = get_fat(stream, at + 1)
+        mask, after = np.int64(BODY_ONLY), at + 1
+        if code == ESCAPED:
+            mask, _, after = read_escaped(stream, at + 1)
         if byte & (BLOCK - 1) == offset:
             break
         position = skip_positions(lists.positions, position, code, mask)
@@ -51,7 +51,7 @@ def _read(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def has_phrase(
-    lists: Lists, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
+    lists: PostingsReader, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
 ) -> bool:  # pragma: no cover - compiled
     """Say whether a document of the open block has the phrase's words at their places."""
     begin, end = plan.phrases[phrase, 0], plan.phrases[phrase, 1]

@@ -6,8 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import flat, number, table
-from periplus.index.kernels.postings_format import BLOCK, LEVEL_COUNT, MIDDLING
+from periplus.accel.pointers import array_1d, array_2d, scalar
+from periplus.index.kernels.postings_format import BLOCK, BLOCKED_MIN_DOCUMENTS, BOUND_LEVELS
+from periplus.index.kernels.term_dictionary import (
+    ENTRY_BEGIN,
+    ENTRY_BITSET_ROW,
+    ENTRY_ENCODING,
+    ENTRY_END,
+    ENTRY_FIRST_GROUP,
+    ENTRY_FREQUENCY,
+    ENTRY_HEADERS,
+    ENTRY_POSITIONS,
+    TermEntry,
+)
 
 __all__ = [
     "ALL",
@@ -47,8 +58,7 @@ class Plan(NamedTuple):
     """A query, ready to run on one segment. A leaf is one term."""
 
     place: npt.NDArray[np.int64]
-    """By leaf, as `lexicon.find_term` gives it: frequency, begin and end of postings, positions, kind, row, heads and
-    number among the wide."""
+    """By leaf: its `TermEntry`, with the columns ENTRY_*."""
     weight: npt.NDArray[np.float32]
     """What one step of impact adds to the score, never below 0; 0 for leaves that only exclude."""
     leaves: npt.NDArray[np.int32]
@@ -115,8 +125,8 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
         np.zeros((2, blocks), np.uint64),
         np.zeros((leaves, blocks), np.int32),
         np.zeros((2, blocks), np.int32),
-        np.zeros((leaves, LEVEL_COUNT), np.float32),
-        np.zeros((2 * leaves if phrases else leaves, MIDDLING), np.int64),
+        np.zeros((leaves, BOUND_LEVELS), np.float32),
+        np.zeros((2 * leaves if phrases else leaves, BLOCKED_MIN_DOCUMENTS), np.int64),
         np.zeros((2, max(leaves, steps + 1)), np.uint64),
         np.zeros(BLOCK + best, np.float32),
         np.zeros((leaves, 4), np.int64),
@@ -130,19 +140,19 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
 def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
     """Give the plan that a handle holds."""
     return Plan(
-        table(addresses, 0, np.int64),
-        flat(addresses, 1, np.float32),
-        table(addresses, 2, np.int32),
-        table(addresses, 3, np.int32),
-        table(addresses, 4, np.int32),
-        table(addresses, 5, np.int32),
-        flat(addresses, 6, np.int32),
-        table(addresses, 7, np.uint64),
-        number(addresses, 8, np.int64),
-        number(addresses, 9, np.int64),
-        number(addresses, 10, np.uint64),
-        number(addresses, 11, np.float64),
-        number(addresses, 12, np.float64),
+        array_2d(addresses, 0, np.int64),
+        array_1d(addresses, 1, np.float32),
+        array_2d(addresses, 2, np.int32),
+        array_2d(addresses, 3, np.int32),
+        array_2d(addresses, 4, np.int32),
+        array_2d(addresses, 5, np.int32),
+        array_1d(addresses, 6, np.int32),
+        array_2d(addresses, 7, np.uint64),
+        scalar(addresses, 8, np.int64),
+        scalar(addresses, 9, np.int64),
+        scalar(addresses, 10, np.uint64),
+        scalar(addresses, 11, np.float64),
+        scalar(addresses, 12, np.float64),
     )
 
 
@@ -150,35 +160,33 @@ def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
 def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
     """Give the desk that a handle holds."""
     return Desk(
-        flat(addresses, 0, np.float32),
-        flat(addresses, 1, np.uint64),
-        table(addresses, 2, np.uint64),
-        table(addresses, 3, np.int32),
-        table(addresses, 4, np.int32),
-        table(addresses, 5, np.float32),
-        table(addresses, 6, np.int64),
-        table(addresses, 7, np.uint64),
-        flat(addresses, 8, np.float32),
-        table(addresses, 9, np.int64),
-        table(addresses, 10, np.int64),
-        table(addresses, 11, np.int32),
-        flat(addresses, 12, np.int64),
+        array_1d(addresses, 0, np.float32),
+        array_1d(addresses, 1, np.uint64),
+        array_2d(addresses, 2, np.uint64),
+        array_2d(addresses, 3, np.int32),
+        array_2d(addresses, 4, np.int32),
+        array_2d(addresses, 5, np.float32),
+        array_2d(addresses, 6, np.int64),
+        array_2d(addresses, 7, np.uint64),
+        array_1d(addresses, 8, np.float32),
+        array_2d(addresses, 9, np.int64),
+        array_2d(addresses, 10, np.int64),
+        array_2d(addresses, 11, np.int32),
+        array_1d(addresses, 12, np.int64),
     )
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def place_of_leaf(
-    plan: Plan, leaf: int
-) -> tuple[int, int, int, int, int, int, int, int]:  # pragma: no cover - compiled
+def place_of_leaf(plan: Plan, leaf: int) -> TermEntry:  # pragma: no cover - compiled
     """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
     place = plan.place
-    return (
-        place[leaf, 0],
-        place[leaf, 1],
-        place[leaf, 2],
-        place[leaf, 3],
-        place[leaf, 4],
-        place[leaf, 5],
-        place[leaf, 6],
-        place[leaf, 7],
+    return TermEntry(
+        place[leaf, ENTRY_FREQUENCY],
+        place[leaf, ENTRY_BEGIN],
+        place[leaf, ENTRY_END],
+        place[leaf, ENTRY_POSITIONS],
+        place[leaf, ENTRY_ENCODING],
+        place[leaf, ENTRY_FIRST_GROUP],
+        place[leaf, ENTRY_HEADERS],
+        place[leaf, ENTRY_BITSET_ROW],
     )

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.accel.pointers import flat, hold
+from periplus.accel.pointers import array_1d, pin
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
 from periplus.index.kernels.positions import read_positions
-from periplus.index.kernels.postings_reader import TINY_PLACE, get_lists, look_up, make_tiny_lists
+from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, look_up_documents, make_tiny_postings
+from periplus.index.kernels.term_dictionary import TermEntry
 
 __all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "Question", "Sheet", "measure"]
 
@@ -85,16 +86,16 @@ class Question(NamedTuple):
 @njit(cache=True, nogil=True, forceinline=True)
 def _get_sheet(addresses: Any) -> Sheet:  # pragma: no cover - compiled
     return Sheet(
-        flat(addresses, 0, np.int64),
-        flat(addresses, 1, np.uint8),
-        flat(addresses, 2, np.int64),
-        flat(addresses, 3, np.uint8),
-        flat(addresses, 4, np.uint64),
-        flat(addresses, 5, np.float32),
-        flat(addresses, 6, np.uint8),
-        flat(addresses, 7, np.int32),
-        flat(addresses, 8, np.uint8),
-        flat(addresses, 9, np.float32),
+        array_1d(addresses, 0, np.int64),
+        array_1d(addresses, 1, np.uint8),
+        array_1d(addresses, 2, np.int64),
+        array_1d(addresses, 3, np.uint8),
+        array_1d(addresses, 4, np.uint64),
+        array_1d(addresses, 5, np.float32),
+        array_1d(addresses, 6, np.uint8),
+        array_1d(addresses, 7, np.int32),
+        array_1d(addresses, 8, np.uint8),
+        array_1d(addresses, 9, np.float32),
     )
 
 
@@ -335,12 +336,14 @@ def measure(
             continue
         which = which[np.argsort(asked.documents[which])]
         documents = asked.documents[which]
-        lists, sheet = get_lists(lists_at[segment]), _get_sheet(sheets_at[segment])
+        lists, sheet = get_postings(lists_at[segment]), _get_sheet(sheets_at[segment])
         found = np.zeros((terms, len(documents), 4), np.int64)
         for term in range(terms):
             p = asked.place[segment, term]
             if p[0]:
-                found[term] = look_up(lists, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+                found[term] = look_up_documents(
+                    lists, TermEntry(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents
+                )
         for i in range(len(documents)):
             row, count = rows[which[i]], 0
             masks[:] = 0
@@ -357,11 +360,11 @@ def measure(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    lists = hold(make_tiny_lists()).addresses.reshape(1, -1)
+    lists = pin(make_tiny_postings()).addresses.reshape(1, -1)
     start, blob, none = np.array([0, 1], np.int64), np.zeros(1, np.uint8), np.zeros(0, np.float32)
     sheet = Sheet(start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none)
     zero = np.zeros(1, np.int32)
-    place = np.array([[TINY_PLACE]], np.int64)
+    place = np.array([[TINY_ENTRY]], np.int64)
     asked = Question(place, zero, np.ones(1), zero, np.zeros(1), zero, zero, np.ones(1, np.float32))
-    held = hold(sheet)
+    held = pin(sheet)
     measure(lists, held.addresses.reshape(1, -1), asked, np.uint64(0), 0.0)

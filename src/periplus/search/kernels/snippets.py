@@ -13,7 +13,8 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
 from periplus.index.kernels.positions import read_positions
-from periplus.index.kernels.postings_reader import Lists, get_lists, look_up, make_tiny_lists
+from periplus.index.kernels.postings_reader import PostingsReader, get_postings, look_up_documents, make_tiny_postings
+from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.search.kernels.clean_text import put_clean
 from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.tokenizer import TABLE_SIZE
@@ -207,7 +208,7 @@ def cut_one(
 
 @njit(cache=True, nogil=True)
 def _read_places(
-    lists: Lists, asked: Asked, rows: Any, number: int, room: Any, ends: Any, has: Any
+    lists: PostingsReader, asked: Asked, rows: Any, number: int, room: Any, ends: Any, has: Any
 ) -> Any:  # pragma: no cover - compiled
     """Give where the words stand in the body of one document, from what was looked up of each term."""
     used = 0
@@ -230,12 +231,12 @@ def _read_places(
 def _cut_all(
     lists_at: Any, asked: Asked, documents: Any, data: Any, bounds: Any, kinds: Any, chars: int, sheet: Sheet
 ) -> None:  # pragma: no cover - compiled
-    lists = get_lists(lists_at)
+    lists = get_postings(lists_at)
     rows = np.zeros((len(asked.places), len(documents), 4), np.int64)
     for term in range(len(asked.places)):
         if asked.places[term, 0]:
             p = asked.places[term]
-            rows[term] = look_up(lists, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+            rows[term] = look_up_documents(lists, TermEntry(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
     room = np.empty((len(asked.places) + 1) * _MOST_POSITIONS, np.int64)
     ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
     for number in range(len(documents)):
@@ -275,11 +276,11 @@ def cut_all(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
-    from periplus.accel.pointers import hold
+    from periplus.accel.pointers import pin
 
     asked = Asked(np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1))
     data, kinds = np.frombuffer(b"a b", np.uint8), np.zeros(TABLE_SIZE, np.uint8)
     bounds = np.array([0, 3], np.int64)
-    handle = hold(make_tiny_lists())
+    handle = pin(make_tiny_postings())
     sheet = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, 40)
     cut_one(data, 0, 3, kinds, bounds[:1], bounds[:1] + 1, asked.weights, 40, sheet, np.zeros(2, np.int64))

@@ -38,7 +38,7 @@ def cut_snippets(
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=bounds[1:])
     sheet = snippets.cut_all(
-        segment.handle.addresses,
+        segment.pinned_postings.addresses,
         asked,
         np.array(documents, np.int32),
         np.frombuffer(b"".join(texts) or b"\0", np.uint8),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["BLOCK", "Table", "complete", "complete_amiss", "find_homes", "lay_texts"]
+__all__ = ["BLOCK", "CompletionTable", "build_texts", "complete", "complete_fuzzy", "find_home_pages"]
 
 BLOCK = 64
 _END = 10
@@ -20,7 +20,7 @@ _END = 10
 _SPACE = 32
 
 
-class Table(NamedTuple):
+class CompletionTable(NamedTuple):
     """Texts that completions are taken from."""
 
     text: npt.NDArray[np.uint8]
@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def lay_texts(
+def build_texts(
     words: npt.NDArray[np.uint8],
     start: npt.NDArray[np.int64],
     tokens: npt.NDArray[np.int32],
@@ -80,7 +80,7 @@ def lay_texts(
 
 
 @njit(cache=True, nogil=True)
-def find_homes(
+def find_home_pages(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
     """Give the addresses that are a scheme, a host and a single slash: home pages."""
@@ -100,7 +100,9 @@ def find_homes(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _compare(table: Table, entry: int, skip: int, typed: Any, first: int, last: int) -> int:  # pragma: no cover
+def _compare(
+    table: CompletionTable, entry: int, skip: int, typed: Any, first: int, last: int
+) -> int:  # pragma: no cover
     """Compare what follows `skip` bytes into a completion with `typed[first:last]`: 0 if it begins so."""
     at = np.int64(table.order[np.uint64(entry)]) + skip
     for i in range(first, last):
@@ -113,7 +115,7 @@ def _compare(table: Table, entry: int, skip: int, typed: Any, first: int, last: 
 
 @njit(cache=True, nogil=True)
 def _stretch(
-    table: Table, low: int, high: int, skip: int, typed: Any, first: int, last: int
+    table: CompletionTable, low: int, high: int, skip: int, typed: Any, first: int, last: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Find the completions from `low` to `high` that go on with `typed[first:last]` after `skip` bytes."""
     end = high
@@ -138,7 +140,9 @@ def _stretch(
 
 
 @njit(cache=True, nogil=True)
-def _take(table: Table, begin: int, end: int, best: Any, worth: Any, used: int) -> int:  # pragma: no cover - compiled
+def _take(
+    table: CompletionTable, begin: int, end: int, best: Any, worth: Any, used: int
+) -> int:  # pragma: no cover - compiled
     """Add the best of a stretch to the best so far, best first; give how many there are."""
     most, at = len(best), begin
     while at < end:
@@ -160,7 +164,7 @@ def _take(table: Table, begin: int, end: int, best: Any, worth: Any, used: int) 
 
 @njit(cache=True, nogil=True)
 def complete(
-    table: Table, typed: npt.NDArray[np.uint8], best: npt.NDArray[np.int32], worth: npt.NDArray[np.int32]
+    table: CompletionTable, typed: npt.NDArray[np.uint8], best: npt.NDArray[np.int32], worth: npt.NDArray[np.int32]
 ) -> int:  # pragma: no cover - compiled
     """Fill `best` with the completions of `typed` that are worth most, best first; give how many there are."""
     begin, end = _stretch(table, 0, len(table.order), 0, typed, 0, len(typed))
@@ -176,7 +180,9 @@ def _width(first: int) -> int:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _next_letter(table: Table, low: int, high: int, skip: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _next_letter(
+    table: CompletionTable, low: int, high: int, skip: int
+) -> tuple[int, int]:  # pragma: no cover - compiled
     """Give the width of the letter at `skip` of completion `low`, 0 at its end, and the first with another there."""
     at = np.int64(table.order[low]) + skip
     wide = _width(table.text[at])
@@ -185,8 +191,8 @@ def _next_letter(table: Table, low: int, high: int, skip: int) -> tuple[int, int
 
 
 @njit(cache=True, nogil=True)
-def complete_amiss(
-    table: Table, typed: npt.NDArray[np.uint8], best: npt.NDArray[np.int32], worth: npt.NDArray[np.int32]
+def complete_fuzzy(
+    table: CompletionTable, typed: npt.NDArray[np.uint8], best: npt.NDArray[np.int32], worth: npt.NDArray[np.int32]
 ) -> int:  # pragma: no cover - compiled
     """Fill `best` with completions of `typed` but for one letter; the first is taken as right, unless swapped."""
     used, size = 0, len(typed)
@@ -222,7 +228,9 @@ def complete_amiss(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _same(table: Table, entry: int, skip: int, own: int, typed: Any, at: int, wide: int) -> bool:  # pragma: no cover
+def _same(
+    table: CompletionTable, entry: int, skip: int, own: int, typed: Any, at: int, wide: int
+) -> bool:  # pragma: no cover
     return own == wide and _compare(table, entry, skip, typed, at, at + wide) == 0
 
 
@@ -230,11 +238,11 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     words, start = np.frombuffer(b"abcd", np.uint8), np.array([0, 4])
     tokens, lengths = np.zeros(1, np.int32), np.ones(1, np.int32)
-    find_homes(words, start)
-    text, _, places, _ = lay_texts(words, start, tokens, lengths, 4, 120)
-    table = Table(text, places, np.ones(1, np.uint8), np.ones(1, np.uint8))
+    find_home_pages(words, start)
+    text, _, places, _ = build_texts(words, start, tokens, lengths, 4, 120)
+    table = CompletionTable(text, places, np.ones(1, np.uint8), np.ones(1, np.uint8))
     for array in table:
         array.flags.writeable = False
     best, worth = np.zeros(4, np.int32), np.zeros(4, np.int32)
     complete(table, words, best, worth)
-    complete_amiss(table, words, best, worth)
+    complete_fuzzy(table, words, best, worth)

@@ -2,7 +2,7 @@
 
 A weighted distance with swaps, in hundredths of an ordinary slip. Keys that lie side by side (on the keyboards of
 several countries), vowels, and consonants of one sound cost less than others; so do letters doubled or not, and two
-letters that are spoken as one. `sound` gives words that are spoken alike the same number.
+letters that are spoken as one. `sound_key` gives words that are spoken alike the same number.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["slip_cost", "sound"]
+__all__ = ["edit_cost", "sound_key"]
 
 _KEYBOARDS = (
     ("qwertyuiop asdfghjkl zxcvbnm", 75),
@@ -119,7 +119,7 @@ def _spoken_as_one(a: int, b: int, one: int) -> bool:  # pragma: no cover - comp
 
 
 @njit(cache=True, nogil=True)
-def slip_cost(
+def edit_cost(
     typed: npt.NDArray[np.uint16],
     begin: int,
     end: int,
@@ -157,7 +157,7 @@ def slip_cost(
 
 
 @njit(cache=True, nogil=True)
-def sound(letters: npt.NDArray[np.uint16], first: int, last: int) -> Any:  # pragma: no cover - compiled
+def sound_key(letters: npt.NDArray[np.uint16], first: int, last: int) -> Any:  # pragma: no cover - compiled
     """Give a number that words share which are spoken alike: consonants by sound, vowels only at the beginning."""
     hashed, before = np.uint64(2166136261), 0
     at = first
@@ -188,5 +188,5 @@ def sound(letters: npt.NDArray[np.uint16], first: int, last: int) -> Any:  # pra
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     letters = np.array([97, 98], np.uint16)
-    slip_cost(letters, 0, 2, letters, 0, 2, np.zeros((3, 32), np.int32))
-    sound(letters, 0, 2)
+    edit_cost(letters, 0, 2, letters, 0, 2, np.zeros((3, 32), np.int32))
+    sound_key(letters, 0, 2)

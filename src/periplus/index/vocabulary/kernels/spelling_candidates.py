@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.vocabulary.kernels.edit_cost import slip_cost, sound
-from periplus.index.vocabulary.kernels.surface_forms import LONGEST, Words
+from periplus.index.vocabulary.kernels.edit_cost import edit_cost, sound_key
+from periplus.index.vocabulary.kernels.surface_forms import MAX_LETTERS, Vocabulary
 
-__all__ = ["BLOCK", "Found", "Sounds", "find_words", "make_sounds", "meant"]
+__all__ = ["BLOCK", "CandidateList", "SoundIndex", "build_sound_index", "find_candidates", "look_up_frequencies"]
 
 BLOCK = 64
 """Words that are passed over at once, where all share enough with those before them."""
@@ -24,7 +24,7 @@ _MOST_ALIKE = 256
 """Words of one sound that are weighed."""
 
 
-class Sounds(NamedTuple):
+class SoundIndex(NamedTuple):
     """What helps to walk a vocabulary fast."""
 
     key: npt.NDArray[np.uint32]
@@ -35,7 +35,7 @@ class Sounds(NamedTuple):
     """The least that any word of a block shares with the one before it."""
 
 
-class Found(NamedTuple):
+class CandidateList(NamedTuple):
     """Words that may have been meant, best first."""
 
     word: npt.NDArray[np.int32]
@@ -44,21 +44,21 @@ class Found(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def make_sounds(words: Words) -> Sounds:  # pragma: no cover - compiled
+def build_sound_index(words: Vocabulary) -> SoundIndex:  # pragma: no cover - compiled
     """Work out the sound of every word."""
     count = len(words.count)
     keys = np.empty(count, np.uint32)
     least = np.full(-(-count // BLOCK), 255, np.uint8)
     for word in range(count):
-        keys[word] = sound(words.letters, words.start[word], words.start[word + 1])
+        keys[word] = sound_key(words.letters, words.start[word], words.start[word + 1])
         least[word // BLOCK] = min(least[word // BLOCK], words.shared[word])
     order = np.argsort(keys)
-    return Sounds(keys[order], order.astype(np.int32), least)
+    return SoundIndex(keys[order], order.astype(np.int32), least)
 
 
 @njit(cache=True, nogil=True)
-def find_words(
-    words: Words, letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64]
+def look_up_frequencies(
+    words: Vocabulary, letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
     """Give the documents of each of some words (`letters` cut by `start`), 0 where it is not known."""
     found = np.zeros(len(start) - 1, np.int32)
@@ -87,7 +87,7 @@ def find_words(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _offer(found: Found, used: int, word: int, cost: int, score: float) -> int:  # pragma: no cover - compiled
+def _offer(found: CandidateList, used: int, word: int, cost: int, score: float) -> int:  # pragma: no cover - compiled
     """Keep a word if it is among the best; give how many there are."""
     for i in range(used):
         if found.word[i] == word:
@@ -104,8 +104,13 @@ def _offer(found: Found, used: int, word: int, cost: int, score: float) -> int: 
 
 
 @njit(cache=True, nogil=True)
-def meant(
-    words: Words, sounds: Sounds, typed: npt.NDArray[np.uint16], slips: int, weight: float, found: Found
+def find_candidates(
+    words: Vocabulary,
+    sounds: SoundIndex,
+    typed: npt.NDArray[np.uint16],
+    slips: int,
+    weight: float,
+    found: CandidateList,
 ) -> int:  # pragma: no cover - compiled
     """Fill `found` with words at most `slips` (1 or 2) from `typed`, or spoken like it; give how many.
 
@@ -113,24 +118,24 @@ def meant(
     masks = np.zeros(256, np.uint64)
     for i in range(len(typed)):
         masks[typed[i] & 255] |= np.uint64(1) << np.uint64(i)
-    rows = np.zeros((3, 2 * LONGEST + 2), np.int32)
+    rows = np.zeros((3, 2 * MAX_LETTERS + 2), np.int32)
     used = _alike(words, sounds, typed, weight, found, rows)
     return _walk(words, sounds.least, typed, slips, weight, found, used, masks, rows)
 
 
 @njit(cache=True, nogil=True)
 def _alike(
-    words: Words, sounds: Sounds, typed: Any, weight: float, found: Found, rows: Any
+    words: Vocabulary, sounds: SoundIndex, typed: Any, weight: float, found: CandidateList, rows: Any
 ) -> int:  # pragma: no cover - compiled
     """Weigh the words that are spoken like the typed one."""
-    used, wanted = 0, sound(typed, 0, len(typed))
+    used, wanted = 0, sound_key(typed, 0, len(typed))
     at = np.searchsorted(sounds.key, wanted)
     end = min(len(sounds.key), at + _MOST_ALIKE)
     while at < end and sounds.key[at] == wanted:
         word = np.int64(sounds.word[at])
         begin, last = words.start[word], words.start[word + 1]
         if abs(last - begin - len(typed)) <= 3:
-            cost = min(slip_cost(typed, 0, len(typed), words.letters, begin, last, rows), 100 + 40 * len(typed))
+            cost = min(edit_cost(typed, 0, len(typed), words.letters, begin, last, rows), 100 + 40 * len(typed))
             score = np.log(1.0 + words.count[word]) - weight * cost / 100
             if cost <= 220:
                 used = _offer(found, used, word, cost, score)
@@ -140,10 +145,18 @@ def _alike(
 
 @njit(cache=True, nogil=True)
 def _walk(
-    words: Words, least: Any, typed: Any, slips: int, weight: float, found: Found, used: int, masks: Any, rows: Any
+    words: Vocabulary,
+    least: Any,
+    typed: Any,
+    slips: int,
+    weight: float,
+    found: CandidateList,
+    used: int,
+    masks: Any,
+    rows: Any,
 ) -> int:  # pragma: no cover - compiled
     """Walk the words; `states` has, for each depth, the bits for no slip, one and two."""
-    states = np.zeros((LONGEST + 1, 3), np.uint64)
+    states = np.zeros((MAX_LETTERS + 1, 3), np.uint64)
     one, two = np.uint64(1), np.uint64(2)
     states[0, 0], states[0, 1], states[0, 2] = 1, 3, 3
     accept = one << np.uint64(len(typed))
@@ -181,7 +194,7 @@ def _walk(
         if dead == 255:
             alive = states[length, 2] if slips > 1 else states[length, 1]
             if alive & accept != 0:
-                cost = slip_cost(typed, 0, len(typed), words.letters, begin, begin + length, rows)
+                cost = edit_cost(typed, 0, len(typed), words.letters, begin, begin + length, rows)
                 score = np.log(1.0 + words.count[word]) - weight * cost / 100
                 used = _offer(found, used, word, cost, score)
         word += 1
@@ -192,11 +205,11 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     from periplus.index.vocabulary.kernels import surface_forms as vocabulary
 
-    words = vocabulary.unpack(
-        vocabulary.pack(np.frombuffer(b"ab", np.uint8), np.array([0, 2]), np.ones(1, np.int32)), 1
+    words = vocabulary.unpack_vocabulary(
+        vocabulary.pack_vocabulary(np.frombuffer(b"ab", np.uint8), np.array([0, 2]), np.ones(1, np.int32)), 1
     )
     typed = np.array([97, 99], np.uint16)
     typed.flags.writeable = False
-    find_words(words, typed, np.array([0, 2]))
-    found = Found(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.float32))
-    meant(words, make_sounds(words), typed, 2, 5.0, found)
+    look_up_frequencies(words, typed, np.array([0, 2]))
+    found = CandidateList(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.float32))
+    find_candidates(words, build_sound_index(words), typed, 2, 5.0, found)

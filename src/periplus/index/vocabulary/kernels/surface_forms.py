@@ -10,31 +10,31 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.term_dictionary import get_number, put_number
+from periplus.index.kernels.term_dictionary import read_varint, write_varint
 from periplus.text.kernels.word_table import hash_words
 
 __all__ = [
-    "LONGEST",
-    "SHORTEST",
-    "Pairs",
-    "Words",
-    "chunks",
+    "MAX_LETTERS",
+    "MIN_LETTERS",
+    "PairTable",
+    "Vocabulary",
     "count_pairs",
-    "finish",
-    "is_plain",
-    "merge",
-    "pack",
-    "pair_counts",
-    "unpack",
+    "finish_vocabulary",
+    "is_spellable",
+    "look_up_pairs",
+    "merge_vocabularies",
+    "pack_vocabulary",
+    "prefix_keys",
+    "unpack_vocabulary",
 ]
 
-SHORTEST, LONGEST = 2, 24
+MIN_LETTERS, MAX_LETTERS = 2, 24
 """Letters of the words that are kept."""
-_BYTES = 3 * LONGEST
+_BYTES = 3 * MAX_LETTERS
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Words(NamedTuple):
+class Vocabulary(NamedTuple):
     """A vocabulary, in order."""
 
     letters: npt.NDArray[np.uint16]
@@ -47,7 +47,7 @@ class Words(NamedTuple):
     """How many letters each word shares with the one before."""
 
 
-class Pairs(NamedTuple):
+class PairTable(NamedTuple):
     """A table of pairs while they are counted."""
 
     key: npt.NDArray[np.uint32]
@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def is_plain(
+def is_spellable(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
     """Say which words (UTF-8) can be misspelt: of letters only, not too long, of a script that parts words."""
@@ -74,12 +74,12 @@ def is_plain(
                 spaced = (byte == 0xE0 and last < 0xB8) or (byte == 0xE1 and (last == 0x83 or last >= 0xB8))
                 good = good and (byte < 0xE0 or spaced)
             letters += byte & 0xC0 != 0x80
-        plain[word] = good and SHORTEST <= letters <= LONGEST
+        plain[word] = good and MIN_LETTERS <= letters <= MAX_LETTERS
     return plain
 
 
 @njit(cache=True, nogil=True)
-def chunks(
+def prefix_keys(
     blob: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
     """Give up to eight bytes of each piece from `begin` on, as a number that sorts as they do."""
@@ -103,7 +103,7 @@ def count_pairs(
     lengths: npt.NDArray[np.int32],
     fields: int,
     hashes: npt.NDArray[np.uint64],
-    pairs: Pairs,
+    pairs: PairTable,
 ) -> int:  # pragma: no cover - compiled
     """Count the documents of each pair of neighbours; give how many pairs there are.
 
@@ -136,7 +136,7 @@ def count_pairs(
 
 
 @njit(cache=True, nogil=True)
-def pair_counts(
+def look_up_pairs(
     key: npt.NDArray[np.uint32],
     count: npt.NDArray[np.int32],
     first: npt.NDArray[np.uint64],
@@ -153,7 +153,7 @@ def pair_counts(
 
 
 @njit(cache=True, nogil=True)
-def pack(
+def pack_vocabulary(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], count: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
     """Pack words (UTF-8, in order): bytes shared with the one before, bytes added, those bytes, documents."""
@@ -166,12 +166,12 @@ def pack(
             most = min(length, begin - before)
             while shared < most and blob[before + shared] == blob[begin + shared]:
                 shared += 1
-        at = put_number(out, at, shared)
-        at = put_number(out, at, length - shared)
+        at = write_varint(out, at, shared)
+        at = write_varint(out, at, length - shared)
         for i in range(shared, length):
             out[at] = blob[begin + i]
             at += 1
-        at = put_number(out, at, count[word])
+        at = write_varint(out, at, count[word])
     return out[:at].copy()
 
 
@@ -195,9 +195,9 @@ def _letters(raw: Any, length: int, out: Any, at: int) -> int:  # pragma: no cov
 
 
 @njit(cache=True, nogil=True)
-def finish(
+def finish_vocabulary(
     letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64], count: npt.NDArray[np.int32]
-) -> Words:  # pragma: no cover - compiled
+) -> Vocabulary:  # pragma: no cover - compiled
     """Make a vocabulary of words in order: cut it to its length, and say what neighbours share."""
     shared = np.zeros(len(count), np.uint8)
     for word in range(1, len(count)):
@@ -206,36 +206,36 @@ def finish(
         while begin + same < end and before + same < begin and letters[before + same] == letters[begin + same]:
             same += 1
         shared[word] = same
-    return Words(letters[: start[len(count)]].copy(), start.copy(), count.copy(), shared)
+    return Vocabulary(letters[: start[len(count)]].copy(), start.copy(), count.copy(), shared)
 
 
 @njit(cache=True, nogil=True)
-def unpack(packed: npt.NDArray[np.uint8], words: int) -> Words:  # pragma: no cover - compiled
+def unpack_vocabulary(packed: npt.NDArray[np.uint8], words: int) -> Vocabulary:  # pragma: no cover - compiled
     """Unpack a vocabulary of so many words. One that does not fit together is cut where that shows."""
-    letters = np.empty(words * LONGEST, np.uint16)
+    letters = np.empty(words * MAX_LETTERS, np.uint16)
     start, count = np.zeros(words + 1, np.int64), np.zeros(words, np.int32)
     raw = np.zeros(_BYTES + 2, np.uint8)
     at, done = 0, 0
     while done < words and at < len(packed):
-        shared, at = get_number(packed, at)
-        added, at = get_number(packed, at)
+        shared, at = read_varint(packed, at)
+        added, at = read_varint(packed, at)
         if shared + added > _BYTES or at + added >= len(packed):
             break
         for i in range(added):
             raw[shared + i] = packed[at + i]
         at += added
-        number, at = get_number(packed, at)
+        number, at = read_varint(packed, at)
         end = start[done]
         if end + shared + added > len(letters):
             break
         start[done + 1] = _letters(raw, shared + added, letters, end)
         count[done] = number
         done += 1
-    return finish(letters, start[: done + 1], count[:done])
+    return finish_vocabulary(letters, start[: done + 1], count[:done])
 
 
 @njit(cache=True, nogil=True)
-def _order(one: Words, i: int, two: Words, j: int) -> int:  # pragma: no cover - compiled
+def _order(one: Vocabulary, i: int, two: Vocabulary, j: int) -> int:  # pragma: no cover - compiled
     """Compare two words: below, at or above 0."""
     a, b = one.start[i], two.start[j]
     long_a, long_b = one.start[i + 1] - a, two.start[j + 1] - b
@@ -246,7 +246,7 @@ def _order(one: Words, i: int, two: Words, j: int) -> int:  # pragma: no cover -
 
 
 @njit(cache=True, nogil=True)
-def merge(one: Words, two: Words) -> Words:  # pragma: no cover - compiled
+def merge_vocabularies(one: Vocabulary, two: Vocabulary) -> Vocabulary:  # pragma: no cover - compiled
     """Join two vocabularies; documents of words that both have are summed."""
     letters = np.empty(len(one.letters) + len(two.letters), np.uint16)
     most = len(one.count) + len(two.count)
@@ -268,23 +268,23 @@ def merge(one: Words, two: Words) -> Words:  # pragma: no cover - compiled
         j += order >= 0
         done += 1
         start[done] = at
-    return finish(letters, start[: done + 1], count[:done])
+    return finish_vocabulary(letters, start[: done + 1], count[:done])
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     blob, start = np.frombuffer(b"abcd", np.uint8), np.array([0, 2, 4])
-    is_plain(blob, start)
+    is_spellable(blob, start)
     for pieces in (blob, blob.copy()):
-        chunks(pieces, start[:1], start[1:2])
-        pack(pieces, start, np.ones(2, np.int32))
+        prefix_keys(pieces, start[:1], start[1:2])
+        pack_vocabulary(pieces, start, np.ones(2, np.int32))
     hashes = hash_words(blob, start)
     tokens, lengths = np.array([0, 1], np.int32), np.array([2], np.int32)
-    pairs = Pairs(np.zeros(8, np.uint32), np.zeros(8, np.int32), np.zeros(8, np.int32))
+    pairs = PairTable(np.zeros(8, np.uint32), np.zeros(8, np.int32), np.zeros(8, np.int32))
     count_pairs(tokens, lengths, 1, hashes, pairs)
-    pair_counts(np.sort(pairs.key), pairs.count, hashes, hashes)
-    packed = pack(blob, start, np.ones(2, np.int32))
+    look_up_pairs(np.sort(pairs.key), pairs.count, hashes, hashes)
+    packed = pack_vocabulary(blob, start, np.ones(2, np.int32))
     packed.flags.writeable = False
-    words = unpack(packed, 2)
-    merge(words, words)
-    finish(words.letters, words.start, words.count)
+    words = unpack_vocabulary(packed, 2)
+    merge_vocabularies(words, words)
+    finish_vocabulary(words.letters, words.start, words.count)
