@@ -58,7 +58,10 @@ class Asker:
 
     def is_known(self, typed: str) -> bool:
         """Say whether a misspelling is a word that documents have, in any form."""
-        return self.index.words.frequencies([typed])[0] > 0 or self.index.frequency(terms_of([typed], "en")[0]) > 0
+        return (
+            self.index.spelling.document_frequencies([typed])[0] > 0
+            or self.index.document_frequency(terms_of([typed], "en")[0]) > 0
+        )
 
     def ask(self, said: str) -> tuple[str, ...]:
         """Give the corrections of a query; what is offered in their place is in `offered`."""
@@ -71,7 +74,7 @@ class Asker:
         complete = False
         if len(prepared.words) > 1 and len(found.documents):
             segment = self.index.segments[int(found.segments[0])]
-            masks = [segment.find(term) for word in prepared.words for term in word.terms]
+            masks = [segment.find_term(term) for word in prepared.words for term in word.terms]
             has = segment.fields(masks, found.documents[:1])[0] != 0
             ends, at = [], 0
             for word in prepared.words:
@@ -93,14 +96,14 @@ class Asker:
 
 def draw(index: Index, least: int, most: int, count: int, weighted: bool, chance: random.Random) -> list[str]:
     """Draw words of at least four letters that are in `least` to `most` documents."""
-    book = index.words._book
+    book = index.spelling._loaded
     assert book is not None
     numbers = [n for n, c in enumerate(book.words.count.tolist()) if least <= c <= most]
     weights = [int(book.words.count[n]) for n in numbers] if weighted else None
     drawn: dict[str, None] = {}
     while len(drawn) < min(count, len(numbers) // 2):
         for number in chance.choices(numbers, weights, k=count):
-            word = index.words._spell(number)
+            word = index.spelling._spell(number)
             if len(word) >= 4 and word.isascii() and word.isalpha():
                 drawn[word] = None
     return list(drawn)[:count]
@@ -113,7 +116,13 @@ def draw_rare(index: Index, count: int, chance: random.Random) -> list[str]:
         segment = chance.choice(index.segments)
         for word in split_text(segment.string("title", chance.randrange(segment.documents))):
             rare = len(word) >= 4 and word.isascii() and word.isalpha() and word not in drawn
-            if rare and max(index.words.frequencies([word])[0], index.frequency(terms_of([word], "en")[0])) < _LEAST:
+            if (
+                rare
+                and max(
+                    index.spelling.document_frequencies([word])[0], index.document_frequency(terms_of([word], "en")[0])
+                )
+                < _LEAST
+            ):
                 drawn[word] = None
         if len(drawn) >= count:
             break
@@ -194,7 +203,7 @@ def in_queries(asker: Asker, log: list[str], count: int, chance: random.Random, 
     for query in chance.sample(several, min(count, len(several))):
         words = query.split()
         long = [n for n, word in enumerate(words) if len(word) >= 4 and word.isalpha() and word.isascii()]
-        known = [n for n in long if asker.index.words.frequencies([words[n]])[0] >= _LEAST]
+        known = [n for n in long if asker.index.spelling.document_frequencies([words[n]])[0] >= _LEAST]
         if not known:
             continue
         at, kind = chance.choice(known), chance.choice(misspellings.KINDS)
@@ -222,7 +231,7 @@ def quantile(values: list[float], share: float) -> float:
 def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
     """Measure everything on one index."""
     began = time.process_time()
-    index.words.load()
+    index.spelling.load()
     loading = time.process_time() - began
     asker, chance = Asker(index), random.Random(2026)
     asker.ask("warmiing")
@@ -230,7 +239,7 @@ def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
     every = 1 << 30
     figures: dict[str, Any] = {
         "documents": index.documents,
-        "words": index.words.size,
+        "words": index.spelling.size,
         "load_seconds": round(loading, 2),
     }
     for name, weighted in (("words as drawn", False), ("words as met", True)):
@@ -259,9 +268,9 @@ def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
 
 def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[str, Any]:
     """Give what it costs to look for words in a vocabulary of a million, those of the index spliced into more."""
-    book = index.words._book
+    book = index.spelling._loaded
     assert book is not None
-    words = [index.words._spell(number) for number in range(index.words.size)]
+    words = [index.spelling._spell(number) for number in range(index.spelling.size)]
     many = set(words)
     while len(many) < 1_000_000:
         one, two = chance.choice(words), chance.choice(words)
@@ -273,16 +282,16 @@ def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[
     np.cumsum([len(word) for word in raw], out=start[1:])
     packed = surface_forms.pack_vocabulary(np.frombuffer(b"".join(raw), np.uint8), start, np.ones(len(raw), np.int32))
     large = surface_forms.unpack_vocabulary(packed, len(raw))
-    index.words._book = book._replace(words=large, sounds=spelling_kernel.build_sound_index(large))
+    index.spelling._loaded = book._replace(words=large, sounds=spelling_kernel.build_sound_index(large))
     seconds = []
     for word in asked:
         spent = []
         for _ in range(_ROUNDS):
             began = time.thread_time()
-            index.words.find_candidates(word)
+            index.spelling.find_candidates(word)
             spent.append(time.thread_time() - began)
         seconds.append(min(spent))
-    index.words._book = book
+    index.spelling._loaded = book
     return {"words": len(raw), "p50": quantile(seconds, 0.5), "p99": quantile(seconds, 0.99)}
 
 

@@ -120,7 +120,7 @@ def ask(folder: Path, web: Web, weight: float) -> dict[str, Any]:
     search = msgspec.structs.replace(Settings().search, synonym_weight=weight, per_host=0)
     searcher = Searcher.open(folder, msgspec.structs.replace(Settings(), search=search))
     assert searcher._session
-    searcher._session.index.words.load()
+    searcher._session.index.spelling.load()
 
     def found(words: str) -> list[str]:
         return [hit.url for hit in searcher.search(Query(words, folded=False)).hits]

@@ -38,7 +38,7 @@ def all_vectors(folder: Path) -> dict[int, bytes]:
         file = open_vectors(vector_path(folder, segment.name), segment)
         if file is not None:
             store = file.store
-            for document in np.flatnonzero(segment.alive):
+            for document in np.flatnonzero(segment.is_live):
                 rows = store.rows[store.start[document] : store.start[document + 1]]
                 if len(rows):
                     key = int(segment.column("key")[document])

@@ -165,7 +165,7 @@ def test_a_page_that_was_taken_out_of_the_index_says_so(made: tuple[Path, Settin
     again = msgspec.structs.replace(
         visit("https://a.example/tide", "tide"), outcome=Outcome.GONE, page=None, status=404
     )
-    build_index([again], folder / "index", settings.index, None, extend=True)
+    build_index([again], folder / "index", settings.index, None, append=True)
     with PageStore.open(folder / "store", settings.store, write=True) as store:
         store.append(visit("https://a.example/tide", "tide table"), None)
         store.commit()

@@ -16,7 +16,7 @@ from periplus.embeddings.embedding_log import NAME, EmbeddingLog, log_faults
 from periplus.embeddings.vector_file import FOLDER, Vectors, read_vectors
 from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
-from periplus.index.index_manifest import read_dead
+from periplus.index.index_manifest import read_deleted
 from periplus.query import Synonyms
 from periplus.rank import FEATURES, list_models, save_model
 from periplus.rank.kernels.trees import Trees
@@ -103,7 +103,7 @@ def read_segments(folder: Path) -> Any:
     return {
         "faults": check_index(folder / "index"),
         "documents": index.documents,
-        "dead": [len(numbers) for numbers in read_dead(folder / "index", index.manifest)],
+        "dead": [len(numbers) for numbers in read_deleted(folder / "index", index.manifest)],
         "hits": {words: sorted(hit.url for hit in searcher.search(Query(words)).hits) for words in QUERIES},
         "titles": [index.segments[0].string("title", n) for n in range(3)],
         "text": index.segments[0].text(0).decode(),
@@ -115,7 +115,7 @@ def read_segments(folder: Path) -> Any:
 def _take_up_journal(index: Path) -> list[Any]:
     """Publish what waits in the journal; return how many changes, and which page that is."""
     with LiveIndex(index, IndexSettings(), background=False) as live:
-        waiting = live.waiting
+        waiting = live.pending
         live.publish()
     return [waiting, Index.open(index).documents, check_index(index)]
 

@@ -85,7 +85,7 @@ class Steps:
 
 def titles(folder: Path) -> dict[str, str]:
     index = Index.open(folder)
-    pairs = [(s, n) for s in index.segments for n in range(s.documents) if s.alive[n]]
+    pairs = [(s, n) for s in index.segments for n in range(s.documents) if s.is_live[n]]
     return {s.string("url", n): s.string("title", n) for s, n in pairs}
 
 
@@ -109,7 +109,7 @@ def lives(folder: Path, done: Callable[[], None]) -> None:
 
 def extends(folder: Path, done: Callable[[], None]) -> None:
     """Add two pages to an index by a build."""
-    build_index([CHANGED, PAGES[9]], folder, SETTINGS, extend=True)
+    build_index([CHANGED, PAGES[9]], folder, SETTINGS, append=True)
     done()
 
 

@@ -57,7 +57,7 @@ def test_many_segments_find_what_one_does(seed: int, words: str) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as many:
         build_index(visits, Path(one), SETTINGS)
         for start in range(0, 90, 30):
-            build_index(visits[start : start + 30], Path(many), SETTINGS, extend=True)
+            build_index(visits[start : start + 30], Path(many), SETTINGS, append=True)
         counts = []
         for folder in (one, many):
             index = Index.open(Path(folder))

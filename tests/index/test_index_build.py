@@ -11,7 +11,7 @@ from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, NothingHere
 from periplus.files import lock_folder
 from periplus.index import Index, build_index, check_index
-from periplus.index.builder.index_builder import batch_bytes
+from periplus.index.builder.index_builder import max_batch_bytes
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
 
@@ -19,7 +19,7 @@ SETTINGS = IndexSettings()
 
 
 def urls(index: Index) -> list[str]:
-    return [s.string("url", n) for s in index.segments for n in range(s.documents) if s.alive[n]]
+    return [s.string("url", n) for s in index.segments for n in range(s.documents) if s.is_live[n]]
 
 
 def test_documents_come_back_as_they_went_in(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_what_must_not_be_found_is_left_out(tmp_path: Path) -> None:
     build_index([kept, failed, copy, hidden], tmp_path, SETTINGS)
     index = Index.open(tmp_path)
     assert urls(index) == [kept.url]
-    assert index.manifest.visits == 4
+    assert index.manifest.record_count == 4
 
 
 def test_the_last_visit_of_a_page_wins_within_and_between_segments(tmp_path: Path) -> None:
@@ -57,12 +57,12 @@ def test_the_last_visit_of_a_page_wins_within_and_between_segments(tmp_path: Pat
     other = visit("https://b.test/", "other")
     build_index([old, other, new], tmp_path, SETTINGS)
     assert [Index.open(tmp_path).segments[0].string("title", n) for n in range(2)] == ["new", "other"]
-    build_index([newest], tmp_path, SETTINGS, extend=True)
+    build_index([newest], tmp_path, SETTINGS, append=True)
     index = Index.open(tmp_path)
     assert index.documents == 2
     assert sorted(urls(index)) == ["https://a.test/", "https://b.test/"]
     assert index.segments[1].string("title", 0) == "newest"
-    assert index.manifest.visits == 4
+    assert index.manifest.record_count == 4
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -70,12 +70,18 @@ def test_batches_that_fit_into_memory_become_one_segment(tmp_path: Path, workers
     visits = [visit(f"https://a.test/{n}", "", f"sea{n} " + "sea " * 30_000) for n in range(60)]
     again, gone = visit("https://a.test/0", "new", "land"), FetchRecord(visits[1].url, visits[1].key, Outcome.GONE, 0.0)
     few = IndexSettings(memory_mb=64)
-    assert sum(len(v.page.text) for v in visits if v.page) > 1.5 * batch_bytes(few)
+    assert sum(len(v.page.text) for v in visits if v.page) > 1.5 * max_batch_bytes(few)
     build_index([*visits, again, gone], tmp_path, few, workers=workers)
     index = Index.open(tmp_path)
     assert len(index.segments) == len(list(tmp_path.glob("seg-*"))) == 1
     assert index.documents == index.segments[0].documents == 59
-    assert [index.frequency(term) for term in (b"sea", b"sea0", b"sea1", b"sea59", b"land")] == [58, 0, 0, 1, 1]
+    assert [index.document_frequency(term) for term in (b"sea", b"sea0", b"sea1", b"sea59", b"land")] == [
+        58,
+        0,
+        0,
+        1,
+        1,
+    ]
     assert check_index(tmp_path) == []
 
 
@@ -83,7 +89,7 @@ def test_an_index_of_nothing_is_an_index(tmp_path: Path) -> None:
     build_index([], tmp_path, SETTINGS)
     index = Index.open(tmp_path)
     assert index.documents == 0
-    assert index.frequency(b"sea") == 0
+    assert index.document_frequency(b"sea") == 0
     assert check_index(tmp_path) == []
     assert index.statistics().bytes == 0
 
@@ -104,9 +110,9 @@ def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
 def test_a_reader_keeps_its_generation_while_a_new_one_is_built(tmp_path: Path) -> None:
     build_index([visit("https://a.test/", "sea", "old text")], tmp_path, SETTINGS)
     index = Index.open(tmp_path)
-    assert not index.changed()
+    assert not index.has_newer_generation()
     build_index([visit("https://b.test/", "land", "new text")], tmp_path, SETTINGS)
-    assert index.changed()
+    assert index.has_newer_generation()
     assert index.segments[0].text(0) == b"old text"
     assert urls(Index.open(tmp_path)) == ["https://b.test/"]
     assert len(list(tmp_path.glob("seg-*"))) == 1
@@ -138,7 +144,7 @@ def test_a_build_that_finds_the_disk_full_gives_back_what_it_took(
         assert len(list(folder.glob("seg-*"))) == 2
         raise DiskFailed("The disk is full.")
 
-    monkeypatch.setattr("periplus.index.builder.index_builder.write_late", full)
+    monkeypatch.setattr("periplus.index.builder.index_builder.write_late_news", full)
     with pytest.raises(DiskFailed):
         build_index([visit("https://b.test/", "sea")], tmp_path, IndexSettings())
     assert sorted(tmp_path.rglob("*")) == before

@@ -15,15 +15,15 @@ from periplus.index import (
     LiveIndex,
     build_index,
     check_index,
-    documents_having,
+    documents_with,
     read_media,
     repair_index,
 )
-from periplus.index.builder.document_batches import Silence
-from periplus.index.builder.feed_dates import Feeds
-from periplus.index.document_fields import read_document
+from periplus.index.builder.document_batches import NullDocumentSignals
+from periplus.index.builder.feed_dates import FeedDates
+from periplus.index.document_fields import make_document
 from periplus.index.live import live_index as live_module
-from periplus.index.media_file import is_news, pick_media
+from periplus.index.media_file import is_news, select_media
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.records import LIST_KIND, FetchRecord, Link, Media, Outcome, Page, Query
 from periplus.search import Searcher
@@ -70,7 +70,7 @@ def shown(index: Index) -> dict[str, list[str]]:
     found = {}
     for segment in index.segments:
         for document in range(segment.documents):
-            if segment.alive[document]:
+            if segment.is_live[document]:
                 media = read_media(segment, document)
                 found[segment.string("url", document)] = [one.url for one in media]
     return found
@@ -80,8 +80,8 @@ def having(index: Index, what: str) -> set[str]:
     return {
         segment.string("url", int(document))
         for segment in index.segments
-        for document in documents_having(segment, what)
-        if segment.alive[document]
+        for document in documents_with(segment, what)
+        if segment.is_live[document]
     }
 
 
@@ -93,8 +93,8 @@ def test_what_is_kept_is_bounded() -> None:
         Media("https://x.example/" + "a" * 600, "image", "long"),
         Media("https://x.example/a.mp3", "audio", "w" * 1000),
     )
-    assert len(pick_media(Page("u", media=many))) == 8
-    kept = pick_media(Page("u", media=odd))
+    assert len(select_media(Page("u", media=many))) == 8
+    kept = select_media(Page("u", media=odd))
     assert [one.kind for one in kept] == ["audio"]
     assert len(kept[0].text) == 160
 
@@ -109,7 +109,7 @@ def test_a_segment_without_any_has_no_file(tmp_path: Path) -> None:
     build_index([visit(1)], tmp_path, SETTINGS.index, workers=1)
     assert not list(tmp_path.glob("seg-*/extras.arrays"))
     index = Index.open(tmp_path)
-    assert all(len(documents_having(index.segments[0], what)) == 0 for what in EXTRAS)
+    assert all(len(documents_with(index.segments[0], what)) == 0 for what in EXTRAS)
     assert read_media(index.segments[0], 0) == ()
 
 
@@ -183,10 +183,12 @@ def test_what_a_feed_names_is_news_of_its_day(tmp_path: Path) -> None:
 
 
 def test_feeds_are_remembered_within_bounds() -> None:
-    feeds = Feeds(most=3)
+    feeds = FeedDates(max_entries=3)
     urls = [f"https://a.example/{n}" for n in range(10)]
-    feeds.learn(feed(0, *urls, title="News"))
-    marked = [feeds.mark(read_document(visit(0), "en", "")._replace(key=fingerprint_text(url))).news for url in urls]
+    feeds.read_record(feed(0, *urls, title="News"))
+    marked = [
+        feeds.date_document(make_document(visit(0), "en", "")._replace(key=fingerprint_text(url))).news for url in urls
+    ]
     assert marked == [False] * 7 + [True] * 3
 
 
@@ -195,7 +197,7 @@ def dated(index: Index) -> dict[str, int]:
         segment.string("url", n): int(segment.column("day")[n])
         for segment in index.segments
         for n in range(segment.documents)
-        if segment.alive[n]
+        if segment.is_live[n]
     }
 
 
@@ -227,7 +229,7 @@ def test_a_feed_reaches_pages_that_were_found_before_it(tmp_path: Path) -> None:
         live.publish()
         index = Index.open(tmp_path / "index")
         assert having(index, "news") == {early.url, late.url}
-        live.rebuild(lambda start: [visit(0), early, other, late][start:], Silence())
+        live.rebuild(lambda start: [visit(0), early, other, late][start:], NullDocumentSignals())
     index = Index.open(tmp_path / "index")
     assert having(index, "news") == {early.url, late.url}, "what feeds said is not lost with their visits"
     assert dated(index) == {visit(0).url: 20_000, other.url: 20_000, early.url: 19_500, late.url: 19_000}
@@ -243,7 +245,7 @@ def test_late_news_goes_through_merges(tmp_path: Path) -> None:
         live.publish()
         before = Index.open(tmp_path)
         assert live.merge()
-        after = before.renewed()
+        after = before.reopen()
         expected = {visit(n).url for n in range(0, 30, 2)}
         assert having(before, "news") == having(after, "news") == expected
         assert len(after.segments) < len(before.segments)
@@ -251,7 +253,7 @@ def test_late_news_goes_through_merges(tmp_path: Path) -> None:
         live.delete(visit(0).url)
         live.add(feed(0, visit(0).url, visit(1).url, title="News"))
         live.publish()
-        assert having(after.renewed(), "news") == (expected | {visit(1).url}) - {visit(0).url}
+        assert having(after.reopen(), "news") == (expected | {visit(1).url}) - {visit(0).url}
 
 
 def test_what_a_feed_says_while_segments_merge_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,9 +286,9 @@ def test_a_build_in_parts_marks_pages_that_came_before_their_feed(tmp_path: Path
     index = Index.open(tmp_path)
     assert having(index, "news") == set(named)
     assert {dated(index)[url] for url in named} == {18_000}
-    build_index([feed(0, plenty[5].url, title="News")], tmp_path, few, extend=True, workers=1)
-    build_index([visit(3_000)], tmp_path, few, extend=True, workers=1)
-    build_index([feed(0, visit(3_000).url, title="News"), visit(3_001)], tmp_path, few, extend=True, workers=1)
+    build_index([feed(0, plenty[5].url, title="News")], tmp_path, few, append=True, workers=1)
+    build_index([visit(3_000)], tmp_path, few, append=True, workers=1)
+    build_index([feed(0, visit(3_000).url, title="News"), visit(3_001)], tmp_path, few, append=True, workers=1)
     assert having(Index.open(tmp_path), "news") == {*named, plenty[5].url, visit(3_000).url}
 
 
@@ -310,26 +312,28 @@ def test_damaged_late_news_is_named_and_found_again(tmp_path: Path) -> None:
 
 def test_a_torn_or_foreign_log_of_feeds_is_read_as_far_as_it_is_ours(tmp_path: Path) -> None:
     path = tmp_path / "feeds.log"
-    feeds = Feeds(path)
+    feeds = FeedDates(path)
     urls = [f"https://a.example/{n}" for n in range(10)]
-    feeds.learn(feed(0, *urls, title="News"))
-    keys, days = feeds.keep()
+    feeds.read_record(feed(0, *urls, title="News"))
+    keys, days = feeds.append_log()
     assert sorted(keys.tolist()) == sorted(fingerprint_text(url) for url in urls)
     assert set(days.tolist()) == {20_000}
     whole = path.read_bytes()
     path.write_bytes(b"\x07" * 32 + whole[:-5])
-    again = Feeds(path)
-    assert len(again.named()[0]) == 9
-    again.learn(feed(0, *urls, title="News"))
-    again.keep()
-    assert Feeds(path).named()[0].tolist() == feeds.named()[0].tolist()
+    again = FeedDates(path)
+    assert len(again.dated_pages()[0]) == 9
+    again.read_record(feed(0, *urls, title="News"))
+    again.append_log()
+    assert FeedDates(path).dated_pages()[0].tolist() == feeds.dated_pages()[0].tolist()
 
 
 def test_the_log_of_feeds_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "feeds.log"
-    feeds = Feeds(path, most=10)
+    feeds = FeedDates(path, max_entries=10)
     for day in range(100):
-        feeds.learn(feed(0, *(f"https://a.example/{day}-{n}" for n in range(5)), title="News", changed=DAY * (day + 1)))
-        feeds.keep()
+        feeds.read_record(
+            feed(0, *(f"https://a.example/{day}-{n}" for n in range(5)), title="News", changed=DAY * (day + 1))
+        )
+        feeds.append_log()
     assert path.stat().st_size <= 16 * 45
-    assert Feeds(path, most=10).named()[0].tolist() == feeds.named()[0].tolist()
+    assert FeedDates(path, max_entries=10).dated_pages()[0].tolist() == feeds.dated_pages()[0].tolist()

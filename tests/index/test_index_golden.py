@@ -43,7 +43,7 @@ def test_it_is_whole_and_answers_as_it_did(golden: Path) -> None:
 def test_its_journal_is_taken_up_and_it_can_be_merged_and_extended(golden: Path) -> None:
     before = found(golden, "lighthouse")
     with LiveIndex(golden / "index", IndexSettings(), background=False) as live:
-        assert live.waiting == 1
+        assert live.pending == 1
         live.publish()
         for n in range(6):
             live.add(visit(f"https://more.test/{n}", "lighthouse"))
@@ -53,6 +53,6 @@ def test_its_journal_is_taken_up_and_it_can_be_merged_and_extended(golden: Path)
     assert set(before) < set(after)
     assert "https://coast.example/late" in after
     assert len(after) == len(before) + 7
-    build_index([visit("https://again.test/", "lighthouse")], golden / "index", IndexSettings(), extend=True)
+    build_index([visit("https://again.test/", "lighthouse")], golden / "index", IndexSettings(), append=True)
     assert "https://again.test/" in found(golden, "lighthouse")
     assert check_index(golden / "index") == []

@@ -11,7 +11,7 @@ import pytest
 from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
-from periplus.index.live.live_journal import Change, Journal, journal_path
+from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
@@ -21,7 +21,9 @@ SCORING = Scoring(static_weight=0.7, all_words_bonus=0.3, short_query=3)
 
 
 def titles(index: Index) -> dict[str, str]:
-    return {s.string("url", n): s.string("title", n) for s in index.segments for n in range(s.documents) if s.alive[n]}
+    return {
+        s.string("url", n): s.string("title", n) for s in index.segments for n in range(s.documents) if s.is_live[n]
+    }
 
 
 def find(index: Index, words: str) -> set[str]:
@@ -40,14 +42,14 @@ def test_add_update_and_delete(tmp_path: Path) -> None:
     with quiet(tmp_path) as live:
         live.add(visit("https://a.test/", "sea"))
         live.add(visit("https://b.test/", "land"))
-        assert live.waiting == 2
+        assert live.pending == 2
         assert live.publish()
         assert not live.publish()
         assert titles(Index.open(tmp_path)) == {"https://a.test/": "sea", "https://b.test/": "land"}
         live.add(visit("https://a.test/", "ocean"))
         live.delete("https://b.test/")
         live.delete("https://nowhere.test/")
-        assert live.waiting == 2
+        assert live.pending == 2
         live.publish()
         index = Index.open(tmp_path)
         assert titles(index) == {"https://a.test/": "ocean"}
@@ -82,7 +84,7 @@ def test_pages_that_go_are_forgotten_and_failures_change_nothing(tmp_path: Path)
         for number, page in enumerate([*pages, *ends], 1):
             live.add(page, number)
         live.publish()
-        assert live.visits == live.manifest.visits == 8
+        assert live.record_count == live.manifest.record_count == 8
     assert set(titles(Index.open(tmp_path))) == {pages[1].url, pages[3].url}
     build_index([*pages, *ends], tmp_path / "whole", SETTINGS)
     assert set(titles(Index.open(tmp_path / "whole"))) == {pages[1].url, pages[3].url}
@@ -96,7 +98,7 @@ def test_taken_changes_survive_the_end_of_the_process(tmp_path: Path) -> None:
     live.delete("https://a.test/")
     live._stack.close()  # as if the process had ended: nothing published, nothing said
     with quiet(tmp_path) as again:
-        assert again.waiting == 2
+        assert again.pending == 2
     assert list(titles(Index.open(tmp_path))) == ["https://b.test/"]
     assert [path.stat().st_size for path in tmp_path.glob("journal-*.log")] == [12]
 
@@ -104,7 +106,7 @@ def test_taken_changes_survive_the_end_of_the_process(tmp_path: Path) -> None:
 def test_a_torn_journal_keeps_every_whole_change(tmp_path: Path) -> None:
     path = journal_path(tmp_path, 3)
     journal = Journal(path)
-    changes = [Change(visit=visit(f"https://a.test/{n}", "sea")) for n in range(3)]
+    changes = [JournalEntry(record=visit(f"https://a.test/{n}", "sea")) for n in range(3)]
     ends = []
     for change in changes:
         journal.append(change)
@@ -114,15 +116,15 @@ def test_a_torn_journal_keeps_every_whole_change(tmp_path: Path) -> None:
     for cut in range(0, len(whole), 7):
         path.write_bytes(whole[:cut])
         torn = Journal(path)
-        assert torn.changes == changes[: sum(end <= cut for end in ends)]
-        torn.append(Change(forget=9))
+        assert torn.entries == changes[: sum(end <= cut for end in ends)]
+        torn.append(JournalEntry(deleted_key=9))
         torn.close()
         again = Journal(path)
-        assert again.changes[-1] == Change(forget=9)
+        assert again.entries[-1] == JournalEntry(deleted_key=9)
         again.close()
     path.write_bytes(whole[: ends[0] + 20] + b"\xff" + whole[ends[0] + 21 :])
     damaged = Journal(path)
-    assert damaged.changes == changes[:1]
+    assert damaged.entries == changes[:1]
     damaged.close()
     path.write_bytes(b"something else entirely")
     with pytest.raises(CorruptFile, match="journal"):
@@ -149,10 +151,10 @@ def test_readers_keep_their_snapshot_and_share_what_stays(tmp_path: Path) -> Non
             live.publish()
         live.delete("https://a.test/")
         live.publish()
-        middle = old.renewed()
+        middle = old.reopen()
         while live.merge():
             pass
-        new = middle.renewed()
+        new = middle.reopen()
         assert middle.segments[0].files is old.segments[0].files
         assert titles(old) == {"https://a.test/": "sea"}
         assert old.segments[0].text(0) == b"old text"
@@ -187,7 +189,7 @@ def test_random_changes_end_as_a_dictionary_would(tmp_path: Path) -> None:
     assert titles(index) == {url: page.page.title for url, page in expected.items() if page.page}
     assert check_index(tmp_path) == []
     for segment in index.segments:
-        for n in np.flatnonzero(segment.alive).tolist():
+        for n in np.flatnonzero(segment.is_live).tolist():
             page = expected[segment.string("url", n)].page
             assert page is not None
             assert segment.text(n).decode() == page.text
@@ -200,7 +202,7 @@ def test_many_dead_are_drawn_not_listed(tmp_path: Path) -> None:
         for page in visits[:1100]:
             live.delete(page.url)
         live.publish()
-        assert (tmp_path / live.manifest.dead_file).is_file()
+        assert (tmp_path / live.manifest.deleted_file).is_file()
         index = Index.open(tmp_path)
         assert set(titles(index)) == {page.url for page in visits[1100:]}
         assert index.documents == 2900
@@ -209,7 +211,7 @@ def test_many_dead_are_drawn_not_listed(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("dead-*.arrays"))) == 1
     assert Index.open(tmp_path).documents == 2899
     assert check_index(tmp_path) == []
-    build_index([visits[0]], tmp_path, SETTINGS, extend=True)
+    build_index([visits[0]], tmp_path, SETTINGS, append=True)
     assert Index.open(tmp_path).documents == 2900
     path = next(tmp_path.glob("dead-*.arrays"))
     raw = bytearray(path.read_bytes())
@@ -267,7 +269,7 @@ def test_a_rebuild_takes_new_ranks_and_loses_nothing(tmp_path: Path) -> None:
         assert reads == [0, 50]
         index = Index.open(tmp_path)
         assert index.documents == 53
-        assert live.visits == 53
+        assert live.record_count == 53
         assert max(float(s.column("static").max()) for s in index.segments) == pytest.approx(0.9)
         assert len(index.segments) == 2
 
@@ -280,7 +282,7 @@ def test_a_page_becomes_searchable_by_itself_and_merges_follow(tmp_path: Path) -
         def read() -> None:
             index = Index.open(tmp_path)
             while not ended.is_set():
-                index = index.renewed()
+                index = index.reopen()
                 seen.append(index.documents)
                 assert len(find(index, "sea")) == index.documents
 

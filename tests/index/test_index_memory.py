@@ -21,11 +21,11 @@ def test_what_was_freed_between_what_is_kept_is_given_back() -> None:
     kept = pieces[::40]
     del pieces
     before = resident()
-    memory_trim.give_back()
+    memory_trim.trim_heap()
     assert before - resident() > 60_000_000
     assert all(int(piece.sum()) == 40_000 for piece in kept)
 
 
 def test_a_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_trim, "_trimmer", lambda: None)
-    memory_trim.give_back()
+    memory_trim.trim_heap()

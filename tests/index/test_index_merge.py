@@ -11,7 +11,7 @@ from naive.merge import naive_tokens
 from periplus.index import Segment, build_index
 from periplus.index.kernels import postings_merge
 from periplus.index.merge import postings_merger
-from periplus.index.merge.segment_merger import Size, choose_merge, merge_segments
+from periplus.index.merge.segment_merger import SegmentSize, choose_merge, merge_segments
 from periplus.settings import IndexSettings
 
 SETTINGS = IndexSettings()
@@ -51,7 +51,7 @@ def test_merged_is_as_if_built_at_once(
     for segment, numbers in zip(segments, maps, strict=True):
         for document in range(segment.documents):
             new = int(numbers[document])
-            assert segment.alive[document] == (new >= 0)
+            assert segment.is_live[document] == (new >= 0)
             assert new < 0 or keys[new] == segment.column("key")[document]
 
 
@@ -82,8 +82,8 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
             assert lengths[document, field] == last + 1
 
 
-def sizes(*live: int) -> dict[str, Size]:
-    return {f"s{n}": Size(count, count) for n, count in enumerate(live)}
+def sizes(*live: int) -> dict[str, SegmentSize]:
+    return {f"s{n}": SegmentSize(count, count) for n, count in enumerate(live)}
 
 
 def test_segments_of_one_size_are_merged_when_there_are_enough() -> None:
@@ -100,18 +100,18 @@ def test_a_merge_stays_within_memory() -> None:
 
 @pytest.mark.parametrize(("dead", "chosen"), [(10, []), (50, ["s"])])
 def test_a_segment_with_many_dead_is_written_anew(dead: int, chosen: list[str]) -> None:
-    assert choose_merge({"s": Size(100, 100 - dead)}, SETTINGS) == chosen
+    assert choose_merge({"s": SegmentSize(100, 100 - dead)}, SETTINGS) == chosen
 
 
 def test_merging_goes_on_until_sizes_differ() -> None:
     """Adding one document at a time leaves few segments, and each document is written a few times only."""
-    segments: dict[str, Size] = {}
+    segments: dict[str, SegmentSize] = {}
     written = 0
     for number in range(20_000):
-        segments[f"n{number}"] = Size(1, 1)
+        segments[f"n{number}"] = SegmentSize(1, 1)
         while names := choose_merge(segments, SETTINGS):
             total = sum(segments.pop(name).live for name in names)
-            segments[f"m{number}"] = Size(total, total)
+            segments[f"m{number}"] = SegmentSize(total, total)
             written += total
     assert len(segments) < 40
     assert written < 25 * 20_000

@@ -20,7 +20,7 @@ PARTS = ("lexicon", "postings", "documents", "text")
 
 def titles(folder: Path) -> dict[str, str]:
     index = Index.open(folder)
-    pairs = [(s, n) for s in index.segments for n in range(s.documents) if s.alive[n]]
+    pairs = [(s, n) for s in index.segments for n in range(s.documents) if s.is_live[n]]
     return {s.string("url", n): s.string("title", n) for s, n in pairs}
 
 
@@ -33,7 +33,7 @@ def damage(path: Path) -> None:
 
 def three_segments(folder: Path, visits: list[FetchRecord]) -> list[Path]:
     for start in range(0, 60, 20):
-        build_index(visits[start : start + 20], folder, SETTINGS, extend=True)
+        build_index(visits[start : start + 20], folder, SETTINGS, append=True)
     return sorted(folder.glob("seg-*"))
 
 
@@ -47,13 +47,13 @@ def test_damaged_segments_are_restored_from_the_store(tmp_path: Path, part: str)
     done = repair_index(visits, tmp_path, SETTINGS)
     assert len(done.faults) == 1
     assert part in done.faults[0]
-    assert (done.kept, done.restored, done.missing) == (2, 20, 0)
+    assert (done.intact, done.restored, done.missing) == (2, 20, 0)
     assert titles(tmp_path) == whole
     assert check_index(tmp_path) == []
     assert segments[0].is_dir()
     assert not segments[1].exists()
     assert repair_index(visits, tmp_path, SETTINGS).faults == ()
-    assert Index.open(tmp_path).manifest.visits == 60
+    assert Index.open(tmp_path).manifest.record_count == 60
 
 
 def test_lost_files_and_a_lost_manifest_are_restored(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_lost_files_and_a_lost_manifest_are_restored(tmp_path: Path) -> None:
     assert titles(tmp_path) == whole
     (tmp_path / "manifest.json").write_bytes(b"{")
     done = repair_index(visits, tmp_path, SETTINGS)
-    assert (done.kept, done.restored) == (0, 60)
+    assert (done.intact, done.restored) == (0, 60)
     assert titles(tmp_path) == whole
-    assert Index.open(tmp_path).manifest.visits == 60
+    assert Index.open(tmp_path).manifest.record_count == 60
 
 
 def test_repair_brings_nothing_back_that_was_deleted_or_replaced(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_repair_brings_nothing_back_that_was_deleted_or_replaced(tmp_path: Path)
     assert len(whole) == 18
     damage(first / "postings.arrays")
     done = repair_index([*visits, newer, gone], tmp_path, SETTINGS)
-    assert (done.kept, done.restored) == (1, 17)
+    assert (done.intact, done.restored) == (1, 17)
     assert titles(tmp_path) == whole
 
 
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
 def test_exported_bounds_are_those_of_every_posting(tmp_path: Path, name: str) -> None:
     visits = random_visits(9, 300)
     build_index(visits[:200], tmp_path / "index", SETTINGS)
-    build_index(visits[200:], tmp_path / "index", SETTINGS, extend=True)
+    build_index(visits[200:], tmp_path / "index", SETTINGS, append=True)
     index = Index.open(tmp_path / "index")
     about = export_index(index, tmp_path / name)
     head, *lines = [json.loads(line) for line in read_lines(tmp_path / name)]
@@ -135,7 +135,7 @@ def test_exported_bounds_are_those_of_every_posting(tmp_path: Path, name: str) -
     assert about.terms == len(lines)
     assert [line[0] for line in lines] == sorted(line[0] for line in lines)
     for term, frequency, highest in lines:
-        found = [(s, place) for s in index.segments if (place := s.find(term.encode()))]
+        found = [(s, place) for s in index.segments if (place := s.find_term(term.encode()))]
         impacts = [s.positions(place, n)[1] for s, place in found for n in range(s.documents)]
         assert frequency == sum(impact > 0 for impact in impacts)
         assert highest == max(impacts)

@@ -17,9 +17,9 @@ from periplus.text import split_text
 
 def book_of(folder: Path) -> dict[str, int]:
     index = Index.open(folder)
-    index.words.load()
-    size = index.words.size
-    return {index.words._spell(n): int(index.words._book.words.count[n]) for n in range(size)}  # type: ignore[union-attr]
+    index.spelling.load()
+    size = index.spelling.size
+    return {index.spelling._spell(n): int(index.spelling._loaded.words.count[n]) for n in range(size)}  # type: ignore[union-attr]
 
 
 def expected(visits: list) -> dict[str, int]:  # type: ignore[type-arg]
@@ -67,12 +67,12 @@ def test_merging_keeps_them(tmp_path: Path) -> None:
     known = book_of(tmp_path)
     assert known == expected(visits)
     index = Index.open(tmp_path)
-    index.words.load()
+    index.spelling.load()
     together = [
         (a, b) for made in visits for a, b in itertools.pairwise(split_text(made.page.text)) if (a + b).isalpha()
     ]  # type: ignore[union-attr]
     first, second = together[0]
-    assert index.words.beside([first], [second])[0] > 0
+    assert index.spelling.count_pairs([first], [second])[0] > 0
 
 
 def _batched(visits: list, size: int) -> list[list]:  # type: ignore[type-arg]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from periplus.index.document_fields import Field, weights
+from periplus.index.document_fields import Field, field_weights
 from periplus.query import (
     And,
     AndNot,
@@ -192,7 +192,7 @@ def _fields(visit: FetchRecord) -> list[str]:
 def _doc(
     visit: FetchRecord, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float
 ) -> Doc:
-    weight, b = weights(settings)
+    weight, b = field_weights(settings)
     places: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
     mass: dict[bytes, float] = defaultdict(float)
     for field, terms in enumerate(fields):

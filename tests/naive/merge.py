@@ -9,14 +9,14 @@ from periplus.index import Segment
 
 
 def naive_tokens(segment: Segment, numbers: npt.NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Give (term, new document, position) of every token, in order; documents numbered below 0 are left out."""
+    """Return (term, new document, position) of every token, in order; documents numbered below 0 are left out."""
     terms = segment.terms()
     raw, bounds = terms.blob.tobytes(), terms.start.tolist()
-    found = []
+    tokens: list[tuple[int, int, int]] = []
     for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
-        term = segment.find(raw[begin:end])
+        term = segment.find_term(raw[begin:end])
         assert term is not None
         for document in range(segment.documents):
-            new, places = int(numbers[document]), segment.positions(term, document)[0].tolist()
-            found += [(number, new, position) for position in places if new >= 0]
-    return sorted(found)
+            new, positions = int(numbers[document]), segment.positions(term, document)[0].tolist()
+            tokens += [(number, new, position) for position in positions if new >= 0]
+    return sorted(tokens)

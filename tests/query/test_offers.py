@@ -28,7 +28,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     pages += [visit(f"https://o{n}.test/", f"Other {n}", f"{filler(n)} and {filler(3 * n)} {n}") for n in range(400)]
     build_index(pages, folder, Settings().index)
     opened = Index.open(folder)
-    opened.words.load()
+    opened.spelling.load()
     return opened
 
 

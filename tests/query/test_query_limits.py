@@ -49,7 +49,7 @@ def test_rare_words_are_kept_when_there_are_too_many(index: Index) -> None:
 def test_a_segment_that_was_not_reached_in_time_makes_the_answer_partial(tmp_path: Path) -> None:
     visits = random_visits(2, 60)
     build_index(visits[:30], tmp_path, IndexSettings())
-    build_index(visits[30:], tmp_path, IndexSettings(), extend=True)
+    build_index(visits[30:], tmp_path, IndexSettings(), append=True)
     index = Index.open(tmp_path)
     parsed = parse_query("sea")
     assert parsed.tree is not None

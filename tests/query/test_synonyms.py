@@ -91,7 +91,7 @@ def asked(folder: Path, words: str, weight: float) -> ResultPage:
     settings = Settings(search=replace(Settings().search, synonym_weight=weight, per_host=0))
     searcher = Searcher.open(folder, settings)
     assert searcher._session
-    searcher._session.index.words.load()
+    searcher._session.index.spelling.load()
     return searcher.search(Query(words, folded=False, explain=True, size=50))
 
 

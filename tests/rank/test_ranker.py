@@ -26,7 +26,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     visits = random_visits(5, 200)
     for start in (0, 80):
         ranks = Ranks(random_ranks(5, visits))
-        build_index(visits[start : start + 120], folder, IndexSettings(), ranks, extend=start > 0)
+        build_index(visits[start : start + 120], folder, IndexSettings(), ranks, append=start > 0)
     return Index.open(folder)
 
 
@@ -78,7 +78,7 @@ def test_fixed_phrases_that_stand_together_can_count(tmp_path: Path) -> None:
     pages.append(visit("https://together.test/", "Lights", "hong kong lights lights lanterns lanterns"))
     build_index(pages, tmp_path, IndexSettings())
     index = Index.open(tmp_path)
-    index.words.load()
+    index.spelling.load()
     tree = parse_query("hong kong lanterns").tree
     assert tree is not None
 

@@ -118,7 +118,7 @@ def english_words(searcher: Searcher, least: int) -> list[str]:
     assert searcher._session is not None
     words = {w for page in TRUTH.pages if page.language == "en" for w in split_text(f"{page.title} {page.subject}")}
     good = sorted(word for word in words if len(word) >= 5 and word.isascii() and word.isalpha())
-    counts = searcher._session.index.words.frequencies(good)
+    counts = searcher._session.index.spelling.document_frequencies(good)
     return [word for word, count in zip(good, counts, strict=True) if count >= least]
 
 
@@ -128,7 +128,7 @@ def test_misspellings_are_mended(searcher: Searcher) -> None:
     right, wrong = 0, []
     for number, word in enumerate(english_words(searcher, 2)):
         typed = misspellings.misspell(word, misspellings.KINDS[number % len(misspellings.KINDS)], chance)
-        if index.frequency(terms_of([typed], "en")[0]):
+        if index.document_frequency(terms_of([typed], "en")[0]):
             continue  # Another word, or found as it is.
         given = searcher.search(Query(typed)).corrections
         right += given[:1] == (word,)

@@ -1,8 +1,8 @@
-"""Compiled kernels back from disk, without what only compiling needs.
+"""Loads compiled kernels from disk, without what only compiling needs.
 
-Numba is ready to compile before it loads what it compiled earlier: its library of functions is imported, and the code
-that other kernels might want to inline is read. Nearly all starts compile nothing, and that is half of what they take.
-Here it is left until something has to be compiled; Numba itself sees to the library of functions then.
+Before it loads compiled code, Numba prepares to compile: it imports its library of functions, and reads the bitcode
+that other kernels might inline. Nearly all starts compile nothing, and that preparation is half of their time. Here it
+is deferred until something has to be compiled; Numba itself imports the library of functions then.
 """
 
 import sys
@@ -16,18 +16,18 @@ from numba.core.runtime import rtsys
 
 __all__ = ["LazyCache", "LoadedLibrary", "install_lazy_loading"]
 
-_KNOWN: Final = (0, 68)
-"""The Numba whose insides this leans on. With any other, kernels load as Numba loads them: slower, and the same."""
+_SUPPORTED_NUMBA: Final = (0, 68)
+"""The version of Numba whose internals this relies on. With any other, kernels are loaded by Numba itself, slower."""
 
 
 class LazyCache(FunctionCache):  # type: ignore[misc]
-    """Looks for a kernel's compiled code when the kernel is called, and not when its module is imported."""
+    """A cache that looks for compiled code when the kernel is called, and not when its module is imported."""
 
     def __init__(self, py_func: Any) -> None:
         self._waiting = py_func
 
     def __getattr__(self, name: str) -> Any:
-        """Become an ordinary cache when anything is asked of this one."""
+        """Initialize the cache on the first use of an attribute."""
         waiting = self.__dict__.pop("_waiting", None)
         if waiting is None:
             raise AttributeError(name)
@@ -35,13 +35,13 @@ class LazyCache(FunctionCache):  # type: ignore[misc]
         return getattr(self, name)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code: running it takes the part of Numba that counts references, and nothing more of it."""
+        """Load compiled code; of Numba, running it needs only the runtime that counts references."""
         rtsys.initialize(target_context)
         return self._load_overload(sig, target_context)
 
 
 class LoadedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """Machine code that was loaded. What others may inline of it is unpacked when somebody compiles."""
+    """Machine code from the cache. Its bitcode is parsed when another kernel is compiled that may inline it."""
 
     _bitcode: bytes
     _shared_module: Any
@@ -59,7 +59,7 @@ class LoadedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         return library
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Give the address of a function of this library."""
+        """Return the address of a function of this library."""
         address: int = self._codegen._engine.get_function_address(name)
         return address
 
@@ -71,29 +71,29 @@ class LoadedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
 
 
 def _rebuild_env(module: str, constants: Any, name: str) -> Any:
-    """Give back what a function's compiled code refers to, without importing parts of Numba for it.
+    """Return the environment of compiled code, without importing parts of Numba for it.
 
-    Only code that runs Python objects looks at the names of its module, and kernels never do.
+    Only code in object mode reads the globals of its module, and kernels never do.
     """
-    known = environment.lookup_environment(name)
-    if known is not None or module in sys.modules or not module.startswith("numba."):
+    existing = environment.lookup_environment(name)
+    if existing is not None or module in sys.modules or not module.startswith("numba."):
         return _REBUILD_ENV(module, constants, name)
-    made = environment.Environment({"__name__": module})
-    made.consts[:] = constants
-    made.env_name = name
-    environment.Environment._memo[name] = made
-    return made
+    rebuilt = environment.Environment({"__name__": module})
+    rebuilt.consts[:] = constants
+    rebuilt.env_name = name
+    environment.Environment._memo[name] = rebuilt
+    return rebuilt
 
 
 _UNSERIALIZE: Final = codegen.JITCodeLibrary._unserialize
 _REBUILD_ENV: Final = environment._rebuild_env
-# What is kept on disk names the function that gives it back: Numba's own, so that it can be read without this module.
+# Cached code refers to this function by name: to Numba's own, so that it can be loaded without this module.
 _rebuild_env.__module__, _rebuild_env.__qualname__ = _REBUILD_ENV.__module__, _REBUILD_ENV.__qualname__
 
 
 def install_lazy_loading() -> None:
-    """Have Numba load compiled code in this way, if it is one that is known."""
-    if numba.version_info.short != _KNOWN:
+    """Have Numba load compiled code in this way, if its version is supported."""
+    if numba.version_info.short != _SUPPORTED_NUMBA:
         return
     vars(dispatcher)["FunctionCache"] = LazyCache
     environment._rebuild_env = _rebuild_env

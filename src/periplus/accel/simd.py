@@ -1,7 +1,7 @@
-"""Thirty-two bytes at a time: how far a quoted value, a run of text or a value without references goes.
+"""Scans over 32 bytes at a time: to the end of a quoted value, a run of text, a value without references.
 
-Each function looks at 32 bytes, all of which must be there, and gives how many of them come before the first that ends
-the run, 32 where none does. Written as vectors of LLVM, which has instructions for them on every processor.
+Each function reads 32 bytes, all of which must exist, and returns how many of them precede the first that ends the run,
+32 if none does. They are written as LLVM vectors, which every processor has instructions for.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def _all(byte: int) -> Any:
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Give the address of an element, of an array or of a borrowed one."""
+    """Return the address of an element of an array, or of a borrowed pointer."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(array, [at], source_etype=_BYTE), _VECTOR.as_pointer())
@@ -33,12 +33,12 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 def _load(context: Any, builder: Any, signature: Any, arguments: Any, shift: int = 0) -> Any:
     at = builder.add(arguments[1], ir.Constant(_WIDE, shift)) if shift else arguments[1]
-    place = _address(context, builder, signature.args[0], arguments[0], at)
-    return builder.load(place, align=1, typ=_VECTOR)
+    address = _address(context, builder, signature.args[0], arguments[0], at)
+    return builder.load(address, align=1, typ=_VECTOR)
 
 
 def _first(builder: Any, found: Any) -> Any:
-    """Give the number of the first lane that is set, or how many there are."""
+    """Return the number of the first lane that is set, or how many lanes there are."""
     mask = builder.zext(builder.bitcast(found, _MASK), _WIDE)
     return builder.cttz(builder.or_(mask, ir.Constant(_WIDE, 1 << _LANES)), ir.Constant(ir.IntType(1), 1))
 
@@ -82,14 +82,14 @@ def _scan_to_reference(typing: Any, data: Any, at: Any) -> Any:
 
 def _copy_lanes(typing: Any, data: Any, at: Any, out: Any, used: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _address(context, builder, signature.args[2], arguments[2], arguments[3])
-        builder.store(_load(context, builder, signature, arguments), place, align=1)
+        address = _address(context, builder, signature.args[2], arguments[2], arguments[3])
+        builder.store(_load(context, builder, signature, arguments), address, align=1)
         return context.get_dummy_value()
 
     return types.void(data, types.int64, out, types.int64), generate
 
 
-def _plainly(ends: Callable[[Any, int], bool]) -> Callable[..., int]:
+def _scalar_scan(ends: Callable[[Any, int], bool]) -> Callable[..., int]:
     return lambda data, at: next((i for i in range(_LANES) if ends(data, at + i)), _LANES)
 
 
@@ -97,25 +97,25 @@ def _ends_text(data: Any, at: int) -> bool:
     return not 32 <= data[at] < 127 or data[at] in (60, 38) or (data[at] == 32 and data[at + 1] == 32)
 
 
-def _copy_plainly(data: Any, at: int, out: Any, used: int) -> None:
+def _copy_scalar(data: Any, at: int, out: Any, used: int) -> None:
     out[used : used + _LANES] = data[at : at + _LANES]
 
 
 if config.DISABLE_JIT:
-    scan_to_markup = _plainly(_ends_text)
-    scan_to_reference = _plainly(lambda data, at: data[at] in (0, 13, 38))
-    copy_lanes = _copy_plainly
+    scan_to_markup = _scalar_scan(_ends_text)
+    scan_to_reference = _scalar_scan(lambda data, at: data[at] in (0, 13, 38))
+    copy_lanes = _copy_scalar
 
     def scan_to_byte(data: Any, at: int, byte: int) -> int:
-        """Look for a byte."""
-        return _plainly(lambda data, at: bool(data[at] == byte))(data, at)
+        """Scan to a byte."""
+        return _scalar_scan(lambda data, at: bool(data[at] == byte))(data, at)
 else:
     scan_to_byte = intrinsic(_scan_to_byte)
-    """Look for a byte."""
+    """Scan to a byte."""
     scan_to_markup = intrinsic(_scan_to_markup)
-    """Look for what text cannot be copied with as it is: markup, references, control characters, all beyond ASCII, and
-    the first of two spaces; one byte more must be there."""
+    """Scan to what text cannot be copied with as it is: markup, references, control characters, non-ASCII bytes, and
+    the first of two spaces; one byte more must exist."""
     scan_to_reference = intrinsic(_scan_to_reference)
-    """Look for what the value of an attribute cannot be copied with as it is."""
+    """Scan to what an attribute value cannot be copied with as it is: references, NUL, carriage return."""
     copy_lanes = intrinsic(_copy_lanes)
-    """Copy 32 bytes, whatever is in them."""
+    """Copy 32 bytes."""

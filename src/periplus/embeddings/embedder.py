@@ -139,8 +139,8 @@ class _Run:
 
     def _take_all(self, segment: Segment, present: VectorFile) -> None:
         """Count a segment that needs nothing."""
-        living = int(segment.alive.sum())
-        with_vectors = int((segment.alive & (np.diff(present.store.start) > 0)).sum())
+        living = int(segment.is_live.sum())
+        with_vectors = int((segment.is_live & (np.diff(present.store.start) > 0)).sum())
         self.reused += with_vectors
         self.passed_over += living - with_vectors
         self._done += living
@@ -148,7 +148,7 @@ class _Run:
 
     def _chunks(self, segment: Segment) -> Iterator[list[Text]]:
         texts: list[Text] = []
-        for document in np.flatnonzero(segment.alive).tolist():
+        for document in np.flatnonzero(segment.is_live).tolist():
             text = read_text(segment, document, self._settings, self.recipe)
             self.passed_over += text is None
             self._done += text is None

@@ -165,7 +165,7 @@ class EmbeddingSearcher:
     def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> NearestDocuments:
         documents, scores = np.empty(k, np.int32), np.empty(k, np.float32)
         probe = lists_to_probe(file.store, self._settings.probe)
-        alive = self._index.segments[number].alive
+        alive = self._index.segments[number].is_live
         count = kernels.nearest(file.store, query, alive, probe, documents, scores) if k else 0
         return NearestDocuments(np.full(count, number, np.int32), documents[:count], scores[:count])
 

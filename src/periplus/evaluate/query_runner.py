@@ -95,7 +95,7 @@ def _ranker(index: Index, variant: Variant) -> Ranker:
     settings = variant.settings
     ranker = Ranker(index, settings.rank, settings.embeddings, changes=dict(variant.changes))
     if ranker.needs_words:
-        index.words.load()  # A server has them a second later; what is measured must not hang on that.
+        index.spelling.load()  # A server has them a second later; what is measured must not hang on that.
     return ranker
 
 

@@ -118,7 +118,7 @@ class _Asked:
         self._at = (0, 0)
         for number, segment in enumerate(self.index.segments):
             for document in np.flatnonzero(segment.column("key") == np.uint64(key)).tolist():
-                if segment.alive[document]:
+                if segment.is_live[document]:
                     self.indexed, self._at = True, (number, document)
                 self.buried = True
 
@@ -139,7 +139,7 @@ class _Asked:
         segment, document = self.index.segments[self._at[0]], self._at[1]
 
         def has(terms: tuple[bytes, ...]) -> bool:
-            places = [segment.find(term) for term in terms]
+            places = [segment.find_term(term) for term in terms]
             return any(len(segment.positions(place, document)[0]) for place in places if place)
 
         return tuple(word.word for word in prepared.words if not has(word.terms))

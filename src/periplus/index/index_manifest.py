@@ -1,4 +1,4 @@
-"""The manifest: which segments make up the index, and which of their documents are dead. One rename is a commit."""
+"""The manifest: which segments make up the index, and which of their documents are deleted. One rename is a commit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,12 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, DiskFailed, NewerFormat, NothingHere
 from periplus.files import write_atomically
 
-__all__ = ["FORMAT", "Manifest", "SegmentEntry", "commit", "next_number", "read_dead", "read_manifest"]
+__all__ = ["FORMAT", "Manifest", "SegmentEntry", "commit", "next_number", "read_deleted", "read_manifest"]
 
 FORMAT: Final = 1
 _NAME: Final = "manifest.json"
-_MOST_LISTED: Final = 1_000
-"""More dead documents than this are not listed in the manifest, but drawn as bitmaps in a file of their own."""
+_MAX_LISTED: Final = 1_000
+"""More deleted documents than this are stored as bitmaps in a file of their own, and not listed in the manifest."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -27,15 +27,15 @@ class SegmentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     documents: int
-    dead: tuple[int, ...] = ()
+    deleted: tuple[int, ...] = msgspec.field(default=(), name="dead")
     """Documents that were deleted, or that a later segment has again."""
-    buried: int = 0
-    """How many more are dead by the bitmap in the manifest's `dead_file`."""
+    deleted_in_bitmap: int = msgspec.field(default=0, name="buried")
+    """How many more are deleted by the bitmap in the manifest's `deleted_file`."""
 
     @property
     def live(self) -> int:
-        """How many documents can be found."""
-        return self.documents - len(self.dead) - self.buried
+        """How many documents are not deleted."""
+        return self.documents - len(self.deleted) - self.deleted_in_bitmap
 
 
 class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,19 +44,19 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     format: int
     generation: int
     segments: tuple[SegmentEntry, ...]
-    visits: int
-    """How many visits of the page store are in it."""
+    record_count: int = msgspec.field(name="visits")
+    """How many fetch records of the page store are in it."""
     built: float
-    dead_file: str = ""
-    """The file of bitmaps, '' when the dead are few and listed."""
+    deleted_file: str = msgspec.field(default="", name="dead_file")
+    """The file of bitmaps, '' when the deleted documents are few and listed."""
     journal: int = 0
-    """Number of the journal with what a live index has taken since."""
+    """Number of the journal with the changes that a live index has accepted since."""
     news_file: str = ""
-    """The file of pages that a feed named after they were indexed, '' when there are none."""
+    """The file of pages that a feed listed after they were indexed, '' when there are none."""
 
     @property
     def live(self) -> int:
-        """How many documents can be found."""
+        """How many documents are not deleted."""
         return sum(entry.live for entry in self.segments)
 
 
@@ -72,8 +72,8 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     try:
-        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        version = msgspec.json.decode(found.get("format", msgspec.Raw(b"0")), type=int)
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        version = msgspec.json.decode(fields.get("format", msgspec.Raw(b"0")), type=int)
         if version > FORMAT:
             raise NewerFormat(f"{path} has format {version}; this Periplus knows {FORMAT}.", "Upgrade Periplus.")
         return msgspec.json.decode(raw, type=Manifest)
@@ -81,55 +81,55 @@ def read_manifest(folder: Path) -> Manifest:
         raise CorruptFile(f"{path} is damaged: {error}.", "Run: periplus index repair.") from error
 
 
-def read_dead(folder: Path, manifest: Manifest) -> list[Numbers]:
-    """Give the dead documents of each segment, in order."""
-    drawn = ArrayFile(folder / manifest.dead_file, "dead") if manifest.dead_file else None
-    if drawn is not None:
-        drawn.check()
-    return [_dead_of(entry, drawn) for entry in manifest.segments]
+def read_deleted(folder: Path, manifest: Manifest) -> list[Numbers]:
+    """Return the deleted documents of each segment, in order."""
+    bitmaps = ArrayFile(folder / manifest.deleted_file, "dead") if manifest.deleted_file else None
+    if bitmaps is not None:
+        bitmaps.check()
+    return [_deleted_of(entry, bitmaps) for entry in manifest.segments]
 
 
-def _dead_of(entry: SegmentEntry, drawn: ArrayFile | None) -> Numbers:
-    listed = np.array(sorted(set(entry.dead)), np.int64)
+def _deleted_of(entry: SegmentEntry, bitmaps: ArrayFile | None) -> Numbers:
+    listed = np.array(sorted(set(entry.deleted)), np.int64)
     if len(listed) and not 0 <= listed[0] <= listed[-1] < entry.documents:
-        raise CorruptFile(f"The manifest lists a dead document that segment {entry.name} does not have.")
-    if not entry.buried:
+        raise CorruptFile(f"The manifest lists a deleted document that segment {entry.name} does not have.")
+    if not entry.deleted_in_bitmap:
         return listed
-    if drawn is None or len(drawn[entry.name]) != -(-entry.documents // 8):
-        raise CorruptFile(f"The bitmap of the dead does not fit segment {entry.name}.")
-    bits = np.flatnonzero(np.unpackbits(drawn[entry.name], bitorder="little")[: entry.documents])
-    if len(bits) != entry.buried:
-        raise CorruptFile(f"Segment {entry.name} has {len(bits)} dead documents, not {entry.buried}.")
+    if bitmaps is None or len(bitmaps[entry.name]) != -(-entry.documents // 8):
+        raise CorruptFile(f"The bitmap of deleted documents does not fit segment {entry.name}.")
+    bits = np.flatnonzero(np.unpackbits(bitmaps[entry.name], bitorder="little")[: entry.documents])
+    if len(bits) != entry.deleted_in_bitmap:
+        raise CorruptFile(f"Segment {entry.name} has {len(bits)} deleted documents, not {entry.deleted_in_bitmap}.")
     return np.union1d(listed, bits.astype(np.int64))
 
 
-def commit(folder: Path, manifest: Manifest, dead: Sequence[Numbers]) -> Manifest:
-    """Commit `manifest` with these dead documents for its segments: from now on, readers see it."""
-    if sum(map(len, dead)) > _MOST_LISTED:
+def commit(folder: Path, manifest: Manifest, deleted: Sequence[Numbers]) -> Manifest:
+    """Commit `manifest` with the deleted documents of its segments, so that readers see it; return it as written."""
+    if sum(map(len, deleted)) > _MAX_LISTED:
         name = f"dead-{manifest.generation:06}.arrays"
-        maps: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             entry.name: _bitmap(numbers, entry.documents)
-            for entry, numbers in zip(manifest.segments, dead, strict=True)
+            for entry, numbers in zip(manifest.segments, deleted, strict=True)
             if len(numbers)
         }
-        write_arrays(folder / name, "dead", maps)
-        counted = zip(manifest.segments, dead, strict=True)
+        write_arrays(folder / name, "dead", arrays)
+        counted = zip(manifest.segments, deleted, strict=True)
         entries = tuple(SegmentEntry(e.name, e.documents, (), len(numbers)) for e, numbers in counted)
     else:
         name = ""
-        listed = zip(manifest.segments, dead, strict=True)
+        listed = zip(manifest.segments, deleted, strict=True)
         entries = tuple(SegmentEntry(e.name, e.documents, tuple(numbers.tolist())) for e, numbers in listed)
-    done = msgspec.structs.replace(manifest, segments=entries, dead_file=name)
+    done = msgspec.structs.replace(manifest, segments=entries, deleted_file=name)
     try:
         write_atomically(folder / _NAME, msgspec.json.encode(done))
     except DiskFailed:
-        # Once the new name stands, readers see the commit: a disk that then fails to sync does not undo it.
-        if not _stands(folder, done):
+        # Once the file is renamed, readers see the commit: a disk that then fails to sync does not undo it.
+        if not _is_committed(folder, done):
             raise
     return done
 
 
-def _stands(folder: Path, manifest: Manifest) -> bool:
+def _is_committed(folder: Path, manifest: Manifest) -> bool:
     try:
         return read_manifest(folder).generation == manifest.generation
     except DataError:
@@ -143,6 +143,6 @@ def _bitmap(numbers: Numbers, documents: int) -> npt.NDArray[np.uint8]:
 
 
 def next_number(folder: Path, manifest: Manifest | None) -> int:
-    """Give a number above all that this index, or an unfinished build of it, has used for a generation or segment."""
+    """Return a number above all that this index, or an unfinished build of it, has used for a generation or segment."""
     numbers = [int(part) for path in folder.glob("seg-*-*") if (part := path.name.split("-")[1]).isdigit()]
     return max([*numbers, manifest.generation if manifest else 0]) + 1

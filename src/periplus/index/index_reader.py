@@ -1,4 +1,4 @@
-"""The whole index, as one generation of it stands on disk."""
+"""The index reader: a snapshot of one generation."""
 
 import copy
 from pathlib import Path
@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile
-from periplus.index.index_manifest import Manifest, SegmentEntry, read_dead, read_manifest
-from periplus.index.live.late_dates import Late, read_late
+from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
+from periplus.index.live.late_dates import LateNews, read_late_news
 from periplus.index.segment import Segment
-from periplus.index.vocabulary.word_dictionary import WordBook
+from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 from periplus.text import LANGUAGES
 
 __all__ = ["Index", "IndexStatistics"]
 
-_ATTEMPTS: Final = 20
-"""How often a generation may be replaced while we open it."""
+_OPEN_ATTEMPTS: Final = 20
+"""How often a generation may be replaced while it is being opened."""
 
 
 class IndexStatistics(msgspec.Struct, frozen=True):
-    """How large the index is, and what takes the room."""
+    """The size of an index, in all and by part."""
 
     documents: int
-    dead: int
+    deleted: int = msgspec.field(name="dead")
     segments: int
     terms: int
     """Summed over segments."""
@@ -39,103 +39,107 @@ class IndexStatistics(msgspec.Struct, frozen=True):
     """Documents by language; '' is unknown."""
 
 
-class _Held:
-    """A segment that is open, and what was counted in it once."""
+class _OpenSegment:
+    """An open segment, and statistics that are computed once."""
 
-    def __init__(self, segment: Segment, dead: npt.NDArray[np.int64], late: Late) -> None:
+    def __init__(self, segment: Segment, deleted: npt.NDArray[np.int64], late: LateNews) -> None:
         self.segment = segment
-        self.dead = dead
+        self.deleted = deleted
         self.late = late
         self.hosts = frozenset(segment.strings("hosts"))
         self.newest = float(segment.column("fetched").max(initial=0.0))
         self.languages = np.bincount(segment.column("language"), minlength=256)
 
-    def with_changes(self, dead: npt.NDArray[np.int64], late: Late) -> "_Held":
-        """Give the same segment with other dead documents and late news; files stay open and are not read again."""
-        buried = not np.array_equal(dead, self.dead)
-        named = not (np.array_equal(late.documents, self.late.documents) and np.array_equal(late.days, self.late.days))
-        if not buried and not named:
+    def with_changes(self, deleted: npt.NDArray[np.int64], late: LateNews) -> "_OpenSegment":
+        """Return the same segment with other deletions and late news; its files stay open and are not read again."""
+        deletions_changed = not np.array_equal(deleted, self.deleted)
+        news_changed = not (
+            np.array_equal(late.documents, self.late.documents) and np.array_equal(late.days, self.late.days)
+        )
+        if not deletions_changed and not news_changed:
             return self
         segment = copy.copy(self.segment)
-        if buried:
-            segment.bury(dead)
-        if named:
-            segment.name_news(*late)
+        if deletions_changed:
+            segment.mark_deleted(deleted)
+        if news_changed:
+            segment.set_late_news(*late)
         twin = copy.copy(self)
-        twin.segment, twin.dead, twin.late = segment, dead, late
+        twin.segment, twin.deleted, twin.late = segment, deleted, late
         return twin
 
 
 class Index:
     """A snapshot of the index: immutable, so any number of threads may read it."""
 
-    def __init__(self, folder: Path, manifest: Manifest, *, verify: bool = True, before: "Index | None" = None) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, *, verify: bool = True, previous: "Index | None" = None
+    ) -> None:
         self.folder = folder
         self.manifest = manifest
-        known = before._held if before else {}
-        dead, late = read_dead(folder, manifest), read_late(folder, manifest)
-        self._held: dict[str, _Held] = {}
-        for entry, numbers, news in zip(manifest.segments, dead, late, strict=True):
-            held = known.get(entry.name)
-            same = held.with_changes(numbers, news) if held else None
-            self._held[entry.name] = same or self._open(entry, numbers, news, verify)
-        self.segments: list[Segment] = [held.segment for held in self._held.values()]
+        before = previous._open_segments if previous else {}
+        deleted, late = read_deleted(folder, manifest), read_late_news(folder, manifest)
+        self._open_segments: dict[str, _OpenSegment] = {}
+        for entry, numbers, news in zip(manifest.segments, deleted, late, strict=True):
+            open_segment = before.get(entry.name)
+            same = open_segment.with_changes(numbers, news) if open_segment else None
+            self._open_segments[entry.name] = same or self._open(entry, numbers, news, verify)
+        self.segments: list[Segment] = [open_segment.segment for open_segment in self._open_segments.values()]
         self.documents = manifest.live
         self.languages = self._count_languages()
-        self.words: WordBook = WordBook(self.segments, before.words if before else None)
-        """Words as they are written; empty until its `load`."""
+        self.spelling: SpellingDictionary = SpellingDictionary(self.segments, previous.spelling if previous else None)
+        """Words as people write them; empty until it is loaded."""
 
-    def _open(self, entry: SegmentEntry, dead: npt.NDArray[np.int64], late: Late, verify: bool) -> _Held:
+    def _open(self, entry: SegmentEntry, deleted: npt.NDArray[np.int64], late: LateNews, verify: bool) -> _OpenSegment:
         path = self.folder / entry.name
-        segment = Segment(path, dead if len(dead) else None, verify=verify)
+        segment = Segment(path, deleted if len(deleted) else None, verify=verify)
         if segment.documents != entry.documents:
             raise CorruptFile(f"{path} has {segment.documents} documents, not {entry.documents}.")
         if len(late.documents):
-            segment.name_news(*late)
-        return _Held(segment, dead, late)
+            segment.set_late_news(*late)
+        return _OpenSegment(segment, deleted, late)
 
     @classmethod
-    def open(cls, folder: Path, *, verify: bool = True, before: "Index | None" = None) -> "Index":
-        """Open the newest generation, checking every byte of it unless told not to. Share the segments of `before`."""
-        for attempt in range(_ATTEMPTS):
+    def open(cls, folder: Path, *, verify: bool = True, previous: "Index | None" = None) -> "Index":
+        """Open the newest generation, sharing the segments of `previous`; verify checksums unless `verify` is false."""
+        for attempt in range(_OPEN_ATTEMPTS):
             manifest = read_manifest(folder)
             try:
-                return cls(folder, manifest, verify=verify, before=before)
+                return cls(folder, manifest, verify=verify, previous=previous)
             except CorruptFile:
-                # A writer may have replaced the generation between reading the manifest and opening its files.
-                if attempt + 1 == _ATTEMPTS or read_manifest(folder).generation == manifest.generation:
+                # A writer may have replaced the generation after its manifest was read.
+                if attempt + 1 == _OPEN_ATTEMPTS or read_manifest(folder).generation == manifest.generation:
                     raise
         raise AssertionError("unreachable")
 
-    def renewed(self, *, verify: bool = True) -> "Index":
-        """Open the newest generation; segments that this one has too are neither opened nor verified again."""
-        return Index.open(self.folder, verify=verify, before=self)
+    def reopen(self, *, verify: bool = True) -> "Index":
+        """Return the newest generation; segments that this one has, too, are neither opened nor verified again."""
+        return Index.open(self.folder, verify=verify, previous=self)
 
-    def changed(self) -> bool:
-        """Say whether there is a newer generation on disk."""
+    def has_newer_generation(self) -> bool:
+        """Return whether there is a newer generation on disk."""
         return read_manifest(self.folder).generation != self.manifest.generation
 
-    def frequency(self, term: bytes) -> int:
-        """Give the number of documents that have a term."""
-        return sum(found.frequency for segment in self.segments if (found := segment.find(term)))
+    def document_frequency(self, term: bytes) -> int:
+        """Return how many documents have a term."""
+        return sum(entry.frequency for segment in self.segments if (entry := segment.find_term(term)))
 
     def _count_languages(self) -> dict[str, int]:
         counts = np.zeros(256, np.int64)
-        for held in self._held.values():
-            counts += held.languages
+        for open_segment in self._open_segments.values():
+            counts += open_segment.languages
         return {LANGUAGES[n]: int(counts[n]) for n in np.flatnonzero(counts) if n < len(LANGUAGES)}
 
     def statistics(self) -> IndexStatistics:
-        """Say how large the index is."""
+        """Return the size of the index."""
         parts: dict[str, int] = {}
         for segment in self.segments:
             for name, size in segment.sizes().items():
                 parts[name] = parts.get(name, 0) + size
-        hosts = frozenset().union(*(held.hosts for held in self._held.values()))
-        newest = max((held.newest for held in self._held.values()), default=0.0)
+        hosts = frozenset().union(*(open_segment.hosts for open_segment in self._open_segments.values()))
+        newest = max((open_segment.newest for open_segment in self._open_segments.values()), default=0.0)
         terms = sum(segment.term_count for segment in self.segments)
-        dead = sum(len(held.dead) for held in self._held.values())
+        deleted = sum(len(open_segment.deleted) for open_segment in self._open_segments.values())
         size = sum(parts.values())
         return IndexStatistics(
-            self.documents, dead, len(self.segments), terms, len(hosts), newest, size, parts, self.languages
+            self.documents, deleted, len(self.segments), terms, len(hosts), newest, size, parts, self.languages
         )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index, Segment
-from periplus.index.kernels import postings_reader
+from periplus.index.kernels import postings_scan
 from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Company"]
@@ -26,7 +26,7 @@ class Company:
         self._index = index
         self._main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
         self._count, self._marks = 0, list[npt.NDArray[np.bool_]]()
-        known = [(count, term) for word in words if (count := index.frequency(term := self._term(word)))]
+        known = [(count, term) for word in words if (count := index.document_frequency(term := self._term(word)))]
         telling = [(count, term) for count, term in known if not is_stop_word(term.decode("utf-8", "replace"))]
         if telling and min(telling)[0] <= _MOST_DOCUMENTS:
             self._count, term = min(telling)
@@ -41,7 +41,7 @@ class Company:
     def with_word(self, text: str) -> float:
         """Say how well words go with the query: the logarithm of how much oftener than by chance, bounded."""
         term = self._term(text.split(" ")[-1])
-        count = self._index.frequency(term) if self._count else 0
+        count = self._index.document_frequency(term) if self._count else 0
         if not count or count > _MOST_DOCUMENTS:
             return 0.0
         places = zip(self._marks, self._index.segments, strict=True)
@@ -51,8 +51,8 @@ class Company:
 
 
 def _documents(segment: Segment, term: bytes) -> npt.NDArray[np.int32]:
-    place = segment.find(term)
+    place = segment.find_term(term)
     if place is None:
         return np.zeros(0, np.int32)
-    documents: npt.NDArray[np.int32] = postings_reader.read_documents(segment.postings, place)
+    documents: npt.NDArray[np.int32] = postings_scan.read_documents(segment.postings, place)
     return documents

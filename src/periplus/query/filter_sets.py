@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Segment, documents_having
+from periplus.index import Segment, documents_with
 from periplus.index.kernels import inversion
 from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Prefix, Site, Vertical
 from periplus.text import language_number
@@ -48,7 +48,7 @@ def _choose(segment: Segment, asked: Filter) -> Chosen:
         return _of_kind(segment, asked.name)
     if isinstance(asked, Vertical):
         chosen: Chosen = np.zeros(segment.documents, np.bool_)
-        chosen[documents_having(segment, asked.what)] = True
+        chosen[documents_with(segment, asked.what)] = True
         return chosen
     if isinstance(asked, DateRange):
         days = segment.column("day")
@@ -57,7 +57,7 @@ def _choose(segment: Segment, asked: Filter) -> Chosen:
         return _with_keys(segment, asked.pages)
     if isinstance(asked, Prefix):
         return _with_terms(segment, segment.terms_with_prefix(asked.beginning.encode()))
-    return _with_terms(segment, segment.terms_of_numbers(asked.low, asked.high))
+    return _with_terms(segment, segment.terms_in_number_range(asked.low, asked.high))
 
 
 def _with_keys(segment: Segment, keys: npt.NDArray[np.uint64]) -> Chosen:
@@ -90,8 +90,8 @@ def _with_terms(segment: Segment, numbers: npt.NDArray[np.int64]) -> Chosen:
     """Choose the documents that have any of some terms, given by their numbers."""
     chosen = np.zeros(segment.documents, np.bool_)
     if len(numbers) > MOST_TERMS:
-        frequency = segment.unpacked.frequency[numbers]
+        frequency = segment.dictionary.frequency[numbers]
         numbers = numbers[np.argsort(-frequency, kind="stable")[:MOST_TERMS]]
     for number in numbers.tolist():
-        chosen[segment.documents_of(number)] = True
+        chosen[segment.documents_with_term(number)] = True
     return chosen

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import WordBook
+from periplus.index import SpellingDictionary
 
 __all__ = ["FixedPair", "fixed_pairs"]
 
@@ -23,20 +23,20 @@ class FixedPair(NamedTuple):
     """How firmly, up to 1: pointwise mutual information, as a share of what it could be."""
 
 
-def fixed_pairs(book: WordBook, words: Sequence[str], places: Sequence[int]) -> tuple[FixedPair, ...]:
+def fixed_pairs(book: SpellingDictionary, words: Sequence[str], places: Sequence[int]) -> tuple[FixedPair, ...]:
     """Find the fixed phrases among the words of a query; `places` says where each stands in it."""
     near = [n for n in range(len(words) - 1) if places[n + 1] == places[n] + 1]
     if not near or not book.sampled:
         return ()
-    beside = book.beside([words[n] for n in near], [words[n + 1] for n in near])
+    beside = book.count_pairs([words[n] for n in near], [words[n + 1] for n in near])
     if max(beside) < _OFTEN:
         return ()
-    known = book.frequencies(words)
+    known = book.document_frequencies(words)
     bonds = [(n, _bond(book, known[n], known[n + 1], count)) for n, count in zip(near, beside, strict=True)]
     return tuple(FixedPair(n, bond) for n, bond in bonds if bond >= _LEAST)
 
 
-def _bond(book: WordBook, first: int, second: int, together: int) -> float:
+def _bond(book: SpellingDictionary, first: int, second: int, together: int) -> float:
     """Give the normalised mutual information of two words of so many documents, met together in some of a sample."""
     if together < _OFTEN or not first or not second:
         return 0.0

@@ -258,7 +258,7 @@ class _Compiler:
             for segment in self.index.segments:
                 for number in segment.terms_with_prefix(node.beginning.encode())[:_MOST_LOOKED_AT].tolist():
                     term = segment.term(number)
-                    frequencies[term] = frequencies.get(term, 0) + int(segment.unpacked.frequency[number])
+                    frequencies[term] = frequencies.get(term, 0) + int(segment.dictionary.frequency[number])
             often = sorted(frequencies, key=lambda term: -frequencies[term])
             for term in often[: min(_EXPANSIONS, self._room())]:
                 self._leaf(term, True)

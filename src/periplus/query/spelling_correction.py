@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import Index, Meant
+from periplus.index import Index, SpellingCandidate
 from periplus.query.cooccurrence import Company
 from periplus.query.query_planner import QueryWord
 from periplus.text import split_text, terms_of, token_spans
@@ -52,7 +52,7 @@ class _Choice(NamedTuple):
 
 def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
     """Give other ways to write a query, the likeliest first; `complete` says that its words are found together."""
-    book = index.words
+    book = index.spelling
     if not book.size or len(said) > _LONGEST_QUERY:
         return ()
     if complete and len(words) > 1 and all(word.weight for word in words):
@@ -70,9 +70,9 @@ def _doubtful(index: Index, words: Sequence[QueryWord], complete: bool) -> dict[
     asked = [word for word in words if word.word.replace("'", "").isalpha() and len(word.word) > 2][:_MOST_WORDS]
     rare = max(_RARE, int(_RARE_SHARE * index.documents))
     doubtful: dict[str, int] = {}
-    for word, written in zip(asked, index.words.frequencies([word.word for word in asked]), strict=True):
+    for word, written in zip(asked, index.spelling.document_frequencies([word.word for word in asked]), strict=True):
         if written <= rare:
-            own = max(written, *map(index.frequency, word.terms)) if word.weight else 0
+            own = max(written, *map(index.document_frequency, word.terms)) if word.weight else 0
             if own == 0 or not (complete and len(words) > 1):
                 doubtful[word.word] = own
     return doubtful
@@ -97,7 +97,7 @@ class _Speller:
         """Give the ways to write a token, best first; none if it had better be left alone."""
         token = self.tokens[place]
         own = self.doubtful[token]
-        meanings = self.index.words.meant(token)
+        meanings = self.index.spelling.find_candidates(token)
         stems = terms_of([token, *(meant.word for meant in meanings)], self.languages[0])
         # The same word in another form finds the same pages.
         others = [meant for meant, stem in zip(meanings, stems[1:], strict=True) if stem != stems[0]]
@@ -114,7 +114,7 @@ class _Speller:
         found.sort(key=lambda choice: -choice.score)
         return [choice for choice in found[: _MOST + 1] if self._is_found(choice)][:_MOST]
 
-    def _outweighs(self, place: int, meant: Meant, own: int) -> bool:
+    def _outweighs(self, place: int, meant: SpellingCandidate, own: int) -> bool:
         """Say whether a word is so much likelier than one that is found in `own` documents that it may be offered."""
         size = len(self.tokens[place]) - _SHORT
         ratios = [(few, many) for most, few, many in _RATIOS if meant.cost <= most]
@@ -134,7 +134,7 @@ class _Speller:
     def _is_found(self, choice: _Choice) -> bool:
         """Say whether the index still has what would be offered."""
         return all(
-            any(self.index.frequency(terms_of([word], code)[0]) for code in self.languages)
+            any(self.index.document_frequency(terms_of([word], code)[0]) for code in self.languages)
             for word in choice.text.split(" ")
         )
 
@@ -147,15 +147,15 @@ class _Speller:
             second += [written[0], self.tokens[after] if after < len(self.tokens) else ""]
         if len(self.tokens) == 1:
             return [0.0] * len(choices)
-        logs = [math.log1p(count) for count in self.index.words.beside(first, second)]
+        logs = [math.log1p(count) for count in self.index.spelling.count_pairs(first, second)]
         return [_BESIDE * (before + after) for before, after in zip(logs[::2], logs[1::2], strict=True)]
 
     def _parted(self, token: str) -> list[_Choice]:
         """Give the ways to part a token into two words that are known to stand beside each other."""
         cuts = [(token[:n], token[n:]) for n in range(2, len(token) - 1)]
         firsts, seconds = [first for first, _ in cuts], [second for _, second in cuts]
-        known = self.index.words.frequencies([*firsts, *seconds])
-        beside = self.index.words.beside(firsts, seconds)
+        known = self.index.spelling.document_frequencies([*firsts, *seconds])
+        beside = self.index.spelling.count_pairs(firsts, seconds)
         found = []
         for number, (first, second) in enumerate(cuts):
             rarer = min(known[number], known[len(cuts) + number])
@@ -169,7 +169,7 @@ class _Speller:
         if place + 1 >= len(self.tokens):
             return []
         word = self.tokens[place] + self.tokens[place + 1]
-        known = self.index.words.frequencies([word])[0]
+        known = self.index.spelling.document_frequencies([word])[0]
         return [_Choice(word, math.log1p(known) - _PARTED / 2, 2)] if known else []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from periplus.arrays import ArrayFile
-from periplus.index import Index, WordBook
+from periplus.index import Index, SpellingDictionary
 from periplus.query.kernels import match
 from periplus.query.query_planner import Leaf, QueryPlan, rarity
 from periplus.query.query_tree import And, BagOfWords, Node
@@ -68,7 +68,7 @@ class Synonyms:
         bag = _bag(tree) if self._pairs else None
         if bag is None:
             return prepared
-        book = index.words
+        book = index.spelling
         main = max(index.languages, key=lambda code: index.languages[code], default="")
         known = {leaf.term for leaf in prepared.leaves}
         room = min(_MOST_WORDS, match.MAX_LEAVES - len(prepared.leaves))
@@ -102,11 +102,11 @@ class Synonyms:
             at += 1
 
 
-def _times(book: WordBook, name: _Name) -> float:
+def _times(book: SpellingDictionary, name: _Name) -> float:
     """Estimate how many documents write a name; 0 until the words of the index are loaded."""
     if len(name) == 1:
-        return book.frequencies(name)[0]
-    return min(book.beside(name[:-1], name[1:])) * book.documents / max(1, book.sampled)
+        return book.document_frequencies(name)[0]
+    return min(book.count_pairs(name[:-1], name[1:])) * book.documents / max(1, book.sampled)
 
 
 def _bag(tree: Node) -> BagOfWords | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, Segment, WordBook
+from periplus.index import Index, Segment, SpellingDictionary
 
 __all__ = ["TermLookup", "TermRows"]
 
@@ -27,9 +27,9 @@ class TermLookup:
         self._frequencies: list[int] = []
 
     @property
-    def words(self) -> WordBook:
+    def words(self) -> SpellingDictionary:
         """The words of the index, as they are written."""
-        return self._index.words
+        return self._index.spelling
 
     def add(self, terms: Iterable[bytes]) -> None:
         """Look up those of `terms` that are not known yet."""
@@ -38,7 +38,7 @@ class TermLookup:
             return
         for term in new:
             self._rows[term] = len(self._rows)
-        found = [segment.find_all(new) for segment in self._index.segments]
+        found = [segment.find_terms(new) for segment in self._index.segments]
         self._tables = [
             np.concatenate([table, more]) if len(table) else more
             for table, more in zip(self._tables, found, strict=True)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import Index, Meant
+from periplus.index import Index, SpellingCandidate
 from periplus.query.cooccurrence import Company
 from periplus.query.query_planner import QueryWord
 from periplus.query.spelling_correction import write_over
@@ -40,7 +40,7 @@ class _Offer(NamedTuple):
 
 def suggest_alternatives(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
     """Give another way to write a query whose words are all known; `complete` says that they are found together."""
-    if complete or len(words) < 2 or len(said) > _LONGEST_QUERY or not index.words.size:
+    if complete or len(words) < 2 or len(said) > _LONGEST_QUERY or not index.spelling.size:
         return ()
     tokens = split_text(said)
     asked = {word.word for word in words if word.weight}
@@ -57,7 +57,7 @@ class _Companies:
         self._index = index
         self._main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
         kept = [token for token in dict.fromkeys(tokens) if not is_stop_word(token, self._main)]
-        counts = map(index.frequency, terms_of(kept, self._main))
+        counts = map(index.document_frequency, terms_of(kept, self._main))
         self._rarest = [token for count, token in sorted(zip(counts, kept, strict=True)) if count][:2]
         self._made: dict[str, Company] = {}
 
@@ -71,17 +71,17 @@ class _Companies:
 
 def _offer(index: Index, companies: _Companies, tokens: list[str], place: int) -> _Offer | None:
     """Give the word that goes far better with the others than the one at a place, if there is one."""
-    token, book = tokens[place], index.words
+    token, book = tokens[place], index.spelling
     if _beside(index, tokens, place, [token])[0]:
         return None
     main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
     stem = terms_of([token], main)[0]
-    own = max(book.frequencies([token])[0], index.frequency(stem), 1)
+    own = max(book.document_frequencies([token])[0], index.document_frequency(stem), 1)
     least = min(times for _, times in _RULES)
     company = companies.without(token)
     if company is None or (fits := company.with_word(token)) > _AT_HOME:
         return None
-    meant = [m for m in book.meant(token) if m.cost <= _COST and m.documents >= least * own]
+    meant = [m for m in book.find_candidates(token) if m.cost <= _COST and m.documents >= least * own]
     stems = terms_of([m.word for m in meant], main)
     meant = [m for m, other in zip(meant, stems, strict=True) if other != stem][:_LIKELY]
     if not meant:
@@ -92,7 +92,7 @@ def _offer(index: Index, companies: _Companies, tokens: list[str], place: int) -
     return _Offer(best[0], place, best[1]) if best else None
 
 
-def _weigh(meant: Meant, own: int, gain: float) -> tuple[float, str] | None:
+def _weigh(meant: SpellingCandidate, own: int, gain: float) -> tuple[float, str] | None:
     """Give how good an offer a word is; None if it is not good enough."""
     times = meant.documents / own
     if not any(gain >= more and times >= often for more, often in _RULES):
@@ -106,5 +106,5 @@ def _beside(index: Index, tokens: list[str], place: int, words: list[str]) -> li
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     first = [one for word in words for one in (before, word)]
     second = [one for word in words for one in (word, after)]
-    counts = [math.log1p(count) for count in index.words.beside(first, second)]
+    counts = [math.log1p(count) for count in index.spelling.count_pairs(first, second)]
     return [_BESIDE * (one + two) for one, two in zip(counts[::2], counts[1::2], strict=True)]

@@ -60,7 +60,7 @@ def collect_samples(
     index: Index, ranker: Ranker, grades: Grades, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Sample]:
     """Run all judged queries; those with nothing to tell apart are left out."""
-    index.words.load()  # Fixed phrases are a feature.
+    index.spelling.load()  # Fixed phrases are a feature.
     keys = [segment.column("key") for segment in index.segments]
     samples = []
     for number, (query, judged) in enumerate(grades.items()):

@@ -90,7 +90,7 @@ class IndexSession:
         """Return the plan of a query that has words: links resolved, filters added, terms weighed, synonyms added."""
         assert parsed.tree is not None
         graph = self.index.folder.parent / "graph"
-        tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.visits)
+        tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.record_count)
         plan = self.ranker.plan(add_filters(tree, query), parsed.notes + notes)
         return self.synonyms.expand(self.index, plan, tree)
 
@@ -99,10 +99,10 @@ class IndexSession:
         segments, parts, hosts = [], dict[str, int](), Counter[str]()
         for segment in self.index.segments:
             sizes = segment.sizes()
-            counts = np.bincount(segment.column("host")[segment.alive])
+            counts = np.bincount(segment.column("host")[segment.is_live])
             for number in np.argsort(-counts, kind="stable")[:_MOST_HOSTS].tolist():
                 hosts[segment.string("hosts", number)] += int(counts[number])
-            segments.append((segment.name, segment.documents, int(segment.alive.sum()), sum(sizes.values())))
+            segments.append((segment.name, segment.documents, int(segment.is_live.sum()), sum(sizes.values())))
             for name, size in sizes.items():
                 part = name.partition(".")[0]
                 parts[part] = parts.get(part, 0) + size

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from periplus.hashing import fingerprint
-from periplus.index import Index, Segment, squeeze
+from periplus.index import Index, Segment, squeeze_site_name
 from periplus.query import BagOfWords, Node
 from periplus.records import Hit, PageFlag, Query
 
@@ -95,9 +95,9 @@ def _pages_of(segment: Segment, number: int, key: np.uint64, site: SiteName) -> 
     while at < len(keys) and keys[at] == key:
         document = int(documents[at])
         host = segment.string("hosts", int(segment.column("host")[document]))
-        is_host_name = squeeze(host.removeprefix("www.")) == site.name
+        is_host_name = squeeze_site_name(host.removeprefix("www.")) == site.name
         deceptive = int(segment.column("flags")[document]) & _DECEPTIVE
-        if segment.alive[document] and (is_host_name or not deceptive):
+        if segment.is_live[document] and (is_host_name or not deceptive):
             url, static = int(segment.column("key")[document]), float(segment.column("static")[document])
             pages.append(HomePage(number, document, url, host, is_host_name, static, site.words))
         at += 1

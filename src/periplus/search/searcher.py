@@ -93,11 +93,11 @@ class Searcher:
         with self._lock:
             try:
                 before = self._session
-                changed = before is None or before.index.changed()
+                changed = before is None or before.index.has_newer_generation()
                 if before is not None and not changed and not before.signals.stale:
                     return False
                 current = before.index if before else None
-                index = Index.open(self._folder, before=current) if current is None or changed else current
+                index = Index.open(self._folder, previous=current) if current is None or changed else current
                 self._session = IndexSession(index, self._settings, before, self._popular)
             except NothingHere:
                 return False
@@ -208,7 +208,7 @@ class Searcher:
         """Return the stored text of the page with this key, if it is in the index."""
         session = self._session
         for segment in session.index.segments if session and 0 <= key < 1 << 64 else ():
-            for document in np.flatnonzero((segment.column("key") == np.uint64(key)) & segment.alive).tolist():
+            for document in np.flatnonzero((segment.column("key") == np.uint64(key)) & segment.is_live).tolist():
                 return CachedPage(
                     segment.string("url", document),
                     float(segment.column("fetched")[document]),

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import DataError
-from periplus.index import LINK_TEXT, Index, Segment
+from periplus.index import LINK_TEXT_FLAG, Index, Segment
 from periplus.index.vocabulary.kernels import completion_table
 from periplus.signals import PopularQueries
 from periplus.text import split_text
@@ -58,7 +58,7 @@ class Suggester:
                 self._offers[segment.name] = same._replace(segment=segment) if same else _open(segment)
         # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
         self._reader = threading.Thread(target=_load, args=(index,), daemon=True)
-        if index.words.stale:
+        if index.spelling.stale:
             self._reader.start()
 
     def ready(self) -> None:
@@ -134,7 +134,7 @@ def _open(segment: Segment) -> _Offer:
 
 def _load(index: Index) -> None:
     try:
-        index.words.load()
+        index.spelling.load()
     except DataError:
         return  # Whoever checks the index will be told; searching goes on without corrections.
 
@@ -149,7 +149,7 @@ def _add(found: dict[bytes, tuple[str, float]], offer: _Offer, entry: int, worth
     """Add a completion unless its page is dead; say whether it is another one."""
     number = int(offer.start.searchsorted(offer.table.order[entry], side="right")) - 1
     source = int(offer.source[number])
-    if source >= 0 and not offer.segment.alive[source & ~LINK_TEXT]:
+    if source >= 0 and not offer.segment.is_live[source & ~LINK_TEXT_FLAG]:
         return False
     key = offer.table.text[int(offer.start[number]) : int(offer.start[number + 1]) - 1].tobytes()
     before = found.get(key)
@@ -163,6 +163,6 @@ def _shown(segment: Segment, source: int, folded: bytes) -> str:
     """Write a completion as its page does: titles and hosts as they are, link texts folded."""
     if source < 0:
         return segment.string("hosts", -2 - source).removeprefix("www.")
-    if source >= LINK_TEXT:
+    if source >= LINK_TEXT_FLAG:
         return str(folded, "utf-8", "replace")
     return " ".join(segment.string("title", source).split())[:_LONGEST]

@@ -57,8 +57,8 @@ def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
     encoder: Encoder | None = None
     while True:
         try:
-            if index is None or index.changed():
-                index = Index.open(data.index, verify=False, before=index)
+            if index is None or index.has_newer_generation():
+                index = Index.open(data.index, verify=False, previous=index)
                 encoder = encoder or open_encoder(settings.embeddings)
                 embed_index(data.index, settings.embeddings, encoder=encoder)
             time.sleep(_POLL_SECONDS)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from periplus.graph import Graph
-    from periplus.index import Collection, IndexStatistics, Repair
+    from periplus.index import CollectionStatistics, IndexRepair, IndexStatistics
     from periplus.records import FetchRecord
 
 __all__ = ["RepairReport", "check_folder", "export_terms", "index_statistics", "repair_folder"]
@@ -23,7 +23,7 @@ __all__ = ["RepairReport", "check_folder", "export_terms", "index_statistics", "
 class RepairReport(NamedTuple):
     """What a repair found and did."""
 
-    segments: "Repair"
+    segments: "IndexRepair"
     vector_faults: tuple[str, ...]
     """Faults of vectors, which were removed."""
 
@@ -82,7 +82,7 @@ def _open_sources(
     return records, graph
 
 
-def export_terms(folder: Path, file: Path) -> "Collection":
+def export_terms(folder: Path, file: Path) -> "CollectionStatistics":
     """Write each term with its document frequency and highest impact; return the statistics of the collection."""
     from periplus.index import Index, export_index
 

@@ -56,7 +56,7 @@ def _index_until_error(data: DataFolder, settings: Settings, every: float, obser
         failure = ""
         while True:
             publish_pending(live, inbox)
-            start = live.visits
+            start = live.record_count
             for number, record in enumerate(inbox.deletions.apply_to_records(store.records(start)), start + 1):
                 live.add(record, number)
             ranking.start_if_due()
@@ -81,7 +81,7 @@ class _PeriodicRanking:
     def start_if_due(self) -> None:
         """Start to rank if it is time and there are new pages."""
         busy = self._thread is not None and self._thread.is_alive()
-        if not busy and self._live.visits > self._ranked and time.monotonic() >= self._next:
+        if not busy and self._live.record_count > self._ranked and time.monotonic() >= self._next:
             self._thread = threading.Thread(target=self._rank, daemon=True)
             self._thread.start()
 
@@ -99,7 +99,7 @@ class _PeriodicRanking:
                     graph = Graph.open(self._data.graph)
                     self._live.rebuild(lambda start: deleted.apply_to_records(store.records(start)), graph)
                 deleted.apply_to_index(self._live)  # what was deleted meanwhile
-                self._ranked = self._live.manifest.visits
+                self._ranked = self._live.manifest.record_count
                 # Published pages are not in the store while a crawl writes to it.
                 Inbox(self._data.path).requeue_indexed()
         except PeriplusError as error:

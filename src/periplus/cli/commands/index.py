@@ -47,7 +47,7 @@ def stats(settings: Settings, as_json: AsJson = False) -> None:
     echo(
         f"{format_count(statistics.documents, 'page')} from {format_count(statistics.hosts, 'host')}, "
         f"{format_count(statistics.segments, 'segment')}, {format_count(statistics.terms, 'term')}"
-        + (f", {format_count(statistics.dead, 'deleted page')}" if statistics.dead else "")
+        + (f", {format_count(statistics.deleted, 'deleted page')}" if statistics.deleted else "")
     )
     total = max(1, sum(statistics.parts.values()))
     parts = sorted(statistics.parts.items(), key=lambda part: -part[1])
@@ -94,7 +94,7 @@ def repair(settings: Settings, as_json: AsJson = False) -> None:
     if not faults:
         echo("The index has no faults; nothing to repair.")
     if repaired.faults:
-        kept, restored = format_count(repaired.kept, "segment"), format_count(repaired.restored, "page")
+        kept, restored = format_count(repaired.intact, "segment"), format_count(repaired.restored, "page")
         echo(f"{kept} had no faults; {restored} indexed again.")
     if report.vector_faults:
         echo("Removed the damaged vectors. To compute them again: periplus index embed.")

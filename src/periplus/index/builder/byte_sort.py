@@ -1,17 +1,17 @@
-"""Pieces of a text in the order of their bytes, without making an object of each."""
+"""Sorts strings of a blob by their bytes, without making an object of each."""
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.index.vocabulary.kernels import surface_forms
 
-__all__ = ["sort_pieces"]
+__all__ = ["sort_strings"]
 
 
-def sort_pieces(
+def sort_strings(
     blob: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Give the order of pieces by their bytes: by the first eight, then by eight more where those are the same."""
+    """Return the order of strings by their bytes: by the first eight, then by eight more where those are equal."""
     keys = surface_forms.prefix_keys(blob, begin, end)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -27,7 +27,7 @@ def sort_pieces(
         by_key = np.lexsort((keys, group[tied]))
         order[tied] = order[tied][by_key]
         keys = keys[by_key]
-        parted = np.zeros(len(begin), np.bool_)
-        parted[tied[1:]] = (keys[1:] != keys[:-1]) & (group[tied[1:]] == group[tied[:-1]])
-        group += np.cumsum(parted, dtype=np.int32)
+        differs = np.zeros(len(begin), np.bool_)
+        differs[tied[1:]] = (keys[1:] != keys[:-1]) & (group[tied[1:]] == group[tied[:-1]])
+        group += np.cumsum(differs, dtype=np.int32)
     return order

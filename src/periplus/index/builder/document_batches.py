@@ -1,4 +1,4 @@
-"""Visits to batches of documents: what may be found, and what may be found no longer."""
+"""Turns fetch records into batches of documents, and collects which documents were withdrawn."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
@@ -6,122 +6,132 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index.builder.feed_dates import Feeds
-from periplus.index.document_fields import Document, read_document
+from periplus.index.builder.feed_dates import FeedDates
+from periplus.index.document_fields import Document, make_document
 from periplus.records import FetchRecord, Outcome
 from periplus.text import detect_language
 
-__all__ = ["Gathering", "Progress", "Signals", "Silence", "read_visit", "warn", "withdraws"]
+__all__ = [
+    "DocumentBatcher",
+    "DocumentSignals",
+    "NullDocumentSignals",
+    "Progress",
+    "add_flags",
+    "document_from_record",
+    "withdraws_document",
+]
 
-_REPORT_EVERY: Final = 500
-_SAMPLE: Final = 600
-_EACH: Final = 150
-"""What a document takes besides its text, in bytes of text: many short pages fill memory too."""
+_PROGRESS_INTERVAL: Final = 500
+"""Records between two reports of progress."""
+_LANGUAGE_SAMPLE: Final = 600
+"""Characters from which the language of a page is detected."""
+_DOCUMENT_OVERHEAD: Final = 150
+"""Bytes that a document counts besides its text: many short pages fill memory too."""
 
 Progress = Callable[[str, int, int], None]
 
 
-class Signals(Protocol):
-    """What is known of pages from outside them."""
+class DocumentSignals(Protocol):
+    """What a build knows of pages from other pages: static ranks, anchor text, canonical pages."""
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give the static rank, 0 to 1, of each page."""
+        """Return the static rank, 0 to 1, of each page."""
         ...
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        """Give what links warn of, of `records.PageFlag`."""
+        """Return the flags of `records.PageFlag` that follow from links to each page."""
         ...
 
     def anchors(self, key: int) -> str:
-        """Give the text of links to a page."""
+        """Return the anchor text of links to a page, one text a line."""
         ...
 
     def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Give, for each page, the page that stands for it: itself, or the one its canonical link names."""
+        """Return the page that represents each page: itself, or the one that its canonical link names."""
         ...
 
 
-class Silence:
-    """No signals: every page ranks alike, and no link says anything."""
+class NullDocumentSignals:
+    """No signals: all static ranks are 0, and there is no anchor text."""
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give 0 for all."""
+        """Return 0 for all."""
         return np.zeros(len(keys), np.float32)
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        """Warn of nothing."""
+        """Return no flags."""
         return np.zeros(len(keys), np.uint16)
 
     def anchors(self, key: int) -> str:
-        """Give nothing."""
+        """Return no text."""
         return ""
 
     def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Let every page stand for itself."""
+        """Return each page itself."""
         return keys
 
 
-def read_visit(visit: FetchRecord, signals: Signals) -> Document | None:
-    """Give the document of a page that may be found: read, not refused by the page itself, not a copy of another."""
-    page = visit.page
-    if visit.outcome is not Outcome.OK or page is None or page.noindex or visit.duplicate_of:
+def document_from_record(record: FetchRecord, signals: DocumentSignals) -> Document | None:
+    """Return the document of a record; None if it has no page, or one that is `noindex` or a duplicate of another."""
+    page = record.page
+    if record.outcome is not Outcome.OK or page is None or page.noindex or record.duplicate_of:
         return None
-    language = page.language or detect_language(page.text[:_SAMPLE] or page.title)
-    return read_document(visit, language, signals.anchors(visit.key))
+    language = page.language or detect_language(page.text[:_LANGUAGE_SAMPLE] or page.title)
+    return make_document(record, language, signals.anchors(record.key))
 
 
-def warn(documents: list[Document], flags: npt.NDArray[np.uint16]) -> list[Document]:
-    """Add to documents what links warn of."""
+def add_flags(documents: list[Document], flags: npt.NDArray[np.uint16]) -> list[Document]:
+    """Return documents with more flags, an element of `flags` for each."""
     if not flags.any():
         return documents
     pairs = zip(documents, flags.tolist(), strict=True)
     return [document._replace(flags=document.flags | more) if more else document for document, more in pairs]
 
 
-def withdraws(visit: FetchRecord) -> bool:
-    """Say whether a visit that gives no document takes back what an earlier one gave: gone, hidden or a copy now."""
-    return visit.outcome is Outcome.GONE or visit.outcome is Outcome.OK
+def withdraws_document(record: FetchRecord) -> bool:
+    """Return whether a record without a document withdraws an earlier one: the page is gone, hidden or a duplicate."""
+    return record.outcome is Outcome.GONE or record.outcome is Outcome.OK
 
 
-class Gathering:
-    """Batches of documents from visits, and what those visits withdrew. The last visit of a URL wins."""
+class DocumentBatcher:
+    """Makes batches of documents from fetch records, of which the last one of a URL counts."""
 
     def __init__(
         self,
-        signals: Signals,
-        most: int,
+        signals: DocumentSignals,
+        max_bytes: int,
         progress: Progress = lambda stage, done, total: None,
-        feeds: Feeds | None = None,
+        feeds: FeedDates | None = None,
     ) -> None:
         self._signals = signals
-        self._most = most
+        self._max_bytes = max_bytes
         self.progress = progress
-        self.feeds = feeds or Feeds()
-        """What feeds have named: also pages of batches that are gone, see `late`."""
+        self.feeds = feeds or FeedDates()
+        """What feeds have listed, also pages of earlier batches: see `late_dates`."""
         self.seen = 0
-        """Visits that have passed."""
+        """How many records were read."""
         self.withdrawn: set[int] = set()
-        """Keys of pages that are gone and did not come back."""
+        """Keys of pages that were withdrawn and not added again."""
 
-    def batches(self, visits: Iterable[FetchRecord]) -> Iterator[list[Document]]:
-        """Gather documents until their text would take too much memory."""
+    def batches(self, records: Iterable[FetchRecord]) -> Iterator[list[Document]]:
+        """Yield batches of documents, of about `max_bytes` of text each."""
         batch: dict[int, Document] = {}
         size = 0
-        for visit in visits:
+        for record in records:
             self.seen += 1
-            if self.seen % _REPORT_EVERY == 0:
+            if self.seen % _PROGRESS_INTERVAL == 0:
                 self.progress("indexing pages", self.seen, 0)
-            document = read_visit(visit, self._signals)
-            self.feeds.learn(visit)
+            document = document_from_record(record, self._signals)
+            self.feeds.read_record(record)
             if document is not None:
-                batch[visit.key] = document
-                self.withdrawn.discard(visit.key)
-                size += _EACH + sum(map(len, document.fields))
-            elif withdraws(visit):
-                batch.pop(visit.key, None)
-                self.withdrawn.add(visit.key)
-            if size >= self._most:
-                yield list(map(self.feeds.mark, batch.values()))
+                batch[record.key] = document
+                self.withdrawn.discard(record.key)
+                size += _DOCUMENT_OVERHEAD + sum(map(len, document.fields))
+            elif withdraws_document(record):
+                batch.pop(record.key, None)
+                self.withdrawn.add(record.key)
+            if size >= self._max_bytes:
+                yield list(map(self.feeds.date_document, batch.values()))
                 batch, size = {}, 0
         if batch:
-            yield list(map(self.feeds.mark, batch.values()))
+            yield list(map(self.feeds.date_document, batch.values()))

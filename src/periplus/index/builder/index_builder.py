@@ -1,4 +1,4 @@
-"""Visits to segments, in bounded memory, on one core or several."""
+"""Builds an index from fetch records, in bounded memory, on one core or several."""
 
 import contextlib
 import gc
@@ -18,31 +18,53 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, NothingHere
 from periplus.files import lock_folder
-from periplus.index.builder.document_batches import Gathering, Progress, Signals, Silence, warn
-from periplus.index.builder.feed_dates import Feeds, feeds_path
-from periplus.index.builder.segment_builder import Draft, Piece, read_batch
-from periplus.index.builder.segment_finisher import write_draft
+from periplus.index.builder.document_batches import (
+    DocumentBatcher,
+    DocumentSignals,
+    NullDocumentSignals,
+    Progress,
+    add_flags,
+)
+from periplus.index.builder.feed_dates import FeedDates, feed_log_path
+from periplus.index.builder.segment_builder import SegmentBuilder, TokenizedBatch, tokenize_batch
+from periplus.index.builder.segment_finisher import finish_segment
 from periplus.index.document_fields import Document
-from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.live.late_dates import find_late, write_late
-from periplus.index.merge.segment_merger import most_documents
+from periplus.index.index_manifest import (
+    FORMAT,
+    Manifest,
+    SegmentEntry,
+    commit,
+    next_number,
+    read_deleted,
+    read_manifest,
+)
+from periplus.index.live.late_dates import find_late_news, write_late_news
+from periplus.index.merge.segment_merger import max_merged_documents
 from periplus.records import FetchRecord
 from periplus.score import PageScorer
 from periplus.settings import IndexSettings
 from periplus.text import WordTable
 
-__all__ = ["IndexCount", "batch_bytes", "build_index", "bury", "read_keys", "sweep", "write_segments"]
+__all__ = [
+    "BuildSummary",
+    "build_index",
+    "find_deleted",
+    "max_batch_bytes",
+    "read_keys",
+    "remove_unreferenced",
+    "write_segments",
+]
 
-_SHARE: Final = 16
-"""A batch may have this part of the memory of a build in text: it takes 4 times as much while it is split."""
-_LARGEST: Final = 16 << 20
-"""Beyond this, larger batches are no faster."""
+_BATCH_SHARE: Final = 16
+"""A batch has at most this part of the memory of a build in text: it takes 4 times as much while it is tokenized."""
+_MAX_BATCH_BYTES: Final = 16 << 20
+"""Larger batches are not faster."""
 
 Numbers = npt.NDArray[np.int64]
 
 
-class IndexCount(NamedTuple):
-    """What a build did."""
+class BuildSummary(NamedTuple):
+    """What a build did: documents and segments of the index now, and how long it took."""
 
     documents: int
     segments: int
@@ -50,41 +72,41 @@ class IndexCount(NamedTuple):
 
 
 def build_index(
-    visits: Iterable[FetchRecord],
+    records: Iterable[FetchRecord],
     folder: Path,
     settings: IndexSettings,
-    signals: Signals | None = None,
+    signals: DocumentSignals | None = None,
     progress: Progress = lambda stage, done, total: None,
     *,
-    extend: bool = False,
+    append: bool = False,
     workers: int | None = None,
-) -> IndexCount:
-    """Index all `visits` as a new generation; with `extend`, add them to the old one. The last visit of a URL wins."""
+) -> BuildSummary:
+    """Index `records` as a new generation; with `append`, add them to the last one. The last record of a URL counts."""
     began = time.monotonic()
-    with lock_folder(folder, "index"), _no_collecting():
-        before = _existing(folder, extend)
-        old = before if extend else None
+    with lock_folder(folder, "index"), _garbage_collection_off():
+        before = _read_existing(folder, append)
+        old = before if append else None
         number = next_number(folder, before)
-        feeds = Feeds(feeds_path(folder) if extend else None)
-        gathering = Gathering(signals or Silence(), batch_bytes(settings, workers), progress, feeds)
-        with _or_nothing(folder, number):
-            new = write_segments(visits, gathering, folder, number, settings, signals or Silence(), workers)
+        feeds = FeedDates(feed_log_path(folder) if append else None)
+        batcher = DocumentBatcher(signals or NullDocumentSignals(), max_batch_bytes(settings, workers), progress, feeds)
+        with _removed_on_failure(folder, number):
+            new = write_segments(records, batcher, folder, number, settings, signals or NullDocumentSignals(), workers)
             entries = (old.segments if old else ()) + tuple(new)
-            known = read_dead(folder, old) if old else []
-            dead = bury(folder, entries, known, gathering.withdrawn)
-            feeds.keep_only(feeds_path(folder))
-            news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
-        # What a live index has taken and not published yet stays waiting when we extend; a new index does without.
-        journal = before.journal + (not extend) if before else 0
-        seen = (old.visits if old else 0) + gathering.seen
-        done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal, news), dead)
-        sweep(folder, done)
-    return IndexCount(done.live, len(entries), time.monotonic() - began)
+            deleted_before = read_deleted(folder, old) if old else []
+            deleted = find_deleted(folder, entries, deleted_before, batcher.withdrawn)
+            feeds.rewrite_log(feed_log_path(folder))
+            news = write_late_news(folder, number, find_late_news(folder, entries, *feeds.dated_pages()))
+        # Changes in the journal of a live index are kept when appending; a new index replaces them.
+        journal = before.journal + (not append) if before else 0
+        seen = (old.record_count if old else 0) + batcher.seen
+        done = commit(folder, Manifest(FORMAT, number, entries, seen, time.time(), "", journal, news), deleted)
+        remove_unreferenced(folder, done)
+    return BuildSummary(done.live, len(entries), time.monotonic() - began)
 
 
 @contextlib.contextmanager
-def _or_nothing(folder: Path, number: int) -> Iterator[None]:
-    """Remove the segments of a generation that does not come to its end: a disk that was full has room again."""
+def _removed_on_failure(folder: Path, number: int) -> Iterator[None]:
+    """Remove the segments of a generation that could not be completed, so that a full disk has room again."""
     try:
         yield
     except BaseException:
@@ -94,8 +116,8 @@ def _or_nothing(folder: Path, number: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Do not look for cycles meanwhile: documents have none, and are many."""
+def _garbage_collection_off() -> Iterator[None]:
+    """Turn the garbage collector off meanwhile: documents are many, and have no cycles."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -105,39 +127,41 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def batch_bytes(settings: IndexSettings, workers: int | None = None) -> int:
-    """Say how many bytes of text are gathered at a time, so that all workers stay within the memory allowed."""
-    return min(_LARGEST, settings.memory_mb * 1_000_000 // _SHARE // _workers(settings, workers))
+def max_batch_bytes(settings: IndexSettings, workers: int | None = None) -> int:
+    """Return how many bytes of text a batch has, so that all workers stay within the memory of a build."""
+    return min(_MAX_BATCH_BYTES, settings.memory_mb * 1_000_000 // _BATCH_SHARE // _worker_count(settings, workers))
 
 
-def _workers(settings: IndexSettings, workers: int | None) -> int:
+def _worker_count(settings: IndexSettings, workers: int | None) -> int:
     wanted = settings.workers if workers is None else workers
     return wanted or os.cpu_count() or 1
 
 
-def _existing(folder: Path, extend: bool) -> Manifest | None:
+def _read_existing(folder: Path, append: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
     except NothingHere:
         return None
     except CorruptFile:
-        if extend:
+        if append:
             raise
-        return None  # A whole build needs nothing of what it replaces.
+        return None  # A build needs nothing of the index that it replaces.
 
 
-class _Writing:
-    """Segments under way: batches are split here, or in threads beside us, and written when all are there."""
+class _SegmentsWriter:
+    """Writes segments of batches, which are tokenized in this thread or in several."""
 
-    def __init__(self, folder: Path, number: int, settings: IndexSettings, gathering: Gathering, workers: int) -> None:
+    def __init__(
+        self, folder: Path, number: int, settings: IndexSettings, batcher: DocumentBatcher, workers: int
+    ) -> None:
         self._name = str(folder / f"seg-{number:06}")
         self._settings = settings
-        self._gathering = gathering
-        self._ranker = PageScorer(settings.weights)
-        self._workers = workers
+        self._batcher = batcher
+        self._scorer = PageScorer(settings.weights)
+        self._worker_count = workers
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self._busy: deque[Future[Piece]] = deque()
-        self._draft: Draft | None = None
+        self._pending: deque[Future[TokenizedBatch]] = deque()
+        self._builder: SegmentBuilder | None = None
         self.entries: list[SegmentEntry] = []
 
     def __enter__(self) -> Self:
@@ -146,102 +170,102 @@ class _Writing:
     def __exit__(self, *rest: object) -> None:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
-        if self._draft:
-            self._draft.__exit__(*rest)
+        if self._builder:
+            self._builder.__exit__(*rest)
 
     def add(self, batch: Sequence[Document], static: npt.NDArray[np.float32]) -> None:
-        """Take a batch; with threads, there are no more in hand than threads."""
+        """Add a batch; at most as many batches are pending as there are threads."""
         if self._pool is None:
-            self._take(read_batch(batch, static, self._ranker, self._open().words))
+            self._add(tokenize_batch(batch, static, self._scorer, self._current().words))
             return
-        self._busy.append(self._pool.submit(read_batch, batch, static, self._ranker, WordTable()))
-        while len(self._busy) >= self._workers:
-            self._take(self._busy.popleft().result())
+        self._pending.append(self._pool.submit(tokenize_batch, batch, static, self._scorer, WordTable()))
+        while len(self._pending) >= self._worker_count:
+            self._add(self._pending.popleft().result())
 
     def finish(self) -> list[SegmentEntry]:
-        """Write what is left; give all segments."""
-        while self._busy:
-            self._take(self._busy.popleft().result())
+        """Write what is left; return all segments."""
+        while self._pending:
+            self._add(self._pending.popleft().result())
         self._write()
         return self.entries
 
-    def _open(self) -> Draft:
-        if self._draft is None:
-            self._draft = Draft(Path(f"{self._name}-{len(self.entries):04}"), self._settings)
-        return self._draft
+    def _current(self) -> SegmentBuilder:
+        if self._builder is None:
+            self._builder = SegmentBuilder(Path(f"{self._name}-{len(self.entries):04}"), self._settings)
+        return self._builder
 
-    def _take(self, piece: Piece) -> None:
-        draft = self._open()
-        draft.take(piece)
-        if draft.documents >= most_documents(self._settings):
+    def _add(self, batch: TokenizedBatch) -> None:
+        builder = self._current()
+        builder.add_batch(batch)
+        if builder.documents >= max_merged_documents(self._settings):
             self._write()
 
     def _write(self) -> None:
-        if self._draft is None:
+        if self._builder is None:
             return
-        with self._draft as draft:
-            self._gathering.progress("writing the segment", draft.documents, draft.documents)
-            documents = write_draft(draft, self._gathering.withdrawn)
-        self._draft = None
+        with self._builder as builder:
+            self._batcher.progress("writing the segment", builder.documents, builder.documents)
+            documents = finish_segment(builder, self._batcher.withdrawn)
+        self._builder = None
         if documents:
-            self.entries.append(SegmentEntry(draft.folder.name, documents))
+            self.entries.append(SegmentEntry(builder.folder.name, documents))
         else:
-            shutil.rmtree(draft.folder, ignore_errors=True)
+            shutil.rmtree(builder.folder, ignore_errors=True)
 
 
 def write_segments(
-    visits: Iterable[FetchRecord],
-    gathering: Gathering,
+    records: Iterable[FetchRecord],
+    batcher: DocumentBatcher,
     folder: Path,
     number: int,
     settings: IndexSettings,
-    signals: Signals,
+    signals: DocumentSignals,
     workers: int | None = None,
 ) -> list[SegmentEntry]:
-    """Write all visits as segment `number`-0000, and more where one would be too large; nothing is committed yet."""
-    with _Writing(folder, number, settings, gathering, _workers(settings, workers)) as writing:
-        for batch in gathering.batches(visits):
-            every = np.array([document.key for document in batch], np.uint64)
-            stands = signals.representatives(every) == every
-            documents, keys = list(itertools.compress(batch, stands)), every[stands]
+    """Write records as segment `number`-0000, and further ones where it would be too large; commit nothing."""
+    with _SegmentsWriter(folder, number, settings, batcher, _worker_count(settings, workers)) as writer:
+        for batch in batcher.batches(records):
+            every_key = np.array([document.key for document in batch], np.uint64)
+            is_representative = signals.representatives(every_key) == every_key
+            documents, keys = list(itertools.compress(batch, is_representative)), every_key[is_representative]
             if documents:
-                writing.add(warn(documents, signals.flags(keys)), signals.static_ranks(keys))
-        return writing.finish()
+                writer.add(add_flags(documents, signals.flags(keys)), signals.static_ranks(keys))
+        return writer.finish()
 
 
 def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:
-    """Give the key of each document of a segment."""
+    """Return the key of each document of a segment."""
     keys: npt.NDArray[np.uint64] = ArrayFile(folder / name / "documents.arrays", "documents")["key"]
     return keys
 
 
-def bury(
-    folder: Path, entries: Sequence[SegmentEntry], known: Sequence[Numbers], withdrawn: Iterable[int] = ()
+def find_deleted(
+    folder: Path, entries: Sequence[SegmentEntry], before: Sequence[Numbers], withdrawn: Iterable[int] = ()
 ) -> list[Numbers]:
-    """Give the dead of each segment: those known, those that a later segment has again, and those withdrawn."""
+    """Return the deleted documents of each segment: those `before`, those in a later segment, the withdrawn."""
     keys = [read_keys(folder, entry.name) for entry in entries]
-    dead = [*known, *(np.zeros(0, np.int64) for _ in range(len(entries) - len(known)))]
+    deleted = [*before, *(np.zeros(0, np.int64) for _ in range(len(entries) - len(before)))]
     if not keys:
-        return dead
-    gone = np.array(sorted(withdrawn), np.uint64)
+        return deleted
+    withdrawn_keys = np.array(sorted(withdrawn), np.uint64)
     owner = np.repeat(np.arange(len(keys)), [len(k) for k in keys])
-    place = np.concatenate([np.arange(len(k), dtype=np.int64) for k in keys])
-    flat = np.concatenate(keys)
-    order = np.lexsort((owner, flat))
-    replaced = np.zeros(len(flat), np.bool_)
-    replaced[order[:-1]] = flat[order[:-1]] == flat[order[1:]]
-    replaced |= np.isin(flat, gone)
-    return [np.union1d(d, place[replaced & (owner == number)]) for number, d in enumerate(dead)]
+    numbers = np.concatenate([np.arange(len(k), dtype=np.int64) for k in keys])
+    all_keys = np.concatenate(keys)
+    order = np.lexsort((owner, all_keys))
+    replaced = np.zeros(len(all_keys), np.bool_)
+    replaced[order[:-1]] = all_keys[order[:-1]] == all_keys[order[1:]]
+    replaced |= np.isin(all_keys, withdrawn_keys)
+    return [np.union1d(d, numbers[replaced & (owner == number)]) for number, d in enumerate(deleted)]
 
 
-def sweep(folder: Path, manifest: Manifest) -> None:
-    """Remove what the manifest does not name; readers that have it open keep their data."""
+def remove_unreferenced(folder: Path, manifest: Manifest) -> None:
+    """Remove the files that the manifest does not refer to; readers that have them open keep their data."""
     keep = {entry.name for entry in manifest.segments}
     for path in folder.glob("seg-*-*"):
         if path.name not in keep:
             shutil.rmtree(path, ignore_errors=True)
     for path in (*folder.glob("dead-*.arrays"), *folder.glob("news-*.arrays")):
-        if path.name not in (manifest.dead_file, manifest.news_file):
+        if path.name not in (manifest.deleted_file, manifest.news_file):
             path.unlink(missing_ok=True)
     for path in folder.glob("journal-*.log"):
         if path.name != f"journal-{manifest.journal:06}.log":

@@ -1,18 +1,18 @@
-"""Memory that was freed, back to the system.
+"""Returns freed memory to the system.
 
-glibc keeps what is freed for what is asked for next. Batches of all sizes leave holes: after a build of 300,000
-documents it held 500 MB that nothing was in.
+glibc keeps freed memory for later allocations. Batches of all sizes leave holes: after a build of 300,000 documents it
+held 500 MB of free memory.
 """
 
 import ctypes
 from functools import cache
 from typing import Any
 
-__all__ = ["give_back"]
+__all__ = ["trim_heap"]
 
 
-def give_back() -> None:
-    """Return freed memory to the system, where the C library can; it takes some milliseconds."""
+def trim_heap() -> None:
+    """Return freed memory to the system, if the C library can; this takes some milliseconds."""
     trim = _trimmer()
     if trim is not None:
         trim(0)

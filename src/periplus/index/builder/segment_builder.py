@@ -1,7 +1,7 @@
-"""A segment to be: documents as they come, split into words at once, until all are there and have an order.
+"""Buffers the documents of a segment as they arrive, tokenized, until all are there and can be ordered.
 
-Words, columns and short strings stay in memory; tokens and texts go into files when they are many. Nothing is sorted
-or packed before the last document has come, so that each step is taken once, whatever the size.
+Words, columns and short strings stay in memory; tokens and texts are spooled to files when they are many. Nothing is
+sorted or packed before the last document has arrived, so that each step is taken once, whatever the size.
 """
 
 import itertools
@@ -22,25 +22,25 @@ from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
 from periplus.text import WordTable, language_number
 
-__all__ = ["Draft", "Piece", "Sources", "read_batch"]
+__all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
 
-_SHARE: Final = 8
-"""Tokens, texts and media each go to a file beyond this part of the memory that a build may take."""
+_SPILL_SHARE: Final = 8
+"""Tokens, texts and media are each spooled to a file beyond this part of the memory of a build."""
 
 AnyArray = npt.NDArray[Any]
 Columns = dict[str, AnyArray]
 
 
-class Piece(NamedTuple):
-    """A batch of documents that was split."""
+class TokenizedBatch(NamedTuple):
+    """A batch of documents, tokenized."""
 
     table: WordTable
     tokens: npt.NDArray[np.int32]
-    """Numbers of words of `table`."""
+    """Numbers of words in `table`."""
     data: bytes
     """All texts, one after the other."""
     columns: Columns
-    """Numbers of each document; of its texts, `sizes` in bytes and `lengths` in tokens."""
+    """A value for each document; for its fields, `sizes` in bytes and `lengths` in tokens."""
     hosts: Sequence[str]
     kinds: Sequence[str]
     urls: bytes
@@ -48,11 +48,11 @@ class Piece(NamedTuple):
     media: Sequence[bytes]
 
 
-class Sources(NamedTuple):
-    """All documents of a draft, in the order in which they came."""
+class BufferedDocuments(NamedTuple):
+    """All documents of a segment, in the order in which they arrived."""
 
     columns: Columns
-    """A number for each document; `host` and `kind` count in the order in which they were met."""
+    """A value for each document; `host` and `kind` are numbers in `hosts` and `kinds`."""
     hosts: list[str]
     kinds: list[str]
     urls: npt.NDArray[np.uint8]
@@ -62,40 +62,40 @@ class Sources(NamedTuple):
     media: npt.NDArray[np.uint8]
 
 
-def read_batch(
-    batch: Sequence[Document], static: npt.NDArray[np.float32], ranker: PageScorer, table: WordTable
-) -> Piece:
-    """Split the texts of a batch, whose words go into `table`, and measure its pages."""
-    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, marks, media, news) = zip(
+def tokenize_batch(
+    batch: Sequence[Document], static: npt.NDArray[np.float32], scorer: PageScorer, table: WordTable
+) -> TokenizedBatch:
+    """Return a batch with its texts split into words, which are added to `table`, and its pages measured."""
+    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news) = zip(
         *batch, strict=True
     )
     texts = list(itertools.chain.from_iterable(fields))
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
     data = b"".join(texts)
-    spoken = _language_numbers(languages)
-    tokens = table.split(data, bounds, np.repeat(spoken, len(Field)))
+    language_numbers = _language_numbers(languages)
+    tokens = table.split(data, bounds, np.repeat(language_numbers, len(Field)))
     sizes = np.diff(bounds).reshape(len(batch), len(Field))
     addresses, names = [url.encode() for url in urls], [title.encode("utf-8", "replace") for title in titles]
-    shown = [msgspec.msgpack.encode(one) if one else b"" for one in media]
+    media_bytes = [msgspec.msgpack.encode(item) if item else b"" for item in media]
     columns: Columns = {
         "key": np.array(keys, np.uint64),
         "static": static,
-        "language": spoken,
+        "language": language_numbers,
         "day": np.array(days, np.int32),
         "flags": (np.array(flags, np.int64) & 0xFFFF).astype(np.uint16),
         "fetched": np.array(fetched, np.float64),
-        "simhash": np.array(marks, np.uint64),
+        "simhash": np.array(simhashes, np.uint64),
         "news": np.array(news, np.bool_),
         "sizes": sizes.astype(np.int32),
         "lengths": tokens.lengths.reshape(len(batch), len(Field)),
         "url_size": _sizes(addresses),
         "title_size": _sizes(names),
-        "media_size": _sizes(shown),
+        "media_size": _sizes(media_bytes),
     }
     joined = b"".join(addresses)
-    columns["quality"] = _rank(data, bounds, columns, joined, ranker)
-    return Piece(table, tokens.words, data, columns, hosts, kinds, joined, b"".join(names), shown)
+    columns["quality"] = _measure_quality(data, bounds, columns, joined, scorer)
+    return TokenizedBatch(table, tokens.words, data, columns, hosts, kinds, joined, b"".join(names), media_bytes)
 
 
 def _sizes(strings: Sequence[bytes]) -> npt.NDArray[np.int32]:
@@ -107,10 +107,10 @@ def _language_numbers(codes: Sequence[str]) -> npt.NDArray[np.uint8]:
     return np.fromiter(map(numbers.__getitem__, codes), np.uint8, len(codes))
 
 
-def _rank(
-    data: bytes, bounds: npt.NDArray[np.int64], columns: Columns, urls: bytes, ranker: PageScorer
+def _measure_quality(
+    data: bytes, bounds: npt.NDArray[np.int64], columns: Columns, urls: bytes, scorer: PageScorer
 ) -> npt.NDArray[np.uint8]:
-    """Give the static rank of each document by itself, in steps of 1/255: the static ranker of docs/ranking.md."""
+    """Return the quality of each document by itself, in steps of 1/255: the static ranker of docs/ranking.md."""
     raw, sizes = np.frombuffer(data, np.uint8), columns["sizes"].astype(np.int64)
     begin = bounds[:-1].reshape(sizes.shape)
     titles = forward_index.count_spaces(raw, begin[:, Field.TITLE].copy(), sizes[:, Field.TITLE].copy())
@@ -128,26 +128,26 @@ def _rank(
         np.frombuffer(urls, np.uint8),
         start,
     )
-    return np.rint(ranker.score_batch(pages) * 255).astype(np.uint8)
+    return np.rint(scorer.score_batch(pages) * 255).astype(np.uint8)
 
 
-class Draft:
-    """Takes batches of documents; gives them all at the end."""
+class SegmentBuilder:
+    """Buffers batches of documents; `segment_finisher` writes them as a segment."""
 
     def __init__(self, folder: Path, settings: IndexSettings) -> None:
         self.folder = folder
         self.settings = settings
         self.words, self.terms = WordTable(), WordTable()
-        """All words met, and the terms they become."""
+        """All words so far, and the terms that they are indexed as."""
         self.documents = 0
-        self._turned: list[npt.NDArray[np.int32]] = []
+        self._term_of_word: list[npt.NDArray[np.int32]] = []
         self._columns: dict[str, list[AnyArray]] = {}
         self._hosts: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
         self._urls, self._titles = bytearray(), bytearray()
-        most = settings.memory_mb * 1_000_000 // _SHARE
+        max_bytes = settings.memory_mb * 1_000_000 // _SPILL_SHARE
         self._tokens, self._data, self._media = (
-            Spool(folder / f"{name}.part", most) for name in ("tokens", "data", "media")
+            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media")
         )
         with disk_errors(folder):
             folder.mkdir(parents=True)
@@ -159,29 +159,29 @@ class Draft:
         for spool in (self._tokens, self._data, self._media):
             spool.__exit__(*rest)
 
-    def take(self, piece: Piece) -> None:
-        """Take a batch that was split into words of our table, or of one of its own."""
-        tokens = piece.tokens if piece.table is self.words else self.words.add_table(piece.table)[piece.tokens]
-        self._turned.append(self.terms.add_words(self.words.terms(sum(map(len, self._turned)))))
+    def add_batch(self, batch: TokenizedBatch) -> None:
+        """Add a batch, tokenized with the table of this builder or with one of its own."""
+        tokens = batch.tokens if batch.table is self.words else self.words.add_table(batch.table)[batch.tokens]
+        self._term_of_word.append(self.terms.add_words(self.words.terms(sum(map(len, self._term_of_word)))))
         self._tokens.add(tokens.view(np.uint8).data)
-        self._data.add(piece.data)
-        self._media.add(b"".join(piece.media))
-        self._urls += piece.urls
-        self._titles += piece.titles
-        columns = piece.columns | {
-            "host": _number(piece.hosts, self._hosts),
-            "kind": _number(piece.kinds, self._kinds),
+        self._data.add(batch.data)
+        self._media.add(b"".join(batch.media))
+        self._urls += batch.urls
+        self._titles += batch.titles
+        columns = batch.columns | {
+            "host": _number_names(batch.hosts, self._hosts),
+            "kind": _number_names(batch.kinds, self._kinds),
         }
         for name, column in columns.items():
             self._columns.setdefault(name, []).append(column)
         self.documents += len(columns["key"])
 
-    def sources(self) -> Sources:
-        """Give all that was taken; it is of use until the draft is closed."""
+    def buffered(self) -> BufferedDocuments:
+        """Return all documents; their arrays are valid until the builder is closed."""
         columns: Columns = {}
         for name in list(self._columns):
             columns[name] = np.concatenate(self._columns.pop(name))
-        return Sources(
+        return BufferedDocuments(
             columns,
             list(self._hosts),
             list(self._kinds),
@@ -193,19 +193,19 @@ class Draft:
         )
 
     def term_of_word(self) -> npt.NDArray[np.int32]:
-        """Give the number of the term that each word becomes."""
-        return np.concatenate([np.zeros(0, np.int32), *self._turned])
+        """Return the number of the term of each word."""
+        return np.concatenate([np.zeros(0, np.int32), *self._term_of_word])
 
 
-def _number(names: Sequence[str], known: dict[str, int]) -> npt.NDArray[np.uint32]:
-    """Number names by a table that grows."""
+def _number_names(names: Sequence[str], numbers: dict[str, int]) -> npt.NDArray[np.uint32]:
+    """Return the number of each name; new names are added to `numbers`."""
     for name in dict.fromkeys(names):
-        known.setdefault(name, len(known))
-    return np.fromiter(map(known.__getitem__, names), np.uint32, len(names))
+        numbers.setdefault(name, len(numbers))
+    return np.fromiter(map(numbers.__getitem__, names), np.uint32, len(names))
 
 
 def read_media(packed: npt.NDArray[np.uint8], begin: AnyArray, sizes: AnyArray) -> Iterator[tuple[Media, ...]]:
-    """Give the media of documents, by the place of each."""
+    """Yield the media of documents, given where those of each begin and their sizes."""
     for at, size in zip(begin.tolist(), sizes.tolist(), strict=True):
         if size:
             yield msgspec.msgpack.decode(packed[at : at + size].tobytes(), type=tuple[Media, ...])

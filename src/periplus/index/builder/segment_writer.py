@@ -1,4 +1,4 @@
-"""The files of a segment: how what was worked out is written."""
+"""Writes the files of a segment: postings, term dictionary, columns, text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
-from periplus.index.document_fields import weights
+from periplus.index.document_fields import field_weights
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
 from periplus.settings import IndexSettings
 from periplus.store import compress
@@ -19,23 +19,23 @@ __all__ = [
     "TEXT_BLOCK",
     "block_maxima",
     "choose_tiers",
-    "lay_strings",
+    "pack_strings",
     "scale_fields",
     "write_blocks",
     "write_columns",
     "write_lexicon",
-    "write_lists",
+    "write_postings_file",
     "write_text",
 ]
 
-_TIERS: Final = 4
-_LISTS: Final = (*postings_reader.PostingsReader._fields[:4], "wide")
+_TIER_COUNT: Final = 4
+_POSTINGS_ARRAYS: Final = (*postings_reader.STORED_ARRAYS, "wide")
 TEXT_BLOCK: Final = 16_384
-"""A hit costs the unpacking of one block: 25 us, where 32 kB took 40 and saved 3 % of the text."""
-_TEXT_LEVEL: Final = 1
-"""Of compression: level 3 takes 1.5 times as long and saves 3 % of the text."""
-_WHOLE: Final = ("key", "length")
-"""Arrays that are kept as they are."""
+"""Bytes of text in a block. Presenting a hit decompresses one: 25 us, where 32 kB took 40 and saved 3 % of the text."""
+_COMPRESSION_LEVEL: Final = 1
+"""Of zstd. Level 3 takes 1.5 times as long and saves 3 % of the text."""
+_UNPACKED_COLUMNS: Final = ("key", "length")
+"""Columns that are written as they are."""
 COLUMN_TYPES: Final[dict[str, Any]] = {
     "key": np.uint64,
     "static": np.float32,
@@ -47,29 +47,29 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
     "fetched": np.float64,
     "title_key": np.uint64,
 }
-"""Columns with a number for each document, before they are kept in less room."""
+"""Columns with a number for each document, and their types before they are packed."""
 
 Columns = dict[str, npt.NDArray[Any]]
 Numbers = npt.NDArray[Any]
 
 
 def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Give each document's tier, of equal size: 0 has the best static ranks. All are 0 where ranks are."""
+    """Return the tier of each document: four of equal size, 0 with the highest static ranks; all 0 if ranks are."""
     if not static.any():
         return np.zeros(len(static), np.int64)
     ranks = np.argsort(np.argsort(-static, kind="stable"), kind="stable")
-    return ranks * _TIERS // max(1, len(static))
+    return ranks * _TIER_COUNT // max(1, len(static))
 
 
-def write_lists(folder: Path, arrays: Columns) -> None:
-    """Write the packed postings."""
-    write_arrays(folder / "postings.arrays", "postings", {name: arrays[name] for name in _LISTS})
+def write_postings_file(folder: Path, arrays: Columns) -> None:
+    """Write the encoded postings."""
+    write_arrays(folder / "postings.arrays", "postings", {name: arrays[name] for name in _POSTINGS_ARRAYS})
 
 
 def write_lexicon(
     folder: Path, start: npt.NDArray[np.int64], blob: npt.NDArray[np.uint8], postings: inversion.Postings
 ) -> None:
-    """Pack and write the terms, given as one blob and where each begins, with where their parts end."""
+    """Pack and write the term dictionary: terms, as one blob and where each begins, and where their postings are."""
     unpacked = term_dictionary.TermTable(
         blob,
         start,
@@ -94,15 +94,15 @@ def _bitset_rows(encodings: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
 
 
 def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
-    """BM25F: what one occurrence in each field of each document counts."""
-    weight, b = (np.array(values, np.float64) for values in weights(settings))
+    """Return the BM25F weight of one occurrence, by document and field."""
+    weight, b = (np.array(values, np.float64) for values in field_weights(settings))
     mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
     scale: npt.NDArray[np.float32] = (weight / (1 - b + b * lengths / mean)).astype(np.float32)
     return scale
 
 
 def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Give the highest static rank of each block."""
+    """Return the highest static rank of each block."""
     blocks = -(-len(static) // inversion.BLOCK)
     padded = np.zeros(blocks * inversion.BLOCK, np.float32)
     padded[: len(static)] = static
@@ -111,13 +111,13 @@ def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def write_columns(folder: Path, columns: Columns, strings: Columns) -> None:
-    """Write columns, in as little room as they fit into, and tables of strings."""
-    tight = {name: column if name in _WHOLE else _tighten(column) for name, column in columns.items()}
-    write_arrays(folder / "documents.arrays", "documents", {**tight, **strings})
+    """Write packed columns, and tables of strings."""
+    packed = {name: column if name in _UNPACKED_COLUMNS else _pack_column(column) for name, column in columns.items()}
+    write_arrays(folder / "documents.arrays", "documents", {**packed, **strings})
 
 
-def _tighten(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Keep one value of a column that has no other; keep whole numbers in the smallest type that holds them."""
+def _pack_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return one value if all are equal, and integers in the smallest type that they fit."""
     if len(column) > 1 and (column == column[0]).all():
         return column[:1]
     if column.dtype.kind in "iu" and len(column) and column.min() >= 0:
@@ -125,26 +125,26 @@ def _tighten(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return column
 
 
-def write_text(folder: Path, bodies: Iterable[bytes], marks: npt.NDArray[np.uint64], spool: Spool) -> None:
+def write_text(folder: Path, bodies: Iterable[bytes], simhashes: npt.NDArray[np.uint64], spool: Spool) -> None:
     """Write the bodies in compressed blocks.
 
-    marks: the simhash of each page's main content, 0 where it is not known; kept if any is.
+    simhashes: of each page's main content, 0 where unknown; written if there is any.
     """
     first, ends = [0], list[int]()
-    blocks = _join_bodies(bodies, len(marks), first, ends)
-    write_blocks(folder, blocks, first, ends, marks, spool)
+    blocks = _join_bodies(bodies, len(simhashes), first, ends)
+    write_blocks(folder, blocks, first, ends, simhashes, spool)
 
 
 def _join_bodies(bodies: Iterable[bytes], documents: int, first: list[int], ends: list[int]) -> Iterator[bytearray]:
-    """Join bodies to blocks; note the first document of each, and the last of all, and where each body ends."""
-    waiting = bytearray()
+    """Yield blocks of bodies; append the first document of each to `first`, and where each body ends to `ends`."""
+    block = bytearray()
     for body in bodies:
-        waiting += body
-        ends.append(len(waiting))
-        if len(waiting) >= TEXT_BLOCK or len(ends) == documents:
+        block += body
+        ends.append(len(block))
+        if len(block) >= TEXT_BLOCK or len(ends) == documents:
             first.append(len(ends))
-            yield waiting
-            waiting.clear()
+            yield block
+            block.clear()
 
 
 def write_blocks(
@@ -152,13 +152,13 @@ def write_blocks(
     blocks: Iterable[bytearray | memoryview],
     first: Numbers | Sequence[int],
     ends: Numbers | Sequence[int],
-    marks: npt.NDArray[np.uint64],
+    simhashes: npt.NDArray[np.uint64],
     spool: Spool,
 ) -> None:
-    """Write blocks of text: `first` is each block's first document, `start` its place; `ends` is within a block."""
+    """Write blocks of text, given the first document of each and where in its block each body ends."""
     starts = [0]
     for block in blocks:
-        spool.add(compress(block, _TEXT_LEVEL))
+        spool.add(compress(block, _COMPRESSION_LEVEL))
         starts.append(spool.size)
     arrays: Columns = {
         "first": np.array(first, np.uint32),
@@ -166,13 +166,13 @@ def write_blocks(
         "end": np.array(ends, np.uint32),
         "text": spool.array(),
     }
-    if marks.any():
-        arrays["simhash"] = marks
+    if simhashes.any():
+        arrays["simhash"] = simhashes
     write_arrays(folder / "text.arrays", "text", arrays)
 
 
-def lay_strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
-    """Lay strings out as one blob and where each begins."""
+def pack_strings(name: str, values: Sequence[bytes]) -> dict[str, npt.NDArray[Any]]:
+    """Return strings as one blob and where each begins."""
     starts = np.zeros(len(values) + 1, np.int64)
     np.cumsum([len(value) for value in values], out=starts[1:])
     return {f"{name}_start": starts, f"{name}_blob": np.frombuffer(b"".join(values), np.uint8)}

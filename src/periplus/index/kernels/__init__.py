@@ -8,6 +8,7 @@ __all__ = [
     "postings_format",
     "postings_merge",
     "postings_reader",
+    "postings_scan",
     "string_table",
     "term_dictionary",
     "term_lookup",

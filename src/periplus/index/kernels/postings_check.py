@@ -14,7 +14,6 @@ from periplus.index.kernels.postings_format import (
     group_count,
 )
 from periplus.index.kernels.postings_reader import (
-    POSITIONS_SIZED,
     PostingsReader,
     TermEntry,
     block_bitset,
@@ -22,9 +21,9 @@ from periplus.index.kernels.postings_reader import (
     block_span,
     find_block_header,
     make_tiny_postings,
-    read_postings,
     term_entry,
 )
+from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
 from periplus.index.kernels.term_dictionary import TermTable, make_tiny_terms
 
 __all__ = ["FAULTS", "verify_postings"]

@@ -14,13 +14,8 @@ from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SortedTokens
 from periplus.index.kernels.positions import read_position_delta, skip_position_deltas
 from periplus.index.kernels.postings_format import ESCAPED
-from periplus.index.kernels.postings_reader import (
-    POSITIONS_SIZED,
-    PostingsReader,
-    make_tiny_postings,
-    read_postings,
-    term_entry,
-)
+from periplus.index.kernels.postings_reader import PostingsReader, make_tiny_postings, term_entry
+from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
 from periplus.index.kernels.term_dictionary import TermTable, make_tiny_terms
 
 __all__ = ["MergeSource", "collect_tokens", "count_tokens", "max_impacts", "measure_tokens", "sort_by_term"]

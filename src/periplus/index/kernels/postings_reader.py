@@ -1,4 +1,4 @@
-"""Reads the postings of a segment: all of a term, one block of it, or some documents.
+"""The postings of a segment, and how one block of a term is read.
 
 A term's postings are addressed by its `TermEntry`. Of a term that is not sparse, each block it is in has a header byte;
 block `header` below is the number of such a byte, counted from the first of the term.
@@ -19,22 +19,17 @@ from periplus.index.kernels.postings_format import (
     ESCAPED,
     LONG_BLOCK,
     SKIP_STEP,
-    SPARSE,
     group_count,
     group_shift,
 )
-from periplus.index.kernels.term_dictionary import TermEntry, TermTable, int64, read_varint
+from periplus.index.kernels.term_dictionary import TermEntry, TermTable, int64
 
 __all__ = [
     "BODY_ONLY",
     "GROUP_BLOCK",
     "GROUP_POSITIONS",
     "GROUP_POSTINGS",
-    "LOOKUP_CODE",
-    "LOOKUP_FIELDS",
-    "LOOKUP_IMPACT",
-    "LOOKUP_POSITIONS",
-    "POSITIONS_SIZED",
+    "STORED_ARRAYS",
     "TINY_ENTRY",
     "PostingsReader",
     "TermEntry",
@@ -44,22 +39,14 @@ __all__ = [
     "build_bitsets",
     "find_block_header",
     "get_postings",
-    "look_up_documents",
     "make_tiny_postings",
-    "read_documents",
     "read_escaped",
-    "read_postings",
     "seek_posting",
     "term_entry",
 ]
 
 _LOW, _HIGH = np.uint64(0x5555555555555555), np.uint64(0xAAAAAAAAAAAAAAAA)
 """The low and the high bit of each of 32 two-bit codes."""
-POSITIONS_SIZED = 4
-"""Added to the code of a posting before whose positions the size of its block's positions is written."""
-LOOKUP_FIELDS, LOOKUP_IMPACT, LOOKUP_CODE, LOOKUP_POSITIONS = 0, 1, 2, 3
-"""Columns of what `look_up_documents` returns: mask of fields, impact, code of the posting, offset of its positions."""
-_LOOKUP_COLUMNS = 4
 GROUP_BLOCK, GROUP_POSTINGS, GROUP_POSITIONS = 0, 1, 2
 """Columns of `groups`: the block before the group's first plus one, bytes of postings and of positions before it."""
 
@@ -79,6 +66,10 @@ class PostingsReader(NamedTuple):
     """The set of documents in each block that are not deleted."""
     bitsets: npt.NDArray[np.uint64]
     """By term encoded as a bitset, and block: the documents that have it; from `build_bitsets`."""
+
+
+STORED_ARRAYS = PostingsReader._fields[:4]
+"""The fields that are arrays of a segment's file; the others are made when it is opened."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -268,148 +259,6 @@ def seek_posting(
 
 
 @njit(cache=True, nogil=True)
-def _read_block(
-    postings: PostingsReader,
-    at: int,
-    stop: int,
-    block: int,
-    n: int,
-    documents: Any,
-    codes: Any,
-    masks: Any,
-    impacts: Any,
-) -> int:  # pragma: no cover - compiled
-    """Read the postings of one block into the arrays from index `n` on; return the index after the last."""
-    while at < stop and n < len(documents):
-        byte = np.int64(postings.stream[at])
-        code, offset = byte >> 6, byte & 63
-        documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY_ONLY
-        at += 1
-        if code == ESCAPED:
-            masks[n], impacts[n], at = read_escaped(postings.stream, at)
-        else:
-            impacts[n] = postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset]
-        n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def read_postings(
-    postings: PostingsReader, entry: Any, documents: Any, codes: Any, masks: Any, impacts: Any
-) -> int:  # pragma: no cover - compiled
-    """Read all postings of a term.
-
-    Parameters
-        postings, entry: the segment, and a term of it
-        documents, codes, masks, impacts: arrays of at least as many elements as the term has documents; filled. Codes
-            have POSITIONS_SIZED added where the size of the block's positions comes before those of the posting
-    Returns
-        how many postings were read
-    """
-    n, at, end = 0, entry.begin, entry.end
-    if entry.encoding == SPARSE:
-        document = np.int64(-1)
-        while at < end and n < len(documents):
-            step, at = read_varint(postings.stream, at)
-            document += step >> 2
-            code = step & 3
-            documents[n], codes[n], masks[n] = document, code, BODY_ONLY
-            if code == ESCAPED:
-                masks[n], impacts[n], at = read_escaped(postings.stream, at)
-            else:
-                impacts[n] = postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK]
-            n += 1
-    else:
-        headers = at + 2
-        lengths = headers + entry.headers
-        at = lengths + (entry.headers + 3) // 4
-        block = np.int64(-1)
-        for header in range(entry.headers):
-            step = np.int64(postings.stream[headers + header]) & 15
-            if step == SKIP_STEP:
-                block += SKIP_STEP
-                at += 1
-                continue
-            block += step + 1
-            length = (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3
-            first = n
-            if length == LONG_BLOCK:
-                length = np.int64(postings.stream[at]) + LONG_BLOCK
-                at += 1
-            n = _read_block(postings, at, at + length + 1, block, n, documents, codes, masks, impacts)
-            if length >= LONG_BLOCK and first < n:
-                codes[first] |= POSITIONS_SIZED
-            at += length + 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def look_up_documents(
-    postings: PostingsReader, entry: TermEntry, documents: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
-    """Look one term up in some documents.
-
-    Parameters
-        postings, entry: the segment, and a term of it
-        documents: numbers of documents, ascending
-    Returns
-        a row for each document, with the columns LOOKUP_*; its mask of fields is 0 where the term does not occur
-    """
-    found = np.zeros((len(documents), _LOOKUP_COLUMNS), np.int64)
-    if entry.encoding == SPARSE:
-        _look_up_sparse(postings, entry, documents, found)
-        return found
-    for i in range(len(documents)):
-        block, offset = documents[i] // BLOCK, documents[i] % BLOCK
-        header = find_block_header(postings, entry, block)
-        if header < 0:
-            continue
-        at, stop = block_span(postings, entry, header)
-        _, position = block_offsets(postings, entry, header)
-        impact, code, mask, position_at = seek_posting(postings, at, stop, position, offset)
-        if impact >= 0:
-            if code < ESCAPED:
-                impact = np.int64(postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset])
-            found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
-            found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position_at
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _look_up_sparse(
-    postings: PostingsReader, entry: TermEntry, documents: Any, found: Any
-) -> None:  # pragma: no cover - compiled
-    """Fill `found` for a sparse term: see `look_up_documents`."""
-    at, end, position = entry.begin, entry.end, entry.positions
-    document = np.int64(-1)
-    i = 0
-    while at < end and i < len(documents):
-        step, at = read_varint(postings.stream, at)
-        document += step >> 2
-        code, mask = step & 3, np.int64(BODY_ONLY)
-        impact = np.int64(0)
-        if code == ESCAPED:
-            mask, impact, at = read_escaped(postings.stream, at)
-        else:
-            impact = np.int64(postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK])
-        while i < len(documents) and documents[i] < document:
-            i += 1
-        if i < len(documents) and documents[i] == document:
-            found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
-            found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position
-        position = skip_positions(postings.positions, position, code, mask)
-
-
-@njit(cache=True, nogil=True)
-def read_documents(postings: PostingsReader, entry: TermEntry) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Return all documents of a term, ascending."""
-    documents = np.zeros(entry.frequency, np.int32)
-    codes, masks = np.empty(entry.frequency, np.uint8), np.empty(entry.frequency, np.uint8)
-    read_postings(postings, entry, documents, codes, masks, np.empty(entry.frequency, np.uint8))
-    return documents
-
-
-@njit(cache=True, nogil=True)
 def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
     """Return the documents of each term that is encoded as a bitset, by term and block.
 
@@ -466,6 +315,4 @@ TINY_ENTRY = TermEntry(1, 0, 1, 0, 0, 0, 0, -1)
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     postings = make_tiny_postings()
-    look_up_documents(postings, TINY_ENTRY, np.zeros(1, np.int32))
-    read_documents(postings, TINY_ENTRY)
     build_bitsets(postings.stream, _read_only(np.zeros((0, 2), np.int64)), 1)

@@ -1,1 +1,1 @@
-"""An index that takes documents while it is searched."""
+"""The live index: documents are added, replaced and deleted while it is searched."""

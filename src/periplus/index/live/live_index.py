@@ -1,9 +1,9 @@
-"""An index that takes pages while it is searched: add, update, delete; searchable within a second; merged behind.
+"""An index that can be changed while it is searched: add, replace, delete; merged in the background.
 
 One writer, any number of readers. A change is acknowledged once it is in the journal, which survives the end of the
-process. Every `publish_seconds` what has come in becomes a small segment and a new generation; the same commit empties
-the journal. Merges run in a thread of their own and join the index by a commit. Readers keep the generation that they
-have open: snapshots. See docs/live-index.md.
+process. Every `publish_seconds`, pending changes become a small segment and a new generation; the same commit empties
+the journal. Merges run in a thread of their own and end in a commit. Readers have a snapshot: they keep the generation
+that they opened. See docs/live-index.md.
 """
 
 import contextlib
@@ -22,15 +22,38 @@ import numpy.typing as npt
 from periplus.errors import NothingHere, PeriplusError
 from periplus.files import lock_folder
 from periplus.hashing import fingerprint_text
-from periplus.index.builder.document_batches import Gathering, Progress, Signals, Silence, read_visit, warn, withdraws
-from periplus.index.builder.feed_dates import Feeds, feeds_path
-from periplus.index.builder.index_builder import batch_bytes, bury, sweep, write_segments
+from periplus.index.builder.document_batches import (
+    DocumentBatcher,
+    DocumentSignals,
+    NullDocumentSignals,
+    Progress,
+    add_flags,
+    document_from_record,
+    withdraws_document,
+)
+from periplus.index.builder.feed_dates import FeedDates, feed_log_path
+from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
 from periplus.index.builder.segment_finisher import write_segment
 from periplus.index.document_fields import Document
-from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.live.late_dates import NONE_LATE, Late, add_late, find_late, read_late, write_late
-from periplus.index.live.live_journal import Change, Journal, journal_path
-from periplus.index.live.live_segment import Part
+from periplus.index.index_manifest import (
+    FORMAT,
+    Manifest,
+    SegmentEntry,
+    commit,
+    next_number,
+    read_deleted,
+    read_manifest,
+)
+from periplus.index.live.late_dates import (
+    NO_LATE_NEWS,
+    LateNews,
+    find_late_news,
+    merge_late_news,
+    read_late_news,
+    write_late_news,
+)
+from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
+from periplus.index.live.live_segment import LiveSegment
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
@@ -38,7 +61,7 @@ from periplus.settings import IndexSettings
 
 __all__ = ["LiveIndex"]
 
-_PATIENCE: Final = 5.0
+_RETRY_SECONDS: Final = 5.0
 """Seconds until something that failed in the background is tried again."""
 
 Numbers = npt.NDArray[np.int64]
@@ -49,19 +72,19 @@ class LiveIndex:
     """The one writer of an index. All methods may be called from any thread."""
 
     def __init__(
-        self, folder: Path, settings: IndexSettings, signals: Signals | None = None, *, background: bool = True
+        self, folder: Path, settings: IndexSettings, signals: DocumentSignals | None = None, *, background: bool = True
     ) -> None:
         self.folder = folder
-        self.signals: Signals = signals or Silence()
+        self.signals: DocumentSignals = signals or NullDocumentSignals()
         self.failure = ""
-        """What last went wrong in the background, '' when all is well again."""
+        """The last error of a background thread, '' once its job has succeeded again."""
         self._settings = settings
         self._lock = threading.RLock()
-        self._heavy = threading.Lock()
+        self._merge_lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        self._ended = False
-        self._waiting: dict[int, Document | None] = {}
-        self._reached = 0
+        self._closed = False
+        self._pending: dict[int, Document | None] = {}
+        self._record_count = 0
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(lock_folder(folder, "index"))
         try:
@@ -69,28 +92,30 @@ class LiveIndex:
         except BaseException:
             self._stack.close()
             raise
-        jobs = (self._publish_on, self._merge_on) if background else ()
+        jobs = (self._publish_loop, self._merge_loop) if background else ()
         self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
         for thread in self._threads:
             thread.start()
 
     def _recover(self) -> None:
-        """Take up the last commit, and what the journal has on top of it."""
+        """Read the last commit, and the changes since then from the journal."""
         try:
             self._manifest = read_manifest(self.folder)
         except NothingHere:
             self._manifest = commit(self.folder, Manifest(FORMAT, next_number(self.folder, None), (), 0, 0.0), [])
-        sweep(self.folder, self._manifest)
-        self._number = next_number(self.folder, self._manifest)
-        dead, late = read_dead(self.folder, self._manifest), read_late(self.folder, self._manifest)
-        known = zip(self._manifest.segments, zip(dead, late, strict=True), strict=True)
-        self._parts = {entry.name: Part(self.folder, entry, *state) for entry, state in known}
-        self._late = {name: part.late for name, part in self._parts.items() if len(part.late.documents)}
-        self._feeds = Feeds(feeds_path(self.folder))
+        remove_unreferenced(self.folder, self._manifest)
+        self._numbers = itertools.count(next_number(self.folder, self._manifest))
+        deleted, late = read_deleted(self.folder, self._manifest), read_late_news(self.folder, self._manifest)
+        states = zip(self._manifest.segments, zip(deleted, late, strict=True), strict=True)
+        self._segments = {entry.name: LiveSegment(self.folder, entry, *state) for entry, state in states}
+        self._late = {name: segment.late for name, segment in self._segments.items() if len(segment.late.documents)}
+        self._feeds = FeedDates(feed_log_path(self.folder))
         self._journal = Journal(journal_path(self.folder, self._manifest.journal))
-        for change in self._journal.changes:
-            visit = change.visit
-            self._waiting[visit.key if visit else change.forget] = read_visit(visit, self.signals) if visit else None
+        for entry in self._journal.entries:
+            record = entry.record
+            self._pending[record.key if record else entry.deleted_key] = (
+                document_from_record(record, self.signals) if record else None
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -99,97 +124,92 @@ class LiveIndex:
         self.close()
 
     @property
-    def visits(self) -> int:
-        """How many visits of the page store were taken: where to go on reading it."""
-        return max(self._manifest.visits, self._reached)
+    def record_count(self) -> int:
+        """How many records of the page store are in the index: the number of the next one to add."""
+        return max(self._manifest.record_count, self._record_count)
 
     @property
-    def waiting(self) -> int:
+    def pending(self) -> int:
         """How many changes are not searchable yet."""
-        return len(self._waiting)
+        return len(self._pending)
 
     @property
     def manifest(self) -> Manifest:
         """The last commit."""
         return self._manifest
 
-    def add(self, visit: FetchRecord, reached: int = 0) -> None:
-        """Take a visit: its page is added, replaces the one with its URL, or is forgotten if it is gone.
+    def add(self, record: FetchRecord, record_count: int = 0) -> None:
+        """Add a record: its page is added, replaces the one with its URL, or is deleted if it is gone.
 
-        reached: how many visits of the page store are in the index once this one is.
+        record_count: how many records of the page store are in the index once this one is.
         """
         with self._lock:
-            document = read_visit(visit, self.signals)
-            self._feeds.learn(visit)
-            if self._feeds.waiting:
+            document = document_from_record(record, self.signals)
+            self._feeds.read_record(record)
+            if self._feeds.has_unsaved:
                 self._wake.notify_all()
-            if document is not None or (withdraws(visit) and self._has(visit.key)):
-                self._journal.append(Change(visit=visit))
-                self._await(visit.key, document)
-            self._reached = max(self._reached, reached)
+            if document is not None or (withdraws_document(record) and self._has_document(record.key)):
+                self._journal.append(JournalEntry(record=record))
+                self._enqueue(record.key, document)
+            self._record_count = max(self._record_count, record_count)
 
     def delete(self, url: str) -> None:
-        """Forget the page with this URL (in canonical form). It comes back when it is added again."""
+        """Delete the page with this URL (in canonical form), until it is added again."""
         with self._lock:
             key = fingerprint_text(url)
-            if self._has(key):
-                self._journal.append(Change(forget=key))
-                self._await(key, None)
+            if self._has_document(key):
+                self._journal.append(JournalEntry(deleted_key=key))
+                self._enqueue(key, None)
 
     def sync(self) -> None:
-        """Make all that was taken survive a power cut, too."""
+        """Sync the journal, so that all changes survive a power failure, too."""
         with self._lock:
             self._journal.sync()
 
-    def _has(self, key: int) -> bool:
-        """Say whether there is a page to forget: in a segment or waiting."""
+    def _has_document(self, key: int) -> bool:
+        """Return whether a document with this key is in a segment, or pending."""
         keys = np.array([key], np.uint64)
-        return key in self._waiting or any(part.has(keys) for part in self._parts.values())
+        return key in self._pending or any(segment.has_any(keys) for segment in self._segments.values())
 
-    def _await(self, key: int, document: Document | None) -> None:
-        self._waiting[key] = document
+    def _enqueue(self, key: int, document: Document | None) -> None:
+        self._pending[key] = document
         self._wake.notify_all()
 
     def publish(self) -> bool:
-        """Make all that was taken searchable now; say whether there was anything."""
+        """Make all changes searchable now; return whether there were any."""
         with self._lock:
-            named = self._name_news()
-            if not self._waiting and not named:
+            has_news = self._update_late_news()
+            if not self._pending and not has_news:
                 return False
-            every = np.array(list(self._waiting), np.uint64)
-            stands = self.signals.representatives(every) == every
-            taken = [d for d in itertools.compress(self._waiting.values(), stands) if d is not None]
-            documents = list(map(self._feeds.mark, taken))
-            entries = [part.entry for part in self._parts.values()]
-            dead = [part.bury(every) for part in self._parts.values()]
-            name = f"seg-{self._take_number():06}-0000"
-            with self._discarding(name):
+            keys = np.array(list(self._pending), np.uint64)
+            is_representative = self.signals.representatives(keys) == keys
+            added = [d for d in itertools.compress(self._pending.values(), is_representative) if d is not None]
+            documents = list(map(self._feeds.date_document, added))
+            entries = [segment.entry for segment in self._segments.values()]
+            deleted = [segment.deleted_with(keys) for segment in self._segments.values()]
+            name = f"seg-{next(self._numbers):06}-0000"
+            with self._removed_on_failure(name):
                 if documents:
                     keys = np.array([document.key for document in documents], np.uint64)
-                    documents = warn(documents, self.signals.flags(keys))
+                    documents = add_flags(documents, self.signals.flags(keys))
                     write_segment(self.folder / name, documents, self.signals.static_ranks(keys), self._settings)
                     entries.append(SegmentEntry(name, len(documents)))
-                    dead.append(_NONE)
-                self._commit(entries, dead, self.visits, rotate=True)
-            self._waiting.clear()
+                    deleted.append(_NONE)
+                self._commit(entries, deleted, self.record_count, rotate=True)
+            self._pending.clear()
             return True
 
-    def _name_news(self) -> bool:
-        """Tell segments what feeds have named since; say whether any of it is not committed yet."""
-        if self._feeds.waiting:
-            keys, days = self._feeds.keep()
-            for part in self._parts.values():
-                part.name_news(keys, days)
-        return any(part.late is not self._late.get(name, NONE_LATE) for name, part in self._parts.items())
-
-    def _take_number(self) -> int:
-        number = self._number
-        self._number += 1
-        return number
+    def _update_late_news(self) -> bool:
+        """Pass new feed dates to the segments; return whether there is late news that is not committed yet."""
+        if self._feeds.has_unsaved:
+            keys, days = self._feeds.append_log()
+            for segment in self._segments.values():
+                segment.set_late_news(keys, days)
+        return any(segment.late is not self._late.get(name, NO_LATE_NEWS) for name, segment in self._segments.items())
 
     @contextlib.contextmanager
-    def _discarding(self, name: str) -> Iterator[None]:
-        """Remove the segment being written if it does not get into a commit."""
+    def _removed_on_failure(self, name: str) -> Iterator[None]:
+        """Remove the segment that is being written, unless it is committed."""
         try:
             yield
         except BaseException:
@@ -200,170 +220,173 @@ class LiveIndex:
     def _commit(
         self,
         entries: list[SegmentEntry],
-        dead: list[Numbers],
-        visits: int,
+        deleted: list[Numbers],
+        records: int,
         *,
         rotate: bool,
-        late: Mapping[str, Late] | None = None,
+        late: Mapping[str, LateNews] | None = None,
     ) -> None:
-        """Commit a new generation; with `rotate`, the journal's changes are in it and a new one begins.
+        """Commit a new generation; with `rotate`, it has the changes of the journal, and a new journal begins.
 
-        late: news of segments that are new.
+        late: late news of new segments.
         """
-        old, number = self._manifest, self._take_number()
-        pairs = zip(entries, dead, strict=True)
-        parts = {entry.name: self._part(entry, numbers, late or {}) for entry, numbers in pairs}
-        named = {name: part.late for name, part in parts.items() if len(part.late.documents)}
-        same = named.keys() == self._late.keys() and all(named[name] is self._late[name] for name in named)
-        news = old.news_file if same else write_late(self.folder, number, named)
-        fresh = Manifest(FORMAT, number, tuple(entries), visits, time.time(), "", old.journal + rotate, news)
-        # What can fail on a full disk comes before the commit: an unused journal is empty and harmless.
-        journal = Journal(journal_path(self.folder, fresh.journal)) if rotate else self._journal
+        old, number = self._manifest, next(self._numbers)
+        pairs = zip(entries, deleted, strict=True)
+        segments = {entry.name: self._live_segment(entry, numbers, late or {}) for entry, numbers in pairs}
+        late_news = {name: segment.late for name, segment in segments.items() if len(segment.late.documents)}
+        same = late_news.keys() == self._late.keys() and all(late_news[name] is self._late[name] for name in late_news)
+        news = old.news_file if same else write_late_news(self.folder, number, late_news)
+        manifest = Manifest(FORMAT, number, tuple(entries), records, time.time(), "", old.journal + rotate, news)
+        # Steps that can fail on a full disk come before the commit: an unused journal is empty and harmless.
+        journal = Journal(journal_path(self.folder, manifest.journal)) if rotate else self._journal
         try:
-            self._manifest = commit(self.folder, fresh, dead)
+            self._manifest = commit(self.folder, manifest, deleted)
         except BaseException:
             if rotate:
                 journal.close()
             raise
-        self._parts, self._late = parts, named
+        self._segments, self._late = segments, late_news
         if rotate:
             self._journal.close()
             self._journal = journal
-        self._retire(old)
+        self._remove_old(old)
 
-    def _part(self, entry: SegmentEntry, dead: Numbers, late: Mapping[str, Late]) -> Part:
-        known = self._parts.get(entry.name)
-        return known.with_dead(dead) if known else Part(self.folder, entry, dead, late.get(entry.name, NONE_LATE))
+    def _live_segment(self, entry: SegmentEntry, deleted: Numbers, late: Mapping[str, LateNews]) -> LiveSegment:
+        if segment := self._segments.get(entry.name):
+            return segment.with_deleted(deleted)
+        return LiveSegment(self.folder, entry, deleted, late.get(entry.name, NO_LATE_NEWS))
 
-    def _retire(self, old: Manifest) -> None:
-        """Remove what only the last generation had; readers that have it open keep their data."""
+    def _remove_old(self, old: Manifest) -> None:
+        """Remove the files that only the last generation had; readers that have them open keep their data."""
         for entry in old.segments:
-            if entry.name not in self._parts:
+            if entry.name not in self._segments:
                 shutil.rmtree(self.folder / entry.name, ignore_errors=True)
         with contextlib.suppress(OSError):
-            if old.dead_file and old.dead_file != self._manifest.dead_file:
-                (self.folder / old.dead_file).unlink(missing_ok=True)
+            if old.deleted_file and old.deleted_file != self._manifest.deleted_file:
+                (self.folder / old.deleted_file).unlink(missing_ok=True)
             if old.news_file and old.news_file != self._manifest.news_file:
                 (self.folder / old.news_file).unlink(missing_ok=True)
             if old.journal != self._manifest.journal:
                 journal_path(self.folder, old.journal).unlink(missing_ok=True)
 
     def merge(self) -> bool:
-        """Merge once, if it is worth it; say whether it was. Adding and publishing go on meanwhile."""
-        with self._heavy:
+        """Merge some segments, if worthwhile; return whether it was. Adding and publishing continue meanwhile."""
+        with self._merge_lock:
             with self._lock:
-                names = choose_merge({name: part.size for name, part in self._parts.items()}, self._settings)
-                before = {name: copy.copy(self._parts[name]) for name in names}
-                output = f"seg-{self._take_number():06}-0000"
+                names = choose_merge({name: segment.size for name, segment in self._segments.items()}, self._settings)
+                before = {name: copy.copy(self._segments[name]) for name in names}
+                output = f"seg-{next(self._numbers):06}-0000"
             if not names:
                 return False
-            with self._discarding(output):
-                segments = [Segment(self.folder / name, part.dead) for name, part in before.items()]
-                for segment, part in zip(segments, before.values(), strict=True):
-                    segment.name_news(*part.late)
+            with self._removed_on_failure(output):
+                segments = [Segment(self.folder / name, segment.deleted) for name, segment in before.items()]
+                for segment, live in zip(segments, before.values(), strict=True):
+                    segment.set_late_news(*live.late)
                 maps = dict(zip(names, merge_segments(self.folder / output, segments, self._settings), strict=True))
                 with self._lock:
-                    self._join(output, sum(int(segment.alive.sum()) for segment in segments), before, maps)
+                    self._replace_merged(output, sum(int(segment.is_live.sum()) for segment in segments), before, maps)
             return True
 
-    def _join(self, output: str, documents: int, before: dict[str, Part], maps: dict[str, Numbers]) -> None:
-        """Put a merged segment in the place of those it was made of; what died meanwhile is dead in it."""
-        gone, late = [_NONE], NONE_LATE
-        for name, then in before.items():
-            now = self._parts[name]
-            gone.append(maps[name][np.setdiff1d(now.dead, then.dead)])
-            if now.late is not then.late:
-                places = maps[name][now.late.documents]
-                late = add_late(late, places[places >= 0], now.late.days[places >= 0])
-        kept = [part for name, part in self._parts.items() if name not in before]
-        entries, dead = [part.entry for part in kept], [part.dead for part in kept]
+    def _replace_merged(
+        self, output: str, documents: int, before: dict[str, LiveSegment], maps: dict[str, Numbers]
+    ) -> None:
+        """Replace segments by the merged one; documents that were deleted during the merge are deleted in it."""
+        deleted_since, late = [_NONE], NO_LATE_NEWS
+        for name, at_start in before.items():
+            now = self._segments[name]
+            deleted_since.append(maps[name][np.setdiff1d(now.deleted, at_start.deleted)])
+            if now.late is not at_start.late:
+                numbers = maps[name][now.late.documents]
+                late = merge_late_news(late, numbers[numbers >= 0], now.late.days[numbers >= 0])
+        others = [segment for name, segment in self._segments.items() if name not in before]
+        entries, deleted = [segment.entry for segment in others], [segment.deleted for segment in others]
         if documents:
             entries.append(SegmentEntry(output, documents))
-            dead.append(np.unique(np.concatenate(gone)))
+            deleted.append(np.unique(np.concatenate(deleted_since)))
         else:
             shutil.rmtree(self.folder / output, ignore_errors=True)
-        self._commit(entries, dead, self._manifest.visits, rotate=False, late={output: late})
+        self._commit(entries, deleted, self._manifest.record_count, rotate=False, late={output: late})
 
     def rebuild(
         self,
-        visits: Callable[[int], Iterable[FetchRecord]],
-        signals: Signals,
+        records: Callable[[int], Iterable[FetchRecord]],
+        signals: DocumentSignals,
         progress: Progress = lambda stage, done, total: None,
     ) -> None:
-        """Index everything again with new signals; `visits(n)` gives the visits from number n on.
+        """Index everything again with new signals; `records(n)` returns the records from number n on.
 
-        Adding and publishing go on meanwhile. What comes in during the rebuild is read at its end, under the lock, so
-        that the new generation lacks nothing that the last one had.
+        Adding and publishing continue meanwhile. Records that are stored during the rebuild are read at its end, under
+        the lock, so that the new generation has all that the last one had.
         """
-        with self._heavy:
-            gathering = Gathering(signals, batch_bytes(self._settings), progress)
+        with self._merge_lock:
+            batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress)
             with self._lock:
-                number = self._take_number()
-                tail = self._take_number()
+                number = next(self._numbers)
+                tail = next(self._numbers)
             try:
-                entries = write_segments(visits(0), gathering, self.folder, number, self._settings, signals)
+                entries = write_segments(records(0), batcher, self.folder, number, self._settings, signals)
                 with self._lock:
-                    more = visits(gathering.seen)
-                    entries += write_segments(more, gathering, self.folder, tail, self._settings, signals, 1)
-                    dead = bury(self.folder, entries, [], gathering.withdrawn)
+                    more = records(batcher.seen)
+                    entries += write_segments(more, batcher, self.folder, tail, self._settings, signals, 1)
+                    deleted = find_deleted(self.folder, entries, [], batcher.withdrawn)
                     self.signals = signals
-                    self._feeds.absorb(gathering.feeds)
-                    self._name_news()
-                    late = find_late(self.folder, entries, *self._feeds.named())
-                    self._commit(entries, dead, gathering.seen, rotate=False, late=late)
+                    self._feeds.update(batcher.feeds)
+                    self._update_late_news()
+                    late = find_late_news(self.folder, entries, *self._feeds.dated_pages())
+                    self._commit(entries, deleted, batcher.seen, rotate=False, late=late)
             except BaseException:
-                self._sweep_numbers(number, tail)
+                self._remove_segments(number, tail)
                 raise
 
-    def _sweep_numbers(self, *numbers: int) -> None:
+    def _remove_segments(self, *numbers: int) -> None:
         for number in numbers:
             for path in self.folder.glob(f"seg-{number:06}-*"):
-                if path.name not in self._parts:
+                if path.name not in self._segments:
                     shutil.rmtree(path, ignore_errors=True)
 
-    def _publish_on(self) -> None:
+    def _publish_loop(self) -> None:
         """Publish in the background, at most every `publish_seconds`."""
         last = 0.0
         while True:
             with self._lock:
-                while not self._waiting and not self._feeds.waiting and not self._ended:
+                while not self._pending and not self._feeds.has_unsaved and not self._closed:
                     self._wake.wait()
-                if self._ended:
+                if self._closed:
                     return
             time.sleep(max(0.0, last + self._settings.publish_seconds - time.monotonic()))
-            self._try(self.publish)
+            self._run_job(self.publish)
             last = time.monotonic()
 
-    def _merge_on(self) -> None:
-        """Merge in the background, after each publication that makes it worth it."""
+    def _merge_loop(self) -> None:
+        """Merge in the background, after each publication that makes it worthwhile."""
         seen = -1
         while True:
             with self._lock:
-                while self._manifest.generation == seen and not self._ended:
+                while self._manifest.generation == seen and not self._closed:
                     self._wake.wait(1.0)
-                if self._ended:
+                if self._closed:
                     return
                 seen = self._manifest.generation
-            while not self._ended and self._try(self.merge):
+            while not self._closed and self._run_job(self.merge):
                 pass
 
-    def _try(self, job: Callable[[], bool]) -> bool:
+    def _run_job(self, job: Callable[[], bool]) -> bool:
         try:
             done = job()
         except (PeriplusError, OSError) as error:
             self.failure = str(error)
             with self._lock:
-                self._wake.wait_for(lambda: self._ended, _PATIENCE)
+                self._wake.wait_for(lambda: self._closed, _RETRY_SECONDS)
             return False
         self.failure = ""
         return done
 
     def close(self) -> None:
-        """Publish what waits, and let go of the index."""
+        """Publish pending changes, and release the index."""
         with self._lock:
-            if self._ended:
+            if self._closed:
                 return
-            self._ended = True
+            self._closed = True
             self._wake.notify_all()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""A segment as the writer of a live index knows it: where each key is, what is dead, what became news late."""
+"""A segment as the writer of a live index sees it: documents by key, which are deleted, which became news late."""
 
 import copy
 from pathlib import Path
@@ -8,53 +8,53 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.index.index_manifest import SegmentEntry
-from periplus.index.live.late_dates import NONE_LATE, Late, add_late
-from periplus.index.merge.segment_merger import Size
+from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, merge_late_news
+from periplus.index.merge.segment_merger import SegmentSize
 
-__all__ = ["Part"]
+__all__ = ["LiveSegment"]
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 
 
-class Part:
+class LiveSegment:
     """One segment of a live index."""
 
-    def __init__(self, folder: Path, entry: SegmentEntry, dead: Numbers, late: Late = NONE_LATE) -> None:
+    def __init__(self, folder: Path, entry: SegmentEntry, deleted: Numbers, late: LateNews = NO_LATE_NEWS) -> None:
         self.entry = entry
-        self.dead = dead
+        self.deleted = deleted
         self.late = late
         file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
         self._order = np.argsort(file["key"], kind="stable")
         self._keys: Keys = file["key"][self._order]
 
     @property
-    def size(self) -> Size:
-        """How large it is."""
-        return Size(self.entry.documents, self.entry.documents - len(self.dead))
+    def size(self) -> SegmentSize:
+        """How many documents it has."""
+        return SegmentSize(self.entry.documents, self.entry.documents - len(self.deleted))
 
-    def has(self, keys: Keys) -> bool:
-        """Say whether a live document has one of `keys`."""
-        return len(self.bury(keys)) > len(self.dead)
+    def has_any(self, keys: Keys) -> bool:
+        """Return whether a document with one of `keys` is not deleted."""
+        return len(self.deleted_with(keys)) > len(self.deleted)
 
-    def bury(self, keys: Keys) -> Numbers:
-        """Give the dead of this segment once `keys` are dead too."""
+    def deleted_with(self, keys: Keys) -> Numbers:
+        """Return the deleted documents of this segment once those with `keys` are deleted too."""
         _, documents = self._find(keys)
-        return np.union1d(self.dead, documents) if len(documents) else self.dead
+        return np.union1d(self.deleted, documents) if len(documents) else self.deleted
 
-    def with_dead(self, dead: Numbers) -> "Part":
-        """Give the same segment with other dead documents."""
-        fresh = copy.copy(self)
-        fresh.dead = dead
-        return fresh
+    def with_deleted(self, deleted: Numbers) -> "LiveSegment":
+        """Return the same segment with other deleted documents."""
+        twin = copy.copy(self)
+        twin.deleted = deleted
+        return twin
 
-    def name_news(self, keys: Keys, days: npt.NDArray[np.int32]) -> None:
-        """Take note that the pages with these keys are news, each of its day."""
+    def set_late_news(self, keys: Keys, days: npt.NDArray[np.int32]) -> None:
+        """Record that the pages with these keys are news, each of its day."""
         which, documents = self._find(keys)
-        self.late = add_late(self.late, documents, days[which])
+        self.late = merge_late_news(self.late, documents, days[which])
 
     def _find(self, keys: Keys) -> tuple[Numbers, Numbers]:
-        """Give which of `keys` a document has, and those documents."""
+        """Return which of `keys` a document has, and those documents."""
         at = np.searchsorted(self._keys, keys)
         inside = np.flatnonzero(at < len(self._keys))
         which = inside[self._keys[at[inside]] == keys[inside]]

@@ -1,1 +1,1 @@
-"""Checking, repairing and exporting an index."""
+"""Verification, repair and export of an index."""

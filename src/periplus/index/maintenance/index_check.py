@@ -1,4 +1,4 @@
-"""Verify an index: every checksum, then the invariants that matching relies on; the journal and the dead, too."""
+"""Verifies an index: checksums, the invariants that matching relies on, the journal and the deletions."""
 
 import itertools
 from collections.abc import Callable
@@ -9,31 +9,31 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import PeriplusError
-from periplus.index.index_manifest import Manifest, SegmentEntry, read_dead, read_manifest
+from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.kernels import postings_check
-from periplus.index.live.late_dates import read_late
+from periplus.index.live.late_dates import read_late_news
 from periplus.index.live.live_journal import journal_path, read_journal
 from periplus.index.segment import Segment
 
-__all__ = ["check_index", "segment_faults"]
+__all__ = ["check_index", "check_segment"]
 
 
 def check_index(folder: Path, progress: Callable[[str, int, int], None] = lambda stage, done, total: None) -> list[str]:
-    """Read all of an index; give a line for each fault found, none if it is sound."""
+    """Read all of an index; return a line for each fault, none if it is intact."""
     manifest = read_manifest(folder)
-    faults = _dead_faults(folder, manifest) + _journal_faults(folder, manifest)
+    faults = _deletion_faults(folder, manifest) + _journal_faults(folder, manifest)
     for number, entry in enumerate(manifest.segments):
         progress("checking segments", number, len(manifest.segments))
-        faults += segment_faults(folder, entry)
+        faults += check_segment(folder, entry)
     progress("checking segments", len(manifest.segments), len(manifest.segments))
     return faults
 
 
-def segment_faults(folder: Path, entry: SegmentEntry) -> list[str]:
-    """Read all of one segment; give a line for each fault."""
+def check_segment(folder: Path, entry: SegmentEntry) -> list[str]:
+    """Read all of one segment; return a line for each fault."""
     try:
         segment = Segment(folder / entry.name)
-        faults = [f"{folder / entry.name}: {fault}" for fault in _faults(segment)]
+        faults = [f"{folder / entry.name}: {fault}" for fault in _find_faults(segment)]
     except PeriplusError as error:
         return [str(error)]
     if segment.documents != entry.documents:
@@ -41,17 +41,17 @@ def segment_faults(folder: Path, entry: SegmentEntry) -> list[str]:
     return faults
 
 
-def _dead_faults(folder: Path, manifest: Manifest) -> list[str]:
+def _deletion_faults(folder: Path, manifest: Manifest) -> list[str]:
     try:
-        read_dead(folder, manifest)
-        read_late(folder, manifest)
+        read_deleted(folder, manifest)
+        read_late_news(folder, manifest)
         return []
     except PeriplusError as error:
         return [str(error)]
 
 
 def _journal_faults(folder: Path, manifest: Manifest) -> list[str]:
-    """A torn tail is no fault: it was never acknowledged. A file that is no journal is one."""
+    """Return a line if the file is not a journal. An incomplete last entry is no fault: it was never acknowledged."""
     path = journal_path(folder, manifest.journal)
     try:
         read_journal(path)
@@ -62,26 +62,26 @@ def _journal_faults(folder: Path, manifest: Manifest) -> list[str]:
         return [str(error)]
 
 
-def _faults(segment: Segment) -> list[str]:
-    terms, lists = segment.terms(), segment.postings
-    ends = [(terms.stream_end, lists.stream), (terms.position_end, lists.positions)]
-    rules = {
-        "terms are in order": _sorted_terms(terms.blob, terms.start),
-        "parts of terms join": all(_ends_with(end, part) for end, part in ends),
+def _find_faults(segment: Segment) -> list[str]:
+    terms, postings = segment.terms(), segment.postings
+    ends = [(terms.stream_end, postings.stream), (terms.position_end, postings.positions)]
+    invariants = {
+        "terms are in order": _is_sorted(terms.blob, terms.start),
+        "parts of terms join": all(_ends_match(end, part) for end, part in ends),
         "static ranks are bounded": bool(((segment.column("static") >= 0) & (segment.column("static") <= 1)).all()),
         "keys are distinct": len(np.unique(segment.column("key"))) == segment.documents,
     }
-    broken = [rule for rule, holds in rules.items() if not holds]
-    fault = 0 if broken else postings_check.verify_postings(lists, terms, segment.documents)
-    return [f"broken: {rule}" for rule in [*broken, *([postings_check.FAULTS[fault]] if fault else [])]]
+    violated = [rule for rule, holds in invariants.items() if not holds]
+    fault = 0 if violated else postings_check.verify_postings(postings, terms, segment.documents)
+    return [f"broken: {rule}" for rule in [*violated, *([postings_check.FAULTS[fault]] if fault else [])]]
 
 
-def _ends_with(ends: npt.NDArray[np.int64], part: npt.NDArray[Any]) -> bool:
-    """Say whether ends never go back, and the last is where the data ends."""
+def _ends_match(ends: npt.NDArray[np.int64], part: npt.NDArray[Any]) -> bool:
+    """Return whether ends ascend, and the last is where the data ends."""
     return int(ends[-1] if len(ends) else 0) == len(part) and bool((ends[1:] >= ends[:-1]).all())
 
 
-def _sorted_terms(blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> bool:
+def _is_sorted(blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> bool:
     raw, bounds = blob.tobytes(), starts.tolist()
     terms = [raw[a:b] for a, b in itertools.pairwise(bounds)]
     return all(a < b for a, b in itertools.pairwise(terms))

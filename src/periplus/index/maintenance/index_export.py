@@ -1,6 +1,6 @@
-"""Terms and statistics for others: how often each term occurs, and the most it can add to a score.
+"""Exports collection statistics and terms: the document frequency of each term, and the bound of its impacts.
 
-Another site needs no more to weigh words alike, and to know which of us can have the best answers.
+With these, another site weighs terms alike, and can tell whether this one can have a better result.
 """
 
 import io
@@ -20,20 +20,20 @@ from periplus.index.kernels import inversion, postings_merge
 from periplus.index.merge.segment_merger import read_terms
 from periplus.store import compress
 
-__all__ = ["Collection", "TermBound", "export_index"]
+__all__ = ["CollectionStatistics", "TermBound", "export_index"]
 
-_CHUNK: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 20
 
 
-class Collection(msgspec.Struct, frozen=True):
-    """The first line of an export: what the terms after it are terms of."""
+class CollectionStatistics(msgspec.Struct, frozen=True):
+    """The first line of an export: the collection that its terms are from."""
 
     format: int
     generation: int
     documents: int
-    """That can be found."""
+    """That are not deleted."""
     indexed: int
-    """With those that are dead and not yet merged away, which frequencies count too."""
+    """Including deleted ones that are not merged away yet, which frequencies count, too."""
     terms: int
     tokens: dict[str, int]
     """By field."""
@@ -50,13 +50,13 @@ class TermBound(msgspec.Struct, frozen=True, array_like=True):
     max_impact: int
 
 
-def export_index(index: Index, path: Path) -> Collection:
-    """Write statistics and terms in order to `path`: lines of JSON; .zst compresses them, .arrays is an array file."""
-    terms, frequency, highest = _merged(index)
+def export_index(index: Index, path: Path) -> CollectionStatistics:
+    """Write statistics and sorted terms to `path`: JSON lines, compressed if it ends in .zst; or a file of .arrays."""
+    terms, frequency, highest = _merge_terms(index)
     tokens = np.zeros(len(FIELD_NAMES), np.int64)
     for segment in index.segments:
         tokens += segment.column("length")
-    about = Collection(
+    statistics = CollectionStatistics(
         1,
         index.manifest.generation,
         index.documents,
@@ -74,36 +74,36 @@ def export_index(index: Index, path: Path) -> Collection:
             "frequency": frequency,
             "max_impact": highest,
         }
-        write_arrays(path, "bounds", arrays, msgspec.to_builtins(about))
+        write_arrays(path, "bounds", arrays, msgspec.to_builtins(statistics))
     else:
         bounds = zip(terms, frequency.tolist(), highest.tolist(), strict=True)
-        rows = (TermBound(term.decode("utf-8", "replace"), n, most) for term, n, most in bounds)
-        lines = _lines(about, rows)
+        rows = (TermBound(term.decode("utf-8", "replace"), n, highest_impact) for term, n, highest_impact in bounds)
+        lines = _lines(statistics, rows)
         write_atomically(path, b"".join(map(compress, lines) if path.suffix == ".zst" else lines))
-    return about
+    return statistics
 
 
-def _lines(about: Collection, rows: Iterator[TermBound]) -> Iterator[bytes]:
-    """Give all lines, in pieces of about a megabyte."""
+def _lines(statistics: CollectionStatistics, rows: Iterator[TermBound]) -> Iterator[bytes]:
+    """Yield all lines, in chunks of about a megabyte."""
     buffer = io.BytesIO()
-    buffer.write(msgspec.json.encode(about) + b"\n")
+    buffer.write(msgspec.json.encode(statistics) + b"\n")
     for row in rows:
         buffer.write(msgspec.json.encode(row) + b"\n")
-        if buffer.tell() >= _CHUNK:
+        if buffer.tell() >= _CHUNK_BYTES:
             yield buffer.getvalue()
             buffer = io.BytesIO()
     yield buffer.getvalue()
 
 
-def _merged(index: Index) -> tuple[list[bytes], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Give all terms in order, with frequencies summed and impacts at their highest over segments."""
-    held = [segment.terms() for segment in index.segments]
-    own = [read_terms(terms) for terms in held]
-    every = sorted(set().union(*own))
-    numbers = {term: number for number, term in enumerate(every)}
-    frequency, highest = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint8)
-    for segment, terms, names in zip(index.segments, held, own, strict=True):
-        at = np.fromiter((numbers[term] for term in names), np.int64, len(names))
+def _merge_terms(index: Index) -> tuple[list[bytes], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Return all terms in order, their frequencies summed over segments, and their highest impacts."""
+    dictionaries = [segment.terms() for segment in index.segments]
+    term_lists = [read_terms(terms) for terms in dictionaries]
+    all_terms = sorted(set().union(*term_lists))
+    numbers = {term: number for number, term in enumerate(all_terms)}
+    frequency, highest = np.zeros(len(all_terms), np.int64), np.zeros(len(all_terms), np.uint8)
+    for segment, terms, own_terms in zip(index.segments, dictionaries, term_lists, strict=True):
+        at = np.fromiter((numbers[term] for term in own_terms), np.int64, len(own_terms))
         frequency[at] += terms.frequency
         highest[at] = np.maximum(highest[at], postings_merge.max_impacts(segment.postings, terms))
-    return every, frequency, highest
+    return all_terms, frequency, highest

@@ -1,4 +1,4 @@
-"""Put a damaged index right: keep the segments that are whole, index from the page store what the others had."""
+"""Repairs a damaged index: keeps intact segments, and indexes again from the page store what the others had."""
 
 import os
 import shutil
@@ -13,167 +13,175 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
 from periplus.files import lock_folder
-from periplus.index.builder.document_batches import Gathering, Progress, Signals, Silence
-from periplus.index.builder.feed_dates import Feeds, feeds_path
-from periplus.index.builder.index_builder import batch_bytes, bury, sweep, write_segments
-from periplus.index.index_manifest import FORMAT, Manifest, SegmentEntry, commit, next_number, read_dead, read_manifest
-from periplus.index.live.late_dates import find_late, read_late, write_late
-from periplus.index.maintenance.index_check import segment_faults
+from periplus.index.builder.document_batches import DocumentBatcher, DocumentSignals, NullDocumentSignals, Progress
+from periplus.index.builder.feed_dates import FeedDates, feed_log_path
+from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
+from periplus.index.index_manifest import (
+    FORMAT,
+    Manifest,
+    SegmentEntry,
+    commit,
+    next_number,
+    read_deleted,
+    read_manifest,
+)
+from periplus.index.live.late_dates import find_late_news, read_late_news, write_late_news
+from periplus.index.maintenance.index_check import check_segment
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 
-__all__ = ["Repair", "repair_index"]
+__all__ = ["IndexRepair", "repair_index"]
 
 Keys = npt.NDArray[np.uint64]
 
 
-class Repair(msgspec.Struct, frozen=True):
+class IndexRepair(msgspec.Struct, frozen=True):
     """What a repair found and did."""
 
     faults: tuple[str, ...]
-    """A line for each; none if the index was whole and nothing was done."""
-    kept: int = 0
-    """Segments that were whole."""
+    """A line for each; none if the index was intact and nothing was done."""
+    intact: int = msgspec.field(default=0, name="kept")
+    """Segments that were intact."""
     restored: int = 0
     """Documents indexed again."""
     missing: int = 0
-    """Documents that were lost and that the page store does not have; as far as they are known."""
+    """Documents that were lost and that the page store does not have, as far as their keys could be read."""
 
 
-class _Survey:
-    """What of an index is whole, and what of the rest is known."""
+class _IndexSurvey:
+    """Which segments of an index are intact, and which keys the others had."""
 
     def __init__(self, folder: Path, progress: Progress) -> None:
         self.faults: list[str] = []
-        self.whole: list[tuple[SegmentEntry, npt.NDArray[np.int64]]] = []
+        self.intact: list[tuple[SegmentEntry, npt.NDArray[np.int64]]] = []
         self.lost: list[Keys] = []
-        """Keys that damaged segments had, where they can still be read."""
-        self.all_known = True
+        """Keys of documents in damaged segments, as far as they can be read."""
+        self.lost_complete = True
         """Whether `lost` has all of them."""
         self.manifest = self._read_manifest(folder)
         self._read_late(folder)
-        dead = self._read_dead(folder)
-        for number, (entry, numbers) in enumerate(zip(self.manifest.segments, dead, strict=True)):
-            progress("checking segments", number, len(dead))
-            self._look(folder, entry, numbers)
+        deleted = self._read_deleted(folder)
+        for number, (entry, numbers) in enumerate(zip(self.manifest.segments, deleted, strict=True)):
+            progress("checking segments", number, len(deleted))
+            self._check_segment(folder, entry, numbers)
 
     def _read_manifest(self, folder: Path) -> Manifest:
         try:
             return read_manifest(folder)
         except CorruptFile as error:
             self.faults.append(str(error))
-            self.all_known = False
+            self.lost_complete = False
             return Manifest(FORMAT, next_number(folder, None), (), 0, 0.0)
 
-    def _read_dead(self, folder: Path) -> list[npt.NDArray[np.int64]]:
+    def _read_deleted(self, folder: Path) -> list[npt.NDArray[np.int64]]:
         try:
-            return read_dead(folder, self.manifest)
+            return read_deleted(folder, self.manifest)
         except CorruptFile as error:
-            # Without the list of the dead, old documents cannot be told from new ones: nothing is kept.
+            # Without the deletions, replaced documents cannot be told from current ones: no segment is kept.
             self.faults.append(str(error))
             self.manifest = msgspec.structs.replace(self.manifest, segments=())
-            self.all_known = False
+            self.lost_complete = False
             return []
 
     def _read_late(self, folder: Path) -> None:
-        """Late news is found again from what feeds said, so it is enough to know that it is damaged."""
+        """Note whether late news is damaged; it is restored from the feed dates."""
         try:
-            read_late(folder, self.manifest)
+            read_late_news(folder, self.manifest)
         except CorruptFile as error:
             self.faults.append(str(error))
 
-    def _look(self, folder: Path, entry: SegmentEntry, dead: npt.NDArray[np.int64]) -> None:
-        faults = segment_faults(folder, entry)
+    def _check_segment(self, folder: Path, entry: SegmentEntry, deleted: npt.NDArray[np.int64]) -> None:
+        faults = check_segment(folder, entry)
         if not faults:
-            self.whole.append((entry, dead))
+            self.intact.append((entry, deleted))
             return
         self.faults += faults
         try:
             file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
             file.check()
-            self.lost.append(np.delete(file["key"], dead))
+            self.lost.append(np.delete(file["key"], deleted))
         except (PeriplusError, IndexError):
-            self.all_known = False
+            self.lost_complete = False
 
     def keys(self, folder: Path) -> Keys:
-        """Give the keys of live documents in whole segments."""
-        found = [np.zeros(0, np.uint64)]
-        for entry, dead in self.whole:
-            found.append(np.delete(Segment(folder / entry.name, verify=False).column("key"), dead))
-        return np.unique(np.concatenate(found))
+        """Return the keys of live documents in intact segments."""
+        parts = [np.zeros(0, np.uint64)]
+        for entry, deleted in self.intact:
+            parts.append(np.delete(Segment(folder / entry.name, verify=False).column("key"), deleted))
+        return np.unique(np.concatenate(parts))
 
 
 def repair_index(
-    visits: Iterable[FetchRecord] | None,
+    records: Iterable[FetchRecord] | None,
     folder: Path,
     settings: IndexSettings,
-    signals: Signals | None = None,
-    progress: Progress = lambda stage, done, total: None,
-) -> Repair:
-    """Find what is damaged and index it again from `visits`, all there are. Whole segments stay as they are."""
+    signals: DocumentSignals | None = None,
+    progress: Progress = lambda stage, manifest, total: None,
+) -> IndexRepair:
+    """Find damaged segments and index their pages again from `records`, all that are stored; keep intact segments."""
     with lock_folder(folder, "index"):
-        survey = _Survey(folder, progress)
+        survey = _IndexSurvey(folder, progress)
         if not survey.faults:
-            return Repair((), len(survey.whole))
-        if visits is None:
+            return IndexRepair((), len(survey.intact))
+        if records is None:
             raise DataError(
                 f"The index in {folder} is damaged, and there is no page store to restore it from: {survey.faults[0]}",
                 "Crawl or import the pages again.",
             )
-        return _restore(visits, folder, settings, signals or Silence(), survey, progress)
+        return _restore(records, folder, settings, signals or NullDocumentSignals(), survey, progress)
 
 
 def _restore(
-    visits: Iterable[FetchRecord],
+    records: Iterable[FetchRecord],
     folder: Path,
     settings: IndexSettings,
-    signals: Signals,
-    survey: _Survey,
+    signals: DocumentSignals,
+    survey: _IndexSurvey,
     progress: Progress,
-) -> Repair:
+) -> IndexRepair:
     number = next_number(folder, survey.manifest)
     lost = np.unique(np.concatenate([np.zeros(0, np.uint64), *survey.lost]))
-    wanted = _Wanted(survey.keys(folder), lost, survey.all_known)
-    feeds = Feeds(feeds_path(folder))
-    gathering = Gathering(signals, batch_bytes(settings), progress, feeds)
-    new = write_segments(wanted.among(visits), gathering, folder, number, settings, signals)
-    entries = [entry for entry, _ in survey.whole] + new
-    dead = bury(folder, entries, [numbers for _, numbers in survey.whole], gathering.withdrawn)
-    restored = [entry.documents - len(numbers) for entry, numbers in zip(entries, dead, strict=True)]
-    there = {int(key) for entry in new for key in Segment(folder / entry.name, verify=False).column("key")}
-    missing = sum(int(key) not in there and int(key) not in gathering.withdrawn for key in lost)
+    selection = _LostRecords(survey.keys(folder), lost, survey.lost_complete)
+    feeds = FeedDates(feed_log_path(folder))
+    batcher = DocumentBatcher(signals, max_batch_bytes(settings), progress, feeds)
+    new = write_segments(selection.select(records), batcher, folder, number, settings, signals)
+    entries = [entry for entry, _ in survey.intact] + new
+    deleted = find_deleted(folder, entries, [numbers for _, numbers in survey.intact], batcher.withdrawn)
+    restored = [entry.documents - len(numbers) for entry, numbers in zip(entries, deleted, strict=True)]
+    restored_keys = {int(key) for entry in new for key in Segment(folder / entry.name, verify=False).column("key")}
+    missing = sum(int(key) not in restored_keys and int(key) not in batcher.withdrawn for key in lost)
     if missing:
-        _set_aside(folder, survey)
-    feeds.keep()
-    news = write_late(folder, number, find_late(folder, entries, *feeds.named()))
-    seen, journal = survey.manifest.visits or wanted.seen, survey.manifest.journal
-    done = commit(folder, Manifest(FORMAT, number, tuple(entries), seen, time.time(), "", journal, news), dead)
-    sweep(folder, done)
-    return Repair(tuple(survey.faults), len(survey.whole), sum(restored[len(survey.whole) :]), missing)
+        _keep_damaged(folder, survey)
+    feeds.append_log()
+    news = write_late_news(folder, number, find_late_news(folder, entries, *feeds.dated_pages()))
+    seen, journal = survey.manifest.record_count or selection.seen, survey.manifest.journal
+    manifest = commit(folder, Manifest(FORMAT, number, tuple(entries), seen, time.time(), "", journal, news), deleted)
+    remove_unreferenced(folder, manifest)
+    return IndexRepair(tuple(survey.faults), len(survey.intact), sum(restored[len(survey.intact) :]), missing)
 
 
-class _Wanted:
-    """Picks the visits of lost pages: of those known to be lost, or of all that no whole segment has."""
+class _LostRecords:
+    """Selects the records of lost pages: of those known to be lost, or of all that no intact segment has."""
 
-    def __init__(self, whole: Keys, lost: Keys, all_known: bool) -> None:
-        self._whole = set(whole.tolist())
-        self._lost = set(lost.tolist()) if all_known else None
+    def __init__(self, intact: Keys, lost: Keys, lost_complete: bool) -> None:
+        self._whole = set(intact.tolist())
+        self._lost = set(lost.tolist()) if lost_complete else None
         self.seen = 0
 
-    def among(self, visits: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
-        """Pass on the visits that are wanted."""
-        for visit in visits:
+    def select(self, records: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
+        """Yield the records of lost pages."""
+        for record in records:
             self.seen += 1
-            if visit.key in self._lost if self._lost is not None else visit.key not in self._whole:
-                yield visit
+            if record.key in self._lost if self._lost is not None else record.key not in self._whole:
+                yield record
 
 
-def _set_aside(folder: Path, survey: _Survey) -> None:
-    """Keep damaged segments that had something the store has not: somebody may get it out by hand."""
-    whole = {entry.name for entry, _ in survey.whole}
+def _keep_damaged(folder: Path, survey: _IndexSurvey) -> None:
+    """Rename damaged segments with pages that the store does not have, so that they can be examined by hand."""
+    intact = {entry.name for entry, _ in survey.intact}
     for entry in survey.manifest.segments:
         path = folder / entry.name
-        if entry.name not in whole and path.is_dir():
+        if entry.name not in intact and path.is_dir():
             shutil.rmtree(folder / f"damaged-{entry.name}", ignore_errors=True)
             os.rename(path, folder / f"damaged-{entry.name}")

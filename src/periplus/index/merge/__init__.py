@@ -1,1 +1,1 @@
-"""Several segments to one."""
+"""Merges several segments into one."""

@@ -1,8 +1,8 @@
-"""Several segments to one: dead documents are left behind, and the rest is what a build of it would have made.
+"""Merges several segments into one: deleted documents are dropped, and the result equals what a build would write.
 
 Postings are turned back into tokens, put in the order of the merged documents, and inverted again, some terms at a
-time. So impacts follow the mean lengths of the merged segment, and documents its order for pruning; nothing wears out
-by merging, and memory is bounded whatever the size.
+time. So impacts follow the mean lengths of the merged segment, and documents its order for pruning; nothing degrades by
+merging, and memory is bounded whatever the size.
 """
 
 import itertools
@@ -18,75 +18,75 @@ from periplus.index.builder import segment_writer
 from periplus.index.builder.spool import Spool
 from periplus.index.kernels import term_dictionary
 from periplus.index.media_file import merge_extras
-from periplus.index.merge.document_merger import join_documents, read_bodies, read_marks
+from periplus.index.merge.document_merger import merge_documents, read_bodies, read_simhashes
 from periplus.index.merge.postings_merger import write_postings
 from periplus.index.segment import Segment
 from periplus.index.vocabulary.words_file import merge_words
 from periplus.settings import IndexSettings
 
-__all__ = ["BYTES_PER_DOCUMENT", "Size", "choose_merge", "merge_segments", "most_documents", "read_terms"]
+__all__ = ["BYTES_PER_DOCUMENT", "SegmentSize", "choose_merge", "max_merged_documents", "merge_segments", "read_terms"]
 
-_FAN: Final = 8
-"""Merge when there are this many segments of about one size; the result is of the next size."""
-_SMALLEST: Final = 32
-"""Segments of fewer documents than this count as this large."""
-_MOST_DEAD: Final = 0.3
-"""A segment with a larger share of dead documents is written anew."""
+_MERGE_FACTOR: Final = 8
+"""Merge when this many segments are in one tier of sizes; the result is in the next tier."""
+_MIN_SIZE: Final = 32
+"""Segments of fewer documents count as this large."""
+_MAX_DELETED_SHARE: Final = 0.3
+"""A segment with a larger share of deleted documents is rewritten."""
 BYTES_PER_DOCUMENT: Final = 512
-"""Memory that a build or merge takes for each document, postings and text aside: words, URL, title, columns, places."""
+"""Memory that a build or merge takes for each document besides postings and text: words, URL, title, columns."""
 
 Numbers = npt.NDArray[np.int64]
 
 
-class Size(NamedTuple):
-    """What the choice of a merge depends on."""
+class SegmentSize(NamedTuple):
+    """The documents of a segment, and how many of them are live."""
 
     documents: int
     live: int
 
 
-def most_documents(settings: IndexSettings) -> int:
-    """Say how many documents a segment may be merged to, so that merging stays within the memory of a build."""
+def max_merged_documents(settings: IndexSettings) -> int:
+    """Return how many documents a segment may have, so that merging stays within the memory of a build."""
     return settings.memory_mb * 1_000_000 // BYTES_PER_DOCUMENT
 
 
-def choose_merge(sizes: Mapping[str, Size], settings: IndexSettings) -> list[str]:
-    """Choose the segments to merge next, within the memory a build may take; none if it is not worth it."""
-    most = most_documents(settings)
+def choose_merge(sizes: Mapping[str, SegmentSize], settings: IndexSettings) -> list[str]:
+    """Return the segments to merge next, within the memory of a build; none if it is not worthwhile."""
+    max_documents = max_merged_documents(settings)
     tiers: dict[int, list[str]] = {}
     for name, size in sizes.items():
-        tier = int(np.log(max(size.live, _SMALLEST) / _SMALLEST) / np.log(_FAN))
+        tier = int(np.log(max(size.live, _MIN_SIZE) / _MIN_SIZE) / np.log(_MERGE_FACTOR))
         tiers.setdefault(tier, []).append(name)
     for _, names in sorted(tiers.items()):
         names.sort(key=lambda name: sizes[name].live)
         total = list(itertools.accumulate(sizes[name].live for name in names))
-        fitting = [name for name, live in zip(names, total, strict=True) if live <= most]
-        if len(fitting) >= _FAN:
-            return fitting
+        candidates = [name for name, live in zip(names, total, strict=True) if live <= max_documents]
+        if len(candidates) >= _MERGE_FACTOR:
+            return candidates
     for name, size in sizes.items():
-        if size.documents - size.live > _MOST_DEAD * size.documents and size.live <= most:
+        if size.documents - size.live > _MAX_DELETED_SHARE * size.documents and size.live <= max_documents:
             return [name]
     return []
 
 
 def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSettings) -> list[Numbers]:
-    """Write the live documents of `segments` as one; give for each segment where its documents went (-1: nowhere)."""
-    joined = join_documents(segments)
+    """Write the live documents of `segments` as one; return for each the new numbers of its documents (-1: deleted)."""
+    merged = merge_documents(segments)
     with disk_errors(folder):
         folder.mkdir(parents=True)
-    lengths = write_postings(folder, segments, joined.maps, len(joined.order), settings)
-    joined.columns["length"] = lengths.sum(axis=0, dtype=np.int64)
-    segment_writer.write_columns(folder, joined.columns, joined.strings)
+    lengths = write_postings(folder, segments, merged.maps, len(merged.order), settings)
+    merged.columns["length"] = lengths.sum(axis=0, dtype=np.int64)
+    segment_writer.write_columns(folder, merged.columns, merged.strings)
     with Spool(folder / "text.part") as spool:
-        segment_writer.write_text(folder, read_bodies(segments, joined), read_marks(segments, joined), spool)
-    merge_words(folder, segments, joined.maps)
-    merge_extras(folder, segments, joined.maps)
+        segment_writer.write_text(folder, read_bodies(segments, merged), read_simhashes(segments, merged), spool)
+    merge_words(folder, segments, merged.maps)
+    merge_extras(folder, segments, merged.maps)
     with disk_errors(folder):
         sync_folder(folder.parent)
-    return joined.maps
+    return merged.maps
 
 
 def read_terms(terms: term_dictionary.TermTable) -> list[bytes]:
-    """Give all terms of an unpacked lexicon, in order."""
+    """Return all terms of an unpacked dictionary, in order."""
     raw, bounds = terms.blob.tobytes(), terms.start.tolist()
     return [raw[a:b] for a, b in itertools.pairwise(bounds)]

@@ -1,1 +1,1 @@
-"""Surface forms of words: spelling, completions, title keys."""
+"""The vocabulary of a segment: surface forms for spelling correction, completions, names of sites, title keys."""

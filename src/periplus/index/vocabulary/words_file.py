@@ -1,4 +1,4 @@
-"""The file `words.arrays` of a segment: words as they are written, completions, and names of sites."""
+"""The file `words.arrays` of a segment: surface forms of words, completions, names of sites."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,12 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index.segment import Segment
-from periplus.index.vocabulary.completions import carried_on, completion_arrays, name_documents, site_arrays
-from periplus.index.vocabulary.surface_forms import Counted, join_counted, vocabulary_arrays
+from periplus.index.vocabulary.completions import collect_texts, completion_arrays, site_arrays, stored_link_texts
+from periplus.index.vocabulary.surface_forms import VocabularyStatistics, merge_statistics, vocabulary_arrays
 
-__all__ = ["merge_words", "read_counted", "write_words"]
+__all__ = ["merge_words", "read_statistics", "write_words"]
 
-_TYPES = {
+_ARRAY_TYPES = {
     "words": np.uint8,
     "pair_key": np.uint32,
     "pair_count": np.uint16,
@@ -32,28 +32,30 @@ _TYPES = {
 }
 
 
-def write_words(folder: Path, counted: Counted, said: Iterable[tuple[int, bytes]]) -> None:
-    """Write the file of a segment whose documents are written; `said` is what links say about them."""
+def write_words(folder: Path, statistics: VocabularyStatistics, link_texts: Iterable[tuple[int, bytes]]) -> None:
+    """Write the file of a segment whose documents are written, given anchor texts of documents."""
     columns = ArrayFile(folder / "documents.arrays", "documents")
-    arrays = vocabulary_arrays(counted) | completion_arrays(name_documents(columns, said)) | site_arrays(columns)
+    arrays = (
+        vocabulary_arrays(statistics) | completion_arrays(collect_texts(columns, link_texts)) | site_arrays(columns)
+    )
     write_arrays(folder / "words.arrays", "words", arrays)
 
 
 def merge_words(folder: Path, segments: Sequence[Segment], numbers: Sequence[npt.NDArray[np.int64]]) -> None:
-    """Write the file of a segment made of others; `numbers` says where the documents of each went (-1: nowhere)."""
-    have = [
+    """Write the file of a merged segment; `numbers` has the new numbers of the documents of each (-1: deleted)."""
+    files = [
         (segment.files["words"], new)
         for segment, new in zip(segments, numbers, strict=True)
         if "words" in segment.files
     ]
-    said = itertools.chain.from_iterable(carried_on(file, new) for file, new in have)
-    write_words(folder, join_counted([read_counted(file) for file, _ in have]), said)
+    link_texts = itertools.chain.from_iterable(stored_link_texts(file, new) for file, new in files)
+    write_words(folder, merge_statistics([read_statistics(file) for file, _ in files]), link_texts)
 
 
-def read_counted(file: ArrayFile) -> Counted:
-    """Give what was counted in a segment; raise `CorruptFile` where its arrays are none of ours."""
-    for name, kind in _TYPES.items():
+def read_statistics(file: ArrayFile) -> VocabularyStatistics:
+    """Return the statistics of a segment; raise `CorruptFile` if an array has another type or shape."""
+    for name, kind in _ARRAY_TYPES.items():
         if file[name].dtype != kind or file[name].ndim != 1:
-            raise CorruptFile(f"{file.path} has an impossible array '{name}'.")
+            raise CorruptFile(f"{file.path} has an invalid array '{name}'.")
     number, sampled = file["numbers"].tolist()
-    return Counted(file["words"], number, file["pair_key"], file["pair_count"].astype(np.int32), sampled)
+    return VocabularyStatistics(file["words"], number, file["pair_key"], file["pair_count"].astype(np.int32), sampled)

@@ -15,7 +15,8 @@ from periplus.accel import njit
 from periplus.accel.pointers import array_1d, pin
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
 from periplus.index.kernels.positions import read_positions
-from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, look_up_documents, make_tiny_postings
+from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, make_tiny_postings
+from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import TermEntry
 
 __all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "Question", "Sheet", "measure"]

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
 from periplus.index.kernels.positions import read_positions
-from periplus.index.kernels.postings_reader import PostingsReader, get_postings, look_up_documents, make_tiny_postings
+from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
+from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.search.kernels.clean_text import put_clean
 from periplus.search.kernels.token_spans import find_spans

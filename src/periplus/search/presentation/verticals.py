@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from periplus.index import EXTRAS, Index, documents_having, read_media
+from periplus.index import EXTRAS, Index, documents_with, read_media
 from periplus.records import Hit
 from periplus.search.rerank import RerankedCandidates
 
@@ -22,4 +22,4 @@ def add_media(hits: Sequence[Hit], rows: Sequence[int], candidates: RerankedCand
 
 def list_verticals(index: Index) -> frozenset[str]:
     """Return the verticals that have a document."""
-    return frozenset(what for what in EXTRAS if any(len(documents_having(segment, what)) for segment in index.segments))
+    return frozenset(what for what in EXTRAS if any(len(documents_with(segment, what)) for segment in index.segments))

@@ -1,8 +1,8 @@
-"""Words of a vocabulary that somebody may have meant by another.
+"""Spelling candidates: words of a vocabulary that may have been intended by another.
 
-The sorted words are walked as the tree they are: what a word shares with the one before need not be looked at again,
-and a beginning that already has too many slips takes all words with that beginning along. The states of the walk are
-bits, one for each letter of the typed word, for no slip, one and two. What it finds is weighed by `slips`.
+The sorted words are traversed as a trie: what a word shares with the one before is not examined again, and a prefix
+with too many edits excludes all words with that prefix. The states are those of a Levenshtein automaton, as bits: one
+for each letter of the typed word, for no edit, one and two. Matches are scored by `edit_cost`.
 """
 
 from typing import Any, NamedTuple
@@ -17,15 +17,15 @@ from periplus.index.vocabulary.kernels.surface_forms import MAX_LETTERS, Vocabul
 __all__ = ["BLOCK", "CandidateList", "SoundIndex", "build_sound_index", "find_candidates", "look_up_frequencies"]
 
 BLOCK = 64
-"""Words that are passed over at once, where all share enough with those before them."""
-_BEGINNING = 3
-"""In so many letters one slip is looked for, not two: people seldom miss a beginning, and there are many of them."""
-_MOST_ALIKE = 256
-"""Words of one sound that are weighed."""
+"""Words that are skipped at once, where all share enough with those before them."""
+_ONE_EDIT_LETTERS = 3
+"""Only one edit is allowed in this many first letters: people seldom mistype them, and there are many prefixes."""
+_MAX_SAME_SOUND = 256
+"""Words of one sound that are scored."""
 
 
 class SoundIndex(NamedTuple):
-    """What helps to walk a vocabulary fast."""
+    """Indexes of a vocabulary: words by sound, and what words of a block share."""
 
     key: npt.NDArray[np.uint32]
     """The sounds of all words, in order."""
@@ -36,7 +36,7 @@ class SoundIndex(NamedTuple):
 
 
 class CandidateList(NamedTuple):
-    """Words that may have been meant, best first."""
+    """Spelling candidates, best first."""
 
     word: npt.NDArray[np.int32]
     cost: npt.NDArray[np.int32]
@@ -45,7 +45,7 @@ class CandidateList(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def build_sound_index(words: Vocabulary) -> SoundIndex:  # pragma: no cover - compiled
-    """Work out the sound of every word."""
+    """Return the indexes of a vocabulary."""
     count = len(words.count)
     keys = np.empty(count, np.uint32)
     least = np.full(-(-count // BLOCK), 255, np.uint8)
@@ -60,9 +60,9 @@ def build_sound_index(words: Vocabulary) -> SoundIndex:  # pragma: no cover - co
 def look_up_frequencies(
     words: Vocabulary, letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Give the documents of each of some words (`letters` cut by `start`), 0 where it is not known."""
-    found = np.zeros(len(start) - 1, np.int32)
-    for wanted in range(len(found)):
+    """Return the document frequency of each word (`letters` cut by `start`), 0 if the vocabulary does not have it."""
+    candidates = np.zeros(len(start) - 1, np.int32)
+    for wanted in range(len(candidates)):
         first, size = start[wanted], start[wanted + 1] - start[wanted]
         low, high = 0, len(words.count)
         while low < high:
@@ -77,29 +77,35 @@ def look_up_frequencies(
             if order == 0:
                 order = length - size
             if order == 0:
-                found[wanted] = words.count[middle]
+                candidates[wanted] = words.count[middle]
                 break
             if order < 0:
                 low = middle + 1
             else:
                 high = middle
-    return found
+    return candidates
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _offer(found: CandidateList, used: int, word: int, cost: int, score: float) -> int:  # pragma: no cover - compiled
-    """Keep a word if it is among the best; give how many there are."""
+def _add_candidate(
+    candidates: CandidateList, used: int, word: int, cost: int, score: float
+) -> int:  # pragma: no cover - compiled
+    """Add a word if it is among the best; return how many there are."""
     for i in range(used):
-        if found.word[i] == word:
+        if candidates.word[i] == word:
             return used
-    most = len(found.word)
-    if used == most and score <= found.score[most - 1]:
+    most = len(candidates.word)
+    if used == most and score <= candidates.score[most - 1]:
         return used
     at = min(used, most - 1)
-    while at > 0 and found.score[at - 1] < score:
-        found.word[at], found.cost[at], found.score[at] = found.word[at - 1], found.cost[at - 1], found.score[at - 1]
+    while at > 0 and candidates.score[at - 1] < score:
+        candidates.word[at], candidates.cost[at], candidates.score[at] = (
+            candidates.word[at - 1],
+            candidates.cost[at - 1],
+            candidates.score[at - 1],
+        )
         at -= 1
-    found.word[at], found.cost[at], found.score[at] = word, cost, score
+    candidates.word[at], candidates.cost[at], candidates.score[at] = word, cost, score
     return min(used + 1, most)
 
 
@@ -108,29 +114,37 @@ def find_candidates(
     words: Vocabulary,
     sounds: SoundIndex,
     typed: npt.NDArray[np.uint16],
-    slips: int,
+    max_edits: int,
     weight: float,
-    found: CandidateList,
+    candidates: CandidateList,
 ) -> int:  # pragma: no cover - compiled
-    """Fill `found` with words at most `slips` (1 or 2) from `typed`, or spoken like it; give how many.
+    """Find words that may have been intended.
 
-    A word's score is the logarithm of its documents less `weight` for what an ordinary slip costs."""
+    Parameters
+        words, sounds: a vocabulary, and its indexes
+        typed: the letters of a word
+        max_edits: 1 or 2; words that sound like it may have more
+        weight: what an edit of cost 100 takes off the score, which is the logarithm of the document frequency
+        candidates: arrays for candidates, best first; filled
+    Returns
+        how many there are
+    """
     masks = np.zeros(256, np.uint64)
     for i in range(len(typed)):
         masks[typed[i] & 255] |= np.uint64(1) << np.uint64(i)
     rows = np.zeros((3, 2 * MAX_LETTERS + 2), np.int32)
-    used = _alike(words, sounds, typed, weight, found, rows)
-    return _walk(words, sounds.least, typed, slips, weight, found, used, masks, rows)
+    used = _add_same_sound(words, sounds, typed, weight, candidates, rows)
+    return _add_similar(words, sounds.least, typed, max_edits, weight, candidates, used, masks, rows)
 
 
 @njit(cache=True, nogil=True)
-def _alike(
-    words: Vocabulary, sounds: SoundIndex, typed: Any, weight: float, found: CandidateList, rows: Any
+def _add_same_sound(
+    words: Vocabulary, sounds: SoundIndex, typed: Any, weight: float, candidates: CandidateList, rows: Any
 ) -> int:  # pragma: no cover - compiled
-    """Weigh the words that are spoken like the typed one."""
+    """Add the words that sound like the typed one; return how many candidates there are."""
     used, wanted = 0, sound_key(typed, 0, len(typed))
     at = np.searchsorted(sounds.key, wanted)
-    end = min(len(sounds.key), at + _MOST_ALIKE)
+    end = min(len(sounds.key), at + _MAX_SAME_SOUND)
     while at < end and sounds.key[at] == wanted:
         word = np.int64(sounds.word[at])
         begin, last = words.start[word], words.start[word + 1]
@@ -138,37 +152,37 @@ def _alike(
             cost = min(edit_cost(typed, 0, len(typed), words.letters, begin, last, rows), 100 + 40 * len(typed))
             score = np.log(1.0 + words.count[word]) - weight * cost / 100
             if cost <= 220:
-                used = _offer(found, used, word, cost, score)
+                used = _add_candidate(candidates, used, word, cost, score)
         at += 1
     return used
 
 
 @njit(cache=True, nogil=True)
-def _walk(
+def _add_similar(
     words: Vocabulary,
     least: Any,
     typed: Any,
-    slips: int,
+    max_edits: int,
     weight: float,
-    found: CandidateList,
+    candidates: CandidateList,
     used: int,
     masks: Any,
     rows: Any,
 ) -> int:  # pragma: no cover - compiled
-    """Walk the words; `states` has, for each depth, the bits for no slip, one and two."""
+    """Add the words within `max_edits`; `states` has, for each depth, the bits for no edit, one and two."""
     states = np.zeros((MAX_LETTERS + 1, 3), np.uint64)
     one, two = np.uint64(1), np.uint64(2)
     states[0, 0], states[0, 1], states[0, 2] = 1, 3, 3
     accept = one << np.uint64(len(typed))
     count, depth, word = len(words.count), 0, 0
-    dead = 255  # Beginnings of this length have too many slips.
+    dead_depth = 255  # Prefixes of this length have too many edits.
     while word < count:
-        if words.shared[word] >= dead:
+        if words.shared[word] >= dead_depth:
             word += 1
-            while word % BLOCK == 0 and word < count and least[word // BLOCK] >= dead:
+            while word % BLOCK == 0 and word < count and least[word // BLOCK] >= dead_depth:
                 word += BLOCK
             continue
-        dead = 255
+        dead_depth = 255
         begin = words.start[word]
         length = words.start[word + 1] - begin
         depth = np.int64(words.shared[word])
@@ -184,19 +198,19 @@ def _walk(
                 n1 |= (states[depth - 1, 0] & swap) << two
                 n2 |= (states[depth - 1, 1] & swap) << two
             depth += 1
-            if depth <= _BEGINNING:
+            if depth <= _ONE_EDIT_LETTERS:
                 n2 = n1
             states[depth, 0], states[depth, 1], states[depth, 2] = n0, n1, n2
-            alive = n2 if slips > 1 else n1
+            alive = n2 if max_edits > 1 else n1
             if alive & ((accept << one) - one) == 0:
-                dead = depth
+                dead_depth = depth
                 break
-        if dead == 255:
-            alive = states[length, 2] if slips > 1 else states[length, 1]
+        if dead_depth == 255:
+            alive = states[length, 2] if max_edits > 1 else states[length, 1]
             if alive & accept != 0:
                 cost = edit_cost(typed, 0, len(typed), words.letters, begin, begin + length, rows)
                 score = np.log(1.0 + words.count[word]) - weight * cost / 100
-                used = _offer(found, used, word, cost, score)
+                used = _add_candidate(candidates, used, word, cost, score)
         word += 1
     return used
 
@@ -211,5 +225,5 @@ def warm() -> None:
     typed = np.array([97, 99], np.uint16)
     typed.flags.writeable = False
     look_up_frequencies(words, typed, np.array([0, 2]))
-    found = CandidateList(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.float32))
-    find_candidates(words, build_sound_index(words), typed, 2, 5.0, found)
+    candidates = CandidateList(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.float32))
+    find_candidates(words, build_sound_index(words), typed, 2, 5.0, candidates)

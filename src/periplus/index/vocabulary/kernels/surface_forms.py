@@ -1,7 +1,7 @@
-"""Words as people write them, with how many documents have each, and which of them stand beside each other.
+"""Vocabularies: words as people write them, their document frequencies, and pairs of neighbours.
 
-A vocabulary is kept packed (each word by what it adds to the one before) and is unpacked into letters of 16 bits, so
-that a letter of any alphabet is one step. Pairs of neighbours are known by a number made of both words' bytes.
+A vocabulary is stored front-coded, and unpacked into letters of 16 bits, so that a letter of any alphabet is one
+element. A pair of neighbours is identified by a hash of both words.
 """
 
 from typing import Any, NamedTuple
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 MIN_LETTERS, MAX_LETTERS = 2, 24
-"""Letters of the words that are kept."""
+"""Letters of the words that are stored."""
 _BYTES = 3 * MAX_LETTERS
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Vocabulary(NamedTuple):
@@ -51,7 +51,7 @@ class PairTable(NamedTuple):
     """A table of pairs while they are counted."""
 
     key: npt.NDArray[np.uint32]
-    """0 where the place is free."""
+    """0 where the slot is free."""
     count: npt.NDArray[np.int32]
     last: npt.NDArray[np.int32]
     """The document that was counted last."""
@@ -61,28 +61,28 @@ class PairTable(NamedTuple):
 def is_spellable(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
-    """Say which words (UTF-8) can be misspelt: of letters only, not too long, of a script that parts words."""
-    plain = np.zeros(len(start) - 1, np.bool_)
-    for word in range(len(plain)):
-        letters, good = 0, True
+    """Return which words (UTF-8) can be corrected: of letters only, not too long, of a script that separates words."""
+    spellable = np.zeros(len(start) - 1, np.bool_)
+    for word in range(len(spellable)):
+        letters, allowed = 0, True
         for at in range(start[word], start[word + 1]):
             byte = blob[at]
             if byte < 0x80:
-                good = good and (0x61 <= byte <= 0x7A or byte == 0x27)
-            elif byte >= 0xC0:  # Thai and what lies beyond does not part words, but for Georgian and more Latin.
+                allowed = allowed and (0x61 <= byte <= 0x7A or byte == 0x27)
+            elif byte >= 0xC0:  # From Thai on, scripts do not separate words, but for Georgian and Latin Extended.
                 last = blob[at + 1]
                 spaced = (byte == 0xE0 and last < 0xB8) or (byte == 0xE1 and (last == 0x83 or last >= 0xB8))
-                good = good and (byte < 0xE0 or spaced)
+                allowed = allowed and (byte < 0xE0 or spaced)
             letters += byte & 0xC0 != 0x80
-        plain[word] = good and MIN_LETTERS <= letters <= MAX_LETTERS
-    return plain
+        spellable[word] = allowed and MIN_LETTERS <= letters <= MAX_LETTERS
+    return spellable
 
 
 @njit(cache=True, nogil=True)
 def prefix_keys(
     blob: npt.NDArray[np.uint8], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint64]:  # pragma: no cover - compiled
-    """Give up to eight bytes of each piece from `begin` on, as a number that sorts as they do."""
+    """Return up to eight bytes of each string from `begin` on, as an integer that sorts as they do."""
     keys = np.zeros(len(begin), np.uint64)
     for number in range(len(begin)):
         for at in range(begin[number], min(begin[number] + 8, end[number])):
@@ -91,9 +91,9 @@ def prefix_keys(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _pair(first: Any, second: Any) -> Any:  # pragma: no cover - compiled
-    mixed = (first * _SPREAD) ^ second
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * _SPREAD
+def _pair_key(first: Any, second: Any) -> Any:  # pragma: no cover - compiled
+    mixed = (first * _MULTIPLIER) ^ second
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MULTIPLIER
     return np.uint32(mixed >> np.uint64(32)) | np.uint32(1)
 
 
@@ -105,9 +105,15 @@ def count_pairs(
     hashes: npt.NDArray[np.uint64],
     pairs: PairTable,
 ) -> int:  # pragma: no cover - compiled
-    """Count the documents of each pair of neighbours; give how many pairs there are.
+    """Count the documents of each pair of neighbours.
 
-    A word whose hash is 0 has no neighbours; a table three quarters full takes no new pair.
+    Parameters
+        tokens, lengths: words of all fields, and how many each field of each document has
+        fields: how many fields a document has
+        hashes: hash of each word; a word of hash 0 is in no pair
+        pairs: the table of pairs; updated. At three quarters full, it accepts no new pairs
+    Returns
+        how many new pairs there are
     """
     mask = np.uint64(len(pairs.key) - 1)
     most = len(pairs.key) * 3 // 4
@@ -116,10 +122,10 @@ def count_pairs(
         document = text // fields
         end = at + lengths[text]
         before = np.uint64(0)
-        for place in range(at, end):
-            hashed = hashes[tokens[place]]
+        for token in range(at, end):
+            hashed = hashes[tokens[token]]
             if before != 0 and hashed != 0:
-                key = _pair(before, hashed)
+                key = _pair_key(before, hashed)
                 slot = np.uint64(key >> np.uint32(1)) & mask
                 while pairs.key[slot] != 0 and pairs.key[slot] != key:
                     slot = (slot + np.uint64(1)) & mask
@@ -142,21 +148,26 @@ def look_up_pairs(
     first: npt.NDArray[np.uint64],
     second: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Look up how often words of these hashes stand beside each other; keys are in order."""
-    found = np.zeros(len(first), np.int32)
+    """Return the frequency of pairs.
+
+    Parameters
+        key, count: sorted keys of pairs, and their frequencies
+        first, second: hashes of the words of each pair to look up
+    """
+    frequencies = np.zeros(len(first), np.int32)
     for number in range(len(first)):
-        wanted = _pair(first[number], second[number])
+        wanted = _pair_key(first[number], second[number])
         at = np.searchsorted(key, wanted)
         if at < len(key) and key[at] == wanted:
-            found[number] = count[at]
-    return found
+            frequencies[number] = count[at]
+    return frequencies
 
 
 @njit(cache=True, nogil=True)
 def pack_vocabulary(
     blob: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], count: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
-    """Pack words (UTF-8, in order): bytes shared with the one before, bytes added, those bytes, documents."""
+    """Return sorted words (UTF-8) packed: bytes shared with the one before, bytes added, those bytes, documents."""
     out = np.empty(len(blob) + 8 * len(count), np.uint8)
     at = 0
     for word in range(len(count)):
@@ -176,8 +187,8 @@ def pack_vocabulary(
 
 
 @njit(cache=True, nogil=True)
-def _letters(raw: Any, length: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
-    """Turn UTF-8 of up to three bytes a letter into letters; give where they end."""
+def _decode_letters(raw: Any, length: int, out: Any, at: int) -> int:  # pragma: no cover - compiled
+    """Decode UTF-8 of up to three bytes a letter into `out`; return where the letters end."""
     i = 0
     while i < length:
         first = np.int64(raw[i])
@@ -198,7 +209,7 @@ def _letters(raw: Any, length: int, out: Any, at: int) -> int:  # pragma: no cov
 def finish_vocabulary(
     letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64], count: npt.NDArray[np.int32]
 ) -> Vocabulary:  # pragma: no cover - compiled
-    """Make a vocabulary of words in order: cut it to its length, and say what neighbours share."""
+    """Return a vocabulary of sorted words, with what each shares with the one before."""
     shared = np.zeros(len(count), np.uint8)
     for word in range(1, len(count)):
         before, begin, end = start[word - 1], start[word], start[word + 1]
@@ -211,7 +222,7 @@ def finish_vocabulary(
 
 @njit(cache=True, nogil=True)
 def unpack_vocabulary(packed: npt.NDArray[np.uint8], words: int) -> Vocabulary:  # pragma: no cover - compiled
-    """Unpack a vocabulary of so many words. One that does not fit together is cut where that shows."""
+    """Return an unpacked vocabulary of `words` words; one that is damaged ends where that shows."""
     letters = np.empty(words * MAX_LETTERS, np.uint16)
     start, count = np.zeros(words + 1, np.int64), np.zeros(words, np.int32)
     raw = np.zeros(_BYTES + 2, np.uint8)
@@ -228,7 +239,7 @@ def unpack_vocabulary(packed: npt.NDArray[np.uint8], words: int) -> Vocabulary: 
         end = start[done]
         if end + shared + added > len(letters):
             break
-        start[done + 1] = _letters(raw, shared + added, letters, end)
+        start[done + 1] = _decode_letters(raw, shared + added, letters, end)
         count[done] = number
         done += 1
     return finish_vocabulary(letters, start[: done + 1], count[:done])
@@ -236,7 +247,7 @@ def unpack_vocabulary(packed: npt.NDArray[np.uint8], words: int) -> Vocabulary: 
 
 @njit(cache=True, nogil=True)
 def _order(one: Vocabulary, i: int, two: Vocabulary, j: int) -> int:  # pragma: no cover - compiled
-    """Compare two words: below, at or above 0."""
+    """Return a number below, at or above 0, as a word sorts before, equals or sorts after another."""
     a, b = one.start[i], two.start[j]
     long_a, long_b = one.start[i + 1] - a, two.start[j + 1] - b
     for k in range(min(long_a, long_b)):
@@ -247,7 +258,7 @@ def _order(one: Vocabulary, i: int, two: Vocabulary, j: int) -> int:  # pragma: 
 
 @njit(cache=True, nogil=True)
 def merge_vocabularies(one: Vocabulary, two: Vocabulary) -> Vocabulary:  # pragma: no cover - compiled
-    """Join two vocabularies; documents of words that both have are summed."""
+    """Return two vocabularies merged, the documents of words that both have summed."""
     letters = np.empty(len(one.letters) + len(two.letters), np.uint16)
     most = len(one.count) + len(two.count)
     start, count = np.zeros(most + 1, np.int64), np.zeros(most, np.int32)

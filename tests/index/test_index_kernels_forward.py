@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from naive import drafts as naive
+from naive import forward_index as naive
 from periplus.index.kernels import forward_index
 from periplus.text import WordTable
 
@@ -19,7 +19,7 @@ def made_texts(seed: int, documents: int, words: int) -> tuple[forward_index.Doc
     ]
     flat = [list(itertools.chain.from_iterable(document)) for document in every]
     begins = np.cumsum([0, *map(len, flat)])[:-1]
-    order = chance.sample_tokens(range(documents), documents * 2 // 3)
+    order = chance.sample(range(documents), documents * 2 // 3)
     tokens = np.array(list(itertools.chain.from_iterable(flat)), np.int32)
     tokens.flags.writeable = False
     lengths = np.array([[len(field) for field in document] for document in every], np.int32).reshape(-1, 6)

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels that take documents in any order."""
+"""Naive twins of the kernels of the forward index."""
 
 from collections.abc import Sequence
 
@@ -6,25 +6,25 @@ Fields = Sequence[Sequence[int]]
 """Words of a document, field by field."""
 
 
-def count_uses(documents: Sequence[Fields], words: int) -> list[list[int]]:
+def count_word_uses(documents: Sequence[Fields], words: int) -> list[list[int]]:
     """Count the documents and the tokens of each word."""
     flat = [[word for field in document for word in field] for document in documents]
     return [[sum(word in one for one in flat), sum(one.count(word) for one in flat)] for word in range(words)]
 
 
 def sort_tokens(documents: Sequence[Fields], terms: Sequence[int], first: int, last: int) -> list[tuple[int, int, int]]:
-    """Give term, document and position of each token whose term is from `first` up to, not including, `last`."""
+    """Return term, document and position of each token whose term is from `first` up to, not including, `last`."""
     return sorted(
-        (terms[word], number, field << 29 | place)
+        (terms[word], number, field << 29 | offset)
         for number, document in enumerate(documents)
         for field, text in enumerate(document)
-        for place, word in enumerate(text)
+        for offset, word in enumerate(text)
         if first <= terms[word] < last
     )
 
 
-def cut_blocks(sizes: Sequence[int], least: int) -> list[list[int]]:
-    """Put texts into blocks of `least` bytes at least; give the texts of each."""
+def assign_blocks(sizes: Sequence[int], least: int) -> list[list[int]]:
+    """Return the texts of each block of at least `least` bytes."""
     blocks: list[list[int]] = [[]]
     for text in range(len(sizes)):
         if sum(sizes[other] for other in blocks[-1]) >= least:

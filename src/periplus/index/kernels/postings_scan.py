@@ -1,0 +1,187 @@
+"""Reads all postings of a term, or those of some documents."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.index.kernels.positions import skip_positions
+from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
+from periplus.index.kernels.postings_reader import (
+    TINY_ENTRY,
+    PostingsReader,
+    block_offsets,
+    block_span,
+    find_block_header,
+    make_tiny_postings,
+    read_escaped,
+    seek_posting,
+)
+from periplus.index.kernels.term_dictionary import TermEntry, read_varint
+
+__all__ = [
+    "LOOKUP_CODE",
+    "LOOKUP_FIELDS",
+    "LOOKUP_IMPACT",
+    "LOOKUP_POSITIONS",
+    "POSITIONS_SIZED",
+    "look_up_documents",
+    "read_documents",
+    "read_postings",
+]
+
+POSITIONS_SIZED = 4
+"""Added to the code of a posting before whose positions the size of its block's positions is written."""
+LOOKUP_FIELDS, LOOKUP_IMPACT, LOOKUP_CODE, LOOKUP_POSITIONS = 0, 1, 2, 3
+"""Columns of what `look_up_documents` returns: mask of fields, impact, code of the posting, offset of its positions."""
+_LOOKUP_COLUMNS = 4
+
+
+@njit(cache=True, nogil=True)
+def _read_block(
+    postings: PostingsReader,
+    at: int,
+    stop: int,
+    block: int,
+    n: int,
+    documents: Any,
+    codes: Any,
+    masks: Any,
+    impacts: Any,
+) -> int:  # pragma: no cover - compiled
+    """Read the postings of one block into the arrays from index `n` on; return the index after the last."""
+    while at < stop and n < len(documents):
+        byte = np.int64(postings.stream[at])
+        code, offset = byte >> 6, byte & 63
+        documents[n], codes[n], masks[n] = block * BLOCK + offset, code, BODY_ONLY
+        at += 1
+        if code == ESCAPED:
+            masks[n], impacts[n], at = read_escaped(postings.stream, at)
+        else:
+            impacts[n] = postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset]
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def read_postings(
+    postings: PostingsReader, entry: Any, documents: Any, codes: Any, masks: Any, impacts: Any
+) -> int:  # pragma: no cover - compiled
+    """Read all postings of a term.
+
+    Parameters
+        postings, entry: the segment, and a term of it
+        documents, codes, masks, impacts: arrays of at least as many elements as the term has documents; filled. Codes
+            have POSITIONS_SIZED added where the size of the block's positions comes before those of the posting
+    Returns
+        how many postings were read
+    """
+    n, at, end = 0, entry.begin, entry.end
+    if entry.encoding == SPARSE:
+        document = np.int64(-1)
+        while at < end and n < len(documents):
+            step, at = read_varint(postings.stream, at)
+            document += step >> 2
+            code = step & 3
+            documents[n], codes[n], masks[n] = document, code, BODY_ONLY
+            if code == ESCAPED:
+                masks[n], impacts[n], at = read_escaped(postings.stream, at)
+            else:
+                impacts[n] = postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK]
+            n += 1
+    else:
+        headers = at + 2
+        lengths = headers + entry.headers
+        at = lengths + (entry.headers + 3) // 4
+        block = np.int64(-1)
+        for header in range(entry.headers):
+            step = np.int64(postings.stream[headers + header]) & 15
+            if step == SKIP_STEP:
+                block += SKIP_STEP
+                at += 1
+                continue
+            block += step + 1
+            length = (np.int64(postings.stream[lengths + (header >> 2)]) >> (2 * (header & 3))) & 3
+            first = n
+            if length == LONG_BLOCK:
+                length = np.int64(postings.stream[at]) + LONG_BLOCK
+                at += 1
+            n = _read_block(postings, at, at + length + 1, block, n, documents, codes, masks, impacts)
+            if length >= LONG_BLOCK and first < n:
+                codes[first] |= POSITIONS_SIZED
+            at += length + 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def look_up_documents(
+    postings: PostingsReader, entry: TermEntry, documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Look one term up in some documents.
+
+    Parameters
+        postings, entry: the segment, and a term of it
+        documents: numbers of documents, ascending
+    Returns
+        a row for each document, with the columns LOOKUP_*; its mask of fields is 0 where the term does not occur
+    """
+    found = np.zeros((len(documents), _LOOKUP_COLUMNS), np.int64)
+    if entry.encoding == SPARSE:
+        _look_up_sparse(postings, entry, documents, found)
+        return found
+    for i in range(len(documents)):
+        block, offset = documents[i] // BLOCK, documents[i] % BLOCK
+        header = find_block_header(postings, entry, block)
+        if header < 0:
+            continue
+        at, stop = block_span(postings, entry, header)
+        _, position = block_offsets(postings, entry, header)
+        impact, code, mask, position_at = seek_posting(postings, at, stop, position, offset)
+        if impact >= 0:
+            if code < ESCAPED:
+                impact = np.int64(postings.plain_impact[(block * ESCAPED + code) * BLOCK + offset])
+            found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
+            found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position_at
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _look_up_sparse(
+    postings: PostingsReader, entry: TermEntry, documents: Any, found: Any
+) -> None:  # pragma: no cover - compiled
+    """Fill `found` for a sparse term: see `look_up_documents`."""
+    at, end, position = entry.begin, entry.end, entry.positions
+    document = np.int64(-1)
+    i = 0
+    while at < end and i < len(documents):
+        step, at = read_varint(postings.stream, at)
+        document += step >> 2
+        code, mask = step & 3, np.int64(BODY_ONLY)
+        impact = np.int64(0)
+        if code == ESCAPED:
+            mask, impact, at = read_escaped(postings.stream, at)
+        else:
+            impact = np.int64(postings.plain_impact[(document // BLOCK * ESCAPED + code) * BLOCK + document % BLOCK])
+        while i < len(documents) and documents[i] < document:
+            i += 1
+        if i < len(documents) and documents[i] == document:
+            found[i, LOOKUP_FIELDS], found[i, LOOKUP_IMPACT] = mask, impact
+            found[i, LOOKUP_CODE], found[i, LOOKUP_POSITIONS] = code, position
+        position = skip_positions(postings.positions, position, code, mask)
+
+
+@njit(cache=True, nogil=True)
+def read_documents(postings: PostingsReader, entry: TermEntry) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Return all documents of a term, ascending."""
+    documents = np.zeros(entry.frequency, np.int32)
+    codes, masks = np.empty(entry.frequency, np.uint8), np.empty(entry.frequency, np.uint8)
+    read_postings(postings, entry, documents, codes, masks, np.empty(entry.frequency, np.uint8))
+    return documents
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    postings = make_tiny_postings()
+    look_up_documents(postings, TINY_ENTRY, np.zeros(1, np.int32))
+    read_documents(postings, TINY_ENTRY)

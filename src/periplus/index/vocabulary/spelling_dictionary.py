@@ -1,0 +1,155 @@
+"""The spelling dictionary of an index: its words as people write them, their frequencies, similar words, pairs.
+
+It merges the vocabularies of all segments, and is loaded in the background, because queries work without it. One that
+is not loaded yet, or of segments without vocabularies, is empty.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index.segment import Segment
+from periplus.index.vocabulary.kernels import spelling_candidates
+from periplus.index.vocabulary.kernels import surface_forms as kernel
+from periplus.index.vocabulary.surface_forms import join_vocabularies, merge_pairs, read_vocabulary
+from periplus.index.vocabulary.words_file import read_statistics
+from periplus.text.kernels import word_table
+
+__all__ = ["SpellingCandidate", "SpellingDictionary"]
+
+_MAX_WORDS: Final = 1 << 20
+_STALE_SHARE: Final = 0.05
+"""The share of new documents above which the dictionary is loaded again."""
+_TWO_EDITS_LETTERS: Final = 5
+"""Words of at least this many letters may have two edits."""
+_MAX_CANDIDATES: Final = 16
+_EDIT_WEIGHT: Final = 11.0
+"""The score of an edit of cost 100, against the logarithm of a word's document frequency."""
+
+
+class SpellingCandidate(NamedTuple):
+    """A word that may have been intended by another."""
+
+    word: str
+    documents: int
+    cost: int
+    """Of the edits: 100 for an ordinary one."""
+    score: float
+
+
+class _Vocabularies(NamedTuple):
+    segments: frozenset[str]
+    words: kernel.Vocabulary
+    sounds: spelling_candidates.SoundIndex
+    pair_key: npt.NDArray[np.uint32]
+    pair_count: npt.NDArray[np.int32]
+    documents: int
+    sampled: int
+
+
+class SpellingDictionary:
+    """All words of an index; empty until `load`."""
+
+    def __init__(self, segments: Sequence[Segment], previous: "SpellingDictionary | None" = None) -> None:
+        self._segments = segments
+        self._loaded: _Vocabularies | None = previous._loaded if previous else None
+        self._lock = threading.Lock()
+
+    @property
+    def stale(self) -> bool:
+        """Whether many documents are in segments that were not loaded."""
+        names = self._loaded.segments if self._loaded else frozenset()
+        new = sum(segment.documents for segment in self._segments if segment.name not in names)
+        return new > _STALE_SHARE * sum(segment.documents for segment in self._segments)
+
+    def load(self) -> None:
+        """Read the vocabularies of all segments, unless nearly all are loaded already."""
+        with self._lock:
+            if self.stale:
+                self._loaded = _load(self._segments)
+
+    @property
+    def size(self) -> int:
+        """How many words it has."""
+        return len(self._loaded.words.count) if self._loaded else 0
+
+    @property
+    def sampled(self) -> int:
+        """In how many documents pairs were counted."""
+        return self._loaded.sampled if self._loaded else 0
+
+    @property
+    def documents(self) -> int:
+        """In how many documents words were counted."""
+        return self._loaded.documents if self._loaded else 0
+
+    def document_frequencies(self, words: Sequence[str]) -> list[int]:
+        """Return how many documents have each folded word; 0 also for words that are too rare to be stored."""
+        if not self._loaded or not words:
+            return [0] * len(words)
+        start = np.zeros(len(words) + 1, np.int64)
+        letters = [_letters(word) for word in words]
+        np.cumsum([len(word) for word in letters], out=start[1:])
+        frequencies = spelling_candidates.look_up_frequencies(self._loaded.words, _letters("".join(words)), start)
+        return [int(frequency) for frequency in frequencies]
+
+    def find_candidates(self, word: str) -> list[SpellingCandidate]:
+        """Return the words that may have been intended by a folded word, best first."""
+        loaded, typed = self._loaded, _letters(word)
+        if not loaded or not len(loaded.words.count) or not kernel.MIN_LETTERS < len(typed) <= kernel.MAX_LETTERS:
+            return []
+        candidates = spelling_candidates.CandidateList(
+            np.zeros(_MAX_CANDIDATES, np.int32),
+            np.zeros(_MAX_CANDIDATES, np.int32),
+            np.zeros(_MAX_CANDIDATES, np.float32),
+        )
+        max_edits = 2 if len(typed) >= _TWO_EDITS_LETTERS else 1
+        number = spelling_candidates.find_candidates(
+            loaded.words, loaded.sounds, typed, max_edits, _EDIT_WEIGHT, candidates
+        )
+        rows = zip(candidates.word[:number].tolist(), candidates.cost.tolist(), candidates.score.tolist(), strict=False)
+        return [
+            SpellingCandidate(self._spell(word), int(loaded.words.count[word]), cost, score)
+            for word, cost, score in rows
+            if cost
+        ]
+
+    def _spell(self, number: int) -> str:
+        assert self._loaded
+        words = self._loaded.words
+        raw = words.letters[words.start[number] : words.start[number + 1]].tobytes()
+        return str(raw, "utf-16-le", "replace")
+
+    def count_pairs(self, first: Sequence[str], second: Sequence[str]) -> list[int]:
+        """Return in how many of the sampled documents each of `first` is followed by its counterpart in `second`."""
+        if not self._loaded or not first:
+            return [0] * len(first)
+        raw = [word.encode("utf-8", "replace") for word in (*first, *second)]
+        start = np.zeros(len(raw) + 1, np.int64)
+        np.cumsum([len(word) for word in raw], out=start[1:])
+        hashes = word_table.hash_words(np.frombuffer(b"".join(raw), np.uint8), start)
+        middle = len(first)
+        counts = kernel.look_up_pairs(self._loaded.pair_key, self._loaded.pair_count, hashes[:middle], hashes[middle:])
+        return [int(count) for count in counts]
+
+
+def _letters(word: str) -> npt.NDArray[np.uint16]:
+    return np.frombuffer(word.encode("utf-16-le", "replace"), np.uint16)
+
+
+def _load(segments: Sequence[Segment]) -> _Vocabularies:
+    statistics = [read_statistics(segment.files["words"]) for segment in segments if "words" in segment.files]
+    words = join_vocabularies([read_vocabulary(part.words, part.number) for part in statistics], _MAX_WORDS)
+    keys, counts = merge_pairs([part.pair_key for part in statistics], [part.pair_count for part in statistics])
+    return _Vocabularies(
+        frozenset(segment.name for segment in segments),
+        words,
+        spelling_candidates.build_sound_index(words),
+        keys,
+        counts,
+        sum(segment.documents for segment in segments),
+        sum(part.sampled for part in statistics),
+    )
