@@ -103,6 +103,10 @@ def test_rules_of_a_page_for_us(read) -> None:
     assert not read("<meta name=otherbot content=noindex>x").noindex
 
 
+def test_an_end_tag_of_a_custom_element_closes_what_is_open_within_it(read) -> None:
+    assert read("<p>a <x-y><abbr hidden>b</x-y> c <z-q>d</z-q> e").text == "a c d e"
+
+
 def test_canonical_in_a_header(read) -> None:
     page = read("x", link='<style.css>; rel=preload, </good>; title="a"; rel="canonical"')
     assert page.canonical == "http://h.example/good"

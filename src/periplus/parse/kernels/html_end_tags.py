@@ -12,7 +12,6 @@ from periplus.parse.kernels.html_state import (
     FOREIGN,
     HIDDEN_LEVEL,
     KEY,
-    KNOWN_ELEMENTS,
     LINE_BREAK,
     OPEN_COUNTS,
     OVERFLOW,
@@ -30,6 +29,7 @@ from periplus.parse.kernels.html_tree import (
     enter_area,
     find_in_scope,
     leave_foreign,
+    open_slot,
     pop_to_depth,
 )
 
@@ -105,7 +105,7 @@ def _close_heading(state: Any) -> None:  # pragma: no cover - compiled
 @njit(cache=True, nogil=True)
 def _close_other(state: Any, key: int) -> None:  # pragma: no cover - compiled
     """Close the innermost element of this name, if nothing special is open within it."""
-    if state[OPEN_COUNTS + key if key >= 0 else KNOWN_ELEMENTS + (key & 511)] == 0:
+    if state[OPEN_COUNTS + open_slot(key)] == 0:
         return
     for level in range(state[DEPTH] - 1, -1, -1):
         if state[STACK + STACK_WIDTH * level + KEY] == key and state[STACK + STACK_WIDTH * level + FOREIGN] == 0:

@@ -68,6 +68,7 @@ __all__ = [
     "enter_area",
     "find_in_scope",
     "leave_foreign",
+    "open_slot",
     "pop_to_depth",
     "push_element",
 ]
@@ -79,8 +80,18 @@ _OL, _UL = (ELEMENT[name] for name in ["ol", "ul"])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _open_slot(key: int) -> int:  # pragma: no cover - compiled
-    """Return the index of an element's count in OPEN_COUNTS."""
+def open_slot(key: int) -> int:  # pragma: no cover - compiled
+    """Return the index of an element's count in OPEN_COUNTS.
+
+    Parameters
+    ----------
+    key
+        Number of the element; negative, and made of the hash of its name, if it is not known.
+
+    Returns
+    -------
+    Its own index, or one that it shares with other elements that are not known.
+    """
     return key if key >= 0 else KNOWN_ELEMENTS + (key & 511)
 
 
@@ -150,7 +161,7 @@ def push_element(
     entry = STACK + STACK_WIDTH * depth
     state[entry + KEY], state[entry + FLAGS], state[entry + ELEMENT_AREA] = key, flags, area
     state[entry + FOREIGN], state[entry + TEXT_ROW], state[entry + FOSTER_AREA] = foreign, row, 0
-    state[OPEN_COUNTS + _open_slot(key)] += 1
+    state[OPEN_COUNTS + open_slot(key)] += 1
     state[DEPTH] = depth + 1
     if flags & (_MARKER | _TRACKED | _HIDE):
         if flags & _MARKER:
@@ -217,7 +228,7 @@ def _end_rows(state: Any, row: int) -> None:  # pragma: no cover - compiled
 def _leave_element(state: Any, level: int) -> None:  # pragma: no cover - compiled
     """Apply the effects of the end of the element at `level`."""
     entry = STACK + STACK_WIDTH * level
-    state[OPEN_COUNTS + _open_slot(state[entry + KEY])] -= 1
+    state[OPEN_COUNTS + open_slot(state[entry + KEY])] -= 1
     if state[entry + TEXT_ROW] >= 0:
         _end_rows(state, state[entry + TEXT_ROW])
     flags = state[entry + FLAGS]
@@ -274,7 +285,7 @@ def find_in_scope(state: Any, key: int, stops: int) -> int:  # pragma: no cover 
     -------
     Its level in the stack, or -1.
     """
-    if state[OPEN_COUNTS + _open_slot(key)] == 0:
+    if state[OPEN_COUNTS + open_slot(key)] == 0:
         return -1
     for level in range(state[DEPTH] - 1, -1, -1):
         entry = STACK + STACK_WIDTH * level
@@ -300,7 +311,7 @@ def close_format(state: Any, key: int) -> None:  # pragma: no cover - compiled
     key
         Number of the element; negative, and made of the hash of its name, if it is not known.
     """
-    if state[OPEN_COUNTS + _open_slot(key)] == 0:
+    if state[OPEN_COUNTS + open_slot(key)] == 0:
         return
     special = False
     for level in range(state[DEPTH] - 1, -1, -1):
