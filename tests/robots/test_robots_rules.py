@@ -23,13 +23,13 @@ def test_all_or_nothing() -> None:
 
 
 def test_our_user_agent_is_matched_by_its_name() -> None:
-    found = rules("User-agent: *\nDisallow: /\nUser-agent: PeriplusBot/9\nDisallow: /no", FetchSettings().user_agent)
-    assert found.allows("/yes")
-    assert not found.allows("/no")
+    parsed = rules("User-agent: *\nDisallow: /\nUser-agent: PeriplusBot/9\nDisallow: /no", FetchSettings().user_agent)
+    assert parsed.allows("/yes")
+    assert not parsed.allows("/no")
 
 
 @pytest.mark.parametrize("key", ["Disallow", "dissallow", "DISALOW", "disallaw", " disallow ", "disallowed"])
-def test_forgiven_slips(key: str) -> None:
+def test_misspelled_keys_are_accepted(key: str) -> None:
     assert not rules(f"useragent : *\n{key}: /x").allows("/x")
 
 
@@ -59,13 +59,13 @@ def test_patterns(pattern: str, path: str, matches: bool) -> None:
 
 
 def test_longest_wins_and_allow_wins_ties() -> None:
-    found = rules(
+    parsed = rules(
         "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /*/b/c\nDisallow: /t/\nAllow: /*t\n"
     )
-    assert not found.allows("/a")
-    assert found.allows("/a/b")
-    assert found.allows("/a/b/c")
-    assert found.allows("/t/t")
+    assert not parsed.allows("/a")
+    assert parsed.allows("/a/b")
+    assert parsed.allows("/a/b/c")
+    assert parsed.allows("/t/t")
 
 
 def test_groups_of_one_agent_are_merged_and_beat_the_star() -> None:
@@ -79,13 +79,13 @@ def test_groups_of_one_agent_are_merged_and_beat_the_star() -> None:
     Crawl-delay: 2.5
     Disallow: /b
     """
-    found = rules(text)
-    assert [found.allows(path) for path in ("/a", "/b", "/c")] == [False, False, True]
-    assert found.delay == 2.5
+    parsed = rules(text)
+    assert [parsed.allows(path) for path in ("/a", "/b", "/c")] == [False, False, True]
+    assert parsed.delay == 2.5
     assert not rules(text, "Stranger").allows("/c")
 
 
-def test_delays_that_are_no_delays() -> None:
+def test_invalid_delays_are_ignored() -> None:
     assert rules("User-agent: *\nCrawl-delay: soon").delay is None
     assert rules("User-agent: *\nCrawl-delay: -1").delay is None
     assert rules("User-agent: *\nCrawl-delay: inf").delay is None
@@ -93,33 +93,33 @@ def test_delays_that_are_no_delays() -> None:
 
 
 def test_sitemaps_are_global() -> None:
-    found = rules("Sitemap: https://a.example/1.xml\nUser-agent: X\nSite-map: /2.xml\nSitemap:\nSitemap: /2.xml")
-    assert found.sitemaps == ("https://a.example/1.xml", "/2.xml")
+    parsed = rules("Sitemap: https://a.example/1.xml\nUser-agent: X\nSite-map: /2.xml\nSitemap:\nSitemap: /2.xml")
+    assert parsed.sitemaps == ("https://a.example/1.xml", "/2.xml")
 
 
 def test_the_limit_cuts_at_a_line() -> None:
     line = b"# " + b"x" * 98 + b"\n"
     head = b"User-agent: *\nDisallow: /early\n"
-    found = parse_robots(head + line * 5_065 + b"Disallow: /very/late/rule\n" * 5_000 + b"Disallow: /never\n", "Bot")
-    assert not found.allows("/early")
-    assert found.allows("/never")
-    assert found.allows("/very")
+    parsed = parse_robots(head + line * 5_065 + b"Disallow: /very/late/rule\n" * 5_000 + b"Disallow: /never\n", "Bot")
+    assert not parsed.allows("/early")
+    assert parsed.allows("/never")
+    assert parsed.allows("/very")
 
 
 def test_hostile_patterns_take_bounded_time() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d*" % n + b"a*" * 50 + b"b$\n" for n in range(1_000))
-    found = parse_robots(body + b"Disallow: /" + b"*a" * 20_000 + b"*b$\n", "Bot")
+    parsed = parse_robots(body + b"Disallow: /" + b"*a" * 20_000 + b"*b$\n", "Bot")
     for _ in range(20):
-        assert found.allows("/" + "a" * 1_000)
+        assert parsed.allows("/" + "a" * 1_000)
 
 
 @given(st.binary(max_size=300), st.text(max_size=12), st.text(alphabet=st.characters(codec=None), max_size=30))
-def test_any_bytes_give_rules(body: bytes, agent: str, path: str) -> None:
+def test_any_bytes_are_parsed(body: bytes, agent: str, path: str) -> None:
     assert parse_robots(b"User-agent: *\nDisallow:" + body, agent).allows(path) in {True, False}
 
 
 @given(st.text("ab/*", min_size=1, max_size=8), st.booleans(), st.text("ab/", max_size=8))
 def test_matching_agrees_with_a_naive_twin(pattern: str, anchored: bool, path: str) -> None:
-    whole = fnmatch.translate(pattern if anchored else pattern + "*")
-    expected = re.match(whole, "/" + path, re.DOTALL) is not None
+    expression = fnmatch.translate(pattern if anchored else pattern + "*")
+    expected = re.match(expression, "/" + path, re.DOTALL) is not None
     assert rules(f"User-agent: *\nDisallow: {pattern}{'$' if anchored else ''}").allows("/" + path) is not expected

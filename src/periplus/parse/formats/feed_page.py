@@ -24,9 +24,9 @@ _EXTENSIONS: Final = {
 }
 
 
-def strip_markup(markup: str, most: int) -> str:
+def strip_markup(markup: str, limit: int) -> str:
     """Return the text of a piece of HTML in one line: tags removed, character references decoded."""
-    return one_line(html.unescape(_TAGS.sub(" ", markup[: 4 * most])), most)
+    return one_line(html.unescape(_TAGS.sub(" ", markup[: 4 * limit])), limit)
 
 
 def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None:

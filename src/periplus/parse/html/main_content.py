@@ -164,7 +164,7 @@ def _find_region(blocks: kernel.Blocks, good: Mask, is_boilerplate: Mask) -> Mas
 def _find_container(blocks: kernel.Blocks, text: Numbers, all_text: Numbers, enough: float) -> tuple[int, int]:
     """Return the smallest container with enough text, or one around it that adds mostly text.
 
-    The result is its number and that of the last one in it: containers are numbered as they begin.
+    The result is its number and that of the last container in it: containers are numbered as they begin.
     """
     count = len(blocks.parent)
     good = np.bincount(blocks.container, weights=text, minlength=count)

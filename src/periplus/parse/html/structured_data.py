@@ -134,14 +134,11 @@ def _linked_author(flat: FlatPage) -> str:
 def _read_tables(flat: FlatPage, data: StructuredData) -> None:
     """Read tables whose class is infobox or the like."""
     classes = flat.values(RowKind.TABLE, 0, _MAX_TABLES)
-    boxes = [
-        place
-        for place, name in zip(flat.numbers(RowKind.TABLE, _MAX_TABLES), classes, strict=True)
-        if _INFOBOX.search(name)
-    ]
-    for place in boxes[:_MAX_INFOBOXES]:
-        end = flat.data.find(b"</table", place, place + _MAX_TABLE)
-        for row in flat.data[place : max(place, end)].decode("utf-8", "ignore").split("<tr")[:200]:
+    offsets = flat.numbers(RowKind.TABLE, _MAX_TABLES)
+    boxes = [offset for offset, name in zip(offsets, classes, strict=True) if _INFOBOX.search(name)]
+    for begin in boxes[:_MAX_INFOBOXES]:
+        end = flat.data.find(b"</table", begin, begin + _MAX_TABLE)
+        for row in flat.data[begin : max(begin, end)].decode("utf-8", "ignore").split("<tr")[:200]:
             if match := _TABLE_ROW.search(row[:5_000]):
                 data.add_fact(strip_markup(match[1], 60).rstrip(":"), strip_markup(match[2], _MAX_FACT))
 
