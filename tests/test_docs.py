@@ -183,40 +183,67 @@ def test_the_changelog_has_the_version() -> None:
     assert f'version = "{periplus.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
-# --- the journey ---
+# --- the newcomer's walk ---
+
+HOP = re.compile(r"^\d+\. `([\w.]+):([\w.]+)` ", re.M)
 
 
-def unknown_functions(text: str) -> list[str]:
-    """Give the functions named as `path.py`: `name` or `Class.method` rows that are not in that file."""
+def walks(text: str) -> list[list[tuple[str, str]]]:
+    """The hops of each walk: its module below the package, and a function, class or method of it."""
+    return [HOP.findall(section) for section in re.split(r"^## ", text, flags=re.M)[1:]]
+
+
+def unknown_hops(hops: list[tuple[str, str]]) -> list[str]:
+    """List the hops that name no function, class or method of the module."""
     missing = []
-    for path, names in re.findall(r"^\| `(src/[\w/]+\.py)` \| ([^|]+) \|", text, re.M):
-        have = defined(ROOT / path)
-        missing += [f"{path}: {name}" for name in re.findall(r"`([\w.]+)`", names) if name not in have]
+    for module, name in hops:
+        path = ROOT / "src" / "periplus" / (module.replace(".", "/") + ".py")
+        if not path.exists() or name not in defined(path):
+            missing.append(f"{module}:{name}")
     return missing
 
 
+def returning_hops(hops: list[tuple[str, str]], arrow: str = "frontier") -> list[str]:
+    """List the hops that return to a package left before, those to the frontier aside."""
+    returning, left, current = [], set[str](), ""
+    for module, name in hops:
+        package = module.split(".")[0]
+        if package != current:
+            if package in left and package != arrow:
+                returning.append(f"{module}:{name}")
+            left.add(current)
+            current = package
+    return returning
+
+
 def defined(path: Path) -> set[str]:
-    """Give the functions and classes of a file, methods as 'Class.method'."""
+    """The functions and classes of a file, methods as 'Class.method'."""
     names = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         if isinstance(node, ast.ClassDef):
-            names.update(f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef))
+            functions = (inner for inner in node.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef))
+            names.update(f"{node.name}.{inner.name}" for inner in functions)
     return names
 
 
-def test_the_journey_names_functions_that_exist() -> None:
-    text = (ROOT / "docs" / "journey-of-a-page.md").read_text("utf-8")
-    assert unknown_functions(text) == []
-    rooms = set(re.findall(r"`src/periplus/(\w+)/", text))
-    expected = "url robots frontier fetch parse store crawl text index graph query rank search serve"
-    assert set(expected.split()) <= rooms
+def test_the_walks_name_functions_that_exist_and_never_return() -> None:
+    url, query = walks((ROOT / "docs" / "journey-of-a-page.md").read_text("utf-8"))
+    assert len(url) >= 40
+    assert len(query) >= 15
+    assert unknown_hops(url + query) == []
+    assert returning_hops(url) == []
+    assert returning_hops(query, arrow="") == []
+    expected = "cli app crawl url frontier robots fetch parse store graph text index search serve"
+    assert set(expected.split()) <= {module.split(".")[0] for module, _ in url}
 
 
-def test_an_unknown_function_is_found() -> None:
-    row = "| `src/periplus/files.py` | `write_atomically`, `write_hastily` | x |\n"
-    assert unknown_functions(row) == ["src/periplus/files.py: write_hastily"]
+def test_a_wrong_hop_is_found() -> None:
+    hops = [("files", "write_atomically"), ("files", "write_hastily"), ("url.nowhere", "f"), ("files", "disk_errors")]
+    assert unknown_hops(hops) == ["files:write_hastily", "url.nowhere:f"]
+    assert returning_hops(hops) == ["files:disk_errors"]
+    assert returning_hops([("frontier.a", "f"), ("url.b", "g"), ("frontier.a", "h")]) == []
 
 
 # --- the glossary ---
