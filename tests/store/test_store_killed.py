@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from made_visits import visit
+from store_samples import make_record
 
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
@@ -14,13 +14,13 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from made_visits import fetched, visit
+from store_samples import make_result, make_record
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 store = PageStore.open(Path(sys.argv[1]), StoreSettings(), write=True)
 n = 0
 while True:
-    store.append(visit(n), fetched(n, b"body %d" % n))
+    store.append(make_record(n), make_result(n, b"body %d" % n))
     n += 1
     if n % 7 == 0:
         store.flush()
@@ -45,5 +45,5 @@ def test_what_was_flushed_survives_a_kill(tmp_path):
         assert len(found) >= told
         assert [one.key for one in found] == list(range(1, len(found) + 1))
         assert all(store.read_response(one).body == b"body %d" % n for n, one in enumerate(found))
-        store.append(visit(len(found)))
+        store.append(make_record(len(found)))
     assert PageStore.open(folder, StoreSettings()).statistics().records == len(found) + 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_visits import address, fetched, visit
+from store_samples import address, make_record, make_result
 
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, FolderInUse, NothingHere
@@ -26,7 +26,7 @@ def kind(request):
 
 def test_visits_and_responses_come_back(tmp_path, kind):
     with PageStore.open(tmp_path / "store", kind, write=True) as store:
-        written = [store.append(visit(n), fetched(n, b"body %d" % n * 50)) for n in range(20)]
+        written = [store.append(make_record(n), make_result(n, b"body %d" % n * 50)) for n in range(20)]
         assert store.commit() == 20
     reader = PageStore.open(tmp_path / "store", kind)
     assert list(reader.records()) == written
@@ -38,19 +38,19 @@ def test_visits_and_responses_come_back(tmp_path, kind):
 
 def test_what_is_appended_can_be_read_before_a_flush(tmp_path):
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
-        one = store.append(visit(1), fetched(1))
+        one = store.append(make_record(1), make_result(1))
         assert list(store.records()) == [one]
         assert store.read_response(one).body == b"<p>Hello"
         assert store.find(one.key) == one
 
 
 def test_only_good_bodies_are_kept(tmp_path):
-    gone = FetchResult(fetched(1).request, Outcome.GONE, 1.0, 404, body=b"not here")
+    gone = FetchResult(make_result(1).request, Outcome.GONE, 1.0, 404, body=b"not here")
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
-        assert store.append(visit(1), gone).warc == ""
-        assert store.append(visit(2), fetched(2, b"")).warc == ""
+        assert store.append(make_record(1), gone).warc == ""
+        assert store.append(make_record(2), make_result(2, b"")).warc == ""
         with pytest.raises(NothingHere):
-            store.read_response(store.append(visit(3)))
+            store.read_response(store.append(make_record(3)))
 
 
 @pytest.mark.parametrize("start", [0, 1, 57, 299, 300, 10_000])
@@ -58,7 +58,7 @@ def test_reading_begins_anywhere_over_rotated_files(tmp_path, start):
     with PageStore.open(tmp_path, SMALL, write=True) as store:
         for n in range(300):
             # Random-looking text does not compress, so that both kinds of file rotate.
-            store.append(visit(n, "%0500x" % (7**590 * (n + 3) % 16**500)), fetched(n, bytes(range(256)) * 4))
+            store.append(make_record(n, "%0500x" % (7**590 * (n + 3) % 16**500)), make_result(n, bytes(range(256)) * 4))
             if n % 10 == 0:
                 store.flush()
         assert [v.key for v in store.records(start)] == list(range(start + 1, 301))
@@ -70,7 +70,10 @@ def test_reading_begins_anywhere_over_rotated_files(tmp_path, start):
 
 def test_warc_files_rotate_and_stay_readable(tmp_path):
     with PageStore.open(tmp_path, SMALL, write=True) as store:
-        written = [store.append(visit(n), fetched(n, (7**9000 * (n + 5)).to_bytes(4000, "little"))) for n in range(60)]
+        written = [
+            store.append(make_record(n), make_result(n, (7**9000 * (n + 5)).to_bytes(4000, "little")))
+            for n in range(60)
+        ]
     assert len({one.warc for one in written}) > 1
     reader = PageStore.open(tmp_path, SMALL)
     assert all(
@@ -82,7 +85,7 @@ def test_a_reader_follows_a_writer(tmp_path):
     store = PageStore.open(tmp_path, StoreSettings(), write=True)
     reader = PageStore.open(tmp_path, StoreSettings())
     for n in range(10):
-        one = store.append(visit(n), fetched(n))
+        one = store.append(make_record(n), make_result(n))
         store.flush()
         assert [v.key for v in reader.records()] == list(range(1, n + 2))
         assert reader.find(one.key) == one
@@ -102,35 +105,35 @@ def test_a_reader_cannot_write_and_an_absent_store_is_said_to_be(tmp_path):
         PageStore.open(tmp_path / "none", StoreSettings())
     PageStore.open(tmp_path, StoreSettings(), write=True).close()
     with pytest.raises(DataError):
-        PageStore.open(tmp_path, StoreSettings()).append(visit(1))
+        PageStore.open(tmp_path, StoreSettings()).append(make_record(1))
 
 
 def test_a_store_grows_over_many_openings_and_a_changed_compression(tmp_path):
     for n in range(6):
         kind = StoreSettings(compression="gzip" if n % 2 else "zstd")
         with PageStore.open(tmp_path, kind, write=True) as store:
-            store.append(visit(n), fetched(n, b"%d" % n))
+            store.append(make_record(n), make_result(n, b"%d" % n))
     reader = PageStore.open(tmp_path, StoreSettings())
     assert [reader.read_response(v).body for v in reader.records()] == [b"%d" % n for n in range(6)]
 
 
-def test_find_gives_the_newest_good_visit(tmp_path, monkeypatch):
+def test_find_returns_the_newest_successful_record(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         for n in range(50):
-            store.append(visit(n))
+            store.append(make_record(n))
         store.commit()
-        assert store.find(7) == visit(6)
-        newer = store.append(msgspec.structs.replace(visit(6), etag="new"))
+        assert store.find(7) == make_record(6)
+        newer = store.append(msgspec.structs.replace(make_record(6), etag="new"))
         store.append(FetchRecord(newer.url, newer.key, Outcome.NOT_MODIFIED, 5.0))
         assert store.find(7) == newer
     assert (tmp_path / "visits.keys").exists()
     assert PageStore.open(tmp_path, StoreSettings()).find(7) == newer
-    assert PageStore.open(tmp_path, StoreSettings()).find(50) == visit(49)
+    assert PageStore.open(tmp_path, StoreSettings()).find(50) == make_record(49)
     assert PageStore.open(tmp_path, StoreSettings()).find(2**64 - 1) is None
 
 
-def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkeypatch):
+def test_find_latest_returns_the_newest_record_whatever_its_outcome(tmp_path, monkeypatch):
     """Against a plain walk through the log, over several openings, by files and by what came since."""
     chance, known = random.Random(7), {}
     monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
@@ -138,7 +141,11 @@ def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkey
         with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
             for _ in range(40):
                 n, outcome = chance.randrange(25), chance.choice((Outcome.OK, Outcome.GONE, Outcome.TIMEOUT))
-                one = visit(n) if outcome is Outcome.OK else FetchRecord(visit(n).url, n + 1, outcome, chance.random())
+                one = (
+                    make_record(n)
+                    if outcome is Outcome.OK
+                    else FetchRecord(make_record(n).url, n + 1, outcome, chance.random())
+                )
                 store.append(one)
                 known[n + 1] = one
                 if chance.random() < 0.2:
@@ -147,19 +154,19 @@ def test_find_last_gives_the_newest_visit_whatever_became_of_it(tmp_path, monkey
     reader = PageStore.open(tmp_path, StoreSettings())
     assert {key: reader.find_latest(key) for key in range(1, 26)} == {key: known.get(key) for key in range(1, 26)}
     assert reader.find_latest(999) is None
-    taken, take = [], KeyIndex._take
+    read, add_frame = [], KeyIndex._add_frame
     monkeypatch.setattr(
-        KeyIndex, "_take", lambda self, log, frame: (taken.append(frame.visits), take(self, log, frame))
+        KeyIndex, "_add_frame", lambda self, log, frame: (read.append(frame.records), add_frame(self, log, frame))
     )
     assert PageStore.open(tmp_path, StoreSettings()).find_latest(1) == known[1]
-    assert sum(taken) < 40, "of the log, only what the file does not know is read"
+    assert sum(read) < 40, "of the log, only what the file does not know is read"
 
 
 def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
         for n in range(20):
-            store.append(visit(n) if n % 2 else FetchRecord(visit(n).url, n + 1, Outcome.GONE, 5.0))
+            store.append(make_record(n) if n % 2 else FetchRecord(make_record(n).url, n + 1, Outcome.GONE, 5.0))
         store.commit()
         store.find(1)
     path = tmp_path / "visits.keys"
@@ -168,36 +175,36 @@ def test_keys_written_before_failures_were_known_are_made_again(tmp_path, monkey
     write_arrays(path, "visit-keys", old, dict(file.notes))
     reader = PageStore.open(tmp_path, StoreSettings())
     assert reader.find_latest(1).outcome is Outcome.GONE
-    assert reader.find_latest(2) == visit(1)
+    assert reader.find_latest(2) == make_record(1)
     assert reader.find(1) is None
 
 
-def test_a_damaged_or_foreign_key_file_is_made_again(tmp_path, monkeypatch):
+def test_a_damaged_or_foreign_key_file_is_rebuilt(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.key_index._SAVE_AT", 8)
     for name in ("a", "b"):
         with PageStore.open(tmp_path / name, StoreSettings(), write=True) as store:
             for n in range(50 if name == "a" else 20):
-                store.append(visit(n, name))
+                store.append(make_record(n, name))
             store.commit()
             store.find(1)
     keys = tmp_path / "b" / "visits.keys"
     keys.write_bytes((tmp_path / "a" / "visits.keys").read_bytes())
-    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == visit(2, "b")
+    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == make_record(2, "b")
     raw = bytearray(keys.read_bytes())
     raw[-100] ^= 255
     keys.write_bytes(raw)
-    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == visit(2, "b")
+    assert PageStore.open(tmp_path / "b", StoreSettings()).find(3) == make_record(2, "b")
 
 
 def test_a_visit_cannot_lead_out_of_the_folder(tmp_path):
     with PageStore.open(tmp_path / "s", StoreSettings(), write=True) as store, pytest.raises(CorruptFile):
-        store.read_response(msgspec.structs.replace(visit(1), warc="../secret.warc.zst"))
+        store.read_response(msgspec.structs.replace(make_record(1), warc="../secret.warc.zst"))
 
 
-def test_an_absurdly_large_page_is_left_out_but_its_visit_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.store.store_writer._MAX_VISIT", 10_000)
+def test_an_absurdly_large_page_is_left_out_but_its_record_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr("periplus.store.store_writer._MAX_RECORD", 10_000)
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
-        assert store.append(visit(1, "x" * 20_000)).page is None
+        assert store.append(make_record(1, "x" * 20_000)).page is None
         assert [v.key for v in store.records()] == [2]
 
 
@@ -216,7 +223,7 @@ def test_any_sequence_comes_back(tmp_path_factory, rows):
             one = FetchRecord(
                 address(n).url, key, Outcome.OK, 1.5, page=Page(address(n).url, title=text, text=text * 3)
             )
-            written.append(store.append(one, fetched(n, body)))
+            written.append(store.append(one, make_result(n, body)))
             if flush:
                 store.flush()
     reader = PageStore.open(folder, StoreSettings())
@@ -227,5 +234,5 @@ def test_any_sequence_comes_back(tmp_path_factory, rows):
 
 def test_lone_surrogates_do_no_harm(tmp_path):
     with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
-        store.append(visit(1, "bad \ud800 text"), fetched(1, headers=(("x-odd", "\udcff"),)))
+        store.append(make_record(1, "bad \ud800 text"), make_result(1, headers=(("x-odd", "\udcff"),)))
         assert next(store.records()).page.text == "bad ? text 1"

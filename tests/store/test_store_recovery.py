@@ -7,7 +7,7 @@ import shutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_visits import fetched, visit
+from store_samples import make_record, make_result
 
 from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 from periplus.settings import StoreSettings
@@ -20,10 +20,10 @@ def committed_then(folder, committed: int, flushed: int):
     """Write a store and leave it as a kill -9 would: some visits durable, some only with the operating system."""
     store = PageStore.open(folder / "live", KIND, write=True)
     for n in range(committed):
-        store.append(visit(n), fetched(n, b"body %d" % n))
+        store.append(make_record(n), make_result(n, b"body %d" % n))
     store.commit()
     for n in range(committed, committed + flushed):
-        store.append(visit(n), fetched(n, b"body %d" % n))
+        store.append(make_record(n), make_result(n, b"body %d" % n))
         store.flush()
     shutil.copytree(folder / "live", folder / "dead")
     store.close()
@@ -59,14 +59,14 @@ def test_a_torn_tail_is_cut_at_every_byte(tmp_path):
         assert [v.key for v in PageStore.open(dead, KIND).records()] == [1, 2, 3]
         with PageStore.open(dead, KIND, write=True) as store:
             assert log.stat().st_size == before_last
-            store.append(visit(9), fetched(9, b"body 9"))
+            store.append(make_record(9), make_result(9, b"body 9"))
         assert keys(dead, False) == [1, 2, 3, 10]
 
 
 def _last_frame_length(store, log):
-    from periplus.store.fetch_log import walk_file
+    from periplus.store.fetch_log import read_file_frames
 
-    frame = list(walk_file(log, 0))[-1]
+    frame = list(read_file_frames(log, 0))[-1]
     return frame.end - frame.offset
 
 
@@ -75,7 +75,7 @@ def test_the_warc_is_cut_to_its_last_referenced_record(tmp_path):
     warc = dead / "pages-00000.warc.zst"
     whole = warc.stat().st_size
     with warc.open("ab") as file:
-        file.write(b"half a record that no visit points to")
+        file.write(b"half a record that no fetch record points to")
     (dead / "pages-00001.warc.zst").write_bytes(b"just begun")
     assert keys(dead, True) == [1, 2, 3]
     assert warc.stat().st_size == whole
@@ -101,7 +101,7 @@ def test_pages_without_any_log_are_not_thrown_away(tmp_path):
     dead = committed_then(tmp_path, 3, 0)
     (dead / "manifest.json").unlink()
     (dead / "visits-00000.log").unlink()
-    with pytest.raises(CorruptFile, match="no visit log"):
+    with pytest.raises(CorruptFile, match="no fetch log"):
         PageStore.open(dead, KIND, write=True)
     assert (dead / "pages-00000.warc.zst").stat().st_size > 0
 
@@ -182,7 +182,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "pwrite", pwrite)
     with pytest.raises(DiskFailed, match="full"):  # noqa: PT012
         for n in range(500):
-            taken.append(store.append(visit(n, os.urandom(600).hex()), fetched(n, os.urandom(500))))
+            taken.append(store.append(make_record(n, os.urandom(600).hex()), make_result(n, os.urandom(500))))
             store.flush()
     with pytest.raises(DiskFailed):
         store.commit()

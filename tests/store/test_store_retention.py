@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from made_visits import address, fetched, visit
+from store_samples import address, make_record, make_result
 
 from periplus.cli import main
 from periplus.errors import DiskFailed, NothingHere
@@ -23,10 +23,10 @@ def body(number: int, version: int) -> bytes:
 
 def put(store: PageStore, number: int, version: int, when: float = 0.0) -> tuple[FetchRecord, bytes]:
     raw = body(number, version)
-    made = visit(number, f"version {version}")
+    made = make_record(number, f"version {version}")
     if when:
         made = FetchRecord(made.url, made.key, made.outcome, when, 200, page=made.page)
-    return store.append(made, fetched(number, raw)), raw
+    return store.append(made, make_result(number, raw)), raw
 
 
 def by_rounds(store: PageStore, pages: int = 60, versions: int = 4) -> list[dict[int, tuple[FetchRecord, bytes]]]:
@@ -153,9 +153,9 @@ def test_shards_share_the_limit(tmp_path):
 
 
 STEPS = {
-    "kept file": "periplus.store.retention.sync_folder",
-    "table": "periplus.store.carried_over.write_arrays",
-    "manifest": "periplus.store.store_writer.Writer.forget_warcs",
+    "relocated file": "periplus.store.retention.sync_folder",
+    "table": "periplus.store.relocated_responses.write_arrays",
+    "manifest": "periplus.store.store_writer.StoreWriter.remove_warcs",
     "unlink": "pathlib.Path.unlink",
 }
 
@@ -175,7 +175,7 @@ def test_a_crash_at_any_step_loses_nothing(tmp_path, monkeypatch, step):
         patch.setattr(STEPS[step], die)
         with pytest.raises(Killed):
             store.apply_retention(keep_bytes=1)
-    store._writer._held.close()  # what the end of the process does
+    store._writer._resources.close()  # what the end of the process does
     with PageStore.open(tmp_path, SMALL, write=True) as again:
         assert all(again.read_response(made).body == raw for made, raw in last.values())
         assert len(list(again.records())) == 240

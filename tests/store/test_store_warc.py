@@ -9,7 +9,7 @@ import zstandard
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_visits import address, fetched, visit
+from store_samples import address, make_record, make_result
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from periplus.errors import BadFile
@@ -40,7 +40,7 @@ EXPECTED = {
 def store_of(folder, compression, count=5, **more):
     with PageStore.open(folder, StoreSettings(compression=compression), write=True) as store:
         for n in range(count):
-            store.append(visit(n), fetched(n, b"<p>body %d</p>" % n, **more))
+            store.append(make_record(n), make_result(n, b"<p>body %d</p>" % n, **more))
     return next(folder.glob("pages-*.warc.*"))
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_cut_off_says_so_after_the_readable_part(tmp_path, kind):
         # The zstd reader gives up up to 64 kB before the cut, which is all of this file.
         kept = 0 if kind == "zstd" else 3
         assert [page.body for page in pages[:kept]] == [b"<p>body %d</p>" % n for n in range(kept)]
-        assert "cut off" in str(error) or "damaged" in str(error), cut
+        assert "truncated" in str(error) or "damaged" in str(error), cut
     name.write_bytes(whole)
     pages, error = read_all(name)
     assert (len(pages), error) == (4, None)
@@ -176,7 +176,7 @@ def test_a_file_that_is_cut_off_says_so_after_the_readable_part(tmp_path, kind):
 def test_a_long_record_that_is_passed_over_and_cut_off(tmp_path):
     path = tmp_path / "long.warc"
     path.write_bytes(bomb_record(5000) + b"x" * 4000)
-    with pytest.raises(BadFile, match="cut off in record 1"):
+    with pytest.raises(BadFile, match="truncated in record 1"):
         list(read_warc(path, max_body=1000))
 
 

@@ -1,21 +1,22 @@
-"""Where pages are kept: append-only WARC files and visit logs, one manifest, one writer at a time.
+"""The page store: append-only WARC files and fetch logs, one manifest, one writer at a time.
 
-In: a `FetchRecord` and the `FetchResult` it came from. Out: visits in order of writing, stored responses, sizes.
-The same folder can be read while it is written. Every whole visit survives a kill; every committed one a power cut.
+In: a `FetchRecord` and the `FetchResult` it was made from. Out: fetch records in order of writing, stored responses,
+statistics. A folder can be read while it is written. Every complete record survives a kill, every committed one a power
+failure.
 
     store = PageStore.open(folder, settings, write=True)
-    visit = store.append(visit, fetched)    # response to the WARC file, visit to the log
-    store.flush()                           # survives kill -9
-    store.commit()                          # survives a power cut
-    for visit in store.records(): ...
-    store.find(visit.key); store.read_response(visit)
-    store.trim(keep_bytes, keep_days)       # lets go of old responses; visits stay
+    record = store.append(record, result)            # response to the WARC file, record to the log
+    store.flush()                                    # survives kill -9
+    store.commit()                                   # survives a power failure
+    for record in store.records(): ...
+    store.find(record.key); store.read_response(record)
+    store.apply_retention(keep_bytes, keep_days)     # removes old responses; records are kept
 
 A crawl in several shards has a store for each: `store`, `store/shard-01` and so on (`shard_folder`). Opening `store`
-for reading gives all of them as one, in an order that `store/order.bin` keeps.
+for reading includes all of them, in an order that is stored in `store/order.bin`.
 
-Also here, because this room owns the compressors: `read_warc` (anybody's WARC files), `read_lines` (lines of plain,
-gzip or zstd files), `compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
+The package also owns the compressors: `read_warc` (WARC files of any origin), `read_lines` (plain, gzip or zstd text),
+`compress` and `decompress` (one zstd frame, bounded). Formats: docs/formats/store.md.
 """
 
 from periplus.store.compression import compress, decompress, read_lines

@@ -1,4 +1,4 @@
-"""A file that only grows: bytes are collected, then written at a known end, so that a failed write can be repeated."""
+"""A file open for appending: bytes are buffered, then written at a fixed offset, so that a write can be retried."""
 
 import contextlib
 import os
@@ -10,12 +10,12 @@ __all__ = ["AppendFile"]
 
 
 class AppendFile:
-    """One file open for appending. `end` bytes are with the operating system; `size` counts those still here too."""
+    """One file open for appending. `end` bytes are with the operating system; `size` also counts buffered ones."""
 
     def __init__(self, path: Path, end: int = 0) -> None:
         self.path = path
         self.end = end
-        self._waiting = bytearray()
+        self._buffer = bytearray()
         with disk_errors(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             if os.fstat(self._descriptor).st_size > end:
@@ -23,43 +23,43 @@ class AppendFile:
 
     @property
     def size(self) -> int:
-        """Bytes written and waiting."""
-        return self.end + len(self._waiting)
+        """Bytes written and buffered."""
+        return self.end + len(self._buffer)
 
     @property
-    def waiting(self) -> int:
+    def buffered(self) -> int:
         """Bytes not yet handed to the operating system."""
-        return len(self._waiting)
+        return len(self._buffer)
 
     def add(self, data: bytes) -> int:
-        """Take `data`; give the offset it will have. Nothing is written yet, so nothing can fail."""
+        """Append `data` to the buffer and return its offset in the file. Nothing is written yet: this cannot fail."""
         offset = self.size
-        self._waiting += data
+        self._buffer += data
         return offset
 
     def write(self) -> None:
-        """Hand what waits to the operating system. After a failure nothing is lost: call again."""
-        if not self._waiting:
+        """Pass the buffer to the operating system. After a failure nothing is lost: call again."""
+        if not self._buffer:
             return
         with disk_errors(self.path):
             try:
                 self._write_all()
             except OSError:
-                # A half-written tail is harmless, but a full disk is glad of the space.
+                # A partly written tail is harmless, but truncating it returns space to a full disk.
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._descriptor, self.end)
                 raise
-        self.end += len(self._waiting)
-        self._waiting = bytearray()
+        self.end += len(self._buffer)
+        self._buffer = bytearray()
 
     def _write_all(self) -> None:
-        view = memoryview(self._waiting)
-        done = 0
-        while done < len(view):
-            done += os.pwrite(self._descriptor, view[done:], self.end + done)
+        view = memoryview(self._buffer)
+        written = 0
+        while written < len(view):
+            written += os.pwrite(self._descriptor, view[written:], self.end + written)
 
     def sync(self) -> None:
-        """Write what waits and make it durable."""
+        """Write the buffer and make the file durable."""
         self.write()
         with disk_errors(self.path):
             os.fdatasync(self._descriptor)

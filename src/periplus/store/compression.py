@@ -1,4 +1,4 @@
-"""Small, bounded doors to zstd and gzip: bytes in, bytes out, never more than was allowed for."""
+"""Bounded compression and decompression with zstd and gzip: no output is longer than the caller allows."""
 
 import gzip
 import io
@@ -12,14 +12,14 @@ import zstandard
 
 from periplus.errors import BadFile, CorruptFile
 
-__all__ = ["MAX_LINE", "compress", "decompress", "gzip_member", "read_lines", "unpack_first"]
+__all__ = ["MAX_LINE", "compress", "decompress", "decompress_first", "gzip_member", "read_lines"]
 
 MAX_LINE: Final = 64 << 20
-"""Longest line `read_lines` gives; a longer one is an error, not a reason to fill memory."""
+"""Longest line that `read_lines` returns; a longer one is an error."""
 _WINDOW: Final = 128 << 20
 _STEP: Final = 1 << 16
 
-# zstd contexts are costly to make and not safe to share between threads.
+# zstd contexts are expensive to create and not safe to share between threads.
 _local = threading.local()
 
 
@@ -49,56 +49,56 @@ def decompress(data: bytes | bytearray | memoryview, max_size: int) -> bytes:
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    found = _local.__dict__.get("decompressor")
-    if found is None:
-        found = _local.decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-    return cast(zstandard.ZstdDecompressor, found)
+    engine = _local.__dict__.get("decompressor")
+    if engine is None:
+        engine = _local.decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    return cast(zstandard.ZstdDecompressor, engine)
 
 
 def gzip_member(data: bytes, level: int) -> bytes:
-    """Compress to one gzip member, the same for the same input."""
+    """Compress to one gzip member, deterministically."""
     return gzip.compress(data, compresslevel=min(level, 9), mtime=0)
 
 
-def unpack_first(data: bytes | bytearray | memoryview, max_size: int, kind: str) -> tuple[bytes, int]:
-    """Decompress the first frame ('zstd') or member ('gzip') of `data`; give it and the length it took.
+def decompress_first(data: bytes | bytearray | memoryview, max_size: int, kind: str) -> tuple[bytes, int]:
+    """Decompress the first frame ('zstd') or member ('gzip') of `data`; return it and its compressed length.
 
-    Raise `CorruptFile` when it is damaged, not whole or longer than `max_size`.
+    Raise `CorruptFile` if it is damaged, truncated or longer than `max_size`.
     """
-    engine = zlib.decompressobj(wbits=31) if kind == "gzip" else _stated_frame(data, max_size)
-    whole: list[bytes] = []
-    size = taken = 0
+    engine = zlib.decompressobj(wbits=31) if kind == "gzip" else _begin_sized_frame(data, max_size)
+    pieces: list[bytes] = []
+    size = consumed = 0
     view = memoryview(data)
     try:
-        while not engine.eof and taken < len(view):
-            piece = engine.decompress(view[taken : taken + _STEP])
-            taken += len(view[taken : taken + _STEP])
+        while not engine.eof and consumed < len(view):
+            piece = engine.decompress(view[consumed : consumed + _STEP])
+            consumed += len(view[consumed : consumed + _STEP])
             size += len(piece)
             if size > max_size:
                 raise CorruptFile(f"A {kind} record is longer than the {max_size} bytes allowed.")
-            whole.append(piece)
+            pieces.append(piece)
     except (zstandard.ZstdError, zlib.error) as error:
         raise CorruptFile(f"A {kind} record is damaged: {error}.") from error
     if not engine.eof:
-        raise CorruptFile(f"A {kind} record is cut off.")
-    return b"".join(whole), taken - len(engine.unused_data)
+        raise CorruptFile(f"A {kind} record is truncated.")
+    return b"".join(pieces), consumed - len(engine.unused_data)
 
 
-def _stated_frame(data: bytes | bytearray | memoryview, max_size: int) -> "zstandard.ZstdDecompressionObj":
-    """Begin a frame that states its size. Without that, 64 kB of input may become gigabytes in one step."""
+def _begin_sized_frame(data: bytes | bytearray | memoryview, max_size: int) -> "zstandard.ZstdDecompressionObj":
+    """Begin a frame that declares its size. Without that, 64 kB of input may expand to gigabytes in one step."""
     try:
         size = zstandard.frame_content_size(data)
     except zstandard.ZstdError as error:
         raise CorruptFile(f"A zstd record is damaged: {error}.") from error
     if not 0 <= size <= max_size:
-        raise CorruptFile(f"A zstd record states no size, or more than the {max_size} bytes allowed.")
+        raise CorruptFile(f"A zstd record declares no size, or more than the {max_size} bytes allowed.")
     return _decompressor().decompressobj()
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Give the lines of a plain, .gz or .zst file, without their ends; the kind is told by the first bytes."""
+    """Yield the lines of a plain, gzip or zstd file, without line ends; the format is detected by the first bytes."""
     try:
-        with path.open("rb") as file, _plain(file) as plain:
+        with path.open("rb") as file, _open_plain(file) as plain:
             number = 0
             while line := plain.readline(MAX_LINE + 1):
                 number += 1
@@ -110,54 +110,54 @@ def read_lines(path: Path) -> Iterator[bytes]:
         raise BadFile(f"{path} cannot be read: {reason}.") from error
 
 
-def _plain(file: BinaryIO) -> BinaryIO:
+def _open_plain(file: BinaryIO) -> BinaryIO:
     start = file.read(4)
     file.seek(0)
     if start[:2] == b"\x1f\x8b":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     if start == b"\x28\xb5\x2f\xfd" or (start[1:] == b"\x2a\x4d\x18" and start[:1] >= b"\x50" and start[:1] <= b"\x5f"):
         engine = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-        return cast(BinaryIO, io.BufferedReader(_WholeFrames(engine, file), _STEP))
+        return cast(BinaryIO, io.BufferedReader(_FrameReader(engine, file), _STEP))
     return file
 
 
-class _WholeFrames(io.RawIOBase):
-    """Read all zstd frames of a file, one after the other, and complain when the last one is cut off."""
+class _FrameReader(io.RawIOBase):
+    """Reads all zstd frames of a file, one after the other; raises `EOFError` if the last one is truncated."""
 
     def __init__(self, engine: zstandard.ZstdDecompressor, file: BinaryIO) -> None:
         self._engine = engine
         self._file = file
         self._frame = engine.decompressobj()
-        self._fresh = True
+        self._at_frame_start = True
         self._input = b""
         self._output = b""
-        self._given = 0
+        self._output_read = 0
 
     def readable(self) -> bool:
-        """Say that this can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Fill `buffer` with what comes next; 0 at the end."""
+        """Fill `buffer` and return the number of bytes read, 0 at the end."""
         target = memoryview(cast(bytearray, buffer)).cast("B")
-        while self._given == len(self._output) and self._more():
+        while self._output_read == len(self._output) and self._decompress_next():
             pass
-        count = min(len(target), len(self._output) - self._given)
-        target[:count] = memoryview(self._output)[self._given : self._given + count]
-        self._given += count
+        count = min(len(target), len(self._output) - self._output_read)
+        target[:count] = memoryview(self._output)[self._output_read : self._output_read + count]
+        self._output_read += count
         return count
 
-    def _more(self) -> bool:
-        """Decompress the next piece; say whether there may be more."""
+    def _decompress_next(self) -> bool:
+        """Decompress the next piece; return whether there may be more."""
         if not self._input:
-            # Small bites: one bite of a bomb becomes at most some tens of MB.
+            # Small reads: of a decompression bomb, each expands to tens of MB at most.
             self._input = self._file.read(1 << 12)
         if not self._input:
-            if not self._fresh:
-                raise EOFError("the last zstd frame is cut off")
+            if not self._at_frame_start:
+                raise EOFError("the last zstd frame is truncated")
             return False
-        self._output, self._given = self._frame.decompress(self._input), 0
-        self._fresh = self._frame.eof
+        self._output, self._output_read = self._frame.decompress(self._input), 0
+        self._at_frame_start = self._frame.eof
         self._input = self._frame.unused_data
         if self._frame.eof:
             self._frame = self._engine.decompressobj()

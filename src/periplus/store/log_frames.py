@@ -1,10 +1,10 @@
-"""Frames of the visit log: a batch of visits, compressed, with a checksum over all of it.
+"""Frames of the fetch log: a batch of fetch records, compressed, with a checksum.
 
     file    magic 'PERIVLOG' | version u32 | 0 u32 | frame | frame | ...
-    frame   length u32 | visits u32 | pages u32 | WARC number u32 | WARC end u64 | fingerprint u64 | payload
-    payload zstd of a msgpack array of visits
+    frame   length u32 | records u32 | pages u32 | WARC number u32 | WARC end u64 | fingerprint u64 | payload
+    payload zstd of a msgpack array of fetch records
 
-`WARC number` and `WARC end` say how far the WARC files reached when the frame was written. See docs/formats/store.md.
+`WARC number` and `WARC end` are the end of the WARC files when the frame was written. See docs/formats/store.md.
 """
 
 import os
@@ -24,9 +24,9 @@ __all__ = [
     "MAX_PAYLOAD",
     "Frame",
     "check_file_header",
-    "decode_visits",
-    "encode_visit",
-    "one_visit",
+    "decode_record",
+    "decode_records",
+    "encode_record",
     "pack_frame",
     "read_frame",
     "read_header",
@@ -44,29 +44,29 @@ MAX_PAYLOAD: Final = 128 << 20
 """Longest payload, compressed or not. A frame that claims more is damaged."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_visits: Final = msgspec.msgpack.Decoder(list[FetchRecord])
+_records: Final = msgspec.msgpack.Decoder(list[FetchRecord])
 _pieces: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
-_visit: Final = msgspec.msgpack.Decoder(FetchRecord)
+_record_decoder: Final = msgspec.msgpack.Decoder(FetchRecord)
 
 
 class Frame(NamedTuple):
-    """One frame, as found at `offset`; `payload` is empty when only the header was read."""
+    """One frame, read at `offset`; `payload` is empty if only the header was read."""
 
     offset: int
     end: int
-    visits: int
+    records: int
     pages: int
     warc: int
     warc_end: int
     payload: bytes
 
 
-def encode_visit(visit: FetchRecord) -> bytes:
-    """Encode one visit; lone surrogates, which UTF-8 cannot hold, become question marks."""
+def encode_record(record: FetchRecord) -> bytes:
+    """Encode one record; lone surrogates, which UTF-8 cannot represent, become question marks."""
     try:
-        return _encoder.encode(visit)
+        return _encoder.encode(record)
     except UnicodeEncodeError:
-        return _encoder.encode(_scrub(msgspec.to_builtins(visit)))
+        return _encoder.encode(_scrub(msgspec.to_builtins(record)))
 
 
 def _scrub(value: Any) -> Any:
@@ -80,7 +80,7 @@ def _scrub(value: Any) -> Any:
 
 
 def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level: int) -> bytes:
-    """Make one frame of encoded visits."""
+    """Return one frame of encoded records."""
     plain = b"\xdd" + struct.pack(">I", len(encoded)) + b"".join(encoded)
     payload = compress(plain, level)
     head = _HEAD.pack(len(payload), len(encoded), pages, warc, warc_end)
@@ -88,32 +88,32 @@ def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level
 
 
 def check_file_header(descriptor: int, path: Path) -> bool:
-    """Say whether the file's header is whole; raise when it is another kind of file, or newer."""
+    """Return whether the file's header is complete; raise if it is another kind of file, or of a newer format."""
     raw = os.pread(descriptor, _FILE.size, 0)
     if len(raw) < _FILE.size:
         return False
     magic, version, _ = _FILE.unpack(raw)
     if magic != _MAGIC or version < 1:
-        raise CorruptFile(f"{path} is damaged at byte 0: it is no visit log.")
+        raise CorruptFile(f"{path} is damaged at byte 0: it is not a fetch log.")
     if version > _VERSION:
         raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
     return True
 
 
 def read_header(descriptor: int, offset: int, size: int) -> Frame | None:
-    """Read a frame's header, without its payload or its checksum; None when it cannot be one."""
+    """Return a frame's header, without payload or checksum; None if it is invalid."""
     raw = os.pread(descriptor, _HEAD.size, offset)
     if len(raw) < _HEAD.size:
         return None
-    length, visits, pages, warc, warc_end = _HEAD.unpack(raw)
+    length, records, pages, warc, warc_end = _HEAD.unpack(raw)
     end = offset + _PREFIX + length
-    if length > MAX_PAYLOAD or end > size or visits == 0 or pages > visits:
+    if length > MAX_PAYLOAD or end > size or records == 0 or pages > records:
         return None
-    return Frame(offset, end, visits, pages, warc, warc_end, b"")
+    return Frame(offset, end, records, pages, warc, warc_end, b"")
 
 
 def read_frame(descriptor: int, offset: int, size: int) -> Frame | None:
-    """Read and verify the frame at `offset` of a file of `size` bytes; None when it is not whole."""
+    """Read and verify the frame at `offset` of a file of `size` bytes; None if it is incomplete."""
     header = read_header(descriptor, offset, size)
     if header is None:
         return None
@@ -126,17 +126,17 @@ def read_frame(descriptor: int, offset: int, size: int) -> Frame | None:
     return header._replace(payload=payload)
 
 
-def decode_visits(frame: Frame) -> list[FetchRecord]:
-    """Give the visits of a frame."""
+def decode_records(frame: Frame) -> list[FetchRecord]:
+    """Return the records of a frame."""
     try:
-        return _visits.decode(decompress(frame.payload, MAX_PAYLOAD))
+        return _records.decode(decompress(frame.payload, MAX_PAYLOAD))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptFile(f"A frame of the visit log at byte {frame.offset} is unreadable: {error}.") from error
+        raise CorruptFile(f"A frame of the fetch log at byte {frame.offset} is unreadable: {error}.") from error
 
 
-def one_visit(frame: Frame, place: int) -> FetchRecord:
-    """Give one visit of a frame, and decode no other."""
+def decode_record(frame: Frame, index: int) -> FetchRecord:
+    """Return one record of a frame, without decoding the others."""
     try:
-        return _visit.decode(_pieces.decode(decompress(frame.payload, MAX_PAYLOAD))[place])
+        return _record_decoder.decode(_pieces.decode(decompress(frame.payload, MAX_PAYLOAD))[index])
     except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-        raise CorruptFile(f"A frame of the visit log at byte {frame.offset} is unreadable: {error}.") from error
+        raise CorruptFile(f"A frame of the fetch log at byte {frame.offset} is unreadable: {error}.") from error

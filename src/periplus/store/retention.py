@@ -1,7 +1,7 @@
-"""Letting go of old responses, by age or by size. Visits with their digests stay: an index can always be built anew.
+"""Retention: removes old responses by age or by size. Fetch records are kept: an index can always be built again.
 
-The newest response of every page that is still there is carried over to a file of kept responses, unless all are to
-go. Only the writer of a store may do this; readers notice nothing but that old responses are gone.
+The newest response of every page that still exists is relocated to another file, unless all are to be removed. Only the
+writer of a store may do this; readers notice only that old responses are gone.
 """
 
 import os
@@ -16,34 +16,36 @@ import numpy as np
 
 from periplus.files import disk_errors, sync_folder
 from periplus.records import Outcome
-from periplus.store.carried_over import Column, KeptTable, Rows, kept_files, kept_name
 from periplus.store.compression import decompress
-from periplus.store.fetch_log import Position, walk
+from periplus.store.fetch_log import LogPosition, read_frames
 from periplus.store.log_frames import MAX_PAYLOAD
-from periplus.store.store_manifest import Manifest, number_of
-from periplus.store.store_recovery import packed_record
+from periplus.store.relocated_responses import Column, RelocationRows, RelocationTable, relocated_files, relocated_name
+from periplus.store.store_manifest import Manifest, file_number
+from periplus.store.store_recovery import read_compressed_record
 from periplus.store.warc.warc_writer import info_record, pack_record
 
-__all__ = ["Plan", "RetentionResult", "carry_over", "plan_trim"]
+__all__ = ["RetentionPlan", "RetentionResult", "plan_retention", "relocate_responses"]
 
 _DAY: Final = 86_400.0
-_WORTH: Final = 0.1
-"""A file of which less than this share would go is not worth writing anew for its size."""
+_KEY, _FILE, _OFFSET = 0, 1, 2
+"""Columns of the table of responses."""
+_MIN_FREED: Final = 0.1
+"""A file is not rewritten for its size if that would free less than this share of it."""
 
 
 class RetentionResult(NamedTuple):
-    """What became of it."""
+    """What was removed."""
 
     files: int
-    """WARC files that are gone."""
+    """WARC files that were removed."""
     freed: int
-    """Bytes less than before."""
+    """Bytes by which the store has shrunk."""
     relocated: int
-    """Responses that were carried over."""
+    """Responses that were relocated."""
 
 
-class _Row(msgspec.Struct, frozen=True):
-    """What counts of a visit here."""
+class _ResponseRow(msgspec.Struct, frozen=True):
+    """The fields of a fetch record that matter for retention."""
 
     key: int
     outcome: Outcome
@@ -52,26 +54,35 @@ class _Row(msgspec.Struct, frozen=True):
     warc_offset: int = 0
 
 
-_rows: Final = msgspec.msgpack.Decoder(list[_Row])
+_rows: Final = msgspec.msgpack.Decoder(list[_ResponseRow])
 
 
-class Plan(NamedTuple):
-    """Which files go, and which of their records stay."""
+class RetentionPlan(NamedTuple):
+    """The files to remove, and which of their records are kept."""
 
     names: list[str]
-    live: dict[str, list[int]]
-    """Offsets by file."""
+    kept_offsets: dict[str, list[int]]
+    """Offsets of records that are kept, by file."""
     newest: Column
-    """Places of all records that are the newest of a page, wherever they are by now; none when all are to go."""
+    """Original locations of all records that are the newest of a page; none if everything is to be removed."""
 
 
-def _places(file: Column, offset: Column) -> Column:
-    """Give one number for each place."""
+class _RecordMove(NamedTuple):
+    """A record to copy: the file and offset it had first, and those it has now."""
+
+    old_file: int
+    old_offset: int
+    source: Path
+    offset: int
+
+
+def _pack_locations(file: Column, offset: Column) -> Column:
+    """Return one number for each file and offset."""
     return (file << 40) | offset
 
 
-class _Copies(NamedTuple):
-    """Every response of a store: its file and place, whether it is the newest of a page, and when it was got."""
+class _StoredResponses(NamedTuple):
+    """Every response of a store: its file and offset, whether it is the newest of a page, and when it was fetched."""
 
     file: Column
     offset: Column
@@ -79,114 +90,119 @@ class _Copies(NamedTuple):
     when: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def _read_copies(folder: Path, manifest: Manifest) -> _Copies:
-    """Look through the visits. A page that is gone, or became a copy of another, has no newest response."""
-    places, moments = array("q"), array("d")
-    for _, frame in walk(folder, manifest, Position(0, 0)):
+def _read_responses(folder: Path, manifest: Manifest) -> _StoredResponses:
+    """Read all records. A page that is gone, or became a duplicate of another, has no newest response."""
+    columns, times = array("q"), array("d")
+    for _, frame in read_frames(folder, manifest, LogPosition(0, 0)):
         for row in _rows.decode(decompress(frame.payload, MAX_PAYLOAD)):
             if row.outcome is Outcome.OK or row.outcome is Outcome.GONE:
-                # Keys are unsigned, and only compared.
-                places.extend((row.key - (1 << 63), number_of(row.warc) if row.warc else -1, row.warc_offset))
-                moments.append(row.when)
-    table, when = np.array(places, np.int64).reshape(-1, 3), np.array(moments, np.float64)
-    order = np.argsort(table[:, 0], kind="stable")
+                # Keys are unsigned, and are only compared.
+                columns.extend((row.key - (1 << 63), file_number(row.warc) if row.warc else -1, row.warc_offset))
+                times.append(row.when)
+    table, when = np.array(columns, np.int64).reshape(-1, 3), np.array(times, np.float64)
+    order = np.argsort(table[:, _KEY], kind="stable")
     newest = np.zeros(len(table), bool)
-    keys = table[order, 0]
+    keys = table[order, _KEY]
     newest[order] = np.append(keys[1:] != keys[:-1], np.ones(min(1, len(keys)), bool))
-    stored = table[:, 1] >= 0
-    return _Copies(table[stored, 1], table[stored, 2], newest[stored], when[stored])
+    stored = table[:, _FILE] >= 0
+    return _StoredResponses(table[stored, _FILE], table[stored, _OFFSET], newest[stored], when[stored])
 
 
-def plan_trim(
+def plan_retention(
     folder: Path, manifest: Manifest, names: list[str], keep_bytes: int, keep_days: float, everything: bool
-) -> Plan:
-    """Choose among the files that are full: all that are too old, then the oldest until the rest is small enough."""
-    copies = _read_copies(folder, manifest)
+) -> RetentionPlan:
+    """Select among the files that are full: all that are too old, then the oldest until the rest is small enough."""
+    responses = _read_responses(folder, manifest)
     sizes = {name: (folder / name).stat().st_size for name in names}
-    kept = sum(path.stat().st_size for path in kept_files(folder).values())
-    total = kept + sum((folder / part.name).stat().st_size for part in manifest.warcs if (folder / part.name).exists())
-    chosen, live = [], {}
+    relocated_bytes = sum(path.stat().st_size for path in relocated_files(folder).values())
+    paths = [folder / entry.name for entry in manifest.warcs]
+    total = relocated_bytes + sum(path.stat().st_size for path in paths if path.exists())
+    selected, kept_offsets = [], {}
     for name in names:
-        own = copies.file == number_of(name)
-        offsets = [] if everything else np.unique(copies.offset[own & copies.newest]).tolist()
-        share = len(offsets) / max(1, int(own.sum()))
-        old = keep_days > 0 and float(copies.when[own].max(initial=0.0)) < time.time() - keep_days * _DAY
-        large = keep_bytes > 0 and total > keep_bytes and share <= 1 - _WORTH
+        in_file = responses.file == file_number(name)
+        offsets = [] if everything else np.unique(responses.offset[in_file & responses.newest]).tolist()
+        share = len(offsets) / max(1, int(in_file.sum()))
+        old = keep_days > 0 and float(responses.when[in_file].max(initial=0.0)) < time.time() - keep_days * _DAY
+        large = keep_bytes > 0 and total > keep_bytes and share <= 1 - _MIN_FREED
         if (old and share < 1) or large:
-            chosen.append(name)
-            live[name] = offsets
+            selected.append(name)
+            kept_offsets[name] = offsets
             total -= int(sizes[name] * (1 - share))
-    newest = _places(copies.file, copies.offset)[copies.newest]
-    return Plan(chosen, live, newest[:0] if everything else newest)
+    newest = _pack_locations(responses.file, responses.offset)[responses.newest]
+    return RetentionPlan(selected, kept_offsets, newest[:0] if everything else newest)
 
 
-def carry_over(folder: Path, table: KeptTable, plan: Plan, rotate: int) -> int:
-    """Copy the responses that stay to files of their own, and write down where they are; give their number."""
-    known = table.rows()
-    known = known.of(np.isin(_places(known.old_file, known.old_offset), plan.newest))
-    stale = np.isin(known.file, _half_empty(folder, known))
-    moving = [(number_of(name), offset, folder / name, offset) for name in plan.names for offset in plan.live[name]]
+def relocate_responses(folder: Path, table: RelocationTable, plan: RetentionPlan, rotate: int) -> int:
+    """Copy the responses that are kept to new files, and record where they are; return their number."""
+    rows = table.rows()
+    rows = rows.select(np.isin(_pack_locations(rows.old_file, rows.old_offset), plan.newest))
+    stale = np.isin(rows.file, _half_empty(folder, rows))
+    moving = [
+        _RecordMove(file_number(name), offset, folder / name, offset)
+        for name in plan.names
+        for offset in plan.kept_offsets[name]
+    ]
     relocated = len(moving)
     for row in np.flatnonzero(stale).tolist():
-        path = folder / kept_name(int(known.file[row]), int(known.packed[row]))
-        moving.append((int(known.old_file[row]), int(known.old_offset[row]), path, int(known.offset[row])))
-    made = _write(folder, moving, max(kept_files(folder), default=-1) + 1, rotate)
-    rest = known.of(~stale)
-    table.write(Rows(*(np.concatenate((mine, more)) for mine, more in zip(rest, made, strict=True))))
-    named = set(table.rows().file.tolist())
-    for path in (path for number, path in kept_files(folder).items() if number not in named):
+        path = folder / relocated_name(int(rows.file[row]), int(rows.packed[row]))
+        moving.append(_RecordMove(int(rows.old_file[row]), int(rows.old_offset[row]), path, int(rows.offset[row])))
+    moved = _write_records(folder, moving, max(relocated_files(folder), default=-1) + 1, rotate)
+    rest = rows.select(~stale)
+    table.write(RelocationRows(*(np.concatenate((old, new)) for old, new in zip(rest, moved, strict=True))))
+    in_use = set(table.rows().file.tolist())
+    for path in (path for number, path in relocated_files(folder).items() if number not in in_use):
         with disk_errors(path):
             path.unlink()
     return relocated
 
 
-def _half_empty(folder: Path, known: Rows) -> list[int]:
-    """Give the kept files of which more than half is of no use by now."""
-    found = []
-    for number, path in kept_files(folder).items():
-        used = int(known.length[known.file == number].sum())
+def _half_empty(folder: Path, rows: RelocationRows) -> list[int]:
+    """Return the files of relocated responses of which more than half is no longer needed."""
+    numbers = []
+    for number, path in relocated_files(folder).items():
+        used = int(rows.length[rows.file == number].sum())
         if 0 < used * 2 < path.stat().st_size:
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
-def _write(folder: Path, moving: Iterable[tuple[int, int, Path, int]], number: int, rotate: int) -> Rows:
-    """Write records, byte for byte as they were, to new files: one for each compression, more when they are large."""
+def _write_records(folder: Path, moving: Iterable[_RecordMove], number: int, rotate: int) -> RelocationRows:
+    """Copy records byte for byte to new files: one for each compression, more if they are large."""
     rows: list[tuple[int, int, int, int, int, int]] = []
-    by_kind: dict[int, list[tuple[int, int, Path, int]]] = {0: [], 1: []}
-    for record in moving:
-        by_kind[int(record[2].suffix == ".gz")].append(record)
+    by_kind: dict[int, list[_RecordMove]] = {0: [], 1: []}
+    for move in moving:
+        by_kind[int(move.source.suffix == ".gz")].append(move)
     for packed, records in by_kind.items():
         while records:
-            done = _write_one(folder, records, number, packed, rotate, rows)
-            records, number = records[done:], number + 1
-    return Rows(*np.array(rows, np.int64).reshape(-1, 6).T.copy())
+            written = _write_file(folder, records, number, packed, rotate, rows)
+            records, number = records[written:], number + 1
+    return RelocationRows(*np.array(rows, np.int64).reshape(-1, 6).T.copy())
 
 
-def _write_one(
+def _write_file(
     folder: Path,
-    records: list[tuple[int, int, Path, int]],
+    records: list[_RecordMove],
     number: int,
     packed: int,
     rotate: int,
     rows: list[tuple[int, int, int, int, int, int]],
 ) -> int:
-    """Write one file until it is full; give how many records it took."""
-    path = folder / kept_name(number, packed)
+    """Write one file until it is full; return the number of records written."""
+    path = folder / relocated_name(number, packed)
     temporary = path.with_name(f".{path.name}.new")
     with disk_errors(path):
         with temporary.open("wb") as file:
             file.write(pack_record(info_record(path.name, time.time()), "gzip" if packed else "zstd", 3))
-            done = 0
-            for old_file, old_offset, source, offset in records:
-                raw = packed_record(source, offset)
-                rows.append((old_file, old_offset, number, file.tell(), len(raw), packed))
+            written = 0
+            for move in records:
+                raw = read_compressed_record(move.source, move.offset)
+                rows.append((move.old_file, move.old_offset, number, file.tell(), len(raw), packed))
                 file.write(raw)
-                done += 1
+                written += 1
                 if file.tell() >= rotate:
                     break
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
         sync_folder(folder)
-    return done
+    return written

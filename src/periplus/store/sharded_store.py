@@ -1,9 +1,9 @@
-"""Several stores that are read as one: those of a crawl's shards, in an order that never changes once it was read.
+"""The stores of a crawl's shards, read as one store in an order that never changes.
 
-Each shard writes a store of its own: the first in `store`, the others in `store/shard-NN`. Whoever reads them all gives
-the visits that nobody has read before their place, and writes it down in `store/order.bin`, so that visit number 1000
-is the same visit for every reader, for ever. While there is but one store, its own order is that of all; shards that
-come later come after all that was in it.
+Each shard writes a store of its own: the first in `store`, the others in `store/shard-NN`. A reader of all of them
+assigns numbers to the records that nobody has read before, and writes their order to `store/order.bin`, so that record
+number 1000 is the same record for every reader from then on. With a single store, the order is that of writing; records
+of shards that are added later follow all that were in it.
 """
 
 import re
@@ -15,129 +15,129 @@ from typing import Final, NamedTuple
 from periplus.errors import CorruptFile, NothingHere
 from periplus.records import FetchRecord
 from periplus.store.page_store import PageStore, StoreStatistics
-from periplus.store.read_order import Order
+from periplus.store.read_order import ReadOrder
 from periplus.store.store_manifest import is_warc, log_files, read_manifest
 from periplus.store.warc.warc_reader import WarcPage
 
-__all__ = ["ShardedStore", "shard_folder", "shard_folders", "shards_beside"]
+__all__ = ["ShardedStore", "count_shards", "shard_folder", "shard_folders"]
 
-_PART: Final = re.compile(r"shard-(\d{2,4})")
+_SHARD: Final = re.compile(r"shard-(\d{2,4})")
 
 
 def shard_folder(folder: Path, number: int) -> Path:
-    """Give the folder of one shard's store."""
+    """Return the folder of one shard's store."""
     return folder if number == 0 else folder / f"shard-{number:02d}"
 
 
 def shard_folders(folder: Path) -> dict[int, Path]:
-    """Give the folders of all shards but the first, by their numbers."""
+    """Return the folders of all shards but the first, by their numbers."""
     if not folder.is_dir():
         return {}
-    found = ((_PART.fullmatch(path.name), path) for path in folder.iterdir())
-    return dict(sorted((int(match[1]), path) for match, path in found if match is not None and int(match[1])))
+    matches = ((_SHARD.fullmatch(path.name), path) for path in folder.iterdir())
+    return dict(sorted((int(match[1]), path) for match, path in matches if match is not None and int(match[1])))
 
 
-def shards_beside(folder: Path) -> int:
-    """Give how many stores there are where this one is: its own, and those of other shards."""
-    root = folder.parent if _PART.fullmatch(folder.name) else folder
+def count_shards(folder: Path) -> int:
+    """Return the number of stores of which this one is a shard, itself included."""
+    root = folder.parent if _SHARD.fullmatch(folder.name) else folder
     return 1 + len(shard_folders(root))
 
 
-class _Mark(NamedTuple):
-    """A place in the order: so many runs, so many visits, so many of each part."""
+class _OrderPosition(NamedTuple):
+    """A position in the order: the numbers of runs, of records, and of records of each shard before it."""
 
     runs: int
-    visits: int
-    of_part: dict[int, int]
+    records: int
+    shard_records: dict[int, int]
 
 
 class ShardedStore(PageStore):
-    """All stores of a folder, for reading."""
+    """The stores of all shards in a folder, for reading."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, None)
-        self._order = Order(folder)
-        self._mark = _Mark(0, 0, {})
-        self._parts: dict[int, PageStore] = {}
-        if not self._look():
+        self._order = ReadOrder(folder)
+        self._position = _OrderPosition(0, 0, {})
+        self._shards: dict[int, PageStore] = {}
+        if not self._open_shards():
             raise NothingHere(f"There are no pages in {folder}.", "Crawl or import some first.")
 
-    def _look(self) -> dict[int, PageStore]:
-        """Give the stores that there are by now: shards may be added while we read."""
+    def _open_shards(self) -> dict[int, PageStore]:
+        """Return the stores of all shards that exist now: shards may be added while the store is read."""
         for number, path in {0: self.folder, **shard_folders(self.folder)}.items():
-            if number not in self._parts and (read_manifest(path) is not None or log_files(path)):
-                self._parts[number] = PageStore(path, None)
-        return self._parts
+            if number not in self._shards and (read_manifest(path) is not None or log_files(path)):
+                self._shards[number] = PageStore(path, None)
+        return self._shards
 
     def number_records(self) -> None:
-        """Give every visit that there is its place in the order."""
-        if set(self._look()) <= {0}:
+        """Assign a number to every record."""
+        if set(self._open_shards()) <= {0}:
             return
-        self._order.extend({number: part.statistics().records for number, part in self._look().items()})
+        self._order.extend({number: shard.statistics().records for number, shard in self._open_shards().items()})
 
     def records(self, start: int = 0) -> Iterator[FetchRecord]:
-        """Give visits in the order of all parts, from visit number `start` on."""
+        """Yield the records of all shards in their order, from number `start` on."""
         self.number_records()
-        if set(self._parts) <= {0}:
-            yield from self._parts[0].records(start)
+        if set(self._shards) <= {0}:
+            yield from self._shards[0].records(start)
             return
-        mark = self._mark = self._pass_over(start)
-        skip = max(start - mark.visits, 0)
+        position = self._position = self._find_run(start)
+        skip = max(start - position.records, 0)
         readers: dict[int, Iterator[FetchRecord]] = {}
-        for number, count in self._order.runs[mark.runs :]:
-            if number not in self._parts:
+        for number, count in self._order.runs[position.runs :]:
+            if number not in self._shards:
                 raise CorruptFile(f"{shard_folder(self.folder, number)} is missing, though it was read before.")
             if number not in readers:
-                readers[number] = self._parts[number].records(mark.of_part.get(number, 0) + skip)
+                readers[number] = self._shards[number].records(position.shard_records.get(number, 0) + skip)
             yield from islice(readers[number], count - skip)
             skip = 0
 
-    def _pass_over(self, start: int) -> _Mark:
-        """Give the run that visit number `start` is in; those who follow the end begin near it."""
-        begin = self._mark if self._mark.visits <= start else _Mark(0, 0, {})
-        runs, visits, of_part = begin.runs, begin.visits, dict(begin.of_part)
+    def _find_run(self, start: int) -> _OrderPosition:
+        """Return the position of the run with record number `start`; the search starts at that of the last call."""
+        begin = self._position if self._position.records <= start else _OrderPosition(0, 0, {})
+        runs, records, shard_records = begin.runs, begin.records, dict(begin.shard_records)
         for number, count in islice(self._order.runs, runs, None):
-            if visits + count > start:
+            if records + count > start:
                 break
-            runs, visits = runs + 1, visits + count
-            of_part[number] = of_part.get(number, 0) + count
-        return _Mark(runs, visits, of_part)
+            runs, records = runs + 1, records + count
+            shard_records[number] = shard_records.get(number, 0) + count
+        return _OrderPosition(runs, records, shard_records)
 
     def find(self, key: int) -> FetchRecord | None:
-        """Give the newest visit of the page with this key whose outcome was OK."""
-        found = [visit for part in self._look().values() if (visit := part.find(key)) is not None]
-        return max(found, key=lambda visit: visit.when, default=None)
+        """Return the newest record of the page with this key whose outcome was OK."""
+        records = [record for shard in self._open_shards().values() if (record := shard.find(key)) is not None]
+        return max(records, key=lambda record: record.when, default=None)
 
     def find_latest(self, key: int) -> FetchRecord | None:
-        """Give the newest visit of the page with this key, whatever became of it."""
-        found = [visit for part in self._look().values() if (visit := part.find_latest(key)) is not None]
-        return max(found, key=lambda visit: visit.when, default=None)
+        """Return the newest record of the page with this key, whatever its outcome."""
+        records = [record for shard in self._open_shards().values() if (record := shard.find_latest(key)) is not None]
+        return max(records, key=lambda record: record.when, default=None)
 
-    def read_response(self, visit: FetchRecord) -> WarcPage:
-        """Give the stored response of a visit, of whichever part it is."""
+    def read_response(self, record: FetchRecord) -> WarcPage:
+        """Return the stored response of a record, whichever shard it is in."""
         failure: CorruptFile | None = None
-        for part in self._look().values():
-            if is_warc(visit.warc) and not part.has_response(visit):
+        for shard in self._open_shards().values():
+            if is_warc(record.warc) and not shard.has_response(record):
                 continue
             try:
-                page = part.read_response(visit)
+                page = shard.read_response(record)
             except CorruptFile as error:
                 failure = error
                 continue
-            if page.url == visit.url:
+            if page.url == record.url:
                 return page
-        raise failure or NothingHere(f"The response of {visit.url} was not kept.")
+        raise failure or NothingHere(f"The response of {record.url} was not stored.")
 
-    def has_response(self, visit: FetchRecord) -> bool:
-        """Tell whether the response of a visit is in some part, as far as files tell."""
-        return any(part.has_response(visit) for part in self._look().values())
+    def has_response(self, record: FetchRecord) -> bool:
+        """Return whether the response of a record is stored in any shard, judging by the files that exist."""
+        return any(shard.has_response(record) for shard in self._open_shards().values())
 
     def statistics(self) -> StoreStatistics:
-        """Say how many visits and pages there are in all parts, and what they take."""
-        every = [part.statistics() for part in self._look().values()]
-        return StoreStatistics(*(sum(column) for column in zip(*every, strict=True)))
+        """Return the numbers of records and pages of all shards, and the size of their files."""
+        statistics = [shard.statistics() for shard in self._open_shards().values()]
+        return StoreStatistics(*(sum(column) for column in zip(*statistics, strict=True)))
 
     def close(self) -> None:
-        """Let go of all parts."""
-        for part in self._parts.values():
-            part.close()
+        """Close the stores of all shards."""
+        for shard in self._shards.values():
+            shard.close()

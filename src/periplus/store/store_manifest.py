@@ -1,4 +1,4 @@
-"""The one manifest of a store: which files there are, and up to where they are durable."""
+"""The manifest of a store: its files, and the length of each that is durable."""
 
 import re
 import uuid
@@ -10,7 +10,16 @@ import msgspec
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import write_atomically
 
-__all__ = ["Manifest", "Part", "log_files", "log_name", "number_of", "read_manifest", "warc_files", "write_manifest"]
+__all__ = [
+    "FileEntry",
+    "Manifest",
+    "file_number",
+    "log_files",
+    "log_name",
+    "read_manifest",
+    "warc_files",
+    "write_manifest",
+]
 
 FORMAT: Final = 1
 _NAME: Final = "manifest.json"
@@ -18,24 +27,24 @@ _LOG: Final = re.compile(r"visits-(\d{5,9})\.log")
 _WARC: Final = re.compile(r"pages-(\d{5,9})\.warc\.(?:zst|gz)")
 
 
-class Part(msgspec.Struct, frozen=True):
-    """One file, the length that is durable, and the visits in it (0 for a WARC file)."""
+class FileEntry(msgspec.Struct, frozen=True):
+    """One file, its durable length, and the number of its fetch records (0 for a WARC file)."""
 
     name: str
     length: int
-    visits: int = 0
+    records: int = msgspec.field(default=0, name="visits")
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What is durable."""
+    """The durable state of a store."""
 
     format: int = FORMAT
     id: str = ""
-    """Tells this store from another one that was in the same place."""
-    visits: int = 0
+    """Distinguishes this store from another one that was in the same folder."""
+    records: int = msgspec.field(default=0, name="visits")
     pages: int = 0
-    logs: tuple[Part, ...] = ()
-    warcs: tuple[Part, ...] = ()
+    logs: tuple[FileEntry, ...] = ()
+    warcs: tuple[FileEntry, ...] = ()
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -43,7 +52,7 @@ class _Format(msgspec.Struct, frozen=True):
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest; None when there is none. Newer and damaged ones are errors."""
+    """Return the manifest, None if there is none. Raise for one that is newer or damaged."""
     path = folder / _NAME
     try:
         raw = path.read_bytes()
@@ -52,25 +61,30 @@ def read_manifest(folder: Path) -> Manifest | None:
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     try:
-        found = msgspec.json.decode(raw, type=_Format).format
-        if found > FORMAT:
-            raise NewerFormat(f"{path} has format {found}; this Periplus knows {FORMAT}.", "Upgrade Periplus.")
+        version = msgspec.json.decode(raw, type=_Format).format
+        if version > FORMAT:
+            raise NewerFormat(f"{path} has format {version}; this Periplus knows {FORMAT}.", "Upgrade Periplus.")
         manifest = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptFile(
-            f"{path} is damaged: {error}.", "Move it away: it is made anew from the logs beside it."
+            f"{path} is damaged: {error}.", "Move it away: it is rebuilt from the logs beside it."
         ) from error
     _check(path, manifest)
     return manifest
 
 
 def _check(path: Path, manifest: Manifest) -> None:
-    names = [part.name == log_name(number) for number, part in enumerate(manifest.logs)]
-    names += [is_warc(part.name) for part in manifest.warcs]
-    parts = (*manifest.logs, *manifest.warcs)
-    numbers = [part.length for part in parts] + [part.visits for part in parts] + [manifest.visits, manifest.pages]
-    if not all(names) or min(numbers) < 0 or sum(part.visits for part in manifest.logs) != manifest.visits:
-        raise CorruptFile(f"{path} is damaged: its numbers do not fit.", "Move it away: it is made anew from the logs.")
+    entries = (*manifest.logs, *manifest.warcs)
+    valid_names = [entry.name == log_name(number) for number, entry in enumerate(manifest.logs)]
+    valid_names += [is_warc(entry.name) for entry in manifest.warcs]
+    numbers = [
+        manifest.records,
+        manifest.pages,
+        *(entry.length for entry in entries),
+        *(entry.records for entry in entries),
+    ]
+    if not all(valid_names) or min(numbers) < 0 or sum(entry.records for entry in manifest.logs) != manifest.records:
+        raise CorruptFile(f"{path} is damaged: its numbers do not match.", "Move it away: it is rebuilt from the logs.")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -79,42 +93,44 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def new_manifest() -> Manifest:
-    """Give the manifest of an empty store."""
+    """Return the manifest of an empty store."""
     return Manifest(id=uuid.uuid4().hex)
 
 
 def log_name(number: int) -> str:
-    """Name a visit log."""
+    """Return the name of a fetch log."""
     return f"visits-{number:05d}.log"
 
 
 def warc_name(number: int, compression: str) -> str:
-    """Name a WARC file."""
+    """Return the name of a WARC file."""
     return f"pages-{number:05d}.warc.{'gz' if compression == 'gzip' else 'zst'}"
 
 
-def number_of(name: str) -> int:
-    """Give the number in a file's name; -1 for a name of another kind."""
+def file_number(name: str) -> int:
+    """Return the number in a file's name; -1 for a name of another kind."""
     match = _LOG.fullmatch(name) or _WARC.fullmatch(name)
     return int(match[1]) if match else -1
 
 
 def is_warc(name: str) -> bool:
-    """Say whether this is the name of one of our WARC files, and nothing that leads elsewhere."""
+    """Return whether this is the name of a WARC file of a store, and not a path to another folder."""
     return _WARC.fullmatch(name) is not None
 
 
 def log_files(folder: Path) -> list[Path]:
-    """List the visit logs in order."""
-    return _listed(folder, _LOG)
+    """Return the fetch logs in order."""
+    return _list_files(folder, _LOG)
 
 
 def warc_files(folder: Path) -> list[Path]:
-    """List the WARC files in order."""
-    return _listed(folder, _WARC)
+    """Return the WARC files in order."""
+    return _list_files(folder, _WARC)
 
 
-def _listed(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+def _list_files(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted((path for path in folder.iterdir() if pattern.fullmatch(path.name)), key=lambda p: number_of(p.name))
+    return sorted(
+        (path for path in folder.iterdir() if pattern.fullmatch(path.name)), key=lambda p: file_number(p.name)
+    )

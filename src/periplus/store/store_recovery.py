@@ -1,4 +1,4 @@
-"""Putting a store right after a crash: every whole frame is kept, torn tails are cut, WARC files are cut to fit."""
+"""Recovery after a crash: every complete frame is kept, torn tails are truncated, and WARC files to match them."""
 
 import os
 from pathlib import Path
@@ -7,38 +7,38 @@ from typing import NamedTuple
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors
 from periplus.records import FetchRecord
-from periplus.store.compression import unpack_first
-from periplus.store.fetch_log import walk_file
-from periplus.store.log_frames import FILE_HEADER, Frame, decode_visits
-from periplus.store.store_manifest import Manifest, Part, is_warc, log_files, number_of, warc_files
+from periplus.store.compression import decompress_first
+from periplus.store.fetch_log import read_file_frames
+from periplus.store.log_frames import FILE_HEADER, Frame, decode_records
+from periplus.store.store_manifest import FileEntry, Manifest, file_number, is_warc, log_files, warc_files
 from periplus.store.warc.warc_reader import MAX_BODY
 
-__all__ = ["packed_record", "record_at", "recover", "stored_record"]
+__all__ = ["read_compressed_record", "read_stored_record", "read_warc_record", "recover"]
 
 _MAX_RECORD = MAX_BODY + (2 << 20)
 
 
-class _Reach(NamedTuple):
-    """How far the WARC files go: number of the last one, and its end. (-1, 0) when there is none."""
+class _WarcEnd(NamedTuple):
+    """The end of the WARC files: number of the last one, and its length. (-1, 0) if there is none."""
 
     number: int
     end: int
 
 
-def stored_record(folder: Path, visit: FetchRecord) -> bytes:
-    """Give the plain WARC record a visit points to; raise `CorruptFile` when it is not there whole."""
-    if not is_warc(visit.warc):
-        raise CorruptFile(f"'{visit.warc[:80]}' is no name of a WARC file of this store.")
-    return record_at(folder / visit.warc, visit.warc_offset)[0]
+def read_stored_record(folder: Path, record: FetchRecord) -> bytes:
+    """Return the decompressed WARC record of a fetch record; raise `CorruptFile` if it is missing or incomplete."""
+    if not is_warc(record.warc):
+        raise CorruptFile(f"'{record.warc[:80]}' is not the name of a WARC file of this store.")
+    return read_warc_record(folder / record.warc, record.warc_offset)[0]
 
 
-def packed_record(path: Path, offset: int) -> bytes:
-    """Give the record at `offset` as it lies in the file, compressed."""
-    return record_at(path, offset)[1]
+def read_compressed_record(path: Path, offset: int) -> bytes:
+    """Return the record at `offset` as it is in the file, compressed."""
+    return read_warc_record(path, offset)[1]
 
 
-def record_at(path: Path, offset: int) -> tuple[bytes, bytes]:
-    """Give the record at `offset` of a WARC file, plain and as it lies there; `CorruptFile` when it is not whole."""
+def read_warc_record(path: Path, offset: int) -> tuple[bytes, bytes]:
+    """Return the record at `offset` of a WARC file, decompressed and compressed; raise `CorruptFile` if incomplete."""
     kind = "gzip" if path.suffix == ".gz" else "zstd"
     try:
         with path.open("rb") as file:
@@ -47,10 +47,10 @@ def record_at(path: Path, offset: int) -> tuple[bytes, bytes]:
                 file.seek(offset)
                 raw = file.read(length)
                 try:
-                    plain, taken = unpack_first(raw, _MAX_RECORD, kind)
-                    return plain, raw[:taken]
+                    plain, size = decompress_first(raw, _MAX_RECORD, kind)
+                    return plain, raw[:size]
                 except CorruptFile:
-                    # Most records fit the first bite; a longer one is only damaged when all of it was seen.
+                    # Most records fit into the first read; a longer one is only damaged if all of it was read.
                     if len(raw) < length or length > 2 * _MAX_RECORD:
                         raise
                 length *= 8
@@ -61,98 +61,102 @@ def record_at(path: Path, offset: int) -> tuple[bytes, bytes]:
 
 
 def recover(folder: Path, manifest: Manifest) -> Manifest:
-    """Find what is whole beyond the manifest, cut off what is not, and give the manifest of what is there now."""
+    """Find what is complete beyond the manifest, truncate what is not, and return the new manifest."""
     _check_warcs(folder, manifest)
-    known = {part.name: part for part in manifest.logs}
-    missing = set(known) - {path.name for path in log_files(folder)}
+    durable = {entry.name: entry for entry in manifest.logs}
+    missing = set(durable) - {path.name for path in log_files(folder)}
     if missing:
         raise CorruptFile(f"{folder / min(missing)} is missing, though the manifest names it.")
-    last = number_of(manifest.logs[-1].name) if manifest.logs else 0
-    parts = list(manifest.logs[:-1])
-    reach = _Reach(number_of(manifest.warcs[-1].name), manifest.warcs[-1].length) if manifest.warcs else _Reach(-1, 0)
+    last = file_number(manifest.logs[-1].name) if manifest.logs else 0
+    entries = list(manifest.logs[:-1])
+    warc_end = (
+        _WarcEnd(file_number(manifest.warcs[-1].name), manifest.warcs[-1].length) if manifest.warcs else _WarcEnd(-1, 0)
+    )
     pages = manifest.pages
-    paths = [path for path in log_files(folder) if number_of(path.name) >= last]
+    paths = [path for path in log_files(folder) if file_number(path.name) >= last]
     for path in paths:
-        found = _scan(folder, path, known.get(path.name, Part(path.name, 0)), reach)
-        if path is not paths[-1] and path.stat().st_size > found.part.length:
-            # A log is made durable before the next one begins: this is no torn tail.
-            raise CorruptFile(f"{path} is damaged at byte {found.part.length}.")
-        parts.append(found.part)
-        pages += found.pages
-        reach = found.reach
+        scan = _scan_log(folder, path, durable.get(path.name, FileEntry(path.name, 0)), warc_end)
+        if path is not paths[-1] and path.stat().st_size > scan.entry.length:
+            # A log is made durable before the next one begins: this is not a torn tail.
+            raise CorruptFile(f"{path} is damaged at byte {scan.entry.length}.")
+        entries.append(scan.entry)
+        pages += scan.pages
+        warc_end = scan.warc_end
     if paths:
-        _cut(paths[-1], parts[-1].length)
-    warcs = _fit_warcs(folder, reach)
-    visits = sum(part.visits for part in parts)
-    return Manifest(id=manifest.id, visits=visits, pages=pages, logs=tuple(parts), warcs=warcs)
+        _truncate(paths[-1], entries[-1].length)
+    warcs = _truncate_warcs(folder, warc_end)
+    records = sum(entry.records for entry in entries)
+    return Manifest(id=manifest.id, records=records, pages=pages, logs=tuple(entries), warcs=warcs)
 
 
-class _Found(NamedTuple):
-    part: Part
+class _LogScan(NamedTuple):
+    entry: FileEntry
     pages: int
-    reach: _Reach
+    warc_end: _WarcEnd
 
 
-def _scan(folder: Path, path: Path, part: Part, reach: _Reach) -> _Found:
-    """Walk the frames behind the durable part of one log, as far as they and their WARC records are whole."""
-    end, visits, pages = part.length, part.visits, 0
-    for frame in walk_file(path, part.length, part.length):
-        if not _records_whole(folder, frame):
+def _scan_log(folder: Path, path: Path, entry: FileEntry, warc_end: _WarcEnd) -> _LogScan:
+    """Read the frames after the durable part of one log, as far as they and their WARC records are complete."""
+    end, records, pages = entry.length, entry.records, 0
+    for frame in read_file_frames(path, entry.length, entry.length):
+        if not _has_all_records(folder, frame):
             break
-        end, visits, pages = frame.end, visits + frame.visits, pages + frame.pages
+        end, records, pages = frame.end, records + frame.records, pages + frame.pages
         if frame.warc_end:
-            reach = max(reach, _Reach(frame.warc, frame.warc_end))
-    return _Found(Part(path.name, max(end, _header_end(path)), visits), pages, reach)
+            warc_end = max(warc_end, _WarcEnd(frame.warc, frame.warc_end))
+    return _LogScan(FileEntry(path.name, max(end, _header_end(path)), records), pages, warc_end)
 
 
 def _header_end(path: Path) -> int:
     return len(FILE_HEADER) if path.stat().st_size >= len(FILE_HEADER) else 0
 
 
-def _records_whole(folder: Path, frame: Frame) -> bool:
-    """Say whether all WARC records a frame points to are there: after a power cut they may not be.
+def _has_all_records(folder: Path, frame: Frame) -> bool:
+    """Return whether all WARC records of a frame exist: after a power failure they may not.
 
-    A file before the last that is not there at all was let go; a power cut takes the end of the last one.
+    A missing file before the last was removed by retention; a power failure takes the end of the last one.
     """
-    last = max((number_of(path.name) for path in warc_files(folder)), default=-1)
+    last = max((file_number(path.name) for path in warc_files(folder)), default=-1)
     try:
-        for visit in decode_visits(frame):
-            let_go = number_of(visit.warc) < last and not (folder / visit.warc).exists()
-            if visit.warc and not let_go:
-                stored_record(folder, visit)
+        for record in decode_records(frame):
+            is_removed = file_number(record.warc) < last and not (folder / record.warc).exists()
+            if record.warc and not is_removed:
+                read_stored_record(folder, record)
     except CorruptFile:
         return False
     return True
 
 
 def _check_warcs(folder: Path, manifest: Manifest) -> None:
-    for part in manifest.warcs:
-        path = folder / part.name
+    for entry in manifest.warcs:
+        path = folder / entry.name
         size = path.stat().st_size if path.exists() else -1
-        if size < part.length:
-            raise CorruptFile(f"{path} is cut off: {max(size, 0)} bytes of {part.length}.")
+        if size < entry.length:
+            raise CorruptFile(f"{path} is truncated: {max(size, 0)} bytes of {entry.length}.")
 
 
-def _fit_warcs(folder: Path, reach: _Reach) -> tuple[Part, ...]:
-    """Cut the last WARC file to the last record that a visit points to, and remove files that none points to."""
-    parts = []
+def _truncate_warcs(folder: Path, warc_end: _WarcEnd) -> tuple[FileEntry, ...]:
+    """Truncate the last WARC file after the last record of a frame, and remove files without any."""
+    entries = []
     paths = warc_files(folder)
-    if sum(number_of(path.name) > reach.number for path in paths) > 1:
-        # A crash leaves one at most; more of them are somebody's pages.
-        raise CorruptFile(f"{folder} has WARC files that no visit log knows.", "Restore the logs, or move them away.")
+    if sum(file_number(path.name) > warc_end.number for path in paths) > 1:
+        # A crash leaves one at most; if there are more, they contain pages.
+        raise CorruptFile(
+            f"{folder} has WARC files that no fetch log refers to.", "Restore the logs, or move the files."
+        )
     for path in paths:
-        number = number_of(path.name)
-        if number > reach.number:
+        number = file_number(path.name)
+        if number > warc_end.number:
             with disk_errors(path):
                 path.unlink()
             continue
-        if number == reach.number:
-            _cut(path, reach.end)
-        parts.append(Part(path.name, path.stat().st_size))
-    return tuple(parts)
+        if number == warc_end.number:
+            _truncate(path, warc_end.end)
+        entries.append(FileEntry(path.name, path.stat().st_size))
+    return tuple(entries)
 
 
-def _cut(path: Path, length: int) -> None:
+def _truncate(path: Path, length: int) -> None:
     with disk_errors(path):
         if path.stat().st_size > length:
             os.truncate(path, length)

@@ -1,4 +1,4 @@
-"""One fetched response to one WARC 1.1 record, compressed on its own, as other tools expect it."""
+"""Converts a fetch result to a WARC 1.1 record, which is compressed on its own, as other tools expect it."""
 
 import base64
 import datetime
@@ -28,7 +28,7 @@ def pack_record(record: bytes, compression: str, level: int) -> bytes:
 
 
 def info_record(name: str, when: float) -> bytes:
-    """Make the warcinfo record that opens a file."""
+    """Return the warcinfo record that opens a file."""
     block = b"software: Periplus\r\nformat: WARC File Format 1.1\r\n"
     fields = [
         ("WARC-Type", "warcinfo"),
@@ -40,43 +40,43 @@ def info_record(name: str, when: float) -> bytes:
     return _record(fields, (block,))
 
 
-def response_record(fetched: FetchResult) -> bytes:
-    """Make the response record of a fetched page; its body is stored decompressed, and its headers say so.
+def response_record(result: FetchResult) -> bytes:
+    """Return the response record of a fetch result; its body is stored decompressed, and its headers say so.
 
-    What did not come over HTTP is a resource record: the body and nothing else.
+    What was not fetched by HTTP is a resource record: only the body.
     """
-    is_web = fetched.request.address.scheme in ("http", "https")
-    head = _http_head(fetched) if is_web else b""
-    whole = hashlib.sha1(head, usedforsecurity=False)
-    whole.update(fetched.body)
-    payload = hashlib.sha1(fetched.body, usedforsecurity=False)
+    is_web = result.request.address.scheme in ("http", "https")
+    head = _http_head(result) if is_web else b""
+    block = hashlib.sha1(head, usedforsecurity=False)
+    block.update(result.body)
+    payload = hashlib.sha1(result.body, usedforsecurity=False)
     fields = [
         ("WARC-Type", "response" if is_web else "resource"),
         ("WARC-Record-ID", _identity()),
-        ("WARC-Date", _date(fetched.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", fetched.request.address.url)),
+        ("WARC-Date", _date(result.when)),
+        ("WARC-Target-URI", _CONTROL.sub("", result.request.address.url)),
         ("WARC-Payload-Digest", _digest(payload.digest())),
-        ("WARC-Block-Digest", _digest(whole.digest())),
-        ("Content-Type", "application/http; msgtype=response" if is_web else _type(fetched)),
+        ("WARC-Block-Digest", _digest(block.digest())),
+        ("Content-Type", "application/http; msgtype=response" if is_web else _type(result)),
     ]
-    if address := _ip(fetched.ip):
+    if address := _ip(result.ip):
         fields.insert(4, ("WARC-IP-Address", address))
-    return _record(fields, (head, fetched.body))
+    return _record(fields, (head, result.body))
 
 
-def revisit_record(fetched: FetchResult) -> bytes:
-    """Make the revisit record of a page that the server says has not changed: its headers, no body."""
+def revisit_record(result: FetchResult) -> bytes:
+    """Return the revisit record of a page that the server reports as not modified: its headers, no body."""
     fields = [
         ("WARC-Type", "revisit"),
         ("WARC-Record-ID", _identity()),
-        ("WARC-Date", _date(fetched.when)),
-        ("WARC-Target-URI", _CONTROL.sub("", fetched.request.address.url)),
+        ("WARC-Date", _date(result.when)),
+        ("WARC-Target-URI", _CONTROL.sub("", result.request.address.url)),
         ("WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/server-not-modified"),
         ("Content-Type", "application/http; msgtype=response"),
     ]
-    if address := _ip(fetched.ip):
+    if address := _ip(result.ip):
         fields.insert(4, ("WARC-IP-Address", address))
-    return _record(fields, (_http_head(fetched),))
+    return _record(fields, (_http_head(result),))
 
 
 def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:
@@ -86,24 +86,24 @@ def _record(fields: list[tuple[str, str]], block: tuple[bytes, ...]) -> bytes:
     return b"".join((_bytes(head), *block, b"\r\n\r\n"))
 
 
-def _http_head(fetched: FetchResult) -> bytes:
+def _http_head(result: FetchResult) -> bytes:
     try:
-        reason = http.HTTPStatus(fetched.status).phrase
+        reason = http.HTTPStatus(result.status).phrase
     except ValueError:
         reason = "Unknown"
-    # Version 2 and 3 have no status line; everybody writes them down as 1.1.
-    version = fetched.version if fetched.version in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
-    lines = [f"{version} {fetched.status:03d} {reason}"]
-    for name, value in fetched.headers:
+    # HTTP/2 and HTTP/3 have no status line; by convention they are stored as 1.1.
+    version = result.version if result.version in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
+    lines = [f"{version} {result.status:03d} {reason}"]
+    for name, value in result.headers:
         clean = _NOT_TOKEN.sub("", name)
         if clean:
             lines.append(f"{_stored_name(clean)}: {_UNSAFE.sub(' ', value).strip()}")
-    lines.append(f"content-length: {len(fetched.body)}")
+    lines.append(f"content-length: {len(result.body)}")
     return _bytes("\r\n".join(lines) + "\r\n\r\n")
 
 
-def _type(fetched: FetchResult) -> str:
-    return _UNSAFE.sub(" ", fetched.header("content-type")).strip() or "application/octet-stream"
+def _type(result: FetchResult) -> str:
+    return _UNSAFE.sub(" ", result.header("content-type")).strip() or "application/octet-stream"
 
 
 def _stored_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Visits and responses for the tests of the store."""
+"""Fetch records and responses for the tests of the store."""
 
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
 
@@ -8,17 +8,17 @@ def address(number: int, host: str = "example.org") -> Address:
     return Address(f"http://{host}{path}", "http", host, 80, path, host, number + 1)
 
 
-def visit(number: int, text: str = "some text") -> FetchRecord:
-    place = address(number)
+def make_record(number: int, text: str = "some text") -> FetchRecord:
+    target = address(number)
     page = Page(
-        place.url, title=f"Page {number}", text=f"{text} {number}", links=(Link("http://example.org/", "home"),)
+        target.url, title=f"Page {number}", text=f"{text} {number}", links=(Link("http://example.org/", "home"),)
     )
     return FetchRecord(
-        place.url, place.key, Outcome.OK, 1_700_000_000.0 + number, 200, page=page, content=2**64 - 1 - number
+        target.url, target.key, Outcome.OK, 1_700_000_000.0 + number, 200, page=page, content=2**64 - 1 - number
     )
 
 
-def fetched(number: int, body: bytes = b"<p>Hello", headers: tuple[tuple[str, str], ...] = ()) -> FetchResult:
+def make_result(number: int, body: bytes = b"<p>Hello", headers: tuple[tuple[str, str], ...] = ()) -> FetchResult:
     return FetchResult(
         FetchRequest(address(number)),
         Outcome.OK,

@@ -1,4 +1,4 @@
-"""Stores of several shards read as one: every visit once, in one order for everybody, also while they grow."""
+"""Stores of several shards read as one: every record once, in one order for everybody, also while they grow."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from made_visits import fetched, visit
+from store_samples import make_record, make_result
 
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.settings import StoreSettings
@@ -25,7 +25,7 @@ def test_all_is_read_once_in_an_order_that_stays(tmp_path):
     early = PageStore.open(tmp_path, WANTED)
     known: list[str] = []
     for n in range(600):
-        chance.choice(parts).append(visit(n), fetched(n))
+        chance.choice(parts).append(make_record(n), make_result(n))
         if chance.random() < 0.05:
             for part in parts:
                 part.flush()
@@ -37,7 +37,7 @@ def test_all_is_read_once_in_an_order_that_stays(tmp_path):
     for part in parts:
         part.close()
     known += [one.url for one in early.records(len(known))]
-    assert sorted(known) == sorted(visit(n).url for n in range(600))
+    assert sorted(known) == sorted(make_record(n).url for n in range(600))
     assert early.statistics().records == early.statistics().pages == 600
     assert list(early.records(600)) == list(early.records(10**9)) == []
 
@@ -45,55 +45,55 @@ def test_all_is_read_once_in_an_order_that_stays(tmp_path):
 def test_pages_and_responses_are_found_in_every_part(tmp_path):
     parts = open_parts(tmp_path, 3)
     for n in range(60):
-        parts[n % 3].append(visit(n), fetched(n, b"body %d" % n * 30))
-    parts[0].append(msgspec.structs.replace(visit(7), when=visit(7).when + 9), fetched(7, b"newer"))
+        parts[n % 3].append(make_record(n), make_result(n, b"body %d" % n * 30))
+    parts[0].append(msgspec.structs.replace(make_record(7), when=make_record(7).when + 9), make_result(7, b"newer"))
     for part in parts:
         part.close()
     with PageStore.open(tmp_path, WANTED) as store:
         for n in range(60):
-            found = store.find(visit(n).key)
+            found = store.find(make_record(n).key)
             assert found is not None
             assert store.read_response(found).body == (b"newer" if n == 7 else b"body %d" % n * 30)
-            assert store.find_latest(visit(n).key) == found
+            assert store.find_latest(make_record(n).key) == found
         assert store.find(12345) is None
         assert store.find_latest(12345) is None
 
 
 def test_a_shard_that_comes_later_is_read_too(tmp_path):
     first, second = open_parts(tmp_path, 2)
-    first.append(visit(1))
+    first.append(make_record(1))
     first.flush()
     store = PageStore.open(tmp_path, WANTED)
     assert len(list(store.records())) == 1
     third = PageStore.open(shard_folder(tmp_path, 2), WANTED, write=True)
-    third.append(visit(3))
-    second.append(visit(2))
+    third.append(make_record(3))
+    second.append(make_record(2))
     for part in (first, second, third):
         part.close()
-    assert {one.url for one in store.records(1)} == {visit(2).url, visit(3).url}
+    assert {one.url for one in store.records(1)} == {make_record(2).url, make_record(3).url}
 
 
 def test_one_store_becomes_several_under_a_reader(tmp_path):
     """Who has read a store that was alone goes on with the same numbers; no order is written before it is needed."""
     first = PageStore.open(tmp_path, WANTED, write=True)
     for n in range(5):
-        first.append(visit(n))
+        first.append(make_record(n))
     first.flush()
     store = PageStore.open(tmp_path, WANTED)
     assert len(list(store.records())) == 5
     assert not (tmp_path / "order.bin").exists()
-    first.append(visit(5))
+    first.append(make_record(5))
     second = PageStore.open(shard_folder(tmp_path, 1), WANTED, write=True)
-    second.append(visit(6))
+    second.append(make_record(6))
     for part in (first, second):
         part.close()
-    assert [one.url for one in store.records(5)] == [visit(5).url, visit(6).url]
-    assert [one.url for one in PageStore.open(tmp_path, WANTED).records()] == [visit(n).url for n in range(7)]
+    assert [one.url for one in store.records(5)] == [make_record(5).url, make_record(6).url]
+    assert [one.url for one in PageStore.open(tmp_path, WANTED).records()] == [make_record(n).url for n in range(7)]
 
 
 def test_what_is_torn_or_damaged(tmp_path):
     for part, n in zip(open_parts(tmp_path, 2), range(2), strict=True):
-        part.append(visit(n))
+        part.append(make_record(n))
         part.close()
     urls = [one.url for one in PageStore.open(tmp_path, WANTED).records()]
     path = tmp_path / "order.bin"
@@ -108,13 +108,13 @@ def test_what_is_torn_or_damaged(tmp_path):
     with pytest.raises(NewerFormat, match="format 9"):
         list(PageStore.open(tmp_path, WANTED).records())
     path.write_bytes(b"something else altogether")
-    with pytest.raises(CorruptFile, match="not an order"):
+    with pytest.raises(CorruptFile, match="not a read order"):
         list(PageStore.open(tmp_path, WANTED).records())
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     for part in open_parts(tmp_path, 2):
-        part.append(visit(1))
+        part.append(make_record(1))
         part.close()
 
     def refuse(path, *rest):

@@ -6,7 +6,7 @@ import random
 import signal
 import time
 
-from made_visits import fetched, visit
+from store_samples import make_record, make_result
 
 from periplus.records import Outcome
 from periplus.settings import StoreSettings
@@ -21,7 +21,7 @@ def work(folder, pipe):
     with PageStore.open(folder, SETTINGS, write=True) as store:
         for turn in range(1_000_000):
             for number in range(PAGES):
-                store.append(visit(number), fetched(number, b"%d " % turn + os.urandom(1_500)))
+                store.append(make_record(number), make_result(number, b"%d " % turn + os.urandom(1_500)))
             store.commit()
             pipe.send(turn)
             store.apply_retention(keep_bytes=100_000)
