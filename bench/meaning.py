@@ -79,7 +79,7 @@ def side_by_side(settings: EmbeddingSettings, pieces: list[list[int]]) -> float:
 def ranking(settings: EmbeddingSettings) -> dict[str, object]:
     """Time all of ranking, by words and with meaning, one question after the other."""
     from periplus.embeddings import embed_index
-    from periplus.evaluate import read_collection, read_visits
+    from periplus.evaluate import read_collection, read_documents
     from periplus.index import Index, build_index
     from periplus.query import parse_query
     from periplus.rank import Ranker
@@ -94,7 +94,7 @@ def ranking(settings: EmbeddingSettings) -> dict[str, object]:
     figures: dict[str, object] = {"questions": len(asked)}
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as place:
         folder = Path(place) / "index"
-        build_index(read_visits(collection.documents, []), folder, plain.index)
+        build_index(read_documents(collection.documents, []), folder, plain.index)
         began = time.process_time()
         made = embed_index(folder, on)
         figures["passages_a_second"] = round(made.passages / (time.process_time() - began), 1)

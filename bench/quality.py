@@ -25,17 +25,17 @@ import msgspec
 import Stemmer
 
 from periplus.evaluate import (
-    FIRST,
-    FULL,
-    MEANING,
-    Asker,
-    Judged,
+    FIRST_STAGE,
+    FULL_PIPELINE,
+    WITH_EMBEDDINGS,
+    Evaluation,
+    QueryRunner,
     ablations,
-    averages,
-    choose,
-    judge,
+    average_gains,
+    evaluate_variants,
     read_collection,
-    read_visits,
+    read_documents,
+    select_variants,
     write_report,
 )
 from periplus.settings import Settings
@@ -49,7 +49,7 @@ LANGUAGES = tuple(f"xquad_{code}" for code in ("en", "de", "es", "ar", "zh"))
 """Those that Q4 is about."""
 STEMMERS = {"en": "english", "de": "german", "es": "spanish", "ar": "arabic"}
 BM25 = "BM25"
-COLUMNS = {BM25: "BM25", FIRST: "first", FULL: "full", MEANING: "+ meaning"}
+COLUMNS = {BM25: "BM25", FIRST_STAGE: "first", FULL_PIPELINE: "full", WITH_EMBEDDINGS: "+ meaning"}
 
 Runs = dict[str, dict[str, float]]
 
@@ -57,7 +57,7 @@ Runs = dict[str, dict[str, float]]
 def language_of(folder: Path) -> str:
     """Say in which language a collection is, by its first documents."""
     texts = []
-    for visit in read_visits(read_collection(folder).documents, []):
+    for visit in read_documents(read_collection(folder).documents, []):
         texts.append(visit.page.text if visit.page else "")
         if len(texts) == 20:
             break
@@ -70,7 +70,7 @@ def peer(folder: Path, language: str) -> Callable[[], Runs]:
     def run() -> Runs:
         collection = read_collection(folder)
         ids: list[str] = []
-        texts = [f"{v.page.title} {v.page.text}" for v in read_visits(collection.documents, ids) if v.page]
+        texts = [f"{v.page.title} {v.page.text}" for v in read_documents(collection.documents, ids) if v.page]
         stemmer = Stemmer.Stemmer(STEMMERS[language])
         stops = "en" if language == "en" else None
         model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
@@ -86,16 +86,18 @@ def peer(folder: Path, language: str) -> Callable[[], Runs]:
     return run
 
 
-def measure(folder: Path, settings: Settings, given: argparse.Namespace, asker: Asker) -> Judged:
+def measure(folder: Path, settings: Settings, given: argparse.Namespace, runner: QueryRunner) -> Evaluation:
     """Measure one collection; only those that the bars are about, and English ones, are asked with meaning."""
     language = language_of(folder)
-    names = [FIRST, FULL]
+    names = [FIRST_STAGE, FULL_PIPELINE]
     if language == "en" and folder.name not in LANGUAGES and not given.words_only:
-        names.append(MEANING)
-    variants = choose(settings, names) + (ablations(settings) if given.ablate else ())
+        names.append(WITH_EMBEDDINGS)
+    variants = select_variants(settings, names) + (ablations(settings) if given.ablate else ())
     # It splits at spaces only, so that elsewhere a comparison would say nothing.
     others = {BM25: peer(folder, language)} if language in STEMMERS else {}
-    return judge(folder, settings, variants, beside=others, keep=given.keep, asker=asker, progress=show)
+    return evaluate_variants(
+        folder, settings, variants, baselines=others, keep=given.keep, runner=runner, progress=show
+    )
 
 
 def show(stage: str, done: int, total: int) -> None:
@@ -110,18 +112,18 @@ def print_head() -> None:
     print(f"{'nDCG@10':<20}{'documents':>10}{'queries':>9}{columns}   gain and p against BM25", flush=True)
 
 
-def print_row(one: Judged) -> None:
+def print_row(one: Evaluation) -> None:
     """Print one collection, with the gain of each over BM25 and its chance."""
     cells, notes = [], []
     for name, title in COLUMNS.items():
         result = one.result(name)
         cells.append(f"{result.ndcg:>10.4f}" if result else f"{'-':>10}")
-        if result and result.beside and result.beside.base == BM25:
-            notes.append(f"{title} {result.beside.gain:+.1%} (p {max(result.beside.p, 0.001):.3f})")
+        if result and result.comparison and result.comparison.base == BM25:
+            notes.append(f"{title} {result.comparison.gain:+.1%} (p {max(result.comparison.p, 0.001):.3f})")
     print(f"{one.collection:<20}{one.documents:>10,}{one.queries:>9,}{''.join(cells)}   {', '.join(notes)}", flush=True)
 
 
-def print_others(judged: list[Judged]) -> None:
+def print_others(judged: list[Evaluation]) -> None:
     """Print recall and reciprocal rank, and what switching each weight off does."""
     for measure_name, title in (("recall", "recall@100"), ("mrr", "MRR")):
         print(f"\n{title:<39}" + "".join(f"{title:>10}" for title in COLUMNS.values()))
@@ -131,12 +133,12 @@ def print_others(judged: list[Judged]) -> None:
                 f"{one.collection:<39}"
                 + "".join(f"{getattr(r, measure_name):>10.4f}" if r else f"{'-':>10}" for r in found)
             )
-    off = [mean for mean in averages(judged) if mean.name.startswith("-")]
+    off = [mean for mean in average_gains(judged) if mean.name.startswith("-")]
     for mean in off:
         print(f"{mean.title:<39}{mean.gain:+.2%} nDCG@10 ({mean.low:+.2%} to {mean.high:+.2%}) against full")
 
 
-def bars(judged: list[Judged]) -> list[tuple[str, bool | None, str]]:
+def bars(judged: list[Evaluation]) -> list[tuple[str, bool | None, str]]:
     """Say of each bar whether it is met, and by what; None where it was not measured."""
     known = {one.collection: one for one in judged}
     chosen = [known[name] for name in BARRED if name in known]
@@ -146,18 +148,18 @@ def bars(judged: list[Judged]) -> list[tuple[str, bool | None, str]]:
         return [row[name].ndcg / row[BM25].ndcg - 1 for row in rows if row[name] and row[BM25]]  # type: ignore[union-attr]
 
     whole = len(chosen) == len(BARRED)
-    worst = min((row[FIRST].ndcg - row[BM25].ndcg for row in rows if row[FIRST] and row[BM25]), default=0.0)  # type: ignore[union-attr]
+    worst = min((row[FIRST_STAGE].ndcg - row[BM25].ndcg for row in rows if row[FIRST_STAGE] and row[BM25]), default=0.0)  # type: ignore[union-attr]
     found: list[tuple[str, bool | None, str]] = [
         ("Q1 first stage not below BM25 by over 0.005", worst >= -0.005 if whole else None, f"worst {worst:+.4f}")
     ]
-    full, meant = gains(FULL), gains(MEANING)
+    full, meant = gains(FULL_PIPELINE), gains(WITH_EMBEDDINGS)
     mean = sum(full) / max(1, len(full))
     found.append(("Q2 full +3 % on average", mean >= 0.03 if whole else None, f"{mean:+.1%} (goal +6 %)"))
     mean = sum(meant) / max(1, len(meant))
     met = (mean >= 0.08 and min(meant) >= 0) if len(meant) == len(BARRED) else None
     least = f", least {min(meant):+.1%}" if meant else ""
     found.append(("Q3 with meaning +8 %, below BM25 nowhere", met, f"{mean:+.1%}{least} (goal +15 %)"))
-    foreign = {name: known[name].result(FULL) for name in LANGUAGES if name in known}
+    foreign = {name: known[name].result(FULL_PIPELINE) for name in LANGUAGES if name in known}
     ranks = {name.removeprefix("xquad_"): result.mrr for name, result in foreign.items() if result}
     least_rank = min(ranks.values(), default=0.0)
     told = " ".join(f"{name} {value:.4f}" for name, value in ranks.items())
@@ -173,26 +175,26 @@ def main() -> None:
     parser.add_argument("--ablate", action="store_true")
     parser.add_argument("--words-only", action="store_true")
     given = parser.parse_args()
-    usual = [SHARED / name for name in (*BARRED, *LANGUAGES)]
-    folders = given.folders or [folder for folder in usual if folder.is_dir()]
+    standard_variants = [SHARED / name for name in (*BARRED, *LANGUAGES)]
+    folders = given.folders or [folder for folder in standard_variants if folder.is_dir()]
     if not folders:
         sys.exit(f"There is no {SHARED}. Give folders with docs.jsonl, queries.jsonl and qrels.tsv: FOLDERS='a b'.")
     began = time.monotonic()
-    judged: list[Judged] = []
+    judged: list[Evaluation] = []
     print_head()
-    with Asker() as asker:
+    with QueryRunner() as runner:
         for folder in folders:
-            judged.append(measure(folder, Settings(), given, asker))
+            judged.append(measure(folder, Settings(), given, runner))
             print_row(judged[-1])
     report(judged, given, time.monotonic() - began)
 
 
-def earlier(now: list[Judged]) -> tuple[list[Judged], dict[str, str]]:
+def earlier(now: list[Evaluation]) -> tuple[list[Evaluation], dict[str, str]]:
     """Add the collections that earlier runs recorded; give all, with the day that each was measured on."""
     days = {one.collection: datetime.now(UTC).date().isoformat() for one in now}
     try:
         known = msgspec.json.decode((RESULTS / "quality.json").read_bytes())["figures"]
-        before = msgspec.convert(known["collections"], list[Judged])
+        before = msgspec.convert(known["collections"], list[Evaluation])
         days = {one.collection: known["days"][one.collection] for one in before} | days
     except (OSError, KeyError, TypeError, msgspec.MsgspecError):
         return now, days
@@ -201,10 +203,10 @@ def earlier(now: list[Judged]) -> tuple[list[Judged], dict[str, str]]:
     return [every[name] for name in dict.fromkeys(order) if name in every], days
 
 
-def mean_gains(judged: list[Judged]) -> str:
+def mean_gains(judged: list[Evaluation]) -> str:
     """Say by how much each is better than BM25, averaged over the collections where both were measured."""
     told = []
-    for name in (FIRST, FULL, MEANING):
+    for name in (FIRST_STAGE, FULL_PIPELINE, WITH_EMBEDDINGS):
         pairs = [(one.result(name), one.result(BM25)) for one in judged]
         gains = [ours.ndcg / theirs.ndcg - 1 for ours, theirs in pairs if ours and theirs]
         if gains:
@@ -212,7 +214,7 @@ def mean_gains(judged: list[Judged]) -> str:
     return ", ".join(told)
 
 
-def report(judged: list[Judged], given: argparse.Namespace, seconds: float) -> None:
+def report(judged: list[Evaluation], given: argparse.Namespace, seconds: float) -> None:
     """Print the rest, record it beside what earlier runs over other folders have recorded, and say of the bars."""
     print_others(judged)
     if given.report:
@@ -225,7 +227,7 @@ def report(judged: list[Judged], given: argparse.Namespace, seconds: float) -> N
         "collections": msgspec.to_builtins([msgspec.structs.replace(one, values={}) for one in every]),
         "days": days,
         "bars": [{"bar": name, "met": reached, "figure": told} for name, reached, told in met],
-        "averages": msgspec.to_builtins(averages(judged)),
+        "averages": msgspec.to_builtins(average_gains(judged)),
     }
     print(f"\n{seconds:,.0f} s, recorded in {save('quality', record).name}")
     if len(every) > len(judged):

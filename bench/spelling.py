@@ -25,7 +25,7 @@ import numpy as np
 
 import misspellings
 import record
-from periplus.evaluate.collection import read_visits
+from periplus.evaluate.collection import read_documents
 from periplus.index import Index, build_index
 from periplus.index.vocabulary.kernels import spelling_candidates as spelling_kernel
 from periplus.index.vocabulary.kernels import surface_forms
@@ -41,7 +41,7 @@ _LEAST = 5
 """Documents that a word must be in to be misspelt; right words are drawn from rarer ones too."""
 
 
-class Asker:
+class QueryRunner:
     """Asks for corrections as the searcher does."""
 
     def __init__(self, index: Index) -> None:
@@ -168,7 +168,7 @@ class Tally:
         }
 
 
-def mended(asker: Asker, words: list[str], chance: random.Random, show: int) -> dict[str, Any]:
+def mended(asker: QueryRunner, words: list[str], chance: random.Random, show: int) -> dict[str, Any]:
     """Misspell each word in one way and see whether it is given back."""
     tally = Tally(show)
     for number, word in enumerate(words):
@@ -183,7 +183,7 @@ def mended(asker: Asker, words: list[str], chance: random.Random, show: int) -> 
     return tally.figures()
 
 
-def harmed(asker: Asker, right: list[str], show: int) -> dict[str, Any]:
+def harmed(asker: QueryRunner, right: list[str], show: int) -> dict[str, Any]:
     """Ask right words, and see which get a suggestion."""
     bad, offered = [], []
     for word in right:
@@ -196,7 +196,7 @@ def harmed(asker: Asker, right: list[str], show: int) -> dict[str, Any]:
     return {"asked": len(right), "harmed": round(len(bad) / count, 4), "offered": round(len(offered) / count, 4)}
 
 
-def in_queries(asker: Asker, log: list[str], count: int, chance: random.Random, show: int) -> dict[str, Any]:
+def in_queries(asker: QueryRunner, log: list[str], count: int, chance: random.Random, show: int) -> dict[str, Any]:
     """Misspell one word of queries of several words."""
     tally = Tally(show)
     several = [query for query in log if 1 < len(query.split()) < 8]
@@ -233,7 +233,7 @@ def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
     began = time.process_time()
     index.spelling.load()
     loading = time.process_time() - began
-    asker, chance = Asker(index), random.Random(2026)
+    asker, chance = QueryRunner(index), random.Random(2026)
     asker.ask("warmiing")
     asker.seconds.clear()
     every = 1 << 30
@@ -309,7 +309,7 @@ def main() -> None:
         folder = given.index or Path(scratch)
         if not given.index:
             documents = next(given.folder.glob("docs.jsonl*"))
-            build_index(read_visits(documents, []), folder, Settings().index)
+            build_index(read_documents(documents, []), folder, Settings().index)
         figures = run(Index.open(folder, verify=False), read_log(given.queries), given.words, given.show)
     figures = {"collection": given.folder.name, **figures}
     figures["memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)

@@ -160,7 +160,7 @@ class ArrayFile:
         return name in self._views
 
     def sizes(self) -> dict[str, int]:
-        """Give the bytes that each array takes."""
+        """Return the size of each array in bytes."""
         return {name: view.nbytes for name, view in self._views.items()}
 
     def check(self) -> None:
@@ -171,7 +171,7 @@ class ArrayFile:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Let the system take back the memory that reading everything took; what is used comes back by itself."""
+        """Release the memory of pages that were read; pages that are used are loaded again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             mapped: mmap.mmap = vars(self._raw)["_mmap"]
             mapped.madvise(mmap.MADV_DONTNEED)

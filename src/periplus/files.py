@@ -75,7 +75,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def disk_failure(path: Path, error: OSError) -> PeriplusError:
-    """Say in one line what the disk refused, and what to do."""
+    """Return an error that says what the disk refused, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFailed(f"The disk is full: cannot write {path}.", "Free some space and run the same command again.")
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):

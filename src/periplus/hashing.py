@@ -10,10 +10,10 @@ FINGERPRINT_BYTES: Final = 8
 
 
 def fingerprint(data: bytes | bytearray | memoryview) -> int:
-    """Give the unsigned 64-bit fingerprint of `data`."""
+    """Return the unsigned 64-bit fingerprint of `data`."""
     return int(xxhash.xxh3_64_intdigest(data))
 
 
 def fingerprint_text(text: str) -> int:
-    """Give the fingerprint of a string's UTF-8 form; lone surrogates are allowed."""
+    """Return the fingerprint of a string's UTF-8 form; lone surrogates are allowed."""
     return fingerprint(text.encode("utf-8", "surrogatepass"))

@@ -50,7 +50,7 @@ def test_a_page_that_ranks_says_where_and_by_what(crawled: Crawled) -> None:
     found = ask(crawled, question.urls[0], question.words)
     assert found.reason == "ranked"
     assert found.rank == 1
-    assert found.rival is None
+    assert found.better is None
     assert sum(value for _, value in found.parts) == pytest.approx(found.score, rel=0.05)
 
 
@@ -61,11 +61,11 @@ def test_the_next_better_page_is_put_beside(crawled: Crawled) -> None:
     found = next(
         one for url in others if (one := ask(crawled, url, question.words)).reason == "ranked" and one.rank > 1
     )
-    assert found.rival is not None
-    assert found.rival.score >= found.score
-    gaps = [theirs - ours for _, ours, theirs in found.rival.gaps]
+    assert found.better is not None
+    assert found.better.score >= found.score
+    gaps = [theirs - ours for _, ours, theirs in found.better.gaps]
     assert gaps == sorted(gaps, reverse=True)
-    assert sum(gaps) == pytest.approx(found.rival.score - found.score, abs=0.05 * found.score)
+    assert sum(gaps) == pytest.approx(found.better.score - found.score, abs=0.05 * found.score)
 
 
 def test_words_that_a_page_does_not_have_are_named(crawled: Crawled) -> None:
@@ -90,7 +90,7 @@ def test_what_kept_a_page_out_is_said(crawled: Crawled) -> None:
     assert {reason: one.reason for reason, one in found.items()} == {reason: reason for reason in wanted}
     assert found["copy"].other
     assert found["redirect"].other
-    assert "404" in found["failed"].told
+    assert "404" in found["failed"].summary
 
 
 def test_a_page_that_names_another_address_says_which(crawled: Crawled) -> None:
@@ -124,7 +124,7 @@ def test_a_page_that_waits_is_found_in_the_frontier(tmp_path: Path) -> None:
     found = [explain(tmp_path / "data", settings, page.url, "tides") for page in web.truth().pages]
     assert {"waiting", "not indexed yet"} <= {one.reason for one in found}
     waiting = next(one for one in found if one.reason == "waiting")
-    assert "waits to be fetched" in waiting.told
+    assert "waits to be fetched" in waiting.summary
     assert explain(tmp_path / "nowhere", settings, web.seeds[0], "tides").reason == "no crawl"
 
 

@@ -12,18 +12,18 @@ import pytest
 from periplus.cli import main
 from periplus.errors import BadInput
 from periplus.evaluate import (
-    FIRST,
-    FULL,
-    Asker,
-    Judged,
+    FIRST_STAGE,
+    FULL_PIPELINE,
+    Evaluation,
+    QueryRunner,
     ablations,
     average_gain,
-    averages,
-    choose,
-    judge,
-    keep_quality,
+    average_gains,
+    evaluate_variants,
     paired_difference,
-    usual,
+    record_quality,
+    select_variants,
+    standard_variants,
     write_report,
 )
 from periplus.evaluate.rankings import Rankings, make_judgements, score
@@ -97,30 +97,30 @@ def test_the_bootstrap_finds_what_is_there_and_is_the_same_again() -> None:
     assert gain.low == pytest.approx(0.15)
 
 
-def judged(folder: Path, keep: Path | None = None) -> Judged:
+def judged(folder: Path, keep: Path | None = None) -> Evaluation:
     settings = Settings()
     best = {"1": {"b": 1.0}, "2": {"c": 1.0}, "3": {"b": 1.0}}
-    variants = choose(settings, [FIRST, FULL]) + ablations(settings)
-    return judge(folder, settings, variants, beside={"theirs": lambda: best}, keep=keep)
+    variants = select_variants(settings, [FIRST_STAGE, FULL_PIPELINE]) + ablations(settings)
+    return evaluate_variants(folder, settings, variants, baselines={"theirs": lambda: best}, keep=keep)
 
 
 def test_variants_are_compared_on_one_build(collection: Path, tmp_path: Path) -> None:
     found = judged(collection, tmp_path / "kept")
     assert (found.documents, found.queries) == (4, 3)
-    first, full = found.result(FIRST), found.result(FULL)
+    first, full = found.result(FIRST_STAGE), found.result(FULL_PIPELINE)
     theirs = found.result("theirs")
     assert first
     assert full
     assert theirs
-    assert full.beside
-    assert theirs.beside is None
+    assert full.comparison
+    assert theirs.comparison is None
     assert theirs.ndcg == pytest.approx((1 / (2 + 1 / math.log2(3)) + 1 / (1 + 1 / math.log2(3)) + 1) / 3)
-    assert full.beside.base == "theirs"
-    assert (full.beside.wins, full.beside.losses, full.beside.ties) == (1, 0, 2)
-    assert [moved.words for moved in full.beside.best] == ["tides"]
+    assert full.comparison.base == "theirs"
+    assert (full.comparison.wins, full.comparison.losses, full.comparison.ties) == (1, 0, 2)
+    assert [moved.words for moved in full.comparison.best] == ["tides"]
     off = [result for result in found.results if result.name.startswith("-")]
     assert off
-    assert all(result.beside and result.beside.base == FULL for result in off)
+    assert all(result.comparison and result.comparison.base == FULL_PIPELINE for result in off)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.arrays")}
     again = judged(collection, tmp_path / "kept")
     assert kept == {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.arrays")}
@@ -134,8 +134,8 @@ def test_many_queries_are_asked_by_several_processes(collection: Path) -> None:
     (collection / "queries.jsonl").write_text("".join(lines))
     (collection / "qrels.tsv").write_text("".join(f"n{n}\t{'abc'[n % 3]}\t1\n" for n in range(300)))
     settings = Settings()
-    with Asker(2, worth=100) as asker:
-        found = judge(collection, settings, choose(settings, [FULL]), asker=asker)
+    with QueryRunner(2, worth=100) as runner:
+        found = evaluate_variants(collection, settings, select_variants(settings, [FULL_PIPELINE]), runner=runner)
     assert found.queries == 300
     assert found.results[0].ndcg == 1.0
 
@@ -177,7 +177,7 @@ def test_the_report_is_a_whole_page_with_the_figures(collection: Path, tmp_path:
     assert "url(" not in html
     assert "@import" not in html
     said = " ".join(page.text)
-    full = found.result(FULL)
+    full = found.result(FULL_PIPELINE)
     assert full
     assert f"{full.ndcg:.4f}" in said
     assert f"{full.recall:.4f}" in said
@@ -187,14 +187,16 @@ def test_the_report_is_a_whole_page_with_the_figures(collection: Path, tmp_path:
     for one in drawn:
         ElementTree.fromstring("<svg" + one.partition("</svg>")[0] + "</svg>")
     assert figures["collections"][0]["collection"] == "harbour"
-    assert figures["averages"][0]["gain"] == pytest.approx(averages([found, found])[0].gain)
+    assert figures["averages"][0]["gain"] == pytest.approx(average_gains([found, found])[0].gain)
 
 
 def test_words_of_a_collection_cannot_become_markup(collection: Path, tmp_path: Path) -> None:
     (collection / "queries.jsonl").write_text('{"id": "1", "text": "tides <script>"}\n')
     (collection / "qrels.tsv").write_text("1\ta\t1\n")
     settings = Settings()
-    found = judge(collection, settings, choose(settings, [FULL]), beside={"none": lambda: {}})
+    found = evaluate_variants(
+        collection, settings, select_variants(settings, [FULL_PIPELINE]), baselines={"none": lambda: {}}
+    )
     write_report(tmp_path / "report.html", [found])
     html = (tmp_path / "report.html").read_text()
     assert "<script" not in html
@@ -204,7 +206,7 @@ def test_words_of_a_collection_cannot_become_markup(collection: Path, tmp_path: 
 def test_the_data_folder_keeps_the_figures(collection: Path, tmp_path: Path) -> None:
     found = judged(collection)
     for _ in range(2):
-        path = keep_quality(tmp_path / "data", [found])
+        path = record_quality(tmp_path / "data", [found])
     latest = json.loads(path.read_text())
     assert path == tmp_path / "data" / "quality" / "latest.json"
     assert latest["collections"][0]["results"][1]["ndcg"] == pytest.approx(found.results[1].ndcg)
@@ -230,6 +232,6 @@ def test_the_command_writes_report_and_data_folder(
 
 
 def test_a_variant_that_is_not_there_is_refused() -> None:
-    assert [variant.name for variant in usual(Settings())] == ["first", "full", "meaning"]
+    assert [variant.name for variant in standard_variants(Settings())] == ["first", "full", "meaning"]
     with pytest.raises(BadInput, match="first, full, meaning"):
-        choose(Settings(), ["best"])
+        select_variants(Settings(), ["best"])

@@ -10,14 +10,14 @@ import pytest
 from ir_measures import RR, R, nDCG
 
 from periplus.errors import BadFile
-from periplus.evaluate.rankings import PerQuery, from_run, make_judgements, score
+from periplus.evaluate.rankings import QueryScores, from_run, make_judgements, score
 from periplus.evaluate.trec_files import read_qrels, write_run
 
 COLLECTIONS = Path(__file__).parents[3] / "shared" / "data" / "ir"
 QRELS = {"q": {"a": 2, "b": 0, "c": 1}}
 
 
-def measured(run, qrels, names=None) -> PerQuery:
+def measured(run, qrels, names=None) -> QueryScores:
     names = names or sorted({name for grades in (*run.values(), *qrels.values()) for name in grades})
     judgements = make_judgements(qrels, names)
     return score(from_run(run, judgements), judgements)

@@ -9,9 +9,9 @@ from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
 from periplus.evaluate import read_quality as kept_quality
 from periplus.evaluate import report
-from periplus.evaluate.comparison import Comparison, Moved
-from periplus.evaluate.experiment import Judged, Result
-from periplus.evaluate.report import keep_quality
+from periplus.evaluate.comparison import Comparison, QueryChange
+from periplus.evaluate.experiment import Evaluation, Result
+from periplus.evaluate.report import record_quality
 from periplus.publish import DeletionList, Inbox
 from periplus.serve.api_keys import ApiKeys
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
@@ -96,13 +96,13 @@ def read_popular(folder: Path) -> Any:
 
 def write_quality(folder: Path) -> None:
     """Keep the figures of two evaluations."""
-    moved = Moved("q1", "tides", 0.25, 0.5)
-    beside = Comparison("bm25", 0.1, 0.2, 0.05, 0.15, 0.01, 3, 1, 2, (moved,), (moved,))
-    results = (Result("bm25", "BM25", 0.5, 0.75, 0.625, 1.5), Result("all", "All", 0.6, 0.8, 0.7, 2.0, "", beside))
+    moved = QueryChange("q1", "tides", 0.25, 0.5)
+    comparison = Comparison("bm25", 0.1, 0.2, 0.05, 0.15, 0.01, 3, 1, 2, (moved,), (moved,))
+    results = (Result("bm25", "BM25", 0.5, 0.75, 0.625, 1.5), Result("all", "All", 0.6, 0.8, 0.7, 2.0, "", comparison))
     with mock.patch.object(report, "datetime") as clock:
         clock.now.return_value = datetime.fromtimestamp(NOW, UTC)
         for collection in ("coast", "harbour"):
-            keep_quality(folder, [Judged(collection, 100, 6, results, {"bm25": [0.5], "all": [0.6]})])
+            record_quality(folder, [Evaluation(collection, 100, 6, results, {"bm25": [0.5], "all": [0.6]})])
 
 
 def read_quality(folder: Path) -> Any:

@@ -62,9 +62,7 @@ if TYPE_CHECKING:
     from periplus.app.serving.server_actions import fetch_service, server_actions
     from periplus.crawl import CrawlStatistics
     from periplus.crawl import CrawlStatus as ShardStatus
-    from periplus.evaluate import Explanation
-    from periplus.evaluate import Judged as Evaluation
-    from periplus.evaluate import averages as average_gains
+    from periplus.evaluate import Evaluation, Explanation, average_gains
     from periplus.index import IndexStatistics
     from periplus.rank import ModelCard
     from periplus.serve import as_json as result_page_as_json
@@ -232,8 +230,8 @@ _OTHER: Final = {
     "CrawlStatistics": ("periplus.crawl", "CrawlStatistics"),
     "ShardStatus": ("periplus.crawl", "CrawlStatus"),
     "Explanation": ("periplus.evaluate", "Explanation"),
-    "Evaluation": ("periplus.evaluate", "Judged"),
-    "average_gains": ("periplus.evaluate", "averages"),
+    "Evaluation": ("periplus.evaluate", "Evaluation"),
+    "average_gains": ("periplus.evaluate", "average_gains"),
     "IndexStatistics": ("periplus.index", "IndexStatistics"),
     "ModelCard": ("periplus.rank", "ModelCard"),
     "result_page_as_json": ("periplus.serve", "as_json"),

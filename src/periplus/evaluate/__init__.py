@@ -6,53 +6,61 @@ same code as pages are, searched through the same pipeline, and compared with it
     judged = judge(folder, settings, usual(settings) + ablations(settings))    # one build, several ways of ranking
 
 `evaluate` measures one way of ranking only. `paired_difference` and `average_gain` are the paired bootstrap.
-`write_report` makes an HTML page of it, `keep_quality` lets the admin page of a data folder know.
+`write_report` makes an HTML page of it, `record_quality` lets the admin page of a data folder know.
 `explain` says why one page ranks where it does for some words, or why it is not there.
 """
 
 from periplus.evaluate.bootstrap import Difference, average_gain, paired_difference
-from periplus.evaluate.collection import Collection, read_collection, read_visits
-from periplus.evaluate.comparison import Comparison, Moved
-from periplus.evaluate.experiment import Judged, Result, judge
-from periplus.evaluate.quality import Quality, evaluate, run_writer
-from periplus.evaluate.query_runner import Asker
-from periplus.evaluate.rank_explanation import Explanation, Rival, explain
-from periplus.evaluate.report import Average, averages, figures, keep_quality, read_quality, write_report
+from periplus.evaluate.collection import Collection, read_collection, read_documents
+from periplus.evaluate.comparison import Comparison, QueryChange
+from periplus.evaluate.experiment import Evaluation, Result, evaluate_variants
+from periplus.evaluate.quality import Quality, evaluate, make_run_writer
+from periplus.evaluate.query_runner import QueryRunner
+from periplus.evaluate.rank_explanation import BetterResult, Explanation, explain
+from periplus.evaluate.report import AverageGain, average_gains, figures, read_quality, record_quality, write_report
 from periplus.evaluate.trec_files import read_qrels, write_run
-from periplus.evaluate.variants import FIRST, FULL, MEANING, Variant, ablations, choose, usual
+from periplus.evaluate.variants import (
+    FIRST_STAGE,
+    FULL_PIPELINE,
+    WITH_EMBEDDINGS,
+    Variant,
+    ablations,
+    select_variants,
+    standard_variants,
+)
 
 __all__ = [
-    "FIRST",
-    "FULL",
-    "MEANING",
-    "Asker",
-    "Average",
+    "FIRST_STAGE",
+    "FULL_PIPELINE",
+    "WITH_EMBEDDINGS",
+    "AverageGain",
+    "BetterResult",
     "Collection",
     "Comparison",
     "Difference",
+    "Evaluation",
     "Explanation",
-    "Judged",
-    "Moved",
     "Quality",
+    "QueryChange",
+    "QueryRunner",
     "Result",
-    "Rival",
     "Variant",
     "ablations",
     "average_gain",
-    "averages",
-    "choose",
+    "average_gains",
     "evaluate",
+    "evaluate_variants",
     "explain",
     "figures",
-    "judge",
-    "keep_quality",
+    "make_run_writer",
     "paired_difference",
     "read_collection",
+    "read_documents",
     "read_qrels",
     "read_quality",
-    "read_visits",
-    "run_writer",
-    "usual",
+    "record_quality",
+    "select_variants",
+    "standard_variants",
     "write_report",
     "write_run",
 ]

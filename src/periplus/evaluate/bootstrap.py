@@ -44,7 +44,7 @@ def paired_difference(ours: Floats, theirs: Floats, draws: int = DRAWS, seed: in
 
 
 def average_gain(pairs: list[tuple[Floats, Floats]], draws: int = DRAWS, seed: int = 7) -> Difference:
-    """Give the relative gain of ours over theirs, averaged over collections; queries are drawn within each."""
+    """Return the relative gain of ours over theirs, averaged over collections; queries are drawn within each."""
     gains, drawn = [], np.zeros(draws)
     for number, (ours, theirs) in enumerate(pairs):
         both = np.stack([ours, theirs], axis=1)
@@ -68,7 +68,7 @@ def _interval(means: Floats) -> tuple[float, float]:
 
 
 def _resampled(values: Floats, draws: int, seed: int) -> Floats:
-    """Give the column means of `draws` samples of the rows, each as large as all of them."""
+    """Return the column means of `draws` samples of the rows, each as large as all of them."""
     chance = np.random.default_rng(seed)
     count = len(values)
     out = np.empty((draws, values.shape[1]))

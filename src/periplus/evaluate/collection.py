@@ -12,20 +12,20 @@ from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.store import read_lines
 
-__all__ = ["Collection", "read_collection", "read_visits"]
+__all__ = ["Collection", "read_collection", "read_documents"]
 
 _T = TypeVar("_T")
 _ENDINGS: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 
-class _Document(msgspec.Struct):
+class _DocumentLine(msgspec.Struct):
     id: str | int
     title: str = ""
     text: str = ""
     url: str = ""
 
 
-class _Question(msgspec.Struct):
+class _QueryLine(msgspec.Struct):
     id: str | int
     text: str
 
@@ -41,14 +41,14 @@ class Collection(NamedTuple):
 def read_collection(folder: Path) -> Collection:
     """Read queries and judgements of a collection folder; `BadFile` says what is missing."""
     documents = _find(folder, "docs")
-    questions = [_decode(line, _Question, folder / "queries", n) for n, line in _lines(_find(folder, "queries"))]
+    questions = [_decode(line, _QueryLine, folder / "queries", n) for n, line in _lines(_find(folder, "queries"))]
     return Collection(documents, {str(q.id): q.text for q in questions}, read_qrels(folder / "qrels.tsv"))
 
 
-def read_visits(documents: Path, ids: list[str]) -> Iterator[FetchRecord]:
+def read_documents(documents: Path, ids: list[str]) -> Iterator[FetchRecord]:
     """Read the documents as if they had been crawled; `ids` gets the collection's name of each, by key order."""
     for number, line in _lines(documents):
-        document = _decode(line, _Document, documents, number)
+        document = _decode(line, _DocumentLine, documents, number)
         # A made-up address must not carry words of the collection's own ids into the index.
         url = document.url or f"https://collection.invalid/{len(ids)}"
         page = Page(url=url, title=document.title, text=document.text, kind="text/plain")

@@ -10,20 +10,20 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.evaluate.collection import Collection, read_visits
+from periplus.evaluate.collection import Collection, read_documents
 from periplus.evaluate.query_runner import Progress
 from periplus.files import disk_errors, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.index import build_index
 from periplus.settings import IndexSettings, Settings
 
-__all__ = ["Built", "built"]
+__all__ = ["CollectionIndex", "open_collection_index"]
 
 _NOTE: Final = "made-of.json"
 
 
-class _MadeOf(msgspec.Struct, frozen=True):
-    """What a kept index was made of."""
+class _IndexSource(msgspec.Struct, frozen=True):
+    """What a stored index was built from."""
 
     bytes: int
     changed: int
@@ -32,7 +32,7 @@ class _MadeOf(msgspec.Struct, frozen=True):
     ids: tuple[str, ...] = ()
 
 
-class Built(NamedTuple):
+class CollectionIndex(NamedTuple):
     """A collection that can be searched."""
 
     folder: Path
@@ -44,9 +44,9 @@ class Built(NamedTuple):
 
 
 @contextlib.contextmanager
-def built(
+def open_collection_index(
     folder: Path, collection: Collection, settings: Settings, keep: Path | None, progress: Progress
-) -> Iterator[Built]:
+) -> Iterator[CollectionIndex]:
     """Index a collection for as long as the block runs; with `keep`, in a folder of its name in there, for longer."""
     if keep is not None:
         yield _kept(collection, settings, keep / folder.resolve().name, progress)
@@ -55,10 +55,10 @@ def built(
         yield _build(collection, settings, Path(place), progress)
 
 
-def _kept(collection: Collection, settings: Settings, place: Path, progress: Progress) -> Built:
+def _kept(collection: Collection, settings: Settings, place: Path, progress: Progress) -> CollectionIndex:
     with disk_errors(collection.documents):
         found = collection.documents.stat()
-    wanted = _MadeOf(found.st_size, found.st_mtime_ns, settings.index)
+    wanted = _IndexSource(found.st_size, found.st_mtime_ns, settings.index)
     ids = _ids_of(place / _NOTE, wanted)
     if ids is not None:
         return _with_keys(place / "index", ids)
@@ -69,22 +69,22 @@ def _kept(collection: Collection, settings: Settings, place: Path, progress: Pro
     return made
 
 
-def _ids_of(path: Path, wanted: _MadeOf) -> list[str] | None:
-    """Give the names of documents if what is kept was made of the very same."""
+def _ids_of(path: Path, wanted: _IndexSource) -> list[str] | None:
+    """Return the names of documents if the stored index was built from the same source."""
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=_MadeOf)
+        known = msgspec.json.decode(path.read_bytes(), type=_IndexSource)
     except (OSError, msgspec.MsgspecError):
         return None
     return list(known.ids) if msgspec.structs.replace(known, ids=()) == wanted else None
 
 
-def _build(collection: Collection, settings: Settings, place: Path, progress: Progress) -> Built:
+def _build(collection: Collection, settings: Settings, place: Path, progress: Progress) -> CollectionIndex:
     ids: list[str] = []
-    build_index(read_visits(collection.documents, ids), place, settings.index, None, progress)
+    build_index(read_documents(collection.documents, ids), place, settings.index, None, progress)
     return _with_keys(place, ids)
 
 
-def _with_keys(place: Path, ids: list[str]) -> Built:
+def _with_keys(place: Path, ids: list[str]) -> CollectionIndex:
     keys = np.array([fingerprint_text(str(number)) for number in range(len(ids))], np.uint64)
     order = np.argsort(keys)
-    return Built(place, ids, keys[order], order)
+    return CollectionIndex(place, ids, keys[order], order)

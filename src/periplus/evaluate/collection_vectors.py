@@ -15,14 +15,14 @@ from periplus.errors import MissingPart, NothingHere
 from periplus.evaluate.query_runner import Progress
 from periplus.evaluate.variants import Variant
 
-__all__ = ["with_vectors"]
+__all__ = ["embed_collection"]
 
 _CANDIDATES: Final = 50
-"""Documents of a query that meaning looks at."""
+"""Documents of a query that are compared by embeddings."""
 
 
-def with_vectors(folder: Path, variant: Variant, documents: int, queries: int, progress: Progress) -> Variant:
-    """Give documents their vectors, and the variant to ask with; raise `MissingPart` where that cannot be done."""
+def embed_collection(folder: Path, variant: Variant, documents: int, queries: int, progress: Progress) -> Variant:
+    """Embed the documents; return the variant to run. Raise `MissingPart` without the model or its packages."""
     embeddings = msgspec.structs.replace(variant.settings.embeddings, threads=os.cpu_count() or 1)
     try:
         if documents <= queries * _CANDIDATES:

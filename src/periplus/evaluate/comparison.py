@@ -9,14 +9,14 @@ import numpy as np
 from periplus.evaluate.bootstrap import paired_difference
 from periplus.evaluate.rankings import Floats
 
-__all__ = ["Comparison", "Moved", "compare"]
+__all__ = ["Comparison", "QueryChange", "compare"]
 
 _SHOWN: Final = 10
 """Most queries listed of those that won, and of those that lost."""
 _TIE: Final = 1e-9
 
 
-class Moved(msgspec.Struct, frozen=True):
+class QueryChange(msgspec.Struct, frozen=True):
     """A query whose list became better or worse."""
 
     query: str
@@ -39,9 +39,9 @@ class Comparison(msgspec.Struct, frozen=True):
     wins: int
     losses: int
     ties: int
-    best: tuple[Moved, ...]
+    best: tuple[QueryChange, ...]
     """Queries that won most."""
-    worst: tuple[Moved, ...]
+    worst: tuple[QueryChange, ...]
 
 
 def compare(
@@ -52,9 +52,9 @@ def compare(
     found = paired_difference(ours, theirs, seed=seed)
     order = np.argsort(moved, kind="stable").tolist()
 
-    def shown(rows: Sequence[int]) -> tuple[Moved, ...]:
+    def shown(rows: Sequence[int]) -> tuple[QueryChange, ...]:
         return tuple(
-            Moved(queries[row], words.get(queries[row], ""), float(theirs[row]), float(ours[row])) for row in rows
+            QueryChange(queries[row], words.get(queries[row], ""), float(theirs[row]), float(ours[row])) for row in rows
         )
 
     return Comparison(

@@ -12,18 +12,18 @@ import numpy.typing as npt
 
 from periplus.errors import MissingPart
 from periplus.evaluate.collection import Collection, read_collection
-from periplus.evaluate.collection_index import Built, built
-from periplus.evaluate.collection_vectors import with_vectors
+from periplus.evaluate.collection_index import CollectionIndex, open_collection_index
+from periplus.evaluate.collection_vectors import embed_collection
 from periplus.evaluate.comparison import Comparison, compare
-from periplus.evaluate.query_runner import Answers, Asker, Progress
+from periplus.evaluate.query_runner import Answers, Progress, QueryRunner
 from periplus.evaluate.rankings import Floats, Judgements, Rankings, from_run, make_judgements, score
 from periplus.evaluate.trec_files import Run
 from periplus.evaluate.variants import Variant
 from periplus.settings import Settings
 
-__all__ = ["Found", "Judged", "Result", "judge"]
+__all__ = ["Evaluation", "RankingObserver", "Result", "evaluate_variants"]
 
-Found = Callable[[str, Rankings, Judgements], None]
+RankingObserver = Callable[[str, Rankings, Judgements], None]
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -40,10 +40,10 @@ class Result(msgspec.Struct, frozen=True):
     """That asking all queries took."""
     skipped: str = ""
     """Why it was not measured, '' when it was."""
-    beside: Comparison | None = None
+    comparison: Comparison | None = msgspec.field(default=None, name="beside")
 
 
-class Judged(msgspec.Struct, frozen=True):
+class Evaluation(msgspec.Struct, frozen=True):
     """How good all of them are on one collection."""
 
     collection: str
@@ -55,21 +55,28 @@ class Judged(msgspec.Struct, frozen=True):
     """nDCG of each query, by variant; the order of queries is the same in all."""
 
     def result(self, name: str) -> Result | None:
-        """Give the result of a variant, None when it was not measured."""
+        """Return the result of a variant, None if it was not measured."""
         return next((result for result in self.results if result.name == name and not result.skipped), None)
 
     def ndcg(self, name: str) -> Floats:
-        """Give the nDCG of each query."""
+        """Return the nDCG of each query."""
         return np.array(self.values[name], np.float64)
 
 
-class _Bench:
+class _Experiment:
     """Measures one collection, one way of ranking after the other."""
 
-    def __init__(self, collection: Collection, made: Built, asker: Asker, progress: Progress, found: Found) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        made: CollectionIndex,
+        runner: QueryRunner,
+        progress: Progress,
+        found: RankingObserver,
+    ) -> None:
         self._queries = collection.queries
         self._made = made
-        self._asker = asker
+        self._runner = runner
         self._progress = progress
         self._found = found
         self.judgements: Judgements = make_judgements(collection.qrels, made.ids)
@@ -88,9 +95,9 @@ class _Bench:
         seconds = time.monotonic() - began
         self._found(name, rankings, self.judgements)
         scores = score(rankings, self.judgements)
-        beside = self._compare(base, scores.ndcg) if self.values else None
+        comparison = self._compare(base, scores.ndcg) if self.values else None
         self.values[name] = scores.ndcg
-        self.results.append(Result(name, title, *scores.means(), seconds, beside=beside))
+        self.results.append(Result(name, title, *scores.means(), seconds, comparison=comparison))
 
     def _compare(self, base: str, ndcg: Floats) -> Comparison:
         against = base if base in self.values else next(iter(self.values))
@@ -100,10 +107,10 @@ class _Bench:
         """Ask all judged queries."""
         if variant.meaning:
             made, asked = len(self._made.ids), len(self._words)
-            variant = with_vectors(self._made.folder, variant, made, asked, self._progress)
+            variant = embed_collection(self._made.folder, variant, made, asked, self._progress)
         stage, count = f"queries, {variant.title}", len(self._words)
         self._progress(stage, 0, count)
-        answers = self._asker.ask(
+        answers = self._runner.ask(
             self._made.folder, variant, self._words, lambda done: self._progress(stage, done, count)
         )
         return Rankings(self._numbers(answers), answers.scores)
@@ -117,31 +124,31 @@ class _Bench:
         return np.where((keys[at] == answers.keys) & (answers.keys != 0), numbers[at], -1).astype(np.int32)
 
 
-def judge(
+def evaluate_variants(
     folder: Path,
     settings: Settings,
     variants: Sequence[Variant],
     *,
-    beside: Mapping[str, Callable[[], Run]] | None = None,
+    baselines: Mapping[str, Callable[[], Run]] | None = None,
     keep: Path | None = None,
-    asker: Asker | None = None,
+    runner: QueryRunner | None = None,
     progress: Progress = lambda stage, done, total: None,
-    found: Found = lambda name, rankings, judgements: None,
-) -> Judged:
+    found: RankingObserver = lambda name, rankings, judgements: None,
+) -> Evaluation:
     """Build a collection once and measure each variant on it.
 
-    `beside` are runs that others made, by name; they come first, and the first of all is what the rest is compared
+    `baselines` are runs of other engines, by name; they come first, and the first of all is what the rest is compared
     with. `keep` is a folder for the build, used again while it fits; `found` is handed what each variant found.
     """
     collection = read_collection(folder)
-    with built(folder, collection, settings, keep, progress) as made, contextlib.ExitStack() as held:
-        bench = _Bench(collection, made, asker or held.enter_context(Asker()), progress, found)
-        for name, run in (beside or {}).items():
+    with open_collection_index(folder, collection, settings, keep, progress) as made, contextlib.ExitStack() as held:
+        bench = _Experiment(collection, made, runner or held.enter_context(QueryRunner()), progress, found)
+        for name, run in (baselines or {}).items():
             bench.measure(name, name, "", partial(_others, run, bench.judgements))
         for variant in variants:
             bench.measure(variant.name, variant.title, variant.base, partial(bench.ask, variant))
     values = {name: [round(value, 6) for value in found.tolist()] for name, found in bench.values.items()}
-    return Judged(folder.resolve().name, len(made.ids), len(bench.judgements.queries), tuple(bench.results), values)
+    return Evaluation(folder.resolve().name, len(made.ids), len(bench.judgements.queries), tuple(bench.results), values)
 
 
 def _others(run: Callable[[], Run], judgements: Judgements) -> Rankings:

@@ -18,7 +18,7 @@ from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.search import rerank, retrieve
 
-__all__ = ["Answers", "Asker", "Progress"]
+__all__ = ["Answers", "Progress", "QueryRunner"]
 
 _WORTH_PROCESSES: Final = 2_000
 """With fewer queries, starting processes takes longer than they save."""
@@ -35,8 +35,8 @@ class Answers(NamedTuple):
     scores: npt.NDArray[np.float32]
 
 
-class Asker:
-    """Asks one index after another; the processes it starts are kept until it is closed."""
+class QueryRunner:
+    """Runs queries on one index after another; the processes it starts live until it is closed."""
 
     def __init__(self, processes: int = 0, worth: int = _WORTH_PROCESSES) -> None:
         self._processes = processes or os.cpu_count() or 1
@@ -44,14 +44,14 @@ class Asker:
         self._held = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> "Asker":
+    def __enter__(self) -> "QueryRunner":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._held.close()
 
     def ask(self, folder: Path, variant: Variant, queries: Sequence[str], progress: Callable[[int], None]) -> Answers:
-        """Give the best documents of every query; `progress` hears how many were asked."""
+        """Return the best documents of every query; `progress` is called with the number of queries that were run."""
         parts = [queries[at : at + _PART] for at in range(0, len(queries), _PART)]
         several = self._processes > 1 and len(queries) >= self._worth
         found, done = [], 0

@@ -20,36 +20,36 @@ from periplus.search import Searcher
 from periplus.settings import Settings
 from periplus.url import parse_address
 
-__all__ = ["Explanation", "Rival", "explain"]
+__all__ = ["BetterResult", "Explanation", "explain"]
 
 
 _OUTCOMES: Final = {
-    Outcome.ROBOTS: "robots.txt of its host forbids it, so it was never asked for",
-    Outcome.GONE: "its host says that it is not there (404 or 410)",
-    Outcome.CLIENT_ERROR: "its host refused to give it",
-    Outcome.BUSY: "its host was too busy and asked to come back later",
-    Outcome.SERVER_ERROR: "its host failed",
+    Outcome.ROBOTS: "robots.txt of its host disallows it, so it was not requested",
+    Outcome.GONE: "its host reports that it does not exist (404 or 410)",
+    Outcome.CLIENT_ERROR: "its host refused the request",
+    Outcome.BUSY: "its host was overloaded and asked to retry later",
+    Outcome.SERVER_ERROR: "its host reported an internal error",
     Outcome.DNS: "the name of its host was not found",
     Outcome.CONNECT: "its host could not be reached",
-    Outcome.TLS: "its host has no certificate that can be trusted",
-    Outcome.TIMEOUT: "its host took too long",
+    Outcome.TLS: "the certificate of its host is not trusted",
+    Outcome.TIMEOUT: "its host timed out",
     Outcome.TOO_LARGE: "it is larger than fetch.max_bytes",
-    Outcome.BAD_RESPONSE: "what its host sent was broken",
-    Outcome.WRONG_TYPE: "it is of a kind that is not read",
+    Outcome.BAD_RESPONSE: "the response of its host was malformed",
+    Outcome.WRONG_TYPE: "its content type is not supported",
     Outcome.FORBIDDEN_ADDRESS: "its host has a private address, which is not fetched unless fetch.allow names it",
 }
 _STATES: Final = {
-    "waiting": "it is known and waits to be fetched, with {before:,} of {waiting:,} URLs of its host before it",
-    "under way": "it was being fetched when the crawl last wrote down where it is",
-    "seen": "the crawl has seen its address and kept nothing of it: a trap, or the queue of its host was full",
-    "forbidden": "robots.txt of its host forbids it",
-    "unwanted": "the crawl does not follow links there: out of its scope, or left out by its filters",
-    "unseen": "no crawl has met a link to it",
+    "waiting": "it is queued, with {before:,} of {waiting:,} URLs of its host before it",
+    "under way": "it was being fetched when the crawl last wrote its snapshot",
+    "seen": "the crawl has seen its URL and dropped it: a trap, or the queue of its host was full",
+    "forbidden": "robots.txt of its host disallows it",
+    "unwanted": "the crawl does not follow links to it: out of scope, or excluded by a filter",
+    "unseen": "no crawl has found a link to it",
     "no crawl": "there has been no crawl in this folder",
 }
 
 
-class Rival(msgspec.Struct, frozen=True):
+class BetterResult(msgspec.Struct, frozen=True):
     """The next better result, and what it has more or less of."""
 
     url: str
@@ -69,7 +69,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """'ranked', 'folded', 'safe', 'filtered', 'no match', 'below', 'removed', 'noindex', 'copy', 'canonical', 'empty',
     'not indexed yet', 'redirect', 'failed', 'robots', 'waiting', 'under way', 'seen', 'unwanted', 'unseen' or
     'no crawl'."""
-    told: str
+    summary: str = msgspec.field(name="told")
     """A sentence for people."""
     rank: int = 0
     """Its place among the results, from 1; 0 when it has none."""
@@ -79,7 +79,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """What the score is made of."""
     missing: tuple[str, ...] = ()
     """Words that the page does not have."""
-    rival: Rival | None = None
+    better: BetterResult | None = msgspec.field(default=None, name="rival")
     other: str = ""
     """The page that stands for it."""
 
@@ -93,19 +93,19 @@ def explain(
     language: str = "",
     safe: int = 0,
 ) -> Explanation:
-    """Say why a page ranks where it does for these words, or why it is not there; raise `BadUrl` for what is no URL."""
+    """Return why a page has its rank for these words, or why it is not there. Raise `BadUrl` for an invalid URL."""
     place = parse_address(url)
     query = Query(words, size=settings.search.max_results, language=language, safe=safe)
     try:
-        found = _Asked(folder, settings, query, place.key)
+        found = _IndexedPage(folder, settings, query, place.key)
     except NothingHere:
         found = None
     if found is not None and found.indexed:
         return _in_index(place.url, found)
-    return _elsewhere(place.url, words, found is not None and found.buried, url_status(folder, settings, place))
+    return _elsewhere(place.url, words, found is not None and found.deleted, url_status(folder, settings, place))
 
 
-class _Asked:
+class _IndexedPage:
     """The index, and one page in it."""
 
     def __init__(self, folder: Path, settings: Settings, query: Query, key: int) -> None:
@@ -114,20 +114,20 @@ class _Asked:
         self.ranker = Ranker(self.index, settings.rank, settings.embeddings)
         self.query = query
         self.key = key
-        self.indexed = self.buried = False
+        self.indexed = self.deleted = False
         self._at = (0, 0)
         for number, segment in enumerate(self.index.segments):
             for document in np.flatnonzero(segment.column("key") == np.uint64(key)).tolist():
                 if segment.is_live[document]:
                     self.indexed, self._at = True, (number, document)
-                self.buried = True
+                self.deleted = True
 
     def hits(self, **changes: object) -> tuple[Hit, ...]:
         """Ask for all results there are, with some of the query changed."""
         return self.searcher.search(msgspec.structs.replace(self.query, **changes)).hits
 
     def place(self, **changes: object) -> int:
-        """Give the place of the page among the results, from 0; -1 when it is not there."""
+        """Return the position of the page among the results, from 0; -1 if it is not there."""
         return next((n for n, hit in enumerate(self.hits(**changes)) if hit.key == self.key), -1)
 
     def missing(self) -> tuple[str, ...] | None:
@@ -145,41 +145,41 @@ class _Asked:
         return tuple(word.word for word in prepared.words if not has(word.terms))
 
 
-def _in_index(url: str, asked: _Asked) -> Explanation:
+def _in_index(url: str, asked: _IndexedPage) -> Explanation:
     """Explain a page that is in the index."""
     hits = asked.hits()
     place = next((n for n, hit in enumerate(hits) if hit.key == asked.key), -1)
     if place >= 0:
         return _ranked(url, asked, hits, place)
-    told = Explanation(url, asked.query.words, "", "", results=len(hits), missing=asked.missing() or ())
-    reason, sentence, other = _left_out(asked, hits, told.missing)
-    return msgspec.structs.replace(told, reason=reason, told=sentence, other=other)
+    summary = Explanation(url, asked.query.words, "", "", results=len(hits), missing=asked.missing() or ())
+    reason, sentence, other = _left_out(asked, hits, summary.missing)
+    return msgspec.structs.replace(summary, reason=reason, summary=sentence, other=other)
 
 
-def _ranked(url: str, asked: _Asked, hits: tuple[Hit, ...], place: int) -> Explanation:
+def _ranked(url: str, asked: _IndexedPage, hits: tuple[Hit, ...], place: int) -> Explanation:
     begin = max(0, place - 1)
     shown = asked.hits(start=begin, size=place - begin + 1, explain=True)
     ours = shown[-1]
-    rival = _rival(ours, shown[0]) if place else None
-    told = f"It is number {place + 1} of {len(hits):,} results."
-    if rival is not None:
-        told += f" The next better one has {rival.score - ours.score:+.3f}."
+    better = _compare_scores(ours, shown[0]) if place else None
+    summary = f"It is number {place + 1} of {len(hits):,} results."
+    if better is not None:
+        summary += f" The next better one has {better.score - ours.score:+.3f}."
     return Explanation(
-        url, asked.query.words, "ranked", told, place + 1, len(hits), ours.score, ours.reasons, ours.missing, rival
+        url, asked.query.words, "ranked", summary, place + 1, len(hits), ours.score, ours.reasons, ours.missing, better
     )
 
 
-def _rival(ours: Hit, theirs: Hit) -> Rival:
+def _compare_scores(ours: Hit, theirs: Hit) -> BetterResult:
     """Put what two scores are made of side by side."""
     own, other = dict(ours.reasons), dict(theirs.reasons)
     names = dict.fromkeys([*own, *other])
     gaps = [(name, own.get(name, 0.0), other.get(name, 0.0)) for name in names]
     gaps.sort(key=lambda gap: gap[1] - gap[2])
-    return Rival(theirs.url, theirs.title, theirs.score, tuple(gaps))
+    return BetterResult(theirs.url, theirs.title, theirs.score, tuple(gaps))
 
 
-def _left_out(asked: _Asked, hits: tuple[Hit, ...], missing: tuple[str, ...]) -> tuple[str, str, str]:
-    """Say why a page of the index is not among the results, and which page stands for it."""
+def _left_out(asked: _IndexedPage, hits: tuple[Hit, ...], missing: tuple[str, ...]) -> tuple[str, str, str]:
+    """Return why a page of the index is not among the results, and which page represents it."""
     query = asked.query
     if query.safe and asked.place(safe=0) >= 0:
         return "safe", "Safe search leaves it out.", ""
@@ -197,22 +197,22 @@ def _left_out(asked: _Asked, hits: tuple[Hit, ...], missing: tuple[str, ...]) ->
     return "no match", "It does not match: an operator of the query leaves it out.", ""
 
 
-def _elsewhere(url: str, words: str, buried: bool, where: UrlStatus) -> Explanation:
+def _elsewhere(url: str, words: str, deleted: bool, where: UrlStatus) -> Explanation:
     """Explain a page that is not in the index."""
     visit = where.visit
-    told = Explanation(url, words, "", "")
+    summary = Explanation(url, words, "", "")
     if visit is None or where.state in ("waiting", "under way"):
         reason = "robots" if where.state == "forbidden" else where.state
         sentence = _STATES[where.state].format(before=where.before, waiting=where.waiting)
-        return msgspec.structs.replace(told, reason=reason, told=_sentence(sentence))
+        return msgspec.structs.replace(summary, reason=reason, summary=_sentence(sentence))
     reason, sentence, other = _of_visit(url, visit)
-    if buried and reason == "not indexed yet":
+    if deleted and reason == "not indexed yet":
         reason, sentence = "removed", "it was in the index and has been taken out of it"
-    return msgspec.structs.replace(told, reason=reason, told=_sentence(sentence), other=other)
+    return msgspec.structs.replace(summary, reason=reason, summary=_sentence(sentence), other=other)
 
 
 def _of_visit(url: str, visit: FetchRecord) -> tuple[str, str, str]:
-    """Say what became of the last visit of a page."""
+    """Return what the last fetch of a page resulted in."""
     page = visit.page
     if visit.outcome is Outcome.REDIRECT:
         return "redirect", f"it leads on to {visit.location}", visit.location

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from periplus.evaluate.trec_files import Qrels, Run
 
-__all__ = ["DEPTH", "Judgements", "PerQuery", "Rankings", "from_run", "make_judgements", "score", "to_run"]
+__all__ = ["DEPTH", "Judgements", "QueryScores", "Rankings", "from_run", "make_judgements", "score", "to_run"]
 
 DEPTH: Final = 100
 """How many documents of a query are looked at."""
@@ -48,7 +48,7 @@ class Judgements(NamedTuple):
     """The best discounted gain that each query could have."""
 
 
-class PerQuery(NamedTuple):
+class QueryScores(NamedTuple):
     """How good the list of each judged query is."""
 
     ndcg: Floats
@@ -56,7 +56,7 @@ class PerQuery(NamedTuple):
     mrr: Floats
 
     def means(self) -> tuple[float, float, float]:
-        """Give the means over all queries."""
+        """Return the means over all queries."""
         ndcg, recall, mrr = (float(values.mean()) if len(values) else 0.0 for values in self)
         return ndcg, recall, mrr
 
@@ -87,13 +87,13 @@ def make_judgements(qrels: Qrels, names: Sequence[str]) -> Judgements:
     )
 
 
-def score(rankings: Rankings, judgements: Judgements) -> PerQuery:
+def score(rankings: Rankings, judgements: Judgements) -> QueryScores:
     """Compare the rankings of the judged queries, in their order, with the judgements."""
     gains = _gains(_in_order(rankings, judgements.names), judgements)
     hits = gains > 0
     top = gains[:, :_TOP]
     first = np.argmax(hits, axis=1) if hits.shape[1] else np.zeros(len(hits), np.int64)
-    return PerQuery(
+    return QueryScores(
         (top / _discounts(top.shape[1])).sum(axis=1) / judgements.ideal,
         hits[:, :DEPTH].sum(axis=1) / judgements.right,
         np.where(hits.any(axis=1), 1.0 / (first + 1), 0.0),
@@ -128,7 +128,7 @@ def _in_order(rankings: Rankings, names: Sequence[str]) -> Numbers:
 
 
 def _once(documents: Numbers, names: Sequence[str]) -> Numbers:
-    """Take repeated names out of each row: some collections have a document twice."""
+    """Remove repeated names from each row: some collections have a document twice."""
     numbers: dict[str, int] = {}
     first = [numbers.setdefault(name, number) for number, name in enumerate(names)]
     out = np.full_like(documents, -1)
@@ -154,7 +154,7 @@ def from_run(run: Run, judgements: Judgements) -> Rankings:
 
 
 def to_run(rankings: Rankings, queries: Sequence[str], names: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Give rankings as a run, for files."""
+    """Return rankings as a run, for files."""
     rows = zip(queries, rankings.documents.tolist(), rankings.scores.tolist(), strict=True)
     return {
         query: {names[number]: value for number, value in zip(found, scores, strict=True) if number >= 0}

@@ -11,12 +11,12 @@ import msgspec
 
 from periplus.errors import CorruptFile
 from periplus.evaluate.bootstrap import Difference, average_gain
-from periplus.evaluate.comparison import Comparison, Moved
-from periplus.evaluate.experiment import Judged, Result
+from periplus.evaluate.comparison import Comparison, QueryChange
+from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report_plots import Bar, bars, waterfall
 from periplus.files import decode_json, disk_errors, write_atomically
 
-__all__ = ["Average", "averages", "figures", "keep_quality", "read_quality", "write_report"]
+__all__ = ["AverageGain", "average_gains", "figures", "read_quality", "record_quality", "write_report"]
 
 _FORMAT: Final = 1
 """The number of what `quality` in a data folder holds; it is raised whenever that changes."""
@@ -40,7 +40,7 @@ svg{width:100%;height:auto;margin:1rem 0}svg text{fill:var(--ink);font-size:13px
 """
 
 
-class Average(msgspec.Struct, frozen=True):
+class AverageGain(msgspec.Struct, frozen=True):
     """The relative gain of a variant in nDCG at 10, averaged over collections."""
 
     name: str
@@ -52,29 +52,29 @@ class Average(msgspec.Struct, frozen=True):
     p: float
 
 
-def averages(judged: Sequence[Judged]) -> tuple[Average, ...]:
+def average_gains(judged: Sequence[Evaluation]) -> tuple[AverageGain, ...]:
     """Average the gain of every variant over what it is compared with, over the collections where it was measured."""
-    found: list[Average] = []
+    found: list[AverageGain] = []
     for name, title in dict.fromkeys((r.name, r.title) for one in judged for r in one.results):
-        results = [(one, result.beside) for one in judged if (result := one.result(name)) and result.beside]
-        pairs = [(one.ndcg(name), one.ndcg(beside.base)) for one, beside in results]
+        results = [(one, result.comparison) for one in judged if (result := one.result(name)) and result.comparison]
+        pairs = [(one.ndcg(name), one.ndcg(comparison.base)) for one, comparison in results]
         if pairs:
             gain: Difference = average_gain(pairs)
-            found.append(Average(name, title, len(pairs), gain.mean, gain.low, gain.high, gain.p))
+            found.append(AverageGain(name, title, len(pairs), gain.mean, gain.low, gain.high, gain.p))
     return tuple(found)
 
 
-def figures(judged: Sequence[Judged], *, each: bool = True) -> dict[str, object]:
-    """Give all figures as plain values; without `each`, the values of single queries are left out."""
+def figures(judged: Sequence[Evaluation], *, each: bool = True) -> dict[str, object]:
+    """Return all figures as plain values; without `each`, those of single queries are omitted."""
     kept = judged if each else [msgspec.structs.replace(one, values={}) for one in judged]
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "collections": msgspec.to_builtins(list(kept)),
-        "averages": msgspec.to_builtins(averages(judged)),
+        "averages": msgspec.to_builtins(average_gains(judged)),
     }
 
 
-def keep_quality(folder: Path, judged: Sequence[Judged]) -> Path:
+def record_quality(folder: Path, judged: Sequence[Evaluation]) -> Path:
     """Keep the figures in a data folder, where the admin page finds them; earlier ones stay as one line each."""
     place = folder / "quality"
     found = figures(judged, each=False)
@@ -89,7 +89,7 @@ def keep_quality(folder: Path, judged: Sequence[Judged]) -> Path:
 
 
 def read_quality(folder: Path) -> tuple[Any, list[Any]]:
-    """Return the figures that `keep_quality` stored last in a data folder, None if there are none, and its history."""
+    """Return the figures that `record_quality` stored last, None if there are none, and the history of all."""
     latest_file, history_file = folder / "quality" / "latest.json", folder / "quality" / "history.jsonl"
     try:
         latest = decode_json(latest_file, latest_file.read_bytes(), dict[str, Any], _FORMAT)
@@ -105,20 +105,20 @@ def read_quality(folder: Path) -> tuple[Any, list[Any]]:
     return latest, history
 
 
-def _short(when: object, judged: Sequence[Judged]) -> dict[str, object]:
+def _short(when: object, judged: Sequence[Evaluation]) -> dict[str, object]:
     scores = {one.collection: {r.name: round(r.ndcg, 5) for r in one.results if not r.skipped} for one in judged}
     return {"when": when, "ndcg": scores}
 
 
-def write_report(path: Path, judged: Sequence[Judged]) -> Path:
+def write_report(path: Path, judged: Sequence[Evaluation]) -> Path:
     """Write the page to `path` and the figures beside it, as .json; give the path of the latter."""
     write_atomically(path, _page(judged).encode("utf-8", "replace"))
-    beside = path.with_suffix(".json")
-    write_atomically(beside, msgspec.json.encode(figures(judged)))
-    return beside
+    comparison = path.with_suffix(".json")
+    write_atomically(comparison, msgspec.json.encode(figures(judged)))
+    return comparison
 
 
-def _page(judged: Sequence[Judged]) -> str:
+def _page(judged: Sequence[Evaluation]) -> str:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -132,45 +132,51 @@ def _page(judged: Sequence[Judged]) -> str:
     )
 
 
-def _summary(judged: Sequence[Judged]) -> str:
-    """Give the average gain of each variant, and that on each collection."""
+def _summary(judged: Sequence[Evaluation]) -> str:
+    """Return a plot of the average gain of each variant, and of its gain on each collection."""
     rows = [
-        Bar(f"{result.title}, {one.collection}", result.beside.gain, *_shares(result.beside))
+        Bar(f"{result.title}, {one.collection}", result.comparison.gain, *_shares(result.comparison))
         for one in judged
         for result in one.results
-        if result.beside is not None and not result.name.startswith("-")
+        if result.comparison is not None and not result.name.startswith("-")
     ]
-    mean = [Bar(f"{one.title}, average", one.gain, one.low, one.high) for one in averages(judged) if one.name[0] != "-"]
+    mean = [
+        Bar(f"{one.title}, average", one.gain, one.low, one.high) for one in average_gains(judged) if one.name[0] != "-"
+    ]
     return "<h2>Gain in nDCG@10</h2>\n" + bars([*mean, *rows], "+.1%", "Relative gain in nDCG at 10")
 
 
-def _shares(beside: Comparison) -> tuple[float, float]:
-    base = beside.difference / beside.gain if beside.gain else 1.0
-    return beside.low / base, beside.high / base
+def _shares(comparison: Comparison) -> tuple[float, float]:
+    base = comparison.difference / comparison.gain if comparison.gain else 1.0
+    return comparison.low / base, comparison.high / base
 
 
-def _section(one: Judged) -> str:
+def _section(one: Evaluation) -> str:
     head = ("", "nDCG@10", "recall@100", "MRR", "against", "difference", "95 %", "p", "wins", "losses")
     table = _table(head, [_row(one, result) for result in one.results])
     parts = [
         f"<h2>{escape(one.collection)}</h2>\n<p>{one.documents:,} documents, {one.queries:,} queries.</p>\n{table}"
     ]
     parts += [f"<p>{escape(r.title)} was left out: {escape(r.skipped)}</p>\n" for r in one.results if r.skipped]
-    off = [Bar(r.title, r.beside.difference, r.beside.low, r.beside.high) for r in _ablated(one) if r.beside]
+    off = [
+        Bar(r.title, r.comparison.difference, r.comparison.low, r.comparison.high)
+        for r in _ablated(one)
+        if r.comparison
+    ]
     if off:
         parts.append("<h3>With one part switched off</h3>\n" + bars(off, "+.4f", "Change of nDCG without each part"))
     return "".join([*parts, *(_moves(one, result) for result in one.results if not result.name.startswith("-"))])
 
 
-def _ablated(one: Judged) -> list[Result]:
+def _ablated(one: Evaluation) -> list[Result]:
     return [result for result in one.results if result.name.startswith("-")]
 
 
-def _row(one: Judged, result: Result) -> list[str]:
+def _row(one: Evaluation, result: Result) -> list[str]:
     if result.skipped:
         return [result.title, *["-"] * 9]
     cells = [result.title, f"{result.ndcg:.4f}", f"{result.recall:.4f}", f"{result.mrr:.4f}"]
-    found = result.beside
+    found = result.comparison
     if found is None:
         return [*cells, *[""] * 6]
     titles = {other.name: other.title for other in one.results}
@@ -186,9 +192,9 @@ def _row(one: Judged, result: Result) -> list[str]:
     ]
 
 
-def _moves(one: Judged, result: Result) -> str:
+def _moves(one: Evaluation, result: Result) -> str:
     """Show which queries moved between a variant and the one it is compared with."""
-    found = result.beside
+    found = result.comparison
     if found is None or not found.wins + found.losses:
         return ""
     name = f"{result.title} against {found.base}"
@@ -199,7 +205,7 @@ def _moves(one: Judged, result: Result) -> str:
     )
 
 
-def _queries(title: str, moved: Sequence[Moved]) -> str:
+def _queries(title: str, moved: Sequence[QueryChange]) -> str:
     if not moved:
         return ""
     rows = [[one.words or one.query, f"{one.before:.3f}", f"{one.after:.3f}"] for one in moved]

@@ -14,12 +14,20 @@ from periplus.errors import BadInput
 from periplus.rank import feature_weights
 from periplus.settings import RankSettings, Settings
 
-__all__ = ["FIRST", "FULL", "MEANING", "Variant", "ablations", "choose", "usual"]
+__all__ = [
+    "FIRST_STAGE",
+    "FULL_PIPELINE",
+    "WITH_EMBEDDINGS",
+    "Variant",
+    "ablations",
+    "select_variants",
+    "standard_variants",
+]
 
-FIRST: Final = "first"
-FULL: Final = "full"
-MEANING: Final = "meaning"
-_TITLES: Final = {FIRST: "first stage", FULL: "full", MEANING: "full + meaning"}
+FIRST_STAGE: Final = "first"
+FULL_PIPELINE: Final = "full"
+WITH_EMBEDDINGS: Final = "meaning"
+_TITLES: Final = {FIRST_STAGE: "first stage", FULL_PIPELINE: "full", WITH_EMBEDDINGS: "full + meaning"}
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -37,23 +45,23 @@ class Variant(msgspec.Struct, frozen=True):
     @property
     def meaning(self) -> bool:
         """Whether it needs vectors."""
-        return self.name == MEANING
+        return self.name == WITH_EMBEDDINGS
 
 
-def usual(settings: Settings) -> tuple[Variant, ...]:
-    """Give the first stage alone, the full pipeline, and the full pipeline with meaning."""
-    plain = _with_meaning(settings, False)
+def standard_variants(settings: Settings) -> tuple[Variant, ...]:
+    """Return the first stage alone, the full pipeline, and the full pipeline with embeddings."""
+    plain = _with_embeddings(settings, False)
     rank = msgspec.structs.replace(settings.rank, rerank=0)
     return (
-        Variant(FIRST, _TITLES[FIRST], msgspec.structs.replace(plain, rank=rank)),
-        Variant(FULL, _TITLES[FULL], plain),
-        Variant(MEANING, _TITLES[MEANING], _with_meaning(settings, True)),
+        Variant(FIRST_STAGE, _TITLES[FIRST_STAGE], msgspec.structs.replace(plain, rank=rank)),
+        Variant(FULL_PIPELINE, _TITLES[FULL_PIPELINE], plain),
+        Variant(WITH_EMBEDDINGS, _TITLES[WITH_EMBEDDINGS], _with_embeddings(settings, True)),
     )
 
 
-def choose(settings: Settings, names: Sequence[str]) -> tuple[Variant, ...]:
-    """Give the usual variants of these names; raise `BadInput` for a name that there is none of."""
-    known = {variant.name: variant for variant in usual(settings)}
+def select_variants(settings: Settings, names: Sequence[str]) -> tuple[Variant, ...]:
+    """Return the standard variants of these names; raise `BadInput` for an unknown name."""
+    known = {variant.name: variant for variant in standard_variants(settings)}
     for name in names:
         if name not in known:
             raise BadInput(f"There is no variant '{name[:40]}'.", f"Choose from {', '.join(known)}.")
@@ -61,22 +69,22 @@ def choose(settings: Settings, names: Sequence[str]) -> tuple[Variant, ...]:
 
 
 def ablations(settings: Settings) -> tuple[Variant, ...]:
-    """Give the full pipeline without each of its weights in turn: settings of the first stage, then features."""
-    plain = _with_meaning(settings, False)
+    """Return the full pipeline without each of its weights in turn: settings of the first stage, then features."""
+    plain = _with_embeddings(settings, False)
     found = []
     for field in msgspec.structs.fields(RankSettings):
         value = getattr(settings.rank, field.name)
         if field.name != "rerank" and isinstance(value, float) and value:
             rank = msgspec.structs.replace(settings.rank, **{field.name: 0.0})
             without = msgspec.structs.replace(plain, rank=rank)
-            found.append(Variant(f"-{field.name}", f"without {field.name}", without, base=FULL))
+            found.append(Variant(f"-{field.name}", f"without {field.name}", without, base=FULL_PIPELINE))
     for name, feature in feature_weights(settings.rank.weights).items() if settings.rank.rerank else ():
         if name != "first" and feature.weight:
-            found.append(Variant(f"-{name}", f"without {name}", plain, ((name, 0.0),), base=FULL))
+            found.append(Variant(f"-{name}", f"without {name}", plain, ((name, 0.0),), base=FULL_PIPELINE))
     return tuple(found)
 
 
-def _with_meaning(settings: Settings, on: bool) -> Settings:
-    """Switch meaning on or off; vectors that are not there when a query needs them are made then."""
+def _with_embeddings(settings: Settings, on: bool) -> Settings:
+    """Return the settings with embeddings enabled or disabled; missing vectors are computed on demand."""
     embeddings = msgspec.structs.replace(settings.embeddings, enabled=on, on_demand=on or settings.embeddings.on_demand)
     return msgspec.structs.replace(settings, embeddings=embeddings)

@@ -11,7 +11,7 @@ from periplus.files import open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.evaluate import Judged, Variant
+    from periplus.evaluate import Evaluation, Variant
 
 __all__ = ["evaluate_ranking"]
 
@@ -26,18 +26,18 @@ def evaluate_ranking(
     keep: Path | None = None,
     run: Path | None = None,
     observer: Observer = SILENT,
-) -> "list[Judged]":
+) -> "list[Evaluation]":
     """Index judged collections, run their queries, and compare variants of ranking.
 
     report: write an HTML page and its figures as .json; keep: a folder for the indexes, which are used again;
     run: write a TREC run file of the full ranking of the only collection. The figures are recorded in the data folder,
     if it exists.
     """
-    from periplus.evaluate import ablations, choose, write_report
+    from periplus.evaluate import ablations, select_variants, write_report
 
     if run is not None and len(collections) > 1:
         raise BadInput("--run takes one collection at a time.")
-    chosen = choose(settings, variants)
+    chosen = select_variants(settings, variants)
     chosen += ablations(settings) if ablate else ()
     if not chosen:
         raise BadInput("There is no variant to measure.", "For example: --variants first,full.")
@@ -56,29 +56,29 @@ def _measure(
     keep: Path | None,
     run: Path | None,
     observer: Observer,
-) -> "list[Judged]":
-    from periplus.evaluate import Asker, judge, run_writer
+) -> "list[Evaluation]":
+    from periplus.evaluate import QueryRunner, evaluate_variants, make_run_writer
 
-    with Asker() as asker:
+    with QueryRunner() as runner:
         return [
-            judge(
+            evaluate_variants(
                 folder,
                 settings,
                 variants,
                 keep=keep,
-                asker=asker,
+                runner=runner,
                 progress=observer.progress,
-                found=run_writer(run, variants),
+                found=make_run_writer(run, variants),
             )
             for folder in collections
         ]
 
 
-def _record(folder: Path, judged: "list[Judged]", observer: Observer) -> None:
-    from periplus.evaluate import keep_quality
+def _record(folder: Path, judged: "list[Evaluation]", observer: Observer) -> None:
+    from periplus.evaluate import record_quality
 
     if folder.exists():
         try:
-            keep_quality(open_data_folder(folder, create=False), judged)
+            record_quality(open_data_folder(folder, create=False), judged)
         except PeriplusError as error:
             observer.message(f"The figures were not recorded: {error}")

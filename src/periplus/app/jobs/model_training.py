@@ -91,7 +91,7 @@ def _stage(observer: Observer, name: str) -> Callable[[int, int], None]:
 
 def _samples_of_collection(path: Path, settings: Settings, observer: Observer) -> list["Sample"]:
     """Index a judged collection in a temporary folder and run its queries."""
-    from periplus.evaluate import read_collection, read_visits
+    from periplus.evaluate import read_collection, read_documents
     from periplus.hashing import fingerprint_text
     from periplus.index import Index, build_index
     from periplus.rank import Ranker, collect_samples
@@ -99,7 +99,7 @@ def _samples_of_collection(path: Path, settings: Settings, observer: Observer) -
     collection = read_collection(path)
     ids: list[str] = []
     with tempfile.TemporaryDirectory(prefix="periplus-learn-") as temporary:
-        build_index(read_visits(collection.documents, ids), Path(temporary), settings.index, None, observer.progress)
+        build_index(read_documents(collection.documents, ids), Path(temporary), settings.index, None, observer.progress)
         index = Index.open(Path(temporary), verify=False)
         keys = {name: fingerprint_text(str(number)) for number, name in enumerate(ids)}
         grades = {

@@ -83,7 +83,7 @@ def _rows(evaluation: "Evaluation") -> list[tuple[str, ...]]:
         cells = [evaluation.collection, f"{evaluation.documents:,}", f"{evaluation.queries:,}", result.title]
         figures = (f"{value:.4f}" for value in (result.ndcg, result.recall, result.mrr))
         cells += ["-"] * 3 if result.skipped else figures
-        change = result.beside
+        change = result.comparison
         if change is None:
             cells += [""] * 5
         else:

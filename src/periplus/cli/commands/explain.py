@@ -38,20 +38,20 @@ def explain(
 
 def _print(explanation: "Explanation") -> None:
     echo(f"{clean(explanation.url)} for '{clean(explanation.words)}'")
-    echo(clean(explanation.told))
+    echo(clean(explanation.summary))
     if explanation.other:
         echo(f"Instead: {clean(explanation.other)}")
     if explanation.missing and explanation.reason == "ranked":
         echo("Without: " + clean(", ".join(explanation.missing)))
-    rival = explanation.rival
-    if rival is None:
+    better = explanation.better
+    if better is None:
         for name, value in explanation.parts:
             echo(f"  {value:8.3f}  {clean(name)}")
         return
-    echo(f"\n  {'this':>8}  {'better':>8}  {clean(rival.title)[:60]}  {clean(rival.url)}")
-    for name, ours, theirs in rival.gaps:
+    echo(f"\n  {'this':>8}  {'better':>8}  {clean(better.title)[:60]}  {clean(better.url)}")
+    for name, ours, theirs in better.gaps:
         echo(f"  {ours:8.3f}  {theirs:8.3f}  {clean(name)}")
-    echo(f"  {explanation.score:8.3f}  {rival.score:8.3f}  score")
-    name, ours, theirs = rival.gaps[0] if rival.gaps else ("", 0.0, 0.0)
+    echo(f"  {explanation.score:8.3f}  {better.score:8.3f}  score")
+    name, ours, theirs = better.gaps[0] if better.gaps else ("", 0.0, 0.0)
     if theirs > ours:
         echo(f"\nThe largest difference: {clean(name)} ({theirs - ours:.3f} less).")
