@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.rank import RerankModel, embedding_points
+from periplus.rank import FEATURES, RerankModel, embedding_points
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.settings import EmbeddingSettings
@@ -18,6 +18,7 @@ __all__ = ["RerankedCandidates", "rerank"]
 
 _HALF_LIFE: Final = 10.0
 """Days in which news loses half of what being new is worth."""
+_STATIC: Final = FEATURES.index("static")
 _FRESHNESS: Final = 0.6
 """What being of today is worth to news, where the best score is worth 1."""
 
@@ -48,7 +49,6 @@ class _Pool(NamedTuple):
     documents: npt.NDArray[np.int32]
     keys: npt.NDArray[np.uint64]
     days: npt.NDArray[np.int32]
-    static: Floats
 
 
 def rerank(
@@ -59,7 +59,7 @@ def rerank(
     today: days since 1970, where new pages come before old ones that fit about as well; None where dates do not count.
     """
     rows, scores = _order_by_features(retrieved, model, limit)
-    pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days, retrieved.static)
+    pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days)
     points: Floats | None = None
     if retrieved.similarities is not None and model.semantic is not None and len(rows):
         rows, scores, points, pool = _fuse(retrieved, rows, scores, model.semantic)
@@ -80,7 +80,7 @@ def rerank(
         None,
     )
     home = retrieved.home_page
-    if home is None or not len(rows) or not is_first_result(home, reranked, float(pool.static[rows[0]])):
+    if home is None or not len(rows) or not is_first_result(home, reranked, _static_rank(retrieved, int(rows[0]))):
         return reranked
     return _put_first(reranked, home)
 
@@ -109,7 +109,7 @@ def _fuse(
     """
     assert retrieved.similarities is not None
     near, count = retrieved.nearest, len(retrieved.scores)
-    pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days, retrieved.static)
+    pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days)
     joined: list[int] = []
     if near is not None and len(near.documents):
         # Sets of a hundred numbers are quicker than arrays of them.
@@ -121,7 +121,6 @@ def _fuse(
             np.concatenate((pool.documents, near.documents)),
             np.concatenate((pool.keys, near.keys)),
             np.concatenate((pool.days, near.days)),
-            np.concatenate((pool.static, near.static)),
         )
     last = float(scores.min())
     least = last if len(rows) >= settings.candidates else min(last, 0.0)
@@ -131,6 +130,16 @@ def _fuse(
     scores = np.concatenate((scores, np.full(len(joined), least, np.float32))) + points
     order = np.argsort(-scores, kind="stable")
     return rows[order], scores[order], points[order], pool
+
+
+def _static_rank(retrieved: RetrievedCandidates, row: int) -> float:
+    """Return the static rank of a row of the pool."""
+    if row < len(retrieved.features):
+        return float(retrieved.features[row, _STATIC])
+    if row < len(retrieved.scores):
+        return float(retrieved.static[row]) if len(retrieved.static) else 0.0
+    assert retrieved.nearest is not None
+    return float(retrieved.nearest.static[row - len(retrieved.scores)])
 
 
 def _order_by_freshness(scores: Floats, days: npt.NDArray[np.int32], today: int) -> Rows:

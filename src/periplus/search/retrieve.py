@@ -31,7 +31,7 @@ class NearestDocuments(NamedTuple):
     days: npt.NDArray[np.int32]
     """As those of the candidates."""
     static: npt.NDArray[np.float32]
-    """As that of the candidates."""
+    """Static rank of each; empty unless the query may name a site."""
     similarities: npt.NDArray[np.float32]
 
 
@@ -61,7 +61,7 @@ class RetrievedCandidates(NamedTuple):
     days: npt.NDArray[np.int32]
     """Days since 1970 on which the candidates were published; empty unless their dates count."""
     static: npt.NDArray[np.float32]
-    """Static rank of the candidates; empty unless the query may name a site."""
+    """Static rank of the candidates, where they have no features; empty unless the query may name a site."""
     home_page: HomePage | None
     """The home page of the site that the query may name."""
     similarities: npt.NDArray[np.float32] | None
@@ -93,7 +93,8 @@ def retrieve(
         )
         features = ranker.features.extract(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
     home = find_home_page(index, site_name) if site_name else None
-    keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=site_name is not None)
+    ranked = site_name is not None and not len(features)
+    keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
     similarities = _compare_embeddings(ranker, plan, candidates, features)
     return RetrievedCandidates(
         segments,
