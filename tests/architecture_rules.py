@@ -22,7 +22,7 @@ DIALECT_CLASSES = {
     "Asked",
     "Asking",
     "Clicked",
-    "Company",
+    "Cooccurrence",
     "Desk",
     "Doors",
     "Draft",

@@ -52,7 +52,7 @@ _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_s
 what spelling and completions read, of which a peer has nothing."""
 _URL = "https://tokenbench/-"
 """Of every page of tokens: a term that all have, and no home page, of which a site has one."""
-_DESKS = ScratchPool()
+_SCRATCH = ScratchPool()
 
 
 def token_visits(texts: Iterable[str]) -> Iterator[FetchRecord]:
@@ -97,10 +97,10 @@ class Ours(Engine):
         self.k = k
         prepared = plan_query(self.index, tree(asked), Scoring())
         plans = [(segment, plan_segment(segment, prepared)) for segment in self.index.segments]
-        return [(segment.pinned_postings, plan, _DESKS.get(len(segment.live), plan, k), k) for segment, plan in plans]
+        return [(segment.pinned_postings, plan, _SCRATCH.get(len(segment.live), plan, k), k) for segment, plan in plans]
 
     def search(self, prepared: Any) -> Any:
-        return [match.match(lists, plan, desk, k, 0) for lists, plan, desk, k in prepared]
+        return [match.match(lists, plan, scratch, k, 0) for lists, plan, scratch, k in prepared]
 
     def hits(self, answer: Any) -> list[int]:
         best = sorted(

@@ -32,12 +32,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def test_very_long_queries_answer_and_say_what_was_left_out(index: Index, words: str) -> None:
     parsed = parse_query(words)
     assert parsed.tree is not None
-    prepared = plan_query(index, parsed.tree, Scoring(), parsed.notes)
-    assert len(prepared.leaves) <= 64
-    found = find_candidates(index, prepared, 10)
+    plan = plan_query(index, parsed.tree, Scoring(), parsed.notes)
+    assert len(plan.leaves) <= 64
+    found = find_candidates(index, plan, 10)
     assert len(found.documents) <= 10
     if len(words) > 1000:
-        assert prepared.notes
+        assert plan.notes
 
 
 def test_rare_words_are_kept_when_there_are_too_many(index: Index) -> None:
@@ -65,10 +65,10 @@ def test_counts_beyond_the_limit_are_estimated_and_say_so(index: Index, monkeypa
     monkeypatch.setitem(run_function.__globals__, "_COUNT_BLOCKS", 1)
     parsed = parse_query("sea")
     assert parsed.tree is not None
-    prepared = plan_query(index, parsed.tree, Scoring())
-    estimated = run_function(index, prepared, 1)
+    plan = plan_query(index, parsed.tree, Scoring())
+    estimated = run_function(index, plan, 1)
     monkeypatch.undo()
-    exact = find_candidates(index, prepared, 200)
+    exact = find_candidates(index, plan, 200)
     assert exact.exact
     assert exact.total == len(exact.documents)
     if not estimated.exact:

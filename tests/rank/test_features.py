@@ -53,12 +53,12 @@ def test_features_are_what_counting_gives(tmp_path: Path, count: int, monkeypatc
             asked.insert(chance.randint(0, len(asked)), "the")
         tree = parse_query(" ".join(asked)).tree
         assert tree is not None
-        prepared = plan_query(index, tree, Scoring())
-        found = find_candidates(index, prepared, 20)
-        bonds = [chance.choice((0.0, 0.4, 1.0)) for _ in prepared.words]
+        plan = plan_query(index, tree, Scoring())
+        found = find_candidates(index, plan, 20)
+        bonds = [chance.choice((0.0, 0.4, 1.0)) for _ in plan.words]
         monkeypatch.setattr(measuring, "_bonds", lambda *_, bonds=bonds: np.array(bonds))
-        rows = measured.extract(prepared, found)
-        query = [(word.terms[0].decode(), word.weight, word.place) for word in prepared.words]
+        rows = measured.extract(plan, found)
+        query = [(word.terms[0].decode(), word.weight, word.place) for word in plan.words]
         for row, number, document in zip(rows, found.segments, found.documents, strict=True):
             segment = index.segments[number]
             url, title = segment.string("url", int(document)), segment.string("title", int(document))

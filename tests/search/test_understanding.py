@@ -189,8 +189,8 @@ def test_phrases_are_known_by_their_bond(tmp_path: Path) -> None:
     assert searcher._session is not None
     from periplus.query import parse_query
 
-    prepared = searcher._session.ranker.plan(parse_query("hong kong trade").tree)
-    assert [(prepared.words[pair.first].word, pair.bond > 0.8) for pair in prepared.pairs()] == [("hong", True)]
+    plan = searcher._session.ranker.plan(parse_query("hong kong trade").tree)
+    assert [(plan.words[pair.first].word, pair.bond > 0.8) for pair in plan.pairs()] == [("hong", True)]
     assert searcher._session.ranker.plan(parse_query("tea harbour").tree).pairs() == ()
 
 

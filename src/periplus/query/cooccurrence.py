@@ -11,7 +11,7 @@ from periplus.index import Index, Segment
 from periplus.index.kernels import postings_scan
 from periplus.text import is_stop_word, terms_of
 
-__all__ = ["Company"]
+__all__ = ["Cooccurrence"]
 
 _MOST_DOCUMENTS: Final = 30_000
 """Lists longer than this are not read: words so frequent go with everything."""
@@ -19,7 +19,7 @@ _BEST: Final = 4.0
 _DOUBT: Final = 0.5
 
 
-class Company:
+class Cooccurrence:
     """Documents of the most telling word of a query, to try other words against."""
 
     def __init__(self, index: Index, words: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ class Company:
         return terms_of([word], self._main)[0]
 
     def with_word(self, text: str) -> float:
-        """Say how well words go with the query: the logarithm of how much oftener than by chance, bounded."""
+        """Return how well words go with the query: the log of how much more often than by chance, bounded."""
         term = self._term(text.split(" ")[-1])
         count = self._index.document_frequency(term) if self._count else 0
         if not count or count > _MOST_DOCUMENTS:

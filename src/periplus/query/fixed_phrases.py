@@ -37,7 +37,7 @@ def fixed_pairs(book: SpellingDictionary, words: Sequence[str], places: Sequence
 
 
 def _bond(book: SpellingDictionary, first: int, second: int, together: int) -> float:
-    """Give the normalised mutual information of two words of so many documents, met together in some of a sample."""
+    """Return the normalised mutual information of two words, by documents that have each, and both in a sample."""
     if together < _OFTEN or not first or not second:
         return 0.0
     share = min(together / book.sampled, first / book.documents, second / book.documents)

@@ -21,24 +21,24 @@ _COUNT_BLOCKS = 512
 
 
 def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: float = float("inf")) -> Candidates:
-    """Give the `k` best documents of the index. What was not looked at within `budget` seconds is left out: partial."""
+    """Return the `k` best documents of the index; what is not matched within `budget` seconds is left out."""
     deadline = time.monotonic() + budget
 
     def late() -> bool:
         return time.monotonic() > deadline
 
-    found: list[match.Found] = []
+    found: list[match.MatchResult] = []
     for segment in index.segments:
         if found and late():
             break
         plan = plan_segment(segment, prepared)
-        desk = _DESKS.get(len(segment.live), plan, max(1, k))
-        found.append(match.match(segment.pinned_postings, plan, desk, max(1, k), _COUNT_BLOCKS, late))
+        scratch = _SCRATCH.get(len(segment.live), plan, max(1, k))
+        found.append(match.match(segment.pinned_postings, plan, scratch, max(1, k), _COUNT_BLOCKS, late))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
 
 
-def _merge(found: list[match.Found], k: int, *, partial: bool) -> Candidates:
+def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidates:
     """Put the results of all segments in one order: score, then segment, then document."""
     if len(found) == 1:  # These are in order.
         only = found[0]
@@ -83,7 +83,7 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays
 def _lay_phrases(
     asked: Sequence[PhrasePlan], often: Sequence[int]
 ) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
-    """Give the rows of all phrases, and those of their words."""
+    """Return the rows of all phrases, and those of their words."""
     phrases: list[tuple[int, int, int, int]] = []
     words: list[tuple[int, int]] = []
     for phrase in asked:
@@ -93,7 +93,7 @@ def _lay_phrases(
 
 
 def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int]]:
-    """Give a phrase's leaves with their places in it; the rarest first, so that few positions are compared.
+    """Return a phrase's leaves with their offsets in it; the rarest first, so that few positions are compared.
 
     often: how many documents have each leaf.
     """
@@ -102,7 +102,7 @@ def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int
 
 
 def _shape(prepared: QueryPlan) -> int:
-    """Say whether the program is more than any or all of its leaves."""
+    """Return the shape of the program: any of its leaves, all of them, one phrase, or mixed."""
     if prepared.synonyms:  # Some leaves are no part of it: they score, and match nothing.
         return match.MIXED
     used = {operation for operation, _ in prepared.program}
@@ -114,7 +114,7 @@ def _shape(prepared: QueryPlan) -> int:
 
 
 def _required(prepared: QueryPlan) -> int:
-    """Give the leaves, as a mask, without which nothing can match: run the program on masks."""
+    """Return the leaves, as a mask, without which nothing can match: run the program on masks."""
     stack: list[int] = []
     for operation, argument in prepared.program:
         if operation == match.LEAF:
@@ -135,20 +135,20 @@ class ScratchPool(threading.local):
 
     def __init__(self) -> None:
         self._room = (1, 1, 1, False, 1)
-        self._desk = pointers.pin(match.make_desk(*self._room))
+        self._scratch = pointers.pin(match.make_scratch(*self._room))
 
     def get(
         self, blocks: int, handle: pointers.PinnedArrays[match.Plan], best: int
-    ) -> pointers.PinnedArrays[match.Desk]:
-        """Give a desk that is large enough."""
+    ) -> pointers.PinnedArrays[match.Scratch]:
+        """Return scratch arrays that are large enough."""
         plan = handle.arrays
         need = (blocks, len(plan.place), len(plan.program), len(plan.phrases) > 0, best)
         if any(wanted > have for wanted, have in zip(need, self._room, strict=True)):
             *sizes, phrases, best = (max(pair) for pair in zip(need, self._room, strict=True))
             blocks, leaves, steps = (1 << (size - 1).bit_length() for size in sizes)
             self._room = (blocks, leaves, steps, bool(phrases), best)
-            self._desk = pointers.pin(match.make_desk(*self._room))
-        return self._desk
+            self._scratch = pointers.pin(match.make_scratch(*self._room))
+        return self._scratch
 
 
-_DESKS = ScratchPool()
+_SCRATCH = ScratchPool()

@@ -223,7 +223,7 @@ class _Parser:
 
 
 def _only_words(node: Node | None) -> tuple[str, ...]:
-    """Give the words of a group that has nothing else in it."""
+    """Return the words of a group that contains nothing else."""
     parts = node.parts if isinstance(node, And) else (node,)
     words = tuple(part.word for part in parts if isinstance(part, Word) and part.fields == EVERYWHERE)
     return words if len(words) == len(parts) else ()

@@ -24,7 +24,7 @@ from periplus.query.query_tree import (
 from periplus.query.term_lookups import TermLookup, TermRows
 from periplus.text import is_stop_word, terms_of
 
-__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "plan_query", "rarity"]
+__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "idf", "plan_query"]
 
 _MAIN_SHARE: Final = 0.2
 """Languages with at least this share of the index give their stems to every word."""
@@ -115,15 +115,15 @@ class QueryPlan(NamedTuple):
         return self._replace(lookup=TermLookup(index))
 
     def pairs(self) -> tuple[FixedPair, ...]:
-        """Give neighbouring words that are a fixed phrase, for ranking to reward; none until the words are loaded."""
+        """Return neighbouring words that are a fixed phrase, for a feature; none until the words are loaded."""
         return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
 
     def places(self, segment: Segment) -> TermRows:
-        """Give where the terms of all `words` are in a segment, by word and variant; looked up once a query."""
+        """Return the dictionary rows of the terms of all `words` in a segment, by word and variant."""
         return self.lookup.places(segment, [term for word in self.words for term in word.terms])
 
     def leaf_places(self, segment: Segment) -> TermRows:
-        """Give where the terms of all `leaves` are in a segment."""
+        """Return the dictionary rows of the terms of all `leaves` in a segment."""
         return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
@@ -152,14 +152,14 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
     )
 
 
-def rarity(index: Index, frequency: int) -> float:
-    """Give the inverse document frequency of a term that so many documents have, 0 for none."""
+def idf(index: Index, frequency: int) -> float:
+    """Return the inverse document frequency of a term that `frequency` documents have, 0 for none."""
     documents = max(index.documents, frequency)
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
 
 
 def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
-    """Give the words of a tree."""
+    """Yield the words of a tree."""
     if isinstance(node, BagOfWords | Phrase | Near):
         yield from node.words
     elif isinstance(node, Word):
@@ -240,7 +240,7 @@ class _Compiler:
         return known[word]
 
     def _variants(self, word: str) -> list[bytes]:
-        """Give the stems of a word in the main languages of the index, or in all if those do not know it."""
+        """Return the stems of a word in the main languages of the index, or in all if none of those has it."""
         found = self.variants.get(word)
         if found is None:
             stems = dict.fromkeys(self._stem(word, code) for code in self.languages)
@@ -265,10 +265,10 @@ class _Compiler:
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
-        return rarity(self.index, self.lookup.frequency(term))
+        return idf(self.index, self.lookup.frequency(term))
 
     def _room(self) -> int:
-        """Say how many more words, in all their variants, the program has room for; note when there is none."""
+        """Return how many more words, in all their variants, the program has room for; with none, add a note."""
         room = (match.MAX_LEAVES - len(self.leaves)) // (len(self.languages) + 1)
         if room == 0:
             self._note_length()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from periplus.index import Index, SpellingCandidate
-from periplus.query.cooccurrence import Company
+from periplus.query.cooccurrence import Cooccurrence
 from periplus.query.query_planner import QueryWord
 from periplus.text import split_text, terms_of, token_spans
 
@@ -51,7 +51,7 @@ class _Choice(NamedTuple):
 
 
 def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
-    """Give other ways to write a query, the likeliest first; `complete` says that its words are found together."""
+    """Return other spellings of a query, the likeliest first; complete: whether a result has all its words."""
     book = index.spelling
     if not book.size or len(said) > _LONGEST_QUERY:
         return ()
@@ -66,7 +66,7 @@ def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], comple
 
 
 def _doubtful(index: Index, words: Sequence[QueryWord], complete: bool) -> dict[str, int]:
-    """Give the words that are hardly known as they are written, with the documents that have them in any form."""
+    """Return the words that are rare as they are spelled, with the documents that have them in any form."""
     asked = [word for word in words if word.word.replace("'", "").isalpha() and len(word.word) > 2][:_MOST_WORDS]
     rare = max(_RARE, int(_RARE_SHARE * index.documents))
     doubtful: dict[str, int] = {}
@@ -87,14 +87,14 @@ class _Speller:
         self.doubtful = doubtful
         often = sorted(index.languages, key=lambda code: -index.languages[code])
         self.languages = [code for code in often if code] or ["en"]
-        self.company = Company(index, [token for token in dict.fromkeys(tokens) if token not in doubtful])
+        self.company = Cooccurrence(index, [token for token in dict.fromkeys(tokens) if token not in doubtful])
 
     def places(self) -> list[int]:
-        """Give the places of doubtful tokens."""
+        """Return the positions of doubtful tokens."""
         return [place for place, token in enumerate(self.tokens) if token in self.doubtful][:_MOST_WORDS]
 
     def choices(self, place: int) -> list[_Choice]:
-        """Give the ways to write a token, best first; none if it had better be left alone."""
+        """Return the spellings of a token, best first; none if it is better left alone."""
         token = self.tokens[place]
         own = self.doubtful[token]
         meanings = self.index.spelling.find_candidates(token)
@@ -115,7 +115,7 @@ class _Speller:
         return [choice for choice in found[: _MOST + 1] if self._is_found(choice)][:_MOST]
 
     def _outweighs(self, place: int, meant: SpellingCandidate, own: int) -> bool:
-        """Say whether a word is so much likelier than one that is found in `own` documents that it may be offered."""
+        """Return whether a word is so much likelier than one of `own` documents that it may be suggested."""
         size = len(self.tokens[place]) - _SHORT
         ratios = [(few, many) for most, few, many in _RATIOS if meant.cost <= most]
         if size < 0 or not ratios:
@@ -132,14 +132,14 @@ class _Speller:
         return other > _BESIDE or self.company.with_word(meant.word) - self.company.with_word(token) > _COMPANY
 
     def _is_found(self, choice: _Choice) -> bool:
-        """Say whether the index still has what would be offered."""
+        """Return whether the index still has what would be suggested."""
         return all(
             any(self.index.document_frequency(terms_of([word], code)[0]) for code in self.languages)
             for word in choice.text.split(" ")
         )
 
     def _fits(self, place: int, choices: Sequence[_Choice]) -> list[float]:
-        """Say how well each choice goes with the tokens beside it."""
+        """Return how well each choice goes with its neighbouring tokens."""
         first, second = list[str](), list[str]()
         for choice in choices:
             written, after = choice.text.split(" "), place + choice.tokens
@@ -151,7 +151,7 @@ class _Speller:
         return [_BESIDE * (before + after) for before, after in zip(logs[::2], logs[1::2], strict=True)]
 
     def _parted(self, token: str) -> list[_Choice]:
-        """Give the ways to part a token into two words that are known to stand beside each other."""
+        """Return the ways to split a token into two words that occur next to each other."""
         cuts = [(token[:n], token[n:]) for n in range(2, len(token) - 1)]
         firsts, seconds = [first for first, _ in cuts], [second for _, second in cuts]
         known = self.index.spelling.document_frequencies([*firsts, *seconds])
@@ -165,7 +165,7 @@ class _Speller:
         return found
 
     def _joined(self, place: int) -> list[_Choice]:
-        """Give the word that a token makes with the next one."""
+        """Return the word that a token forms with the next one."""
         if place + 1 >= len(self.tokens):
             return []
         word = self.tokens[place] + self.tokens[place + 1]

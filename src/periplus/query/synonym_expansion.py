@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from periplus.arrays import ArrayFile
 from periplus.index import Index, SpellingDictionary
 from periplus.query.kernels import match
-from periplus.query.query_planner import Leaf, QueryPlan, rarity
+from periplus.query.query_planner import Leaf, QueryPlan, idf
 from periplus.query.query_tree import And, BagOfWords, Node
 from periplus.text import is_stop_word, terms_of
 
@@ -26,7 +26,7 @@ _LONGEST: Final = 4
 _Name = tuple[str, ...]
 
 
-class _Found(NamedTuple):
+class _ExpandableName(NamedTuple):
     """A name in a query that others stand for."""
 
     words: _Name
@@ -56,22 +56,22 @@ class Synonyms:
         return cls({name: tuple(sorted(o, key=lambda w: (-o[w], w))) for name, o in pairs.items()}, weight)
 
     def of(self, name: str) -> tuple[str, ...]:
-        """Give the names that stand for a name, the surest first."""
+        """Return the synonyms of a name, the surest first."""
         return tuple(" ".join(other) for other in self._pairs.get(tuple(name.split(" ")), ()))
 
-    def expand(self, index: Index, prepared: QueryPlan, tree: Node) -> QueryPlan:
-        """Give a query that is scored by such names too, a little; what it matches stays as it was.
+    def expand(self, index: Index, plan: QueryPlan, tree: Node) -> QueryPlan:
+        """Return a plan that scores synonyms too, by a lower weight; what it matches does not change.
 
         Only words that any page may have: what stands in quotes or after an operator is meant as it is. And only by
         names that pages write more often than the one that was given: the other way round would only blur it.
         """
         bag = _bag(tree) if self._pairs else None
         if bag is None:
-            return prepared
+            return plan
         book = index.spelling
         main = max(index.languages, key=lambda code: index.languages[code], default="")
-        known = {leaf.term for leaf in prepared.leaves}
-        room = min(_MOST_WORDS, match.MAX_LEAVES - len(prepared.leaves))
+        known = {leaf.term for leaf in plan.leaves}
+        room = min(_MOST_WORDS, match.MAX_LEAVES - len(plan.leaves))
         more: dict[bytes, Leaf] = {}
         told: dict[bytes, str] = {}
         for found in self._find(bag.words):
@@ -82,21 +82,21 @@ class Synonyms:
                 written = [word for word in other if not is_stop_word(word, main)]
                 for word, term in zip(written, terms_of(written, main), strict=True):
                     if term not in known and term not in more and len(more) < room:
-                        rare = rarity(index, prepared.lookup.frequency(term))
+                        rare = idf(index, plan.lookup.frequency(term))
                         more[term] = Leaf(term, self._weight * rare, -1)
                         told[term] = f"{word}, for {' '.join(found.words)}"
         if not more:
-            return prepared
-        return prepared._replace(leaves=(*prepared.leaves, *more.values()), synonyms=told)
+            return plan
+        return plan._replace(leaves=(*plan.leaves, *more.values()), synonyms=told)
 
-    def _find(self, words: tuple[str, ...]) -> Iterator[_Found]:
-        """Give the names in a row of words, the longest first at each place."""
+    def _find(self, words: tuple[str, ...]) -> Iterator[_ExpandableName]:
+        """Yield the names in a sequence of words that have synonyms, the longest at each position."""
         at = 0
         while at < len(words):
             for size in range(min(_LONGEST, len(words) - at), 0, -1):
                 name = words[at : at + size]
                 if name in self._pairs:
-                    yield _Found(name, self._pairs[name][:_MOST])
+                    yield _ExpandableName(name, self._pairs[name][:_MOST])
                     at += size - 1
                     break
             at += 1
@@ -110,7 +110,7 @@ def _times(book: SpellingDictionary, name: _Name) -> float:
 
 
 def _bag(tree: Node) -> BagOfWords | None:
-    """Give the plain words of a query, perhaps beside filters."""
+    """Return the bag of words of a query, which may have filters besides."""
     if isinstance(tree, And):
         return next((part for part in tree.parts if isinstance(part, BagOfWords)), None)
     return tree if isinstance(tree, BagOfWords) else None

@@ -49,13 +49,13 @@ class TermLookup:
         self._frequencies += counts.tolist()
 
     def frequency(self, term: bytes) -> int:
-        """Give the number of documents that have a term, over all segments."""
+        """Return the number of documents that have a term, over all segments."""
         if term not in self._rows:
             self.add([term])
         return self._frequencies[self._rows[term]]
 
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
-        """Give the places of some terms in a segment of the index, in their order."""
+        """Return the dictionary rows of some terms in a segment, in their order."""
         self.add(terms)
         table = self._tables[self._index.segments.index(segment)]
         return table[[self._rows[term] for term in terms]] if terms else table[:0]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from periplus.index import Index, SpellingCandidate
-from periplus.query.cooccurrence import Company
+from periplus.query.cooccurrence import Cooccurrence
 from periplus.query.query_planner import QueryWord
 from periplus.query.spelling_correction import write_over
 from periplus.text import is_stop_word, split_text, terms_of
@@ -32,26 +32,27 @@ _BESIDE: Final = 1.5
 """What it counts that words are known to stand beside each other."""
 
 
-class _Offer(NamedTuple):
+class _Alternative(NamedTuple):
     score: float
     place: int
     word: str
 
 
 def suggest_alternatives(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
-    """Give another way to write a query whose words are all known; `complete` says that they are found together."""
+    """Return another query where all words exist but one is unlikely; complete: whether a result has them all."""
     if complete or len(words) < 2 or len(said) > _LONGEST_QUERY or not index.spelling.size:
         return ()
     tokens = split_text(said)
     asked = {word.word for word in words if word.weight}
     places = [n for n, t in enumerate(tokens) if len(t) >= _SHORTEST and t.isalpha() and t in asked][:_MOST_WORDS]
-    companies = _Companies(index, tokens)
-    best = max((offer for place in places if (offer := _offer(index, companies, tokens, place))), default=None)
+    cooccurrences = _QueryCooccurrences(index, tokens)
+    alternatives = (_find_alternative(index, cooccurrences, tokens, place) for place in places)
+    best = max((alternative for alternative in alternatives if alternative), default=None)
     return (write_over(said, best.place, best.word),) if best else ()
 
 
-class _Companies:
-    """The company that the words of a query keep: that of its rarest word, but for that word itself the next."""
+class _QueryCooccurrences:
+    """Cooccurrences with the rarest word of a query, or with the next rarest for that word itself."""
 
     def __init__(self, index: Index, tokens: list[str]) -> None:
         self._index = index
@@ -59,18 +60,20 @@ class _Companies:
         kept = [token for token in dict.fromkeys(tokens) if not is_stop_word(token, self._main)]
         counts = map(index.document_frequency, terms_of(kept, self._main))
         self._rarest = [token for count, token in sorted(zip(counts, kept, strict=True)) if count][:2]
-        self._made: dict[str, Company] = {}
+        self._by_word: dict[str, Cooccurrence] = {}
 
-    def without(self, token: str) -> Company | None:
-        """Give the company of the others of a token; None if none of them says anything."""
+    def without(self, token: str) -> Cooccurrence | None:
+        """Return the cooccurrences of the other words of the query; None if none of them tells anything."""
         other = next((word for word in self._rarest if word != token), "")
-        if other and other not in self._made:
-            self._made[other] = Company(self._index, [other])
-        return self._made.get(other)
+        if other and other not in self._by_word:
+            self._by_word[other] = Cooccurrence(self._index, [other])
+        return self._by_word.get(other)
 
 
-def _offer(index: Index, companies: _Companies, tokens: list[str], place: int) -> _Offer | None:
-    """Give the word that goes far better with the others than the one at a place, if there is one."""
+def _find_alternative(
+    index: Index, cooccurrences: _QueryCooccurrences, tokens: list[str], place: int
+) -> _Alternative | None:
+    """Return the word that goes far better with the others than the one at a position, if there is one."""
     token, book = tokens[place], index.spelling
     if _beside(index, tokens, place, [token])[0]:
         return None
@@ -78,8 +81,8 @@ def _offer(index: Index, companies: _Companies, tokens: list[str], place: int) -
     stem = terms_of([token], main)[0]
     own = max(book.document_frequencies([token])[0], index.document_frequency(stem), 1)
     least = min(times for _, times in _RULES)
-    company = companies.without(token)
-    if company is None or (fits := company.with_word(token)) > _AT_HOME:
+    cooccurrence = cooccurrences.without(token)
+    if cooccurrence is None or (fits := cooccurrence.with_word(token)) > _AT_HOME:
         return None
     meant = [m for m in book.find_candidates(token) if m.cost <= _COST and m.documents >= least * own]
     stems = terms_of([m.word for m in meant], main)
@@ -87,13 +90,15 @@ def _offer(index: Index, companies: _Companies, tokens: list[str], place: int) -
     if not meant:
         return None
     beside = _beside(index, tokens, place, [m.word for m in meant])
-    found = [_weigh(m, own, company.with_word(m.word) - fits + near) for m, near in zip(meant, beside, strict=True)]
+    found = [
+        _weigh(m, own, cooccurrence.with_word(m.word) - fits + near) for m, near in zip(meant, beside, strict=True)
+    ]
     best = max((one for one in found if one), default=None)
-    return _Offer(best[0], place, best[1]) if best else None
+    return _Alternative(best[0], place, best[1]) if best else None
 
 
 def _weigh(meant: SpellingCandidate, own: int, gain: float) -> tuple[float, str] | None:
-    """Give how good an offer a word is; None if it is not good enough."""
+    """Return how good an alternative a word is; None if it is not good enough."""
     times = meant.documents / own
     if not any(gain >= more and times >= often for more, often in _RULES):
         return None
@@ -101,7 +106,7 @@ def _weigh(meant: SpellingCandidate, own: int, gain: float) -> tuple[float, str]
 
 
 def _beside(index: Index, tokens: list[str], place: int, words: list[str]) -> list[float]:
-    """Say how well each word goes with the tokens beside a place."""
+    """Return how well each word goes with the tokens next to a position."""
     before = tokens[place - 1] if place else ""
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     first = [one for word in words for one in (before, word)]

@@ -61,7 +61,7 @@ class ExternalSignals:
         return time.monotonic() - self._opened > _AGAIN and _state(self._watched) != self._state
 
     def popularity(self, host: str) -> float:
-        """Give the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
+        """Return the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
         while host:
             found = self.popular.get(host)
             if found is not None:
@@ -70,7 +70,7 @@ class ExternalSignals:
         return 0.0
 
     def clicks(self, language: str) -> dict[frozenset[str], dict[int, float]]:
-        """Give by the words of a query, stop words left out as queries leave them out, what was liked for them."""
+        """Return how much pages were liked, by the words of the query without stop words."""
         found: dict[frozenset[str], dict[int, float]] = {}
         for query, pages in self.liked.items():
             words = split_text(query)
@@ -93,7 +93,7 @@ def open_external_signals(folder: Path | None, settings: RankSettings) -> Extern
 
 
 def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """Give what tells a changed file from an unchanged one."""
+    """Return modification time and size of each file, which tell whether it has changed."""
     found = []
     for path in paths:
         try:
@@ -115,7 +115,7 @@ _ESTIMATES: Final[dict[Path, _Estimate]] = {}
 
 
 def _liked(folder: Path) -> dict[str, dict[int, float]]:
-    """Give what people like, estimated anew when there are more clicks, but not more often than once in a while."""
+    """Return how much pages are liked by query; estimated again when there are new clicks, at intervals."""
     path = folder / CLICKS_FILE
     size = path.stat().st_size if path.exists() else 0
     known = _ESTIMATES.get(folder)
@@ -127,7 +127,7 @@ def _liked(folder: Path) -> dict[str, dict[int, float]]:
 
 
 def _by_key(pages: Mapping[str, float]) -> dict[int, float]:
-    """Give what pages are liked by their keys; what is no URL is left out."""
+    """Return how much pages are liked by their keys; what is not a URL is left out."""
     found: dict[int, float] = {}
     for url, liking in pages.items():
         with contextlib.suppress(BadUrl):

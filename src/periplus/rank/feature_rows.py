@@ -1,4 +1,4 @@
-"""Features: what the second look knows of each candidate, one row of named numbers.
+"""Features: what reranking knows of each candidate, one row of named numbers.
 
 The kernel measures where the query's words stand in a document and reads the columns of its segment; what the data
 folder knows of a page from outside (visits, clicks) is set beside it. docs/ranking.md says what each feature is.
@@ -35,7 +35,7 @@ class FeatureExtractor:
         self._outside = signals
         main = max(index.languages, key=lambda code: index.languages[code], default="en")
         self._clicks = signals.clicks(main)
-        self._sheets = [pointers.pin(_sheet_of(segment, signals)) for segment in index.segments]
+        self._sheets = [pointers.pin(_columns_of(segment, signals)) for segment in index.segments]
         self._sheets_at = _stack([sheet.addresses for sheet in self._sheets])
         self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
 
@@ -46,7 +46,7 @@ class FeatureExtractor:
             rows = np.zeros((len(candidates.documents), len(FEATURES)))
             rows[:, 0] = candidates.scores
             return rows
-        asked = features.Question(
+        asked = features.FeatureQuery(
             np.stack([plan.places(segment) for segment in self._index.segments]),
             np.array([number for number, word in enumerate(words) for _ in word.terms], np.int32),
             np.array([word.weight for word in words]),
@@ -71,7 +71,7 @@ class FeatureExtractor:
 
 
 def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.float64]:
-    """Give how firmly each of the first words belongs to the next; 0 where that is not wanted."""
+    """Return how firmly each of the first words belongs to the next; all 0 unless `wanted`."""
     bonds = np.zeros(words)
     for pair in prepared.pairs() if wanted and words > 1 else ():
         if pair.first < words:
@@ -83,17 +83,17 @@ def _stack(addresses: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return np.stack(addresses) if addresses else np.zeros((0, 1), np.int64)
 
 
-_KNOWN: weakref.WeakKeyDictionary[ArrayFile, features.Sheet] = weakref.WeakKeyDictionary()
+_KNOWN: weakref.WeakKeyDictionary[ArrayFile, features.DocumentColumns] = weakref.WeakKeyDictionary()
 """Sheets without popularity by file: a generation of the index shares most segments with the one before."""
 
 
-def _sheet_of(segment: Segment, signals: ExternalSignals) -> features.Sheet:
+def _columns_of(segment: Segment, signals: ExternalSignals) -> features.DocumentColumns:
     """Lay out the columns of a segment."""
     file = segment.files["documents"]
     sheet = _KNOWN.get(file)
     if sheet is None:
         flags = file["flags"]
-        sheet = _KNOWN[file] = features.Sheet(
+        sheet = _KNOWN[file] = features.DocumentColumns(
             file["title_start"],
             file["title_blob"],
             file["url_start"],
@@ -110,7 +110,7 @@ def _sheet_of(segment: Segment, signals: ExternalSignals) -> features.Sheet:
 
 
 def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Give the spam feature of each document."""
+    """Return the spam feature of each document."""
     count = np.zeros(len(flags), np.uint8)
     for flag, weight in _SPAM.items():
         count += np.uint8(weight) * ((flags.astype(np.uint16) & np.uint16(flag)) != 0)
@@ -118,7 +118,7 @@ def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _popularity(segment: Segment, signals: ExternalSignals) -> npt.NDArray[np.float32]:
-    """Give the popularity of each document: that of its host, or its own where that is higher."""
+    """Return the popularity of each document: that of its host, or its own where that is higher."""
     pages = signals.visited.of(segment.column("key"))
     if not signals.popular:
         return pages

@@ -18,7 +18,7 @@ __all__ = ["FeatureScorer", "feature_weights"]
 
 
 def feature_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, FeatureWeight]:
-    """Give the weights of the dynamic ranker, with those of a file and those in `changes` in place of the shipped."""
+    """Return the weights of features: those shipped, replaced by those of a file and by `changes`."""
     weights = read_weights("dynamic", file)
     for name, value in (changes or {}).items():
         if name not in weights or not np.isfinite(value):
@@ -40,12 +40,12 @@ class FeatureScorer:
         """Whether the feature of fixed phrases has any weight: measuring it takes time."""
 
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
-        """Give the score of each row, as a share of the query's best."""
+        """Return the score of each row, as a share of the query's best."""
         sums: npt.NDArray[np.float64] = self._parts(rows).sum(axis=1)
         return sums + self._model.correct(rows) if self._model else sums
 
     def explain(self, rows: Rows) -> list[dict[str, float]]:
-        """Give what each feature adds to the score of each row."""
+        """Return what each feature adds to the score of each row."""
         parts = self._parts(rows)
         if self._model:
             parts = parts + self._model.explain(rows)

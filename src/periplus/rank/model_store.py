@@ -85,7 +85,7 @@ def _free_name(place: Path, name: str) -> str:
 
 
 def list_models(folder: Path) -> tuple[list[ModelCard], str]:
-    """Give the cards of all models, oldest first, and the name of the one that is used ('' is none)."""
+    """Return the cards of all models, oldest first, and the name of the one in use ('' is none)."""
     cards = []
     for path in sorted((folder / FOLDER).glob("*.json")):
         if path.name != USED:

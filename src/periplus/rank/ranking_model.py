@@ -60,12 +60,12 @@ class TreeModel:
         """What one share of a query's best score was when the trees were made."""
 
     def correct(self, rows: Rows) -> npt.NDArray[np.float64]:
-        """Give what the trees add to the score of each row, as a share of the query's best."""
+        """Return what the trees add to the score of each row, as a share of the query's best."""
         sums: npt.NDArray[np.float64] = trees.add_up(self.trees, rows)
         return sums / self.scale
 
     def explain(self, rows: Rows) -> Rows:
-        """Give the same by feature."""
+        """Return the same by feature."""
         parts: Rows = trees.attribute(self.trees, rows)
         return parts / self.scale
 
@@ -104,7 +104,7 @@ def _renumbered(flat: trees.Trees, names: Any, path: Path) -> trees.Trees:
 
 
 def _sound(flat: trees.Trees) -> bool:
-    """Say whether every walk ends: children come after their parents, leaves and features exist."""
+    """Return whether every walk ends: children come after their parents, leaves and features exist."""
     nodes, leaves = len(flat.feature), len(flat.leaf)
     if flat.child.shape != (nodes, 2) or not len(flat.threshold) == len(flat.value) == nodes:
         return False

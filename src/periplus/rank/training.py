@@ -96,7 +96,7 @@ def train_model(
 
 
 def ndcg(sample: Sample, scores: npt.NDArray[np.float64], k: int = 10) -> float:
-    """Give nDCG at `k` of one query; a grade is its own gain."""
+    """Return nDCG at `k` of one query; a grade is its own gain."""
     discount = 1 / np.log2(np.arange(2, k + 2))
     best = sample.grades[np.argsort(-scores, kind="stable")[:k]]
     ideal = sample.ideal[:k]

@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 
 
 def read_grades(folder: Path) -> Grades:
-    """Give what people judged and clicked in a data folder; a judgement counts for more than any clicks."""
+    """Return the grades by judgements and clicks of a data folder; a judgement overrides clicks."""
     grades: dict[str, dict[int, int]] = {}
     for query, pages in estimate_relevance(read_clicks(folder)).pages.items():
         for url, liking in pages.items():
@@ -84,7 +84,7 @@ def _gain(grade: int) -> int:
 
 
 def join(samples: Iterable[Sample]) -> tuple[Rows, npt.NDArray[np.float64], npt.NDArray[np.int32], list[int]]:
-    """Give rows, base scores, grades and the size of each query, one after the other."""
+    """Return rows, base scores and grades of all samples in a row, and the size of each."""
     kept = list(samples)
     return (
         np.concatenate([sample.rows for sample in kept]),

@@ -29,7 +29,7 @@ _MENDED: Final = 0.3
 _SHORTEST_MENDED: Final = 4
 
 
-class _Offer(NamedTuple):
+class _CompletionTable(NamedTuple):
     """The completions of one segment."""
 
     segment: Segment
@@ -39,7 +39,7 @@ class _Offer(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """Give a text as names are compared: without case, accents and double spaces."""
+    """Return a text without case, accents and repeated spaces, as names are compared."""
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return " ".join(text.casefold().split())
@@ -50,12 +50,12 @@ class Suggester:
 
     def __init__(self, index: Index, before: "Suggester | None" = None, popular: PopularQueries | None = None) -> None:
         self._popular = popular
-        known = before._offers if before else {}
-        self._offers: dict[str, _Offer] = {}
+        known = before._tables if before else {}
+        self._tables: dict[str, _CompletionTable] = {}
         for segment in index.segments:
             if "words" in segment.files:
                 same = known.get(segment.name)
-                self._offers[segment.name] = same._replace(segment=segment) if same else _open(segment)
+                self._tables[segment.name] = same._replace(segment=segment) if same else _open(segment)
         # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
         self._reader = threading.Thread(target=_load, args=(index,), daemon=True)
         if index.spelling.stale:
@@ -67,7 +67,7 @@ class Suggester:
             self._reader.join()
 
     def suggest(self, words: str, size: int) -> tuple[tuple[str, float], ...]:
-        """Give up to `size` completions of `words`, the most fitting first."""
+        """Return up to `size` completions of `words`, the best first."""
         typed = _typed(words[:_LONGEST])
         if len(typed) < 2 or size < 1:
             return ()
@@ -80,7 +80,7 @@ class Suggester:
         return tuple(ranked[:size])
 
     def record_queries(self, queries: Sequence[tuple[str, str]], now: float) -> None:
-        """Take note of what was asked for and by whom, as far as it is a text that is offered anyway."""
+        """Count queries by visitor, those only that are completions of the index anyway."""
         if self._popular is None:
             return
         for words, visitor in queries:
@@ -90,13 +90,13 @@ class Suggester:
         self._popular.share(now)
 
     def _find(self, text: bytes) -> tuple[str, float] | None:
-        """Give the completion that is this very text."""
+        """Return the completion that equals a text."""
         best, worth = np.empty(1, np.int32), np.empty(1, np.int32)
         wanted = np.frombuffer(text + b"\n", np.uint8)
         found: dict[bytes, tuple[str, float]] = {}
-        for offer in self._offers.values():
-            if completion_table.complete(offer.table, wanted, best, worth):
-                _add(found, offer, int(best[0]), int(worth[0]) / 255)
+        for table in self._tables.values():
+            if completion_table.complete(table.table, wanted, best, worth):
+                _add(found, table, int(best[0]), int(worth[0]) / 255)
         return found.get(text)
 
     def _raise(self, found: dict[bytes, tuple[str, float]], typed: bytes, size: int) -> None:
@@ -113,23 +113,23 @@ class Suggester:
         wanted = np.frombuffer(typed, np.uint8)
         most = max(_MOST, 3 * min(size, 100))
         best, worth = np.empty(most, np.int32), np.empty(most, np.int32)
-        for offer in self._offers.values():
+        for table in self._tables.values():
             if amiss:
-                count = completion_table.complete_fuzzy(offer.table, wanted, best, worth)
+                count = completion_table.complete_fuzzy(table.table, wanted, best, worth)
             else:
-                count = completion_table.complete(offer.table, wanted, best, worth)
+                count = completion_table.complete(table.table, wanted, best, worth)
             new = 0
             for entry, value in zip(best[:count].tolist(), worth[:count].tolist(), strict=True):
-                new += _add(found, offer, entry, share * value / 255)
+                new += _add(found, table, entry, share * value / 255)
                 if new >= size:
                     break
         return found
 
 
-def _open(segment: Segment) -> _Offer:
+def _open(segment: Segment) -> _CompletionTable:
     words = segment.files["words"]
     table = completion_table.CompletionTable(*(words[f"complete_{name}"] for name in ("text", "order", "rank", "peak")))
-    return _Offer(segment, table, words["complete_start"], words["complete_source"])
+    return _CompletionTable(segment, table, words["complete_start"], words["complete_source"])
 
 
 def _load(index: Index) -> None:
@@ -140,22 +140,22 @@ def _load(index: Index) -> None:
 
 
 def _typed(words: str) -> bytes:
-    """Give what was typed as completions are kept: folded words, and a space after the last if it is whole."""
+    """Return typed text as completions are stored: folded words, and a space after a finished one."""
     folded = " ".join(split_text(words))
     return (folded + " " if folded and words[-1].isspace() else folded).encode("utf-8", "replace")
 
 
-def _add(found: dict[bytes, tuple[str, float]], offer: _Offer, entry: int, worth: float) -> bool:
+def _add(found: dict[bytes, tuple[str, float]], table: _CompletionTable, entry: int, worth: float) -> bool:
     """Add a completion unless its page is dead; say whether it is another one."""
-    number = int(offer.start.searchsorted(offer.table.order[entry], side="right")) - 1
-    source = int(offer.source[number])
-    if source >= 0 and not offer.segment.is_live[source & ~LINK_TEXT_FLAG]:
+    number = int(table.start.searchsorted(table.table.order[entry], side="right")) - 1
+    source = int(table.source[number])
+    if source >= 0 and not table.segment.is_live[source & ~LINK_TEXT_FLAG]:
         return False
-    key = offer.table.text[int(offer.start[number]) : int(offer.start[number + 1]) - 1].tobytes()
+    key = table.table.text[int(table.start[number]) : int(table.start[number + 1]) - 1].tobytes()
     before = found.get(key)
     if before is not None and before[1] >= worth:
         return False
-    found[key] = (_shown(offer.segment, source, key), worth)
+    found[key] = (_shown(table.segment, source, key), worth)
     return before is None
 
 

@@ -30,7 +30,7 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_POSITIONS,
     read_varint,
 )
-from periplus.query.kernels.plan import ALL, GIVEN, Desk, Plan, place_of_leaf
+from periplus.query.kernels.plan import ALL, GIVEN, Plan, Scratch, place_of_leaf
 
 __all__ = ["SLACK", "bound_of", "find_blocks"]
 
@@ -43,9 +43,9 @@ _OFFSET = np.uint64(BLOCK - 1)
 
 
 @njit(cache=True, nogil=True)
-def _unpack(lists: PostingsReader, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+def _unpack(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None:  # pragma: no cover - compiled
     """Unpack a sparse term's postings."""
-    stream, row = lists.stream, len(desk.entry) + leaf
+    stream, row = lists.stream, len(scratch.entry) + leaf
     at, position = plan.place[leaf, ENTRY_BEGIN], plan.place[leaf, ENTRY_POSITIONS]
     phrases = len(plan.phrases) > 0
     document = np.int64(-1)
@@ -57,19 +57,19 @@ def _unpack(lists: PostingsReader, plan: Plan, desk: Desk, leaf: int) -> None:  
             mask, impact, at = read_escaped(stream, at)
         else:
             impact = np.int64(lists.plain_impact[((document >> 6) * ESCAPED + code) * BLOCK + (document & (BLOCK - 1))])
-        desk.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
+        scratch.sparse[leaf, n] = document << 24 | mask << 16 | impact << 8 | code
         if phrases:
-            desk.sparse[row, n] = position
+            scratch.sparse[row, n] = position
             position = skip_positions(lists.positions, position, code, mask)
 
 
 @njit(cache=True, nogil=True)
-def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
+def _add_sparse(plan: Plan, scratch: Scratch, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
     """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
-    bound, have, weight, bit = desk.bound, desk.have, plan.weight[leaf], _ONE << np.uint64(leaf)
+    bound, have, weight, bit = scratch.bound, scratch.have, plan.weight[leaf], _ONE << np.uint64(leaf)
     last, highest, counts = np.int64(-1), np.int64(0), False
     for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
-        posting = desk.sparse[leaf, n]
+        posting = scratch.sparse[leaf, n]
         block, impact = posting >> 30, (posting >> 8) & 255
         if block != last:
             last, highest = block, impact
@@ -77,7 +77,7 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
             if counts:
                 bound[block] += weight * np.float32(impact)
                 have[block] |= bit
-                desk.entry[leaf, block] = n
+                scratch.entry[leaf, block] = n
         elif impact > highest and counts:
             bound[block] += weight * np.float32(impact - highest)
             highest = impact
@@ -85,53 +85,53 @@ def _add_sparse(plan: Plan, desk: Desk, leaf: int, must: Any) -> None:  # pragma
 
 @njit(cache=True, nogil=True)
 def _meet_sparse(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this sparse term too; list and count their blocks."""
     n, number, count = np.int64(0), plan.place[leaf, ENTRY_FREQUENCY], 0
     while n < number:
-        block, first, documents = desk.sparse[leaf, n] >> 30, n, np.uint64(0)
-        while n < number and desk.sparse[leaf, n] >> 30 == block:
-            documents |= _ONE << np.uint64((desk.sparse[leaf, n] >> 24) & (BLOCK - 1))
+        block, first, documents = scratch.sparse[leaf, n] >> 30, n, np.uint64(0)
+        while n < number and scratch.sparse[leaf, n] >> 30 == block:
+            documents |= _ONE << np.uint64((scratch.sparse[leaf, n] >> 24) & (BLOCK - 1))
             n += 1
-        documents &= desk.common[side, block] if begun else lists.live[block]
-        desk.common[1 - side, block] = documents
+        documents &= scratch.common[side, block] if begun else lists.live[block]
+        scratch.common[1 - side, block] = documents
         if documents:
-            desk.entry[leaf, block] = first
-            desk.order[0, count] = block
+            scratch.entry[leaf, block] = first
+            scratch.order[0, count] = block
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def bound_of(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int
 ) -> Any:  # pragma: no cover - compiled
-    """Give the most that a leaf can add to a score in a block that has it."""
+    """Return the most that a leaf can add to a score in a block that has it."""
     if plan.place[leaf, ENTRY_ENCODING] != SPARSE:
-        return desk.level[leaf, lists.stream[plan.place[leaf, ENTRY_BEGIN] + 2 + desk.entry[leaf, block]] >> 4]
-    highest, n = np.int64(0), np.int64(desk.entry[leaf, block])
-    while n < plan.place[leaf, ENTRY_FREQUENCY] and desk.sparse[leaf, n] >> 30 == block:
-        highest = max(highest, (desk.sparse[leaf, n] >> 8) & 255)
+        return scratch.level[leaf, lists.stream[plan.place[leaf, ENTRY_BEGIN] + 2 + scratch.entry[leaf, block]] >> 4]
+    highest, n = np.int64(0), np.int64(scratch.entry[leaf, block])
+    while n < plan.place[leaf, ENTRY_FREQUENCY] and scratch.sparse[leaf, n] >> 30 == block:
+        highest = max(highest, (scratch.sparse[leaf, n] >> 8) & 255)
         n += 1
     return plan.weight[leaf] * np.float32(highest)
 
 
 @njit(cache=True, nogil=True)
-def _set_levels(lists: PostingsReader, plan: Plan, desk: Desk, leaf: int) -> None:  # pragma: no cover - compiled
+def _set_levels(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> None:  # pragma: no cover - compiled
     """Work out what each level of a middling term stands for."""
     low = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN]])
     high = np.float32(lists.stream[plan.place[leaf, ENTRY_BEGIN] + 1])
     for level in range(BOUND_LEVELS):
-        desk.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (BOUND_LEVELS - 1)))
+        scratch.level[leaf, level] = plan.weight[leaf] * (low + (high - low) * np.float32(level / (BOUND_LEVELS - 1)))
 
 
 @njit(cache=True, nogil=True)
 def _add_middling(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, must: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, must: Any
 ) -> None:  # pragma: no cover - compiled
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
-    bound, have = desk.bound, desk.have
+    bound, have = scratch.bound, scratch.have
     bit = _ONE << np.uint64(leaf)
     begin = plan.place[leaf, ENTRY_BEGIN] + 2
     heads = lists.stream[begin : begin + plan.place[leaf, ENTRY_HEADERS]]
@@ -145,20 +145,20 @@ def _add_middling(
         block += _ONE
         if must and have[block] & must != must:
             continue
-        bound[block] += desk.level[leaf, head >> np.uint8(4)]
+        bound[block] += scratch.level[leaf, head >> np.uint8(4)]
         have[block] |= bit
-        desk.entry[leaf, block] = n
+        scratch.entry[leaf, block] = n
 
 
 @njit(cache=True, nogil=True)
 def _meet_middling(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this middling term too; list and count their blocks.
 
     Goes through all its postings, but decides without branches: which blocks are kept cannot be foreseen.
     """
-    stream, common, found = lists.stream, desk.common, desk.order[0]
+    stream, common, found = lists.stream, scratch.common, scratch.order[0]
     number = plan.place[leaf, ENTRY_HEADERS]
     heads = np.uint64(plan.place[leaf, ENTRY_BEGIN] + 2)
     lengths = heads + np.uint64(number)
@@ -189,7 +189,7 @@ def _meet_middling(
         at = stop
         documents &= common[side, block] if begun else lists.live[block]
         common[1 - side, block] = documents
-        desk.entry[leaf, block] = i
+        scratch.entry[leaf, block] = i
         found[count] = block
         count += np.uint64(documents != 0)
     return np.int64(count)
@@ -197,13 +197,13 @@ def _meet_middling(
 
 @njit(cache=True, nogil=True)
 def _leap(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, kept: bool
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, listed: int, side: int, kept: bool
 ) -> int:  # pragma: no cover - compiled
     """Go through the blocks listed only, passing over groups of block bytes that have none of them.
 
     Keeps the documents that have this term too; or, if they are `kept` already, only notes where it is in their blocks.
     """
-    found, common = desk.order[0], desk.common
+    found, common = scratch.order[0], scratch.common
     begin, first, number = (
         plan.place[leaf, ENTRY_BEGIN] + 2,
         plan.place[leaf, ENTRY_FIRST_GROUP],
@@ -228,7 +228,7 @@ def _leap(
             head = np.int64(lists.stream[begin + n])
             here += (head & 15) + (head & 15 != SKIP_STEP)
             n += 1
-        desk.entry[leaf, block] = n - 1
+        scratch.entry[leaf, block] = n - 1
         if kept:
             continue
         documents = np.uint64(0)
@@ -244,10 +244,10 @@ def _leap(
 
 @njit(cache=True, nogil=True)
 def _meet_wide(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, listed: int, side: int, begun: bool
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, listed: int, side: int, begun: bool
 ) -> int:  # pragma: no cover - compiled
     """Keep the documents that have this wide term too, whose sets are at hand; list and count their blocks."""
-    common, found, row, count = desk.common, desk.order[0], plan.place[leaf, ENTRY_BITSET_ROW], np.uint64(0)
+    common, found, row, count = scratch.common, scratch.order[0], plan.place[leaf, ENTRY_BITSET_ROW], np.uint64(0)
     for i in range(listed if begun else len(lists.live)):
         block = np.uint64(found[i]) if begun else np.uint64(i)
         documents = lists.bitsets[row, block] & (common[side, block] if begun else lists.live[block])
@@ -258,8 +258,8 @@ def _meet_wide(
 
 
 @njit(cache=True, nogil=True)
-def _meet(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
-    """Put the documents that have all required leaves into `desk.common`; list and count their blocks.
+def _meet(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
+    """Put the documents that have all required leaves into `scratch.common`; list and count their blocks.
 
     Wide leaves come last in this: to them it does not matter how few blocks are left, but to the others it does.
     """
@@ -271,31 +271,31 @@ def _meet(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no c
             if not plan.required & (_ONE << np.uint64(leaf)) or (kind == BITSET) != (wide == 1):
                 continue
             if kind == BITSET:
-                listed = _meet_wide(lists, plan, desk, leaf, listed, side, begun)
+                listed = _meet_wide(lists, plan, scratch, leaf, listed, side, begun)
             elif begun and kind != SPARSE and listed * _LEAP < plan.place[leaf, ENTRY_HEADERS]:
-                listed = _leap(lists, plan, desk, leaf, listed, side, False)
+                listed = _leap(lists, plan, scratch, leaf, listed, side, False)
             else:
-                desk.common[1 - side, :blocks] = 0
+                scratch.common[1 - side, :blocks] = 0
                 if kind == SPARSE:
-                    _unpack(lists, plan, desk, leaf)
-                    listed = _meet_sparse(lists, plan, desk, leaf, side, begun)
+                    _unpack(lists, plan, scratch, leaf)
+                    listed = _meet_sparse(lists, plan, scratch, leaf, side, begun)
                 else:
-                    listed = _meet_middling(lists, plan, desk, leaf, side, begun)
+                    listed = _meet_middling(lists, plan, scratch, leaf, side, begun)
                 side = 1 - side
             begun = True
             if listed == 0:
                 return listed
     if side == 1:
         for i in range(listed):
-            desk.common[0, desk.order[0, i]] = desk.common[1, desk.order[0, i]]
+            scratch.common[0, scratch.order[0, i]] = scratch.common[1, scratch.order[0, i]]
     return listed
 
 
 @njit(cache=True, nogil=True)
-def _intersect(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def _intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """List the blocks with documents that have all required leaves, with the bounds of all leaves; count them."""
-    bound, have, found = desk.bound, desk.have, desk.order[0]
-    listed = _meet(lists, plan, desk)
+    bound, have, found = scratch.bound, scratch.have, scratch.order[0]
+    listed = _meet(lists, plan, scratch)
     if popcount(plan.required) < len(plan.order):
         have[: len(lists.live)] = 0  # Optional leaves look at all their blocks, whether these are listed.
     for i in range(listed):
@@ -306,33 +306,33 @@ def _intersect(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma:
         leaf = plan.order[i]
         kind = plan.place[leaf, ENTRY_ENCODING]
         if kind != SPARSE:
-            _set_levels(lists, plan, desk, leaf)
+            _set_levels(lists, plan, scratch, leaf)
         if plan.required & (_ONE << np.uint64(leaf)):
             if kind == BITSET:
-                _leap(lists, plan, desk, leaf, listed, 0, True)
+                _leap(lists, plan, scratch, leaf, listed, 0, True)
             for n in range(listed):
-                bound[found[n]] += bound_of(lists, plan, desk, leaf, np.int64(found[n]))
+                bound[found[n]] += bound_of(lists, plan, scratch, leaf, np.int64(found[n]))
         elif kind == SPARSE:
-            _unpack(lists, plan, desk, leaf)
-            _add_sparse(plan, desk, leaf, plan.required)
+            _unpack(lists, plan, scratch, leaf)
+            _add_sparse(plan, scratch, leaf, plan.required)
         else:
-            _add_middling(lists, plan, desk, leaf, plan.required)
+            _add_middling(lists, plan, scratch, leaf, plan.required)
     return listed
 
 
 @njit(cache=True, nogil=True)
-def _unite(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
+def _unite(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
     """List the blocks that have any leaf (all blocks, where the program needs none), with their bounds; count them."""
-    have, found = desk.have, desk.order[0]
+    have, found = scratch.have, scratch.order[0]
     for i in range(len(plan.order)):
         leaf = plan.order[i]
         kind = plan.place[leaf, ENTRY_ENCODING]
         if kind == SPARSE:
-            _unpack(lists, plan, desk, leaf)
-            _add_sparse(plan, desk, leaf, np.uint64(0))
+            _unpack(lists, plan, scratch, leaf)
+            _add_sparse(plan, scratch, leaf, np.uint64(0))
         else:
-            _set_levels(lists, plan, desk, leaf)
-            _add_middling(lists, plan, desk, leaf, np.uint64(0))
+            _set_levels(lists, plan, scratch, leaf)
+            _add_middling(lists, plan, scratch, leaf, np.uint64(0))
     everything = False
     for step in range(len(plan.program)):
         everything |= plan.program[step, 0] in (ALL, GIVEN)
@@ -344,16 +344,16 @@ def _unite(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no 
 
 
 @njit(cache=True, nogil=True)
-def find_blocks(lists: PostingsReader, plan: Plan, desk: Desk) -> int:  # pragma: no cover - compiled
-    """Put the blocks that can match into `desk.order[0]`, ascending, and what they can score into `desk.bound`."""
+def find_blocks(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragma: no cover - compiled
+    """Write the blocks that can match to `scratch.order[0]`, ascending, and what they can score to `scratch.bound`."""
     blocks = len(lists.live)
-    bound, have, found = desk.bound, desk.have, desk.order[0]
+    bound, have, found = scratch.bound, scratch.have, scratch.order[0]
     if plan.required:
-        count = _intersect(lists, plan, desk)
+        count = _intersect(lists, plan, scratch)
     else:
         bound[:blocks] = 0
         have[:blocks] = 0
-        count = _unite(lists, plan, desk)
+        count = _unite(lists, plan, scratch)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
     if len(lists.block_static) and static > 0:
         for i in range(count):

@@ -6,7 +6,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.query.kernels.block_bounds import SLACK
-from periplus.query.kernels.plan import Desk
+from periplus.query.kernels.plan import Scratch
 
 __all__ = ["choose"]
 
@@ -17,9 +17,9 @@ _SAMPLE = 8
 
 
 @njit(cache=True, nogil=True)
-def _first_cut(desk: Desk, count: int) -> Any:  # pragma: no cover - compiled
-    """Give a bound that about _FIRST of the blocks found reach, judged by a sample of them."""
-    bound, found = desk.bound, desk.order[0]
+def _first_cut(scratch: Scratch, count: int) -> Any:  # pragma: no cover - compiled
+    """Return a bound that about _FIRST of the blocks reach, estimated from a sample of them."""
+    bound, found = scratch.bound, scratch.order[0]
     highest = np.float32(0)
     if count <= _FIRST:
         return highest
@@ -39,31 +39,31 @@ def _first_cut(desk: Desk, count: int) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def _highest_first(desk: Desk, chosen: Any) -> None:  # pragma: no cover - compiled
+def _highest_first(scratch: Scratch, chosen: Any) -> None:  # pragma: no cover - compiled
     """Put blocks in the order of their bounds, by buckets."""
     highest, least = np.float32(0), np.float32(np.inf)
     for block in chosen:
-        highest, least = max(highest, desk.bound[block]), min(least, desk.bound[block])
+        highest, least = max(highest, scratch.bound[block]), min(least, scratch.bound[block])
     starts = np.zeros(_BUCKETS + 1, np.int32)
     scale = np.float32(_BUCKETS - 1) / (highest - least) if highest > least else np.float32(0)
     unordered = chosen.copy()
     for block in unordered:
-        starts[int((highest - desk.bound[block]) * scale) + 1] += 1
+        starts[int((highest - scratch.bound[block]) * scale) + 1] += 1
     for bucket in range(_BUCKETS):
         starts[bucket + 1] += starts[bucket]
     for block in unordered:
-        bucket = int((highest - desk.bound[block]) * scale)
+        bucket = int((highest - scratch.bound[block]) * scale)
         chosen[starts[bucket]] = block
         starts[bucket] += 1
 
 
 @njit(cache=True, nogil=True)
-def choose(desk: Desk, count: int, phase: int, full: bool, least: Any) -> int:  # pragma: no cover - compiled
-    """Put a phase's blocks into `desk.order[1]`: those with the highest bounds, others that can matter, the rest."""
-    bound, found, chosen = desk.bound, desk.order[0], desk.order[1]
+def choose(scratch: Scratch, count: int, phase: int, full: bool, least: Any) -> int:  # pragma: no cover - compiled
+    """Put a phase's blocks into `scratch.order[1]`: those with the highest bounds, others that can matter, the rest."""
+    bound, found, chosen = scratch.bound, scratch.order[0], scratch.order[1]
     cut = np.float32(0)
     if phase == 0:
-        cut = _first_cut(desk, count)
+        cut = _first_cut(scratch, count)
     elif phase == 1:
         cut = least / SLACK if full else np.float32(0)
     number = np.uint64(0)
@@ -72,5 +72,5 @@ def choose(desk: Desk, count: int, phase: int, full: bool, least: Any) -> int:  
         chosen[number] = block
         number += np.uint64(bound[block] >= cut)
     if phase == 0 and number > 4:
-        _highest_first(desk, chosen[: np.int64(number)])
+        _highest_first(scratch, chosen[: np.int64(number)])
     return np.int64(number)

@@ -9,7 +9,7 @@ from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.postings_format import BLOCK
 from periplus.index.kernels.postings_reader import PostingsReader
 from periplus.query.kernels.phrase_match import has_phrase
-from periplus.query.kernels.plan import ALL, AND, GIVEN, LEAF, OR, PHRASE, QUOTE, Desk, Plan
+from periplus.query.kernels.plan import ALL, AND, GIVEN, LEAF, OR, PHRASE, QUOTE, Plan, Scratch
 
 __all__ = ["may_match", "run_program"]
 
@@ -48,43 +48,43 @@ def may_match(plan: Plan, block: int, have: Any, stack: Any) -> bool:  # pragma:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _with_phrase(
-    lists: PostingsReader, plan: Plan, desk: Desk, phrase: int, block: int, allowed: Any, least: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, phrase: int, block: int, allowed: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Give the documents of the open block that have a phrase; those that score below `least` are not looked at."""
+    """Return the documents of the open block that have a phrase; those that score below `least` are skipped."""
     for word in range(plan.phrases[phrase, 0], plan.phrases[phrase, 1]):
         leaf = plan.words[word, 0]
-        desk.spots[leaf, 2], desk.spots[leaf, 3] = -1, -1
+        scratch.spots[leaf, 2], scratch.spots[leaf, 3] = -1, -1
         if plan.shape != QUOTE:
-            allowed &= desk.sets[0, leaf]
+            allowed &= scratch.sets[0, leaf]
     result = np.uint64(0)
     while allowed:
         offset = lowest_bit(allowed)
         allowed &= allowed - _ONE
         if least > 0:
-            score = desk.scores[offset] + np.float32(plan.bonus)
+            score = scratch.scores[offset] + np.float32(plan.bonus)
             if len(lists.static):
                 score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
             if score < least:
                 continue
-        if has_phrase(lists, plan, desk, phrase, block, offset):
+        if has_phrase(lists, plan, scratch, phrase, block, offset):
             result |= _ONE << np.uint64(offset)
     return result
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def run_program(
-    lists: PostingsReader, plan: Plan, desk: Desk, block: int, allowed: Any, least: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, allowed: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Run the program on one open block; give the set of documents that match, within `allowed`."""
-    stack = desk.sets[1]
+    stack = scratch.sets[1]
     top = 0
     for step in range(len(plan.program)):
         operation, argument = plan.program[step, 0], plan.program[step, 1]
         if operation == LEAF:
-            stack[top] = desk.sets[0, argument]
+            stack[top] = scratch.sets[0, argument]
             top += 1
         elif operation == PHRASE:
-            stack[top] = _with_phrase(lists, plan, desk, argument, block, allowed, least)
+            stack[top] = _with_phrase(lists, plan, scratch, argument, block, allowed, least)
             top += 1
         elif operation == ALL:
             stack[top] = allowed

@@ -41,11 +41,11 @@ from periplus.query.kernels.plan import (
     QUOTE,
     SOME,
     WITHOUT,
-    Desk,
     Plan,
-    get_desk,
+    Scratch,
     get_plan,
-    make_desk,
+    get_scratch,
+    make_scratch,
     place_of_leaf,
 )
 
@@ -63,10 +63,10 @@ __all__ = [
     "SOME",
     "TURN",
     "WITHOUT",
-    "Desk",
-    "Found",
+    "MatchResult",
     "Plan",
-    "make_desk",
+    "Scratch",
+    "make_scratch",
     "match",
     "match_best",
 ]
@@ -76,7 +76,7 @@ TURN = 1_024
 """Blocks that are opened before the time is looked at: a few milliseconds, and more than most queries open."""
 
 
-class Found(NamedTuple):
+class MatchResult(NamedTuple):
     """What `match` gives: documents best first, with scores, and how many there are in all."""
 
     best: npt.NDArray[np.int32]
@@ -99,29 +99,29 @@ class Found(NamedTuple):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _find_postings(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int
 ) -> None:  # pragma: no cover - compiled
     """Note where a leaf's postings in a block are: in the stream, or for a sparse one among those unpacked."""
-    entry = np.int64(desk.entry[leaf, block])
+    entry = np.int64(scratch.entry[leaf, block])
     if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
         at = stop = entry
-        while stop < plan.place[leaf, ENTRY_FREQUENCY] and desk.sparse[leaf, stop] >> 30 == block:
+        while stop < plan.place[leaf, ENTRY_FREQUENCY] and scratch.sparse[leaf, stop] >> 30 == block:
             stop += 1
     else:
         at, stop = block_span(lists, place_of_leaf(plan, leaf), entry)
-    desk.spots[leaf, 0], desk.spots[leaf, 1] = at, stop
+    scratch.spots[leaf, 0], scratch.spots[leaf, 1] = at, stop
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _score(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int, highest: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, highest: Any
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
-    at, stop, found = desk.spots[leaf, 0], desk.spots[leaf, 1], np.uint64(0)
-    scores, weight, fields = desk.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
+    at, stop, found = scratch.spots[leaf, 0], scratch.spots[leaf, 1], np.uint64(0)
+    scores, weight, fields = scratch.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
     if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
         for n in range(at, stop):
-            posting = desk.sparse[leaf, n]
+            posting = scratch.sparse[leaf, n]
             if fields & (posting >> 16) & 255:
                 offset = (posting >> 24) & (BLOCK - 1)
                 found |= _ONE << np.uint64(offset)
@@ -147,7 +147,7 @@ def _score(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compiled
-    """Give the highest score of some documents of the open block."""
+    """Return the highest score of some documents of the open block."""
     highest = np.float32(0)
     while documents:
         highest = max(highest, scores[lowest_bit(documents)])
@@ -157,31 +157,31 @@ def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compi
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _open(
-    lists: PostingsReader, plan: Plan, desk: Desk, block: int, possible: Any, least: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, possible: Any, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Read a block's postings: the set of documents of each leaf, and the scores. Give which of `possible` can match.
 
     Stops, giving none, as soon as no score can reach `least`.
     """
-    scores, sets, have, order = desk.scores, desk.sets, desk.have[block], plan.order
+    scores, sets, have, order = scratch.scores, scratch.sets, scratch.have[block], plan.order
     some = np.uint64(0)
     for offset in range(BLOCK):
         scores[offset] = 0
-    left, highest = desk.bound[block], np.float32(0)
+    left, highest = scratch.bound[block], np.float32(0)
     for i in range(len(order)):
         leaf = order[i]
         bit = _ONE << np.uint64(leaf)
         if not have & bit:
             sets[0, leaf] = 0
             continue
-        _find_postings(lists, plan, desk, leaf, block)
-        found, highest = _score(lists, plan, desk, leaf, block, highest)
+        _find_postings(lists, plan, scratch, leaf, block)
+        found, highest = _score(lists, plan, scratch, leaf, block, highest)
         sets[0, leaf] = found
         some |= found
         if plan.required & bit:
             possible &= found
         if least > 0 and (plan.required or plan.shape == SOME):
-            left -= bound_of(lists, plan, desk, leaf, block)
+            left -= bound_of(lists, plan, scratch, leaf, block)
             if plan.required:
                 highest = _highest_of(scores, possible)
             if (highest + left) * SLACK < least:
@@ -191,7 +191,7 @@ def _open(
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
-    """Give the set of documents that have every word of the query."""
+    """Return the set of documents that have every word of the query."""
     result = ~np.uint64(0)
     for group in range(plan.groups):
         either = np.uint64(0)
@@ -204,35 +204,35 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _matching(
-    lists: PostingsReader, plan: Plan, desk: Desk, block: int, least: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Open a block; give the documents that match, but for some that score below `least`."""
-    if plan.shape == MIXED and not may_match(plan, block, desk.have[block], desk.sets[1]):
+    if plan.shape == MIXED and not may_match(plan, block, scratch.have[block], scratch.sets[1]):
         return np.uint64(0)
-    possible = desk.common[0, block] if plan.required else lists.live[block]
+    possible = scratch.common[0, block] if plan.required else lists.live[block]
     # With nothing to be left out by its score, a phrase is looked at first: few documents will have it.
     early = plan.shape == QUOTE and least <= 0
     for turn in range(2):
         if possible and (turn == 0) == early:
-            possible = run_program(lists, plan, desk, block, possible, least) if plan.shape >= QUOTE else possible
+            possible = run_program(lists, plan, scratch, block, possible, least) if plan.shape >= QUOTE else possible
         elif possible:
-            possible = _open(lists, plan, desk, block, possible, least)
+            possible = _open(lists, plan, scratch, block, possible, least)
     return possible
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _offer(
-    lists: PostingsReader, plan: Plan, desk: Desk, block: int, matched: Any, kept: int, k: int
+    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, matched: Any, kept: int, k: int
 ) -> int:  # pragma: no cover - compiled
     """Offer what matches in the open block to the heap of the best; give the heap's size."""
-    full = _all_words(plan, desk.sets) if plan.groups > 0 else np.uint64(0)
+    full = _all_words(plan, scratch.sets) if plan.groups > 0 else np.uint64(0)
     static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
-    best_scores, best = desk.scores[BLOCK : BLOCK + k], desk.best[0, :k]
+    best_scores, best = scratch.scores[BLOCK : BLOCK + k], scratch.best[0, :k]
     while matched:
         offset = lowest_bit(matched)
         matched &= matched - _ONE
         document = block * BLOCK + offset
-        score = desk.scores[offset]
+        score = scratch.scores[offset]
         if len(lists.static):
             score += static * lists.static[document]
         if (full >> np.uint64(offset)) & _ONE:
@@ -242,10 +242,10 @@ def _offer(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _put_in_order(desk: Desk, kept: int) -> None:  # pragma: no cover - compiled
+def _put_in_order(scratch: Scratch, kept: int) -> None:  # pragma: no cover - compiled
     """Sort the best, and write their scores down beside them."""
-    sort_best_first(desk.scores[BLOCK:], desk.best[0], kept)
-    desk.best[1].view(np.float32)[:kept] = desk.scores[BLOCK : BLOCK + kept]
+    sort_best_first(scratch.scores[BLOCK:], scratch.best[0], kept)
+    scratch.best[1].view(np.float32)[:kept] = scratch.scores[BLOCK : BLOCK + kept]
 
 
 @njit(cache=True, nogil=True)
@@ -256,30 +256,30 @@ def match_best(
     and whether it was all: after opening `most` blocks it stops, and another call goes on; below 0 is a new query.
 
     The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
-    there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `desk.progress`
+    there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `scratch.progress`
     has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
     and kept, total, skipped, counted, step and blocks counted whole so far.
     """
-    lists, plan, desk = get_postings(lists_at), get_plan(plan_at), get_desk(desk_at)
-    progress = desk.progress
+    lists, plan, scratch = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
+    progress = scratch.progress
     if most < 0:
         most = -most
         progress[:] = 0
         progress[0], progress[2], progress[8] = 1, -1, 1
-        progress[3] = find_blocks(lists, plan, desk)
-    bound, chosen, count = desk.bound, desk.order[1], progress[3]
+        progress[3] = find_blocks(lists, plan, scratch)
+    bound, chosen, count = scratch.bound, scratch.order[1], progress[3]
     choosy, whole = count_blocks == 0, progress[9]
     kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
     opened, done = 0, True
     for phase in range(progress[0] - 1, 2 if choosy else 3):
         if progress[2] < 0:
-            progress[1], progress[2] = 0, choose(desk, count, phase, kept == k, desk.scores[BLOCK])
+            progress[1], progress[2] = 0, choose(scratch, count, phase, kept == k, scratch.scores[BLOCK])
             if phase == 2:
                 skipped = progress[2]
                 step = max(1, (skipped + count_blocks - 1) // count_blocks)
         for i in range(progress[1], progress[2], step):
             block = chosen[i]
-            least = desk.scores[BLOCK] if kept == k else np.float32(-1)
+            least = scratch.scores[BLOCK] if kept == k else np.float32(-1)
             if phase < 2 and bound[block] * SLACK < least:
                 continue
             if opened == most:
@@ -288,7 +288,7 @@ def match_best(
             opened += 1
             # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
             prunes = phase < 2 and least > 0 and whole >= count_blocks
-            matched = _matching(lists, plan, desk, block, least if prunes else np.float32(-1))
+            matched = _matching(lists, plan, scratch, block, least if prunes else np.float32(-1))
             bound[block] = 0 if prunes and not choosy else -1
             if phase == 2:
                 counted += popcount(matched)
@@ -297,12 +297,12 @@ def match_best(
             if choosy or not prunes:
                 total += popcount(matched)
             if matched:
-                kept = _offer(lists, plan, desk, block, matched, kept, k)
+                kept = _offer(lists, plan, scratch, block, matched, kept, k)
         if not done:
             break
         progress[2] = -1
     if done:
-        _put_in_order(desk, kept)
+        _put_in_order(scratch, kept)
     else:
         progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
         progress[9] = whole
@@ -314,27 +314,27 @@ def match_best(
 @njit(cache=True, nogil=True)
 def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
     """Put the best so far in order."""
-    desk = get_desk(desk_at)
-    _put_in_order(desk, desk.progress[4])
+    scratch = get_scratch(desk_at)
+    _put_in_order(scratch, scratch.progress[4])
 
 
 def match(
     lists: PinnedArrays[PostingsReader],
     plan: PinnedArrays[Plan],
-    desk: PinnedArrays[Desk],
+    scratch: PinnedArrays[Scratch],
     k: int,
     count_blocks: int,
     late: Callable[[], bool] = lambda: False,
-) -> Found:
-    """Give the `k` best documents; see `match_best`. Now and then `late` is asked whether to stop and give what is."""
-    kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, -TURN)
+) -> MatchResult:
+    """Return the `k` best documents; see `match_best`. `late` is called at intervals: whether to stop early."""
+    kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, -TURN)
     while not done:
         if late():
-            _break_off(desk.addresses)
+            _break_off(scratch.addresses)
             exact = False
             break
-        kept, total, exact, done = match_best(lists.addresses, plan.addresses, desk.addresses, k, count_blocks, TURN)
-    return Found(desk.arrays.best[:, :kept].copy(), total, exact, done)
+        kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, TURN)
+    return MatchResult(scratch.arrays.best[:, :kept].copy(), total, exact, done)
 
 
 def warm() -> None:
@@ -354,6 +354,6 @@ def warm() -> None:
         0.5,
         0.5,
     )
-    desk = pin(make_desk(1, 1, 3, True, 10))
-    match(pin(make_tiny_postings()), pin(plan), desk, 10, 10)
-    _break_off(desk.addresses)
+    scratch = pin(make_scratch(1, 1, 3, True, 10))
+    match(pin(make_tiny_postings()), pin(plan), scratch, 10, 10)
+    _break_off(scratch.addresses)

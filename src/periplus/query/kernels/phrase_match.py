@@ -9,14 +9,14 @@ from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions, skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_offsets, read_escaped
-from periplus.query.kernels.plan import Desk, Plan, place_of_leaf
+from periplus.query.kernels.plan import Plan, Scratch, place_of_leaf
 
 __all__ = ["has_phrase"]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _read(
-    lists: PostingsReader, plan: Plan, desk: Desk, leaf: int, block: int, offset: int, out: Any
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, offset: int, out: Any
 ) -> int:  # pragma: no cover - compiled
     """Read the positions of a leaf in one document of the open block; give how many.
 
@@ -24,16 +24,16 @@ def _read(
     """
     place = place_of_leaf(plan, leaf)
     if place.encoding == SPARSE:
-        n = np.int64(desk.entry[leaf, block])
-        while desk.sparse[leaf, n] >> 24 < block * BLOCK + offset:
+        n = np.int64(scratch.entry[leaf, block])
+        while scratch.sparse[leaf, n] >> 24 < block * BLOCK + offset:
             n += 1
-        posting = desk.sparse[leaf, n]
+        posting = scratch.sparse[leaf, n]
         return read_positions(
-            lists.positions, desk.sparse[len(desk.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out
+            lists.positions, scratch.sparse[len(scratch.entry) + leaf, n], posting & 3, (posting >> 16) & 255, out
         )
-    at, position = desk.spots[leaf, 2], desk.spots[leaf, 3]
+    at, position = scratch.spots[leaf, 2], scratch.spots[leaf, 3]
     if position < 0:
-        at, position = block_offsets(lists, place, np.int64(desk.entry[leaf, block]))
+        at, position = block_offsets(lists, place, np.int64(scratch.entry[leaf, block]))
     stream = lists.stream
     while True:
         byte = np.int64(stream[at])
@@ -45,21 +45,21 @@ def _read(
             break
         position = skip_positions(lists.positions, position, code, mask)
         at = after
-    desk.spots[leaf, 2], desk.spots[leaf, 3] = at, position
+    scratch.spots[leaf, 2], scratch.spots[leaf, 3] = at, position
     return read_positions(lists.positions, position, code, mask, out)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def has_phrase(
-    lists: PostingsReader, plan: Plan, desk: Desk, phrase: int, block: int, offset: int
+    lists: PostingsReader, plan: Plan, scratch: Scratch, phrase: int, block: int, offset: int
 ) -> bool:  # pragma: no cover - compiled
-    """Say whether a document of the open block has the phrase's words at their places."""
+    """Return whether a document of the open block has the phrase's words at their positions."""
     begin, end = plan.phrases[phrase, 0], plan.phrases[phrase, 1]
-    first, other = desk.places[0], desk.places[1]
+    first, other = scratch.places[0], scratch.places[1]
     reach, fields = plan.phrases[phrase, 2], np.int64(plan.phrases[phrase, 3])
     count = 0
     for word in range(begin, end):
-        size = _read(lists, plan, desk, plan.words[word, 0], block, offset, other)
+        size = _read(lists, plan, scratch, plan.words[word, 0], block, offset, other)
         if word == begin:
             for i in range(size):
                 if (fields >> (other[i] >> FIELD_SHIFT)) & 1:

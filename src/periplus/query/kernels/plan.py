@@ -35,11 +35,11 @@ __all__ = [
     "QUOTE",
     "SOME",
     "WITHOUT",
-    "Desk",
     "Plan",
-    "get_desk",
+    "Scratch",
     "get_plan",
-    "make_desk",
+    "get_scratch",
+    "make_scratch",
     "place_of_leaf",
 ]
 
@@ -84,7 +84,7 @@ class Plan(NamedTuple):
     bonus: float
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """What is worked on while one query runs; kept from one to the next, since making it takes longer than many."""
 
     bound: npt.NDArray[np.float32]
@@ -117,9 +117,9 @@ class Desk(NamedTuple):
     """How far a query has got, for one that is run in several turns: see `match`."""
 
 
-def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Desk:
+def make_scratch(blocks: int, leaves: int, steps: int, phrases: bool, best: int) -> Scratch:
     """Make room for queries on segments of up to so many blocks, leaves, program steps and results."""
-    return Desk(
+    return Scratch(
         np.zeros(blocks, np.float32),
         np.zeros(blocks, np.uint64),
         np.zeros((2, blocks), np.uint64),
@@ -138,7 +138,7 @@ def make_desk(blocks: int, leaves: int, steps: int, phrases: bool, best: int) ->
 
 @njit(cache=True, nogil=True, forceinline=True)
 def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
-    """Give the plan that a handle holds."""
+    """Return the plan at some addresses."""
     return Plan(
         array_2d(addresses, 0, np.int64),
         array_1d(addresses, 1, np.float32),
@@ -157,9 +157,9 @@ def get_plan(addresses: Any) -> Plan:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
-    """Give the desk that a handle holds."""
-    return Desk(
+def get_scratch(addresses: Any) -> Scratch:  # pragma: no cover - compiled
+    """Return the scratch arrays at some addresses."""
+    return Scratch(
         array_1d(addresses, 0, np.float32),
         array_1d(addresses, 1, np.uint64),
         array_2d(addresses, 2, np.uint64),
@@ -178,7 +178,7 @@ def get_desk(addresses: Any) -> Desk:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True, forceinline=True)
 def place_of_leaf(plan: Plan, leaf: int) -> TermEntry:  # pragma: no cover - compiled
-    """Give the place of a leaf as a tuple: a row of an array would be counted as one more user of it."""
+    """Return the dictionary row of a leaf as a tuple: a row of an array would count as one more reference to it."""
     place = plan.place
     return TermEntry(
         place[leaf, ENTRY_FREQUENCY],

@@ -19,7 +19,7 @@ from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, mak
 from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import TermEntry
 
-__all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "Question", "Sheet", "measure"]
+__all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
 
 NAMES: Final = (
     "first",
@@ -50,7 +50,7 @@ _BODY: Final = FIELDS - 1
 _PLACE: Final = (1 << FIELD_SHIFT) - 1
 
 
-class Sheet(NamedTuple):
+class DocumentColumns(NamedTuple):
     """What a segment says of each document whatever is asked. A column that is the same for all may have one entry."""
 
     title_start: npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ class Sheet(NamedTuple):
     popularity: npt.NDArray[np.float32]
 
 
-class Question(NamedTuple):
+class FeatureQuery(NamedTuple):
     """The words of a query, as the segments of an index know them, and the candidates."""
 
     place: npt.NDArray[np.int64]
@@ -85,8 +85,8 @@ class Question(NamedTuple):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _get_sheet(addresses: Any) -> Sheet:  # pragma: no cover - compiled
-    return Sheet(
+def _get_columns(addresses: Any) -> DocumentColumns:  # pragma: no cover - compiled
+    return DocumentColumns(
         array_1d(addresses, 0, np.int64),
         array_1d(addresses, 1, np.uint8),
         array_1d(addresses, 2, np.int64),
@@ -259,7 +259,7 @@ def _look_at_url(blob: Any, begin: int, end: int, row: Any) -> None:  # pragma: 
 
 @njit(cache=True, nogil=True)
 def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover - compiled
-    """Give, for each field and for the whole document, the share of the query's weight that it has."""
+    """Set the share of the query's weight that each field, and the whole document, has."""
     whole = max(1e-12, asked.weight.sum())
     for word in range(len(masks)):
         for field in range(FIELDS):
@@ -272,13 +272,13 @@ def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _entry(column: Any, document: int) -> Any:  # pragma: no cover - compiled
-    """Give a document's entry of a column; 0 if the column is empty."""
+    """Return a document's entry of a column; 0 if the column is empty."""
     return column[document] if len(column) > 1 else column[0] if len(column) else column.dtype.type(0)
 
 
 @njit(cache=True, nogil=True)
 def _look_at_document(
-    sheet: Sheet, document: int, title: Any, today: float, row: Any
+    sheet: DocumentColumns, document: int, title: Any, today: float, row: Any
 ) -> None:  # pragma: no cover - compiled
     """Fill in what is known of a document whatever words were asked for."""
     begin, end = sheet.title_start[document], sheet.title_start[document + 1]
@@ -319,9 +319,9 @@ def _look_at_words(
 
 @njit(cache=True, nogil=True)
 def measure(
-    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: Question, title: Any, today: float
+    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: FeatureQuery, title: Any, today: float
 ) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
-    """Give the features `NAMES` of each candidate, a row each. Lists and sheets are addresses, a row for each segment.
+    """Return the features `NAMES` of each candidate, a row each; addresses have a row for each segment.
 
     Words are 1 to 64; `title` is the query's title key, `today` the day since 1970.
     """
@@ -337,7 +337,7 @@ def measure(
             continue
         which = which[np.argsort(asked.documents[which])]
         documents = asked.documents[which]
-        lists, sheet = get_postings(lists_at[segment]), _get_sheet(sheets_at[segment])
+        lists, sheet = get_postings(lists_at[segment]), _get_columns(sheets_at[segment])
         found = np.zeros((terms, len(documents), 4), np.int64)
         for term in range(terms):
             p = asked.place[segment, term]
@@ -363,9 +363,11 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     lists = pin(make_tiny_postings()).addresses.reshape(1, -1)
     start, blob, none = np.array([0, 1], np.int64), np.zeros(1, np.uint8), np.zeros(0, np.float32)
-    sheet = Sheet(start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none)
+    sheet = DocumentColumns(
+        start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none
+    )
     zero = np.zeros(1, np.int32)
     place = np.array([[TINY_ENTRY]], np.int64)
-    asked = Question(place, zero, np.ones(1), zero, np.zeros(1), zero, zero, np.ones(1, np.float32))
+    asked = FeatureQuery(place, zero, np.ones(1), zero, np.zeros(1), zero, zero, np.ones(1, np.float32))
     held = pin(sheet)
     measure(lists, held.addresses.reshape(1, -1), asked, np.uint64(0), 0.0)

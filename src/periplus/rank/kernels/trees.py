@@ -26,7 +26,7 @@ class Trees(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def add_up(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
-    """Give the sum of all trees for each row."""
+    """Return the sum of all trees for each row."""
     sums = np.zeros(len(rows))
     for tree in range(len(trees.root)):
         for i in range(len(rows)):
@@ -40,7 +40,7 @@ def add_up(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float6
 
 @njit(cache=True, nogil=True)
 def attribute(trees: Trees, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
-    """Give what each feature adds to the sum: at each step, the change of the value that a row would be given.
+    """Return what each feature adds to the sum: at each split, the change of the value that a row would have.
 
     What rows get before any step is spread evenly, so that the features add up to the sum.
     """

@@ -9,7 +9,7 @@ __all__ = ["put_clean"]
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _space_at(data: Any, at: int, end: int) -> int:  # pragma: no cover - compiled
-    """Give the length of the white space at `at` in UTF-8, 0 if there is none: what Unicode takes for it."""
+    """Return the length of the Unicode white space at `at` in UTF-8, 0 if there is none."""
     first = data[at]
     if first < 0x80:
         return 1 if first == 32 or 9 <= first <= 13 or 28 <= first <= 31 else 0

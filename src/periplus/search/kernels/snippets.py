@@ -20,7 +20,7 @@ from periplus.search.kernels.clean_text import put_clean
 from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.tokenizer import TABLE_SIZE
 
-__all__ = ["MOST_PLACES", "Asked", "Sheet", "cut_all", "cut_one", "make_sheet"]
+__all__ = ["MOST_PLACES", "SnippetBuffer", "SnippetQuery", "cut_all", "cut_one", "make_buffer"]
 
 MOST_PLACES = 2_000
 """Places of one word that are weighed; later ones are only marked."""
@@ -33,7 +33,7 @@ _MORE = np.frombuffer("… ".encode() + " …".encode(), np.uint8)
 """What stands before and behind a piece from within a text: four bytes each."""
 
 
-class Asked(NamedTuple):
+class SnippetQuery(NamedTuple):
     """A query's words, as far as snippets need them."""
 
     places: npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     """By word."""
 
 
-class Sheet(NamedTuple):
+class SnippetBuffer(NamedTuple):
     """Where snippets are written."""
 
     text: npt.NDArray[np.uint8]
@@ -94,7 +94,7 @@ def _begin(data: Any, spans: Any, first: int, last: int, chars: int) -> int:  # 
 
 @njit(cache=True, nogil=True)
 def _end(data: Any, stop: int, spans: Any, used: int, begin: int, chars: int) -> int:  # pragma: no cover - compiled
-    """Give the token before which a piece of about `chars` characters ends; of `used` tokens, which suffice."""
+    """Return the token before which a piece of about `chars` characters ends, of the first `used` tokens."""
     start = int(spans[begin, 0])
     plain = True
     for at in range(start, min(stop, start + chars)):
@@ -116,18 +116,20 @@ def _end(data: Any, stop: int, spans: Any, used: int, begin: int, chars: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _put_piece(sheet: Sheet, first: int, count: int, text: int, end: int, mark: int) -> int:  # pragma: no cover
+def _put_piece(
+    buffer: SnippetBuffer, first: int, count: int, text: int, end: int, mark: int
+) -> int:  # pragma: no cover
     """Add the piece that ends at `end` of the sheet's text, begun at `text`; join it to its like. Give the count."""
     if text == end:
         return count
-    pieces = sheet.pieces
+    pieces = buffer.pieces
     if count > first and pieces[count - 1, 1] == mark:
         pieces[count - 1, 0] = end
         return count
     if mark and count > first + 1 and pieces[count - 2, 1] == 1:
         # Words marked one after the other, with one space between them, become one mark.
         gap = pieces[count - 2, 0]
-        if pieces[count - 1, 0] == gap + 1 and sheet.text[gap] == 32:
+        if pieces[count - 1, 0] == gap + 1 and buffer.text[gap] == 32:
             pieces[count - 2, 0] = end
             return count - 1
     pieces[count, 0], pieces[count, 1] = end, mark
@@ -136,24 +138,33 @@ def _put_piece(sheet: Sheet, first: int, count: int, text: int, end: int, mark: 
 
 @njit(cache=True, nogil=True)
 def _write(
-    data: Any, stop: int, spans: Any, used: int, begin: int, end: int, marked: Any, sheet: Sheet, count: int, out: int
+    data: Any,
+    stop: int,
+    spans: Any,
+    used: int,
+    begin: int,
+    end: int,
+    marked: Any,
+    buffer: SnippetBuffer,
+    count: int,
+    out: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Write tokens `begin` to `end`, those in `marked` apart; give the pieces and the bytes written so far."""
-    first, text = count, sheet.text
+    first, text = count, buffer.text
     if begin > 0:
         text[out : out + 4] = _MORE[:4]
-        count = _put_piece(sheet, first, count, out, out + 4, 0)
+        count = _put_piece(buffer, first, count, out, out + 4, 0)
         out += 4
     at = np.int64(spans[begin, 0])
     for token in marked:
         start, after = max(at, np.int64(spans[token, 0])), np.int64(spans[token, 1])
         done = put_clean(data, at, start, text, out, stop)
-        count = _put_piece(sheet, first, count, out, done, 0)
+        count = _put_piece(buffer, first, count, out, done, 0)
         out = put_clean(data, start, after, text, done, stop)
-        count = _put_piece(sheet, first, count, done, out, 1)
+        count = _put_piece(buffer, first, count, done, out, 1)
         at = max(at, after)
     done = put_clean(data, at, np.int64(spans[end - 1, 1]), text, out, stop)
-    count = _put_piece(sheet, first, count, out, done, 0)
+    count = _put_piece(buffer, first, count, out, done, 0)
     out = done
     if end < used:
         text[out : out + 4] = _MORE[4:]
@@ -162,12 +173,12 @@ def _write(
         done = put_clean(data, np.int64(spans[used - 1, 1]), stop, text, out, 3)
         while done > out and text[done - 1] == 32:
             done -= 1
-    return _put_piece(sheet, first, count, out, done, 0), done
+    return _put_piece(buffer, first, count, out, done, 0), done
 
 
 @njit(cache=True, nogil=True)
 def _in_order(flat: Any, ends: Any, tokens: int) -> Any:  # pragma: no cover - compiled
-    """Give the places of all words as place << 16 | word, in order; those of each word are parted by `ends`."""
+    """Return the positions of all words as position << 16 | word, in order; `ends` separates those of each word."""
     found = np.empty(len(flat), np.int64)
     count, begin = 0, 0
     for word in range(len(ends)):
@@ -183,7 +194,16 @@ def _in_order(flat: Any, ends: Any, tokens: int) -> Any:  # pragma: no cover - c
 
 @njit(cache=True, nogil=True)
 def cut_one(
-    data: Any, start: int, stop: int, kinds: Any, flat: Any, ends: Any, weights: Any, chars: int, sheet: Sheet, at: Any
+    data: Any,
+    start: int,
+    stop: int,
+    kinds: Any,
+    flat: Any,
+    ends: Any,
+    weights: Any,
+    chars: int,
+    buffer: SnippetBuffer,
+    at: Any,
 ) -> None:  # pragma: no cover - compiled
     """Write the snippet of one text, from `start` to `stop` in `data`.
 
@@ -204,14 +224,14 @@ def cut_one(
     for place in flat:
         if begin <= place < end:
             marks[place - begin] = True
-    at[0], at[1] = _write(data, stop, spans, used, begin, end, np.flatnonzero(marks) + begin, sheet, at[0], at[1])
+    at[0], at[1] = _write(data, stop, spans, used, begin, end, np.flatnonzero(marks) + begin, buffer, at[0], at[1])
 
 
 @njit(cache=True, nogil=True)
 def _read_places(
-    lists: PostingsReader, asked: Asked, rows: Any, number: int, room: Any, ends: Any, has: Any
+    lists: PostingsReader, asked: SnippetQuery, rows: Any, number: int, room: Any, ends: Any, has: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Give where the words stand in the body of one document, from what was looked up of each term."""
+    """Return the positions of the words in the body of one document, from the postings of each term."""
     used = 0
     for term in range(len(asked.places)):
         word, mask = asked.words[term], rows[term, number, 0]
@@ -230,7 +250,14 @@ def _read_places(
 
 @njit(cache=True, nogil=True)
 def _cut_all(
-    lists_at: Any, asked: Asked, documents: Any, data: Any, bounds: Any, kinds: Any, chars: int, sheet: Sheet
+    lists_at: Any,
+    asked: SnippetQuery,
+    documents: Any,
+    data: Any,
+    bounds: Any,
+    kinds: Any,
+    chars: int,
+    buffer: SnippetBuffer,
 ) -> None:  # pragma: no cover - compiled
     lists = get_postings(lists_at)
     rows = np.zeros((len(asked.places), len(documents), 4), np.int64)
@@ -241,15 +268,15 @@ def _cut_all(
     room = np.empty((len(asked.places) + 1) * _MOST_POSITIONS, np.int64)
     ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
     for number in range(len(documents)):
-        flat = _read_places(lists, asked, rows, number, room, ends, sheet.has[number])
-        cut_one(data, bounds[number], bounds[number + 1], kinds, flat, ends, asked.weights, chars, sheet, at)
-        sheet.ends[number] = at[0]
+        flat = _read_places(lists, asked, rows, number, room, ends, buffer.has[number])
+        cut_one(data, bounds[number], bounds[number + 1], kinds, flat, ends, asked.weights, chars, buffer, at)
+        buffer.ends[number] = at[0]
 
 
-def make_sheet(snippets: int, words: int, size: int, chars: int) -> Sheet:
+def make_buffer(snippets: int, words: int, size: int, chars: int) -> SnippetBuffer:
     """Make room for snippets of about `chars` characters of texts of `size` bytes in all."""
     # A piece may run over its length by one token, and a token may be as long as a text; nothing is written twice.
-    return Sheet(
+    return SnippetBuffer(
         np.empty(size + 16 * snippets, np.uint8),
         np.empty((snippets * (2 * chars + 8), 2), np.int64),
         np.zeros(snippets, np.int64),
@@ -259,29 +286,29 @@ def make_sheet(snippets: int, words: int, size: int, chars: int) -> Sheet:
 
 def cut_all(
     lists_at: npt.NDArray[np.int64],
-    asked: Asked,
+    asked: SnippetQuery,
     documents: npt.NDArray[np.int32],
     data: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],
     kinds: npt.NDArray[np.uint8],
     chars: int,
-) -> Sheet:
+) -> SnippetBuffer:
     """Cut the snippets of some documents of one segment, given in ascending order, out of their texts.
 
     data, bounds: the texts, UTF-8, and where each begins and ends; kinds: code point classes (`tokenizer.FoldTable`).
     """
-    sheet = make_sheet(len(documents), len(asked.weights), len(data), chars)
-    _cut_all(lists_at, asked, documents, data, bounds, kinds, chars, sheet)
-    return sheet
+    buffer = make_buffer(len(documents), len(asked.weights), len(data), chars)
+    _cut_all(lists_at, asked, documents, data, bounds, kinds, chars, buffer)
+    return buffer
 
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     from periplus.accel.pointers import pin
 
-    asked = Asked(np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1))
+    asked = SnippetQuery(np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1))
     data, kinds = np.frombuffer(b"a b", np.uint8), np.zeros(TABLE_SIZE, np.uint8)
     bounds = np.array([0, 3], np.int64)
     handle = pin(make_tiny_postings())
-    sheet = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, 40)
-    cut_one(data, 0, 3, kinds, bounds[:1], bounds[:1] + 1, asked.weights, 40, sheet, np.zeros(2, np.int64))
+    buffer = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, 40)
+    cut_one(data, 0, 3, kinds, bounds[:1], bounds[:1] + 1, asked.weights, 40, buffer, np.zeros(2, np.int64))

@@ -22,7 +22,7 @@ _LETTER = _letters()
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _kind_at(data: Any, at: int, end: int, kinds: Any) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Say what the character at `at` is, one that is no ASCII letter, and how long; broken bytes part words."""
+    """Return the kind and length of the character at `at`, not an ASCII letter; invalid bytes separate words."""
     first = np.int64(data[at])
     if first < 0x80:
         return APOSTROPHE if first == 39 else SEPARATOR, 1

@@ -24,20 +24,20 @@ Snippet = tuple[Piece, ...]
 
 
 def cut_snippets(
-    segment: Segment, prepared: QueryPlan, documents: Sequence[int], texts: Sequence[bytes], chars: int
+    segment: Segment, plan: QueryPlan, documents: Sequence[int], texts: Sequence[bytes], chars: int
 ) -> tuple[list[Snippet], npt.NDArray[np.bool_]]:
     """Cut the snippets of some documents of a segment, in ascending order, by one call.
 
     Gives, too, which words of the query each of them has.
     """
-    asked = snippets.Asked(
-        prepared.places(segment),
-        np.array([number for number, word in enumerate(prepared.words) for _ in word.terms], np.int64),
-        np.array([max(word.weight, _LEAST) for word in prepared.words], np.float64),
+    asked = snippets.SnippetQuery(
+        plan.places(segment),
+        np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
+        np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
     )
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=bounds[1:])
-    sheet = snippets.cut_all(
+    buffer = snippets.cut_all(
         segment.pinned_postings.addresses,
         asked,
         np.array(documents, np.int32),
@@ -46,7 +46,7 @@ def cut_snippets(
         code_point_kinds(),
         chars,
     )
-    return _read(sheet, texts, chars), sheet.has
+    return _read(buffer, texts, chars), buffer.has
 
 
 def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int) -> Snippet:
@@ -54,7 +54,7 @@ def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: 
 
     places: the token numbers at which each word of the query stands; weights: what each word is worth.
     """
-    sheet = snippets.make_sheet(1, len(weights), len(text), chars)
+    buffer = snippets.make_buffer(1, len(weights), len(text), chars)
     at = np.zeros(2, np.int64)
     snippets.cut_one(
         np.frombuffer(text or b"\0", np.uint8),
@@ -65,19 +65,19 @@ def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: 
         np.cumsum([len(place) for place in places], dtype=np.int64),
         np.array(weights, np.float64),
         chars,
-        sheet,
+        buffer,
         at,
     )
-    sheet.ends[0] = at[0]
-    return _read(sheet, [text], chars)[0]
+    buffer.ends[0] = at[0]
+    return _read(buffer, [text], chars)[0]
 
 
-def _read(sheet: snippets.Sheet, texts: Sequence[bytes], chars: int) -> list[Snippet]:
-    """Take snippets from the sheet they were written to."""
-    ends = sheet.ends.tolist()
+def _read(buffer: snippets.SnippetBuffer, texts: Sequence[bytes], chars: int) -> list[Snippet]:
+    """Return the snippets that the kernel wrote."""
+    ends = buffer.ends.tolist()
     count = ends[-1] if ends else 0
-    pieces = sheet.pieces[:count].tolist()
-    raw = sheet.text[: pieces[-1][0]].tobytes() if pieces else b""
+    pieces = buffer.pieces[:count].tolist()
+    raw = buffer.text[: pieces[-1][0]].tobytes() if pieces else b""
     found: list[Snippet] = []
     piece, at = 0, 0
     for text, end in zip(texts, ends, strict=True):
