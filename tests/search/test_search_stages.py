@@ -46,7 +46,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     visits = [*random_visits(5, 300), visit("https://coast.test/", "Coast", "sea chart of the coast")]
     ranks = Ranks(random_ranks(5, visits))
     for start in range(0, 301, 76):
-        build_index(visits[start : start + 76], folder, IndexSettings(), ranks, extend=start > 0)
+        build_index(visits[start : start + 76], folder, IndexSettings(), ranks, append=start > 0)
     embed_index(folder, SEMANTIC, encoder=NaiveEncoder())
     opened = Index.open(folder)
     assert len(opened.segments) == 4
