@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeWebPr
 def settings(server: tuple[FakeWebProcess, Path], most: int = FETCHED, **focus: object) -> Settings:
     return msgspec.convert(
         {
-            "fetch": {"allow": ["127.0.0.0/8"], "hosts": str(server[1]), "connections": 8},
+            "fetch": {"allow": ["127.0.0.0/8"], "hosts_file": str(server[1]), "connections": 8},
             "frontier": {"delay": 0.0, "delay_factor": 0.0},
             "crawl": {"scope": "web", "pages": most},
             "focus": focus,

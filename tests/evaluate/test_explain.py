@@ -27,7 +27,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, G
         settings = msgspec.convert(
             {
                 "folder": str(folder / "data"),
-                "fetch": {"allow": ["127.0.0.0/8"], "hosts": str(folder / "hosts")},
+                "fetch": {"allow": ["127.0.0.0/8"], "hosts_file": str(folder / "hosts")},
                 "frontier": {"delay": 0.0, "delay_factor": 0.0, "retries": 0},
                 "crawl": {"scope": "web", "pages": 100_000},
             },
@@ -114,7 +114,7 @@ def test_a_page_that_waits_is_found_in_the_frontier(tmp_path: Path) -> None:
         server.write_hosts_file(tmp_path / "hosts")
         settings = msgspec.convert(
             {
-                "fetch": {"allow": ["127.0.0.0/8"], "hosts": str(tmp_path / "hosts"), "connections": 1},
+                "fetch": {"allow": ["127.0.0.0/8"], "hosts_file": str(tmp_path / "hosts"), "connections": 1},
                 "frontier": {"delay": 0.0, "delay_factor": 0.0},
                 "crawl": {"scope": "web", "pages": 3, "sitemaps": False, "feeds": False},
             },
