@@ -17,7 +17,7 @@ from periplus.serve.actions import Actions
 from periplus.serve.admin.admin_pages import AdminHandlers
 from periplus.serve.api.query_counter import QueryCounter
 from periplus.serve.api.ratings import RatingHandlers
-from periplus.serve.api.search_api import ApiHandlers
+from periplus.serve.api.status_api import ApiHandlers
 from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
 from periplus.serve.instant.weather import WeatherService
