@@ -287,3 +287,11 @@ def test_a_crawl_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
         assert "Crawled 0 pages" in said
         assert "0 bytes fetched, 0 duplicates" in said
         assert "Without a page" not in said
+
+
+def test_the_old_name_of_a_command_works_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embeddings", "status"]) == 0
+    answer = capsys.readouterr()
+    assert answer.err == ""
+    assert main(["meaning", "status"]) == 0
+    assert capsys.readouterr() == (answer.out, "periplus: 'periplus meaning' is now called 'periplus embeddings'.\n")
