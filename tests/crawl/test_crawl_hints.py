@@ -26,7 +26,7 @@ def look(history: History, url: str, when: float, content: int) -> None:
 
 def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
     page = Page("http://a.test/map", kind=LIST_KIND, links=tuple(map(Link, dates)), changed=tuple(dates.values()))
-    found = [due.address.url for due in history.read_reports(page, when)]
+    found = [due.address.url for due in history.read_dates(page, when)]
     history.learn(FetchRecord(page.url, parse_address(page.url).key, Outcome.OK, when, page=page))
     return found
 

@@ -179,7 +179,7 @@ def test_small_bites_come_to_the_same(tmp_path, monkeypatch, bite):
 
 
 def test_a_queue_that_nobody_reads_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.signals.visit_reports.MOST_UNREAD", 1_000)
+    monkeypatch.setattr("periplus.signals.visit_reports.MAX_LOG_BYTES", 1_000)
     while sum(os.path.getsize(path) for _, path in log_files(tmp_path / "passive")) < 900:
         append_visit_reports(tmp_path, [VisitReport(A)])
     with pytest.raises(Overloaded):

@@ -25,7 +25,8 @@ from periplus.crawl.sharding.mailbox import (
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.topology import Topology, mailbox_dir, read_topology, shard_dir, write_topology
 from periplus.errors import CorruptFile
-from periplus.frontier.host_state import unpack
+from periplus.frontier.frontier_snapshot import FrontierSnapshot, unpack
+from periplus.frontier.host_states import HostState
 from periplus.records import FetchRequest, FetchResult, Outcome, VisitReport
 from periplus.settings import CrawlSettings, FocusSettings, FrontierSettings, Settings, StoreSettings
 from periplus.signals.visit_counts import read_visit_counts, update_visit_counts
@@ -160,7 +161,7 @@ def read_crawl(folder: Path) -> Any:
     return {
         "topology": content(topology),
         "state": _without_weights(plain(msgspec.to_builtins(state))),
-        "hosts": plain(unpack(state.frontier)),
+        "hosts": _frontier_fields(unpack(state.frontier)),
         "next": plain(next_state.seeds),
         "recovered": _recovered(folder),
         "parcel": plain(parcel),
@@ -172,6 +173,16 @@ def read_crawl(folder: Path) -> Any:
         ],
         "control": plain(CrawlControl(folder).status()),
     }
+
+
+def _frontier_fields(snapshot: FrontierSnapshot) -> Any:
+    """Return a snapshot in the order of format 1, in which flags of a host stood for its state."""
+    fields = plain(snapshot)
+    for row, host in zip(fields[4], snapshot.hosts, strict=True):
+        reserved = host.state in (HostState.RESERVED, HostState.SUSPENDED_RESERVED)
+        deferred, tail = host.state is HostState.DEFERRED, row[12:]
+        row[:] = [row[0], *row[2:8], host.is_suspended(), *row[8:12], deferred, *tail, reserved]
+    return fields
 
 
 def _without_weights(state: dict[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_a_port_that_refuses_does_not_cost_its_host():
 
 def test_what_is_not_under_way_cannot_end():
     frontier = Frontier(FrontierSettings())
-    with pytest.raises(ValueError, match="not under way"):
+    with pytest.raises(ValueError, match="not in flight"):
         frontier.done(due("http://a.test/"), Outcome.OK, 1.0, 0.0)
 
 

@@ -117,7 +117,7 @@ def test_what_memory_does_not_hold_waits_on_disk(tmp_path: Path, little_memory):
     frontier = Frontier(FrontierSettings(delay=0, memory_mb=1), tmp_path / "spill")
     for start in range(0, 2000, 40):
         frontier.add([due(f"http://h{n % 7}.test/{n}", n % 97) for n in range(start, start + 40)])
-        assert frontier._queues._here <= 50
+        assert frontier._queues._in_memory <= 50
     found = frontier.statistics()
     assert (found.waiting, found.dropped) == (2000, 0)
     assert found.spilled >= 1950

@@ -22,7 +22,8 @@ __all__ = ["CrawlSnapshot", "Totals", "read_snapshot", "write_snapshot"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
-_VERSION: Final = 1
+_VERSION: Final = 2
+"""Version 2: hosts of the frontier have a state; version 1 is read."""
 
 
 class Totals(msgspec.Struct):

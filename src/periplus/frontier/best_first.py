@@ -1,8 +1,8 @@
-"""Best first: of all hosts that may be asked now, the one with the best URL, as a crawl with a topic wants it.
+"""Best first: of all hosts that may be contacted now, the one with the best URL, for a crawl with a topic.
 
-An ordinary crawl asks hosts in the order in which they became free, and only within a host by rank: that is fair to
-all. With a topic, hosts whose best URL promises too little wait behind the others, and only when no other becomes free
-within a while are they asked. Every twentieth turn is theirs all the same: what looks dull may lead somewhere.
+An ordinary crawl contacts hosts in the order in which they became free, and uses crawl ranks within a host only, which
+is fair to all. With a topic, hosts whose best URL promises too little are deferred, and are contacted only when no
+other becomes free within a while. Every twentieth turn is theirs nevertheless: an unpromising page may lead somewhere.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from periplus.frontier.host_state import Host, Place
+from periplus.frontier.host import SLOT_NAME, SLOT_RANK, SLOT_TIME, Host, Slot
 from periplus.hashing import fingerprint_text
 
-__all__ = ["BestFirst", "Ripe", "lift_queue", "pop_time", "prune"]
+__all__ = ["BestFirst", "ReadyHeap", "raise_ranks"]
 
-_LIFTED: Final = 2_000
-"""Longest queue in which ranks of waiting URLs are changed."""
+_MAX_RERANKED: Final = 2_000
+"""Longest queue in which the ranks of entries are changed."""
 
 
 class BestFirst(msgspec.Struct, frozen=True):
@@ -26,58 +26,47 @@ class BestFirst(msgspec.Struct, frozen=True):
     least: float
     """The crawl rank from which on a URL is promising."""
     patience: float
-    """Seconds that a promising host is waited for before others are asked."""
+    """Seconds that a promising host is waited for before others are contacted."""
 
     def is_behind(self, host: Host) -> bool:
-        """Tell whether the best that waits at a host promises too little."""
+        """Return whether the best URL of a host promises too little."""
         return -host.best() < self.least
 
 
-class Ripe:
+class ReadyHeap:
     """Hosts whose time has come, by the best rank that waits there."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, Place]] = []
+        self._heap: list[tuple[float, Slot]] = []
 
-    def pop(self, times: list[Place], now: float, hosts: dict[str, Host]) -> Host | None:
-        """Give the host with the best rank of those here and in the heap `times` whose time has come, None if none."""
-        while times and times[0][0] <= now:
-            place = heappop(times)
-            heappush(self._heap, (place[1], place))
-        return hosts[heappop(self._heap)[1][3]] if self.holds(hosts) else None
+    def pop(self, slots: list[Slot], now: float, hosts: dict[str, Host]) -> Host | None:
+        """Return the host with the best rank among those here and those of `slots` whose time has come."""
+        while slots and slots[0][SLOT_TIME] <= now:
+            slot = heappop(slots)
+            heappush(self._heap, (slot[SLOT_RANK], slot))
+        return hosts[heappop(self._heap)[1][SLOT_NAME]] if self.holds(hosts) else None
 
     def holds(self, hosts: dict[str, Host]) -> bool:
-        """Tell whether there is any; places that hosts have left are forgotten."""
+        """Return whether there is any; slots that hosts have left are removed."""
         heap = self._heap
-        while heap and (heap[0][1][3] not in hosts or hosts[heap[0][1][3]].ready != heap[0][1]):
+        while heap:
+            slot = heap[0][1]
+            host = hosts.get(slot[SLOT_NAME])
+            if host is not None and host.slot == slot:
+                return True
             heappop(heap)
-        return bool(heap)
+        return False
 
 
-def pop_time(heap: list[Place], now: float, hosts: dict[str, Host]) -> Host | None:
-    """Give the host that has been ready for longest, None when the time of none has come."""
-    while heap and heap[0][0] <= now:
-        place = heappop(heap)
-        if hosts[place[3]].ready == place:
-            return hosts[place[3]]
-    return None
-
-
-def prune(heap: list[Place], hosts: dict[str, Host]) -> None:
-    """Forget places that hosts have left, as far as they are in front."""
-    while heap and hosts[heap[0][3]].ready != heap[0]:
-        heappop(heap)
-
-
-def lift_queue(host: Host, wanted: Mapping[int, float]) -> bool:
-    """Raise URLs of a queue, by key, to better ranks; tell whether any was. Very long queues stay as they are."""
-    if len(host.queue) > _LIFTED:
+def raise_ranks(host: Host, ranks: Mapping[int, float]) -> bool:
+    """Raise entries of a queue, by key, to better ranks; return whether any was. Very long queues stay as they are."""
+    if len(host.queue) > _MAX_RERANKED:
         return False
     changed = False
-    for place, entry in enumerate(host.queue):
-        falling = -wanted.get(fingerprint_text(entry.url), -entry.falling)
+    for number, entry in enumerate(host.queue):
+        falling = -ranks.get(fingerprint_text(entry.url), -entry.falling)
         if falling < entry.falling:
-            host.queue[place] = entry._replace(falling=falling)
+            host.queue[number] = entry._replace(falling=falling)
             changed = True
     if changed:
         heapify(host.queue)

@@ -1,4 +1,4 @@
-"""When to look at a page again: how often it changes, and the schedule that keeps most pages fresh under a budget.
+"""When to visit a page again: its change rate, and the schedule that keeps most pages fresh within a budget.
 
 Pages change as a Poisson process does. The rate of one is estimated from how often a visit found a change (with the
 correction of Cho and Garcia-Molina for changes that nobody saw). Visits are then shared out so that the expected
@@ -32,7 +32,7 @@ def change_rates(visits: Numbers, changes: Numbers, seconds: Numbers, prior: flo
 
 
 def freshness(rates: Numbers, frequencies: Numbers) -> Numbers:
-    """Give the share of time that pages changing at `rates` are fresh when visited at `frequencies`."""
+    """Return the share of time that pages changing at `rates` are fresh when visited at `frequencies`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(frequencies > 0, rates / np.maximum(frequencies, 1e-300), np.inf)
         fresh = np.where(ratio < 1e-9, 1.0, -np.expm1(-ratio) / np.where(ratio > 0, ratio, 1.0))
@@ -57,7 +57,7 @@ def best_frequencies(rates: Numbers, weights: Numbers, budget: float) -> Numbers
 
 
 def _at_price(rates: Numbers, weights: Numbers, price: float) -> Numbers:
-    """Give the frequencies at which one more visit is worth exactly `price`; 0 where it never is.
+    """Return the frequencies at which one more visit is worth exactly `price`; 0 where it never is.
 
     With r = rate / frequency, one more visit is worth w / rate * (1 - (1 + r) exp(-r)), which grows with r.
     """

@@ -29,25 +29,25 @@ class SeenSet:
         return key in self._newest or bool(self._in_runs(np.array([key], np.uint64))[0])
 
     def unseen(self, keys: Sequence[int]) -> list[int]:
-        """Give the places in `keys` of those never added, each key once, in order."""
+        """Return the indices in `keys` of those never added, each key once, in order."""
         newest = self._newest
         first: dict[int, int] = {}
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             if key not in newest:
-                first.setdefault(key, place)
+                first.setdefault(key, index)
         if not self._runs or not first:
             return list(first.values())
-        known = self._in_runs(np.fromiter(first.keys(), np.uint64, len(first)))
-        return [place for place, old in zip(first.values(), known.tolist(), strict=True) if not old]
+        present = self._in_runs(np.fromiter(first.keys(), np.uint64, len(first)))
+        return [index for index, old in zip(first.values(), present.tolist(), strict=True) if not old]
 
     def update(self, keys: Iterable[int]) -> None:
-        """Add keys that `unseen` just gave."""
+        """Add keys that `unseen` has just returned."""
         self._newest.update(keys)
         if len(self._newest) >= _NEWEST:
             self._settle()
 
     def keys(self) -> Keys:
-        """Give all keys, sorted."""
+        """Return all keys, sorted."""
         newest = np.fromiter(self._newest, np.uint64, len(self._newest))
         keys = np.concatenate([*self._runs, newest])
         keys.sort(kind="stable")
@@ -56,9 +56,9 @@ class SeenSet:
     def _in_runs(self, keys: Keys) -> npt.NDArray[np.bool_]:
         known = np.zeros(len(keys), np.bool_)
         for run in self._runs:
-            places = np.searchsorted(run, keys)
-            places[places == len(run)] = 0
-            known |= run[places] == keys
+            rows = np.searchsorted(run, keys)
+            rows[rows == len(run)] = 0
+            known |= run[rows] == keys
         return known
 
     def _settle(self) -> None:

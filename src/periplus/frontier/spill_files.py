@@ -1,4 +1,4 @@
-"""URLs that wait on disk: chunks of one host's queue in files that are only appended to, dropped when used up.
+"""Spill files: chunks of queues on disk, in append-only files that are removed when they are used up.
 
     file    chunk after chunk, as long as SPILL_BYTES or one snapshot
     chunk   zlib of msgpack of a list of entries, worst ranks first to go; its place and checksum are in the snapshot
@@ -18,7 +18,7 @@ import msgspec
 
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors
-from periplus.frontier.host_state import Chunk, Entry, Host
+from periplus.frontier.host import Entry, Host, SpilledChunk
 from periplus.hashing import fingerprint
 
 __all__ = ["SpillFolder"]
@@ -29,39 +29,39 @@ _entries: Final = msgspec.msgpack.Decoder(list[Entry])
 
 
 class SpillFolder:
-    """Writes chunks of entries to files, reads them back, and removes files that nobody needs."""
+    """Writes chunks of entries to files, reads them back, and removes files that are no longer needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._live: dict[int, int] = {}
+        self._chunks: dict[int, int] = {}
         """Chunks still needed, by file number."""
-        self._dying: list[list[int]] = [[], []]
+        self._obsolete: list[list[int]] = [[], []]
         self._descriptor = -1
         self._size = 0
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._number = max((_number_of(path) for path in folder.glob("*.spill")), default=0)
-        # Whoever needs one of these says so by `check`.
-        self._dying[1] = [_number_of(path) for path in folder.glob("*.spill")]
+        # `check` keeps those that a snapshot names.
+        self._obsolete[1] = [_number_of(path) for path in folder.glob("*.spill")]
 
-    def spill(self, host: Host, kept: int) -> int:
-        """Keep the best `kept` URLs of a host's queue, and write the others down; give how many these are."""
+    def spill(self, host: Host, keep: int) -> int:
+        """Write all but the best `keep` entries of a queue to disk; return their number."""
         host.queue.sort()
-        gone = len(host.queue) - kept
-        host.spilled.append(self.put(host.queue[kept:]))
+        moved = len(host.queue) - keep
+        host.spilled.append(self.put(host.queue[keep:]))
         host.spilled.sort(key=lambda chunk: chunk.falling)
-        del host.queue[kept:]
-        return gone
+        del host.queue[keep:]
+        return moved
 
     def read_back(self, host: Host) -> int:
-        """Bring the best chunk of a host back to its queue; give the number of its URLs."""
+        """Return the best chunk of a host to its queue; return the number of its entries."""
         entries = self.take(host.spilled.pop(0))
         host.queue = [*host.queue, *entries]
         heapify(host.queue)
         return len(entries)
 
-    def put(self, entries: list[Entry]) -> Chunk:
-        """Write entries down; give where they are."""
+    def put(self, entries: list[Entry]) -> SpilledChunk:
+        """Write entries to disk; return where they are."""
         data = zlib.compress(msgspec.msgpack.encode(entries), 1)
         with disk_errors(self._folder):
             if self._descriptor < 0 or self._size >= _SPILL_BYTES:
@@ -71,25 +71,25 @@ class SpillFolder:
             while done < len(data):
                 done += os.pwrite(self._descriptor, data[done:], offset + done)
         self._size = offset + len(data)
-        self._live[self._number] = self._live.get(self._number, 0) + 1
+        self._chunks[self._number] = self._chunks.get(self._number, 0) + 1
         best = min(entry.falling for entry in entries)
-        return Chunk(self._number, offset, len(data), fingerprint(data), len(entries), best)
+        return SpilledChunk(self._number, offset, len(data), fingerprint(data), len(entries), best)
 
-    def take(self, chunk: Chunk) -> list[Entry]:
-        """Read entries back; raise `CorruptFile` when they are not what was written."""
+    def take(self, chunk: SpilledChunk) -> list[Entry]:
+        """Read entries back; raise `CorruptFile` if they are not what was written."""
         data = self._read(chunk)
-        self._live[chunk.file] = self._live.get(chunk.file, 1) - 1
+        self._chunks[chunk.file] = self._chunks.get(chunk.file, 1) - 1
         return _entries.decode(zlib.decompressobj().decompress(data, _MAX_CHUNK))
 
     def check(self, hosts: Iterable[Host]) -> None:
-        """Take over the chunks that a snapshot names; raise `CorruptFile` when one is not what was written."""
+        """Register the chunks that a snapshot names; raise `CorruptFile` if one is not what was written."""
         for host in hosts:
             for chunk in host.spilled:
                 self._read(chunk)
-                self._live[chunk.file] = self._live.get(chunk.file, 0) + 1
-        self._dying[1] = [number for number in self._dying[1] if number not in self._live]
+                self._chunks[chunk.file] = self._chunks.get(chunk.file, 0) + 1
+        self._obsolete[1] = [number for number in self._obsolete[1] if number not in self._chunks]
 
-    def _read(self, chunk: Chunk) -> bytes:
+    def _read(self, chunk: SpilledChunk) -> bytes:
         path = self._path(chunk.file)
         try:
             with path.open("rb") as file:
@@ -106,16 +106,16 @@ class SpillFolder:
         with disk_errors(self._folder):
             if self._descriptor >= 0:
                 os.fdatasync(self._descriptor)
-        for number in self._dying.pop(0):
+        for number in self._obsolete.pop(0):
             with contextlib.suppress(OSError):
                 self._path(number).unlink()
-        gone = [number for number, chunks in self._live.items() if chunks <= 0 and number != self._number]
+        gone = [number for number, chunks in self._chunks.items() if chunks <= 0 and number != self._number]
         for number in gone:
-            del self._live[number]
-        self._dying.append(gone)
+            del self._chunks[number]
+        self._obsolete.append(gone)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
