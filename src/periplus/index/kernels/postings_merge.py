@@ -180,14 +180,14 @@ def sort_by_term(
 
 
 @njit(cache=True, nogil=True)
-def max_impacts(postings: PostingsReader, held: TermTable) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
+def max_impacts(postings: PostingsReader, terms: TermTable) -> npt.NDArray[np.uint8]:  # pragma: no cover - compiled
     """Return the highest impact that each term has in any document of a segment."""
-    most = held.frequency.max() if len(held.frequency) else 0
+    most = terms.frequency.max() if len(terms.frequency) else 0
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
     masks, impacts = np.empty(most, np.uint8), np.empty(most, np.uint8)
-    highest = np.zeros(len(held.frequency), np.uint8)
-    for term in range(len(held.frequency)):
-        count = read_postings(postings, term_entry(held, term), documents, codes, masks, impacts)
+    highest = np.zeros(len(terms.frequency), np.uint8)
+    for term in range(len(terms.frequency)):
+        count = read_postings(postings, term_entry(terms, term), documents, codes, masks, impacts)
         for n in range(count):
             highest[term] = max(highest[term], impacts[n])
     return highest
@@ -196,11 +196,11 @@ def max_impacts(postings: PostingsReader, held: TermTable) -> npt.NDArray[np.uin
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     postings, counts = make_tiny_postings(), np.zeros(1, np.int64)
-    held = make_tiny_terms()
-    source = MergeSource(held, 0, 1, np.zeros(1, np.int64), np.zeros(64, np.int64))
+    dictionary = make_tiny_terms()
+    source = MergeSource(dictionary, 0, 1, np.zeros(1, np.int64), np.zeros(64, np.int64))
     terms, positions = np.zeros(1, np.int32), np.zeros(1, np.uint32)
     measure_tokens(postings, source, np.zeros((1, FIELDS), np.int32), counts)
     count_tokens(postings, source, counts)
     collect_tokens(postings, source, 0, np.zeros(1, np.int64), terms, positions)
     sort_by_term(np.array([0, 1], np.int64), terms, positions, 1)
-    max_impacts(postings, held)
+    max_impacts(postings, dictionary)

@@ -43,9 +43,9 @@ def _substitution_table() -> npt.NDArray[np.int32]:
             table[ord(one) - 97, ord(two) - 97] = _VOWEL_FOR_VOWEL
     for keys, cost in _KEYBOARDS:
         rows = keys.split()
-        places = {letter: (row, column) for row, line in enumerate(rows) for column, letter in enumerate(line)}
-        for one, (row, column) in places.items():
-            for two, (other, along) in places.items():
+        keys_at = {letter: (row, column) for row, line in enumerate(rows) for column, letter in enumerate(line)}
+        for one, (row, column) in keys_at.items():
+            for two, (other, along) in keys_at.items():
                 beside = (row == other and abs(column - along) == 1) or (other - row == 1 and column - along in (0, 1))
                 if beside:
                     for a, b in ((one, two), (two, one)):
