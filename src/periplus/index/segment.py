@@ -160,8 +160,9 @@ class Segment:
 
     def documents_with_term(self, number: int) -> npt.NDArray[np.int32]:
         """Return the documents that have the term with this number."""
-        entry = postings_reader.term_entry(self.dictionary, number)
-        documents: npt.NDArray[np.int32] = postings_scan.read_documents(self.postings, entry)
+        documents: npt.NDArray[np.int32] = postings_scan.read_documents_by_number(
+            self.postings, self.dictionary, number
+        )
         return documents
 
     def positions(self, term: TermEntry, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
