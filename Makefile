@@ -30,6 +30,7 @@ test: setup ## run all tests (ARGS= goes to pytest)
 
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
 KERNEL_TESTS := tests/kernels $(wildcard tests/index/test_index_kernels_*.py) tests/graph/test_graph_backlinks.py \
+	tests/parse/test_parse_text_blocks.py \
 	tests/graph/test_graph_copies.py tests/graph/test_graph_pagerank.py tests/index/test_index_against_naive.py \
 	tests/index/test_index_merge.py tests/index/test_index_words.py tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py \
 	tests/search/test_snippets.py tests/query/test_offers.py tests/query/test_query_limits.py

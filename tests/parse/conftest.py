@@ -9,14 +9,14 @@ from periplus.parse import parse
 from periplus.records import Page
 from periplus.settings import ParseSettings
 
-Read = Callable[..., Page]
+PageParser = Callable[..., Page]
 
 
 @pytest.fixture
-def read() -> Read:
-    """Parse a body that some reader must take."""
+def parse_page() -> PageParser:
+    """Parse a body that has a parser."""
 
-    def _read(
+    def _parse_page(
         body: bytes | str, kind: str = "text/html", settings: ParseSettings | None = None, **headers: str
     ) -> Page:
         raw = body.encode() if isinstance(body, str) else body
@@ -24,10 +24,10 @@ def read() -> Read:
         assert page is not None
         return page
 
-    return _read
+    return _parse_page
 
 
 @pytest.fixture
-def try_read() -> Callable[..., Page | None]:
-    """Parse a body that perhaps no reader takes."""
+def try_parse() -> Callable[..., Page | None]:
+    """Parse a body that may have no parser."""
     return lambda body, kind="text/html", **headers: parse(make_result(body, kind, **headers), ParseSettings())

@@ -35,7 +35,7 @@ PARAGRAPHS = SHARED / "ir"
         (b"x", "text/html; charset=nonsense", "x", "utf-8"),
     ],
 )
-def test_who_is_believed(body: bytes, kind: str, text: str, name: str) -> None:
+def test_precedence_of_declarations(body: bytes, kind: str, text: str, name: str) -> None:
     assert decode(body, kind) == (text, name)
 
 
@@ -83,7 +83,7 @@ CODECS = {"ibm866": "cp866", "windows-874": "cp874", "shift_jis": "cp932", "euc-
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_an_encoding_that_nobody_names_is_detected(name: str) -> None:
+def test_an_undeclared_encoding_is_detected(name: str) -> None:
     text = SENTENCES[name]
     body = text.encode(CODECS.get(name, name))
     assert decode(body, "text/plain", markup=False) == (text, name)

@@ -26,8 +26,8 @@ ARTICLE = f"""<!doctype html><html lang=en><head><title>Northern light</title>
 <footer><p>All rights reserved, and so on, by the company that runs this site and its friends.</p></footer>"""
 
 
-def test_main_content(read) -> None:
-    page = read(ARTICLE)
+def test_main_content(parse_page) -> None:
+    page = parse_page(ARTICLE)
     main = main_text(page)
     assert main.splitlines()[0] == "Northern light"
     assert main.count("keeper of the northern light") == 7
@@ -35,22 +35,22 @@ def test_main_content(read) -> None:
         assert left_out in page.text
         assert left_out not in main
     assert page.preview.startswith("The keeper of the northern light")
-    assert all(0 <= place <= len(page.text) for place in page.main)
+    assert all(0 <= offset <= len(page.text) for offset in page.main)
 
 
-def test_headings_longer_than_the_text(read) -> None:
-    page = read(f"<div><p>{SENTENCE}</p></div><div>" + f"<h2>{SENTENCE}</h2>" * 9 + "</div>")
+def test_headings_longer_than_the_text(parse_page) -> None:
+    page = parse_page(f"<div><p>{SENTENCE}</p></div><div>" + f"<h2>{SENTENCE}</h2>" * 9 + "</div>")
     assert "keeper" in main_text(page)
 
 
-def test_statements(read) -> None:
-    page = read(ARTICLE)
+def test_structured_data(parse_page) -> None:
+    page = parse_page(ARTICLE)
     assert (page.author, page.published) == ("Ada Keeper", "2021-03-04")
     assert {("og:type", "article"), ("headline", "Northern light"), ("publisher", "Sea News")} <= set(page.facts)
 
 
-def test_media(read) -> None:
-    assert set(read(ARTICLE).media) == {
+def test_media(parse_page) -> None:
+    assert set(parse_page(ARTICLE).media) == {
         Media("http://h.example/cover.jpg", "image", ""),
         Media("http://h.example/lamp.jpg", "image", "The lamp. Lit at dusk"),
         Media("http://h.example/film.mp4", "video", "A film"),
@@ -58,8 +58,8 @@ def test_media(read) -> None:
     }
 
 
-def test_infobox_and_microdata(read) -> None:
-    page = read(
+def test_infobox_and_microdata(parse_page) -> None:
+    page = parse_page(
         '<table class="infobox vcard"><tr><th>Height:</th><td>47 <b>m</b></td></tr><tr><td>x</td></tr></table>'
         '<div itemscope><span itemprop="name">Northern &amp; light</span><meta itemprop="sku" content="N1">'
         '<time itemprop="datePublished" datetime="2020-01-02">then</time></div>'
@@ -73,8 +73,8 @@ def test_infobox_and_microdata(read) -> None:
     assert page.published == "2020-01-02"
 
 
-def test_media_by_what_stands_beside_them(read) -> None:
-    page = read(
+def test_media_are_described_by_their_context(parse_page) -> None:
+    page = parse_page(
         "<h2>The lamp room</h2><div><img data-src=/a.png> Lit at dusk, by hand.</div><p><img src=/looks.png alt=''></p>"
         "<section><img src=/b.png></section><p><img src=/c.png title='From the sea'></p>"
         "<figure><video poster=/d.png><source src=/d.webm></video><figcaption>The <b>light</b> turns</figcaption>"
@@ -92,13 +92,13 @@ def test_media_by_what_stands_beside_them(read) -> None:
     }
 
 
-def test_the_words_of_a_shared_image(read) -> None:
-    page = read("<meta property=og:image content=/a.png><meta property=og:image:alt content='The lamp'><p>words")
+def test_alternative_text_of_a_shared_image(parse_page) -> None:
+    page = parse_page("<meta property=og:image content=/a.png><meta property=og:image:alt content='The lamp'><p>words")
     assert page.media == (Media("http://h.example/a.png", "image", "The lamp"),)
 
 
-def test_microdata_of_items_and_headings(read) -> None:
-    page = read(
+def test_microdata_of_items_and_headings(parse_page) -> None:
+    page = parse_page(
         "<article itemscope><h1 itemprop=headline>Northern <b>light</b></h1><div itemprop=author itemscope>"
         "<a itemprop=url href=/ada><span itemprop=name>Ada Keeper</span></a></div>"
         f"<div itemprop=articleBody>{SENTENCE}</div><div itemprop=review itemscope>{SENTENCE}</div></article>"
@@ -112,9 +112,11 @@ def test_microdata_of_items_and_headings(read) -> None:
     assert (page.author, page.headings) == ("Ada Keeper", ("Northern light",))
 
 
-def test_the_author_that_a_link_names(read) -> None:
-    assert read("<p>By <a href=/x>x</a> <a rel='nofollow author' href=/ada>Ada  Keeper</a>").author == "Ada Keeper"
-    assert read("<meta name=author content=Bo><a rel=author href=/ada>Ada</a>").author == "Bo"
+def test_author_by_a_link(parse_page) -> None:
+    assert (
+        parse_page("<p>By <a href=/x>x</a> <a rel='nofollow author' href=/ada>Ada  Keeper</a>").author == "Ada Keeper"
+    )
+    assert parse_page("<meta name=author content=Bo><a rel=author href=/ada>Ada</a>").author == "Bo"
 
 
 @pytest.mark.parametrize(
@@ -129,31 +131,31 @@ def test_the_author_that_a_link_names(read) -> None:
         ('<script type=\'application/ld+json; charset=utf-8\'>{"datePublished": "2021-03-04"}</script>', "2021-03-04"),
     ],
 )
-def test_dates_in_any_form(read, body: str, day: str) -> None:
-    assert read(body + "<p>words").published == day
+def test_dates_in_any_form(parse_page, body: str, day: str) -> None:
+    assert parse_page(body + "<p>words").published == day
 
 
-def test_a_date_in_the_address() -> None:
+def test_a_date_in_the_url() -> None:
     for path, day in {"2021/3/04/lights": "2021-03-04", "2021/13/04/lights": "", "12021/3/4/": ""}.items():
         page = parse(make_result(b"<p>words", url=f"http://h.example/{path}"), ParseSettings())
         assert page is not None
         assert page.published == day
 
 
-def test_hidden_text_is_measured_with_its_links(read) -> None:
-    page = read(f"<p>{SENTENCE}</p><div style='text-indent:-9999px'>{(SENTENCE + '<a href=/x>x</a>') * 9}</div>")
+def test_hidden_text_is_measured_with_its_links(parse_page) -> None:
+    page = parse_page(f"<p>{SENTENCE}</p><div style='text-indent:-9999px'>{(SENTENCE + '<a href=/x>x</a>') * 9}</div>")
     assert page.reasons == ("hidden text: 900 characters, 9 links that people do not see",)
 
 
-def test_services(read) -> None:
-    portal = read('<title>Developers</title><p>See <a href="/v1/openapi.json">the description</a>')
+def test_services(parse_page) -> None:
+    portal = parse_page('<title>Developers</title><p>See <a href="/v1/openapi.json">the description</a>')
     assert portal.service == "portal"
-    reference = read(
+    reference = parse_page(
         "<title>Tide API reference</title><p>Send an API key.</p><pre>GET /tides/{id}</pre><pre>POST /tides</pre>"
         "<pre>DELETE /tides/{id}</pre><p>Query parameters: none. The request body is JSON.</p>"
     )
     assert reference.service == "api-reference"
-    assert read(ARTICLE).service == ""
+    assert parse_page(ARTICLE).service == ""
 
 
 def flags(page) -> PageFlag:
@@ -183,8 +185,8 @@ FLAGGED = {
 
 
 @pytest.mark.parametrize(("flag", "body"), [(flag, body) for flag, bodies in FLAGGED.items() for body in bodies])
-def test_flags_are_raised_with_a_reason(read, flag: PageFlag, body: str) -> None:
-    assert flags(read(body)) & flag
+def test_flags_are_raised_with_a_reason(parse_page, flag: PageFlag, body: str) -> None:
+    assert flags(parse_page(body)) & flag
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_flags_are_raised_with_a_reason(read, flag: PageFlag, body: str) -> None
         f"<p>Our newsletter: subscribe now.{HONEST}",
     ],
 )
-def test_ordinary_pages_have_none(read, body: str) -> None:
-    page = read(body.replace("keeper", "person"))
+def test_ordinary_pages_have_no_flags(parse_page, body: str) -> None:
+    page = parse_page(body.replace("keeper", "person"))
     assert page.reasons == ()
     assert page.flags == 0
 

@@ -26,7 +26,7 @@ def test_framesets_lead_to_their_frames():
     assert links(markup) == (Link("https://a.example/dir/menu.html"), Link("https://a.example/main?a=1&b=2"))
 
 
-def test_iframes_are_weak_and_have_no_words():
+def test_iframes_are_weak_links_without_text():
     markup = "<base href='/base/'><p>See <a href=one>one</a><iframe src=one>text</iframe><iframe src='two#x' title=T>"
     assert links(markup) == (
         Link("https://a.example/base/one", "one"),
@@ -62,11 +62,11 @@ def test_nofollow_holds_for_frames_too():
         "a frame of mind",
     ],
 )
-def test_what_is_no_frame_that_anybody_sees(markup):
+def test_invisible_frames_are_ignored(markup):
     assert extract_frames(markup.encode()) == []
 
 
-def test_what_leads_nowhere_is_no_link():
+def test_references_that_are_not_crawled_are_ignored():
     assert links("<iframe src='javascript:x()'></iframe><iframe src='about:blank'></iframe><iframe src='#a'>") == ()
 
 

@@ -70,7 +70,7 @@ def test_fuzzed_pages_are_read() -> None:
     fuzz(3_000)
 
 
-def test_the_kernel_stays_within_its_arrays() -> None:
+def test_the_kernels_stay_within_their_arrays() -> None:
     program = Path(__file__).with_name("bounds_html.py")
     plainly = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, program, "300"], env=plainly, capture_output=True, text=True, check=False)

@@ -24,8 +24,8 @@ PAGE = """<!doctype html><html lang="en-GB"><head><meta charset="utf-8">
 <map><area href="/area" alt="Area"></map><h2></h2><h3>Deep</h3></body></html>"""
 
 
-def test_a_whole_page(read) -> None:
-    page = read(PAGE)
+def test_a_whole_page(parse_page) -> None:
+    page = parse_page(PAGE)
     assert page.title == "A good page"
     assert page.headings == ("The main point", "Deep")
     assert page.description == "What it is & why"
@@ -40,8 +40,8 @@ def test_a_whole_page(read) -> None:
     assert [(image.url, image.text) for image in page.images] == [("http://h.example/base/p.png", "A picture")]
 
 
-def test_text_has_blocks_on_lines_and_nothing_unseen(read) -> None:
-    lines = read(PAGE).text.split("\n")
+def test_text_has_a_line_for_each_block_and_nothing_hidden(parse_page) -> None:
+    lines = parse_page(PAGE).text.split("\n")
     assert lines[:7] == [
         "Home",
         "The main point",
@@ -52,13 +52,13 @@ def test_text_has_blocks_on_lines_and_nothing_unseen(read) -> None:
         "first",
     ]
     assert lines[7:10] == ["second", "a", "b"]
-    text = read(PAGE).text
+    text = parse_page(PAGE).text
     assert not any(word in text for word in ("hidden", "none ", "unseen", "drawn", "color", "good"))
 
 
-def test_links_are_absolute_each_once_with_their_text(read) -> None:
-    found = [(link.url, link.text, link.nofollow) for link in read(PAGE).links]
-    assert found == [
+def test_links_are_absolute_each_once_with_their_text(parse_page) -> None:
+    links = [(link.url, link.text, link.nofollow) for link in parse_page(PAGE).links]
+    assert links == [
         ("http://h.example/", "Home", False),
         ("http://h.example/base/next.html", "Next page", False),
         ("http://other.example/", "Other", True),
@@ -71,15 +71,15 @@ def test_links_are_absolute_each_once_with_their_text(read) -> None:
     ("content", "noindex", "nofollow"),
     [("noindex", True, False), ("NOFOLLOW , noarchive", False, True), ("none", True, True), ("all", False, False)],
 )
-def test_robots_words(read, content: str, noindex: bool, nofollow: bool) -> None:
-    page = read(f'<meta name="ROBOTS" content="{content}"><a href="/x">x</a>')
+def test_robots_words(parse_page, content: str, noindex: bool, nofollow: bool) -> None:
+    page = parse_page(f'<meta name="ROBOTS" content="{content}"><a href="/x">x</a>')
     assert (page.noindex, page.nofollow, page.links[0].nofollow) == (noindex, nofollow, nofollow)
-    header = read("<a href=/x>x</a>", x_robots_tag=content)
+    header = parse_page("<a href=/x>x</a>", x_robots_tag=content)
     assert (header.noindex, header.nofollow) == (noindex, nofollow)
 
 
-def test_rules_for_another_robot_are_not_for_us(read) -> None:
-    page = read("x", x_robots_tag="otherbot: noindex, nofollow")
+def test_rules_for_another_robot_are_ignored(parse_page) -> None:
+    page = parse_page("x", x_robots_tag="otherbot: noindex, nofollow")
     assert not page.noindex
     assert not page.nofollow
 
@@ -94,57 +94,58 @@ def test_rules_for_another_robot_are_not_for_us(read) -> None:
         ("noindex, max-snippet: 20", True),
     ],
 )
-def test_rules_for_us_and_rules_with_values(read, words: str, noindex: bool) -> None:
-    assert read("x", x_robots_tag=words).noindex == noindex
+def test_rules_for_our_robot_and_rules_with_values(parse_page, words: str, noindex: bool) -> None:
+    assert parse_page("x", x_robots_tag=words).noindex == noindex
 
 
-def test_rules_of_a_page_for_us(read) -> None:
-    assert read("<meta name=Periplus content=noindex>x").noindex
-    assert not read("<meta name=otherbot content=noindex>x").noindex
+def test_rules_of_a_page_for_us(parse_page) -> None:
+    assert parse_page("<meta name=Periplus content=noindex>x").noindex
+    assert not parse_page("<meta name=otherbot content=noindex>x").noindex
 
 
-def test_an_end_tag_of_a_custom_element_closes_what_is_open_within_it(read) -> None:
-    assert read("<p>a <x-y><abbr hidden>b</x-y> c <z-q>d</z-q> e").text == "a c d e"
+def test_an_end_tag_of_a_custom_element_closes_what_is_open_within_it(parse_page) -> None:
+    assert parse_page("<p>a <x-y><abbr hidden>b</x-y> c <z-q>d</z-q> e").text == "a c d e"
 
 
-def test_canonical_in_a_header(read) -> None:
-    page = read("x", link='<style.css>; rel=preload, </good>; title="a"; rel="canonical"')
+def test_canonical_in_a_header(parse_page) -> None:
+    page = parse_page("x", link='<style.css>; rel=preload, </good>; title="a"; rel="canonical"')
     assert page.canonical == "http://h.example/good"
 
 
-def test_refresh_is_a_link(read) -> None:
-    page = read('<meta http-equiv="Refresh" content="5; URL=\'/moved\'">')
+def test_refresh_is_a_link(parse_page) -> None:
+    page = parse_page('<meta http-equiv="Refresh" content="5; URL=\'/moved\'">')
     assert [link.url for link in page.links] == ["http://h.example/moved"]
-    assert read('<meta http-equiv=refresh content="30">').links == ()
+    assert parse_page('<meta http-equiv=refresh content="30">').links == ()
 
 
-def test_languages(read) -> None:
-    assert read("<p>x", content_language="de-AT").language == "de"
-    assert read("<html lang=fr><p>x", content_language="de-AT").language == "fr"
-    assert read("<html lang='nonsense tag'>x").language == ""
+def test_languages(parse_page) -> None:
+    assert parse_page("<p>x", content_language="de-AT").language == "de"
+    assert parse_page("<html lang=fr><p>x", content_language="de-AT").language == "fr"
+    assert parse_page("<html lang='nonsense tag'>x").language == ""
 
 
-def test_dates(read) -> None:
+def test_dates(parse_page) -> None:
     assert (
-        read('<script type="application/ld+json">{"datePublished": "2020-01-02T03"}</script>').published == "2020-01-02"
+        parse_page('<script type="application/ld+json">{"datePublished": "2020-01-02T03"}</script>').published
+        == "2020-01-02"
     )
-    assert read("<time datetime=2021-05-06>May</time>").published == "2021-05-06"
-    assert read("<time datetime=2021-55-06>?</time>").published == ""
+    assert parse_page("<time datetime=2021-05-06>May</time>").published == "2021-05-06"
+    assert parse_page("<time datetime=2021-55-06>?</time>").published == ""
 
 
-def test_a_page_without_title_takes_its_heading(read) -> None:
-    assert read("<h1>Only</h1>text").title == "Only"
+def test_a_page_without_a_title_has_its_first_heading(parse_page) -> None:
+    assert parse_page("<h1>Only</h1>text").title == "Only"
 
 
-def test_limits(read) -> None:
+def test_limits(parse_page) -> None:
     settings = ParseSettings(max_text=1_000, max_links=3)
-    page = read("<p>" + "word " * 5_000 + "".join(f"<a href={n}>x</a>" for n in range(9)), settings=settings)
+    page = parse_page("<p>" + "word " * 5_000 + "".join(f"<a href={n}>x</a>" for n in range(9)), settings=settings)
     assert len(page.text) <= 1_000
     assert len(page.links) == 3
 
 
-def test_plain_text(read) -> None:
-    page = read(b"\nA  title\n\nand <b>text</b>\x00\n", "text/plain; charset=utf-8")
+def test_plain_text(parse_page) -> None:
+    page = parse_page(b"\nA  title\n\nand <b>text</b>\x00\n", "text/plain; charset=utf-8")
     assert (page.title, page.text, page.kind) == ("A title", "A title\nand <b>text</b>", "text/plain")
 
 
@@ -163,12 +164,12 @@ def test_plain_text(read) -> None:
         ("APPLICATION/XHTML+XML; charset=utf-8", b"<html>words", "text/html"),
     ],
 )
-def test_content_types_lie(try_read, kind: str, body: bytes, expected: str | None) -> None:
-    page = try_read(body, kind)
+def test_bytes_override_a_wrong_content_type(try_parse, kind: str, body: bytes, expected: str | None) -> None:
+    page = try_parse(body, kind)
     assert (page.kind if page else None) == expected
 
 
-def test_readable() -> None:
+def test_supported_content_types() -> None:
     assert is_supported("text/html; charset=x")
     assert is_supported("")
     assert not is_supported("image/png")

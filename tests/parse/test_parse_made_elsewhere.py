@@ -14,8 +14,8 @@ def body(name: str) -> bytes:
     return (FILES / name).read_bytes()
 
 
-def test_html_of_docutils(read) -> None:
-    page = read(body("book.html"))
+def test_html_of_docutils(parse_page) -> None:
+    page = parse_page(body("book.html"))
     assert (page.title, page.author, page.published) == ("Lighthouse handbook", "Ada Keeper", "2021-03-04")
     assert page.headings == ("Lighthouse handbook", "Keeping a light", "Keepers")
     assert page.emphasis == ("write down",)
@@ -30,16 +30,16 @@ def test_html_of_docutils(read) -> None:
 
 @pytest.mark.parametrize("name", ["feed.rss", "feed.atom"])
 @pytest.mark.parametrize("kind", ["application/xml", "text/html", "application/octet-stream"])
-def test_feeds_of_feedgenerator(read, name: str, kind: str) -> None:
-    page = read(body(name), kind)
+def test_feeds_of_feedgenerator(parse_page, name: str, kind: str) -> None:
+    page = parse_page(body(name), kind)
     assert (page.kind, page.title, page.published) == (LIST_KIND, "Tides & lights", "2021-03-04")
     assert page.links == (Link("https://pod.example/e/1", "First & last"), Link("https://pod.example/e/2", "Second"))
     assert page.media == (Media("https://pod.example/a/1.mp3", "audio", "First & last"),)
     assert page.text.splitlines() == ["First & last: How it began .", "Second"]
 
 
-def test_markdown_of_mdformat(read) -> None:
-    page = read(body("notes.md"), "text/markdown")
+def test_markdown_of_mdformat(parse_page) -> None:
+    page = parse_page(body("notes.md"), "text/markdown")
     assert (page.title, page.headings, page.emphasis) == (
         "Lighthouse handbook",
         ("Lighthouse handbook",),
@@ -50,8 +50,8 @@ def test_markdown_of_mdformat(read) -> None:
     assert page.text.splitlines()[1:3] == ["The harbour opens at dawn.", "Keepers write down every ship, see the log."]
 
 
-def test_xml_of_docutils(read) -> None:
-    page = read(body("book.xml"), "text/xml")
+def test_xml_of_docutils(parse_page) -> None:
+    page = parse_page(body("book.xml"), "text/xml")
     assert (page.kind, page.title) == ("application/xml", "Lighthouse handbook")
     assert "Lit at dusk, every day of the year." in page.text.splitlines()
     assert "18 miles" in page.text
@@ -59,17 +59,17 @@ def test_xml_of_docutils(read) -> None:
 
 @pytest.mark.parametrize("name", ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"])
 @pytest.mark.parametrize("sent", ["true", "text/plain"])
-def test_descriptions_of_apispec(read, name: str, sent: str) -> None:
+def test_descriptions_of_apispec(parse_page, name: str, sent: str) -> None:
     service, _, kind = name.partition(".")
-    page = read(body(name), f"application/{kind}" if sent == "true" else sent)
+    page = parse_page(body(name), f"application/{kind}" if sent == "true" else sent)
     assert (page.service, page.title, page.kind) == (service, "Tide tables", f"application/{kind}")
     assert "Tides for any harbour." in page.text
     assert "/tides/{harbour}" in page.text
     assert "Tides of a day" in page.text
 
 
-def test_wsdl_of_spyne(read) -> None:
-    page = read(body("tides.wsdl"), "text/xml")
+def test_wsdl_of_spyne(parse_page) -> None:
+    page = parse_page(body("tides.wsdl"), "text/xml")
     assert (page.service, page.title, page.kind) == ("wsdl", "Tides", "application/wsdl+xml")
     assert {"service TideService", "operation get_tide", "Tides of a harbour on one day."} <= set(
         page.text.splitlines()

@@ -26,10 +26,10 @@ def test_text_and_links_of_the_tree_builders_suite(shared_data: Path) -> None:
         pytest.skip("needs ../shared/data/suites/html")
     cases = [case for path in sorted(folder.glob("*.dat")) for case in tree_suite.read_cases(path)]
     # Fragments begin inside an element; the others need scripts to be run, or to be off.
-    whole = [case for case in cases if not case.fragment and case.scripts is None]
-    assert len(cases) - len(whole) < 250
+    documents = [case for case in cases if not case.fragment and case.scripts is None]
+    assert len(cases) - len(documents) < 250
     wrong, count = [], 0
-    for case in whole:
+    for case in documents:
         text, links = tree_suite.text_of(case.tree), tree_suite.links_of(case.tree)
         flat = parse_flat_page(case.data.encode("utf-8", "replace"), visible=EVERYTHING)
         if text or links:
@@ -95,19 +95,19 @@ PAGES = st.lists(st.one_of(TREES, HEADINGS), max_size=6).map(lambda parts: "<tit
 
 @settings(max_examples=150)
 @given(PAGES)
-def test_the_kernel_reads_what_a_tree_gives(page: str) -> None:
+def test_the_scan_equals_the_naive_twin(page: str) -> None:
     flat = parse_flat_page(page.encode())
     expected = naive.parse(page)
     assert flat.text == expected.text
     assert [" ".join(flat.row_text(row, 9_999).split()) for row in flat.rows(RowKind.HEADING)] == expected.headings
-    found = [(flat.value(row, 0), " ".join(flat.row_text(row, 9_999).split())) for row in flat.rows(RowKind.LINK)]
-    assert found == expected.links
+    links = [(flat.value(row, 0), " ".join(flat.row_text(row, 9_999).split())) for row in flat.rows(RowKind.LINK)]
+    assert links == expected.links
     assert list(zip(flat.values(RowKind.LINK, 0), flat.texts(RowKind.LINK), strict=True)) == expected.links
     assert flat.texts(RowKind.HEADING) == expected.headings
     assert [flat.value(row, 0) for row in flat.rows(RowKind.TITLE)] == [expected.title]
 
 
-def test_text_right_in_a_table_goes_before_it() -> None:
+def test_text_directly_in_a_table_goes_before_it() -> None:
     flat = parse_flat_page(b"a<table>b<tr><td>c</td></tr>d<tr><td>e</table>f")
     assert flat.text == "abd\nc\ne\nf"
 

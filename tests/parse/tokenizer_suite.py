@@ -36,26 +36,28 @@ def read_cases(path: Path) -> Iterator[Case]:
             raw, output = _unescape(raw), json.loads(_escaped(json.dumps(output)))
         for state in test.get("initialStates", ["Data state"]):
             if state in STATES and not re.search("[\ud800-\udfff]", raw + json.dumps(output, ensure_ascii=False)):
-                yield Case(f"{path.name}:{number}:{state}", raw, state, test.get("lastStartTag", ""), _joined(output))
+                yield Case(
+                    f"{path.name}:{number}:{state}", raw, state, test.get("lastStartTag", ""), _join_text(output)
+                )
 
 
 def _unescape(text: str) -> str:
-    return re.sub(r"\\u([0-9A-Fa-f]{4})", lambda found: chr(int(found[1], 16)), text)
+    return re.sub(r"\\u([0-9A-Fa-f]{4})", lambda match: chr(int(match[1], 16)), text)
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\\\u", "\\u")
 
 
-def _joined(tokens: list[Token]) -> list[Token]:
+def _join_text(tokens: list[Token]) -> list[Token]:
     """Keep what concerns us, with neighbouring text in one piece."""
-    found: list[Token] = []
+    joined: list[Token] = []
     for token in tokens:
-        if token[0] == "Character" and found and found[-1][0] == "Character":
-            found[-1] = ["Character", found[-1][1] + token[1]]
+        if token[0] == "Character" and joined and joined[-1][0] == "Character":
+            joined[-1] = ["Character", joined[-1][1] + token[1]]
         elif token[0] in KEPT:
-            found.append(token[:3])
-    return found
+            joined.append(token[:3])
+    return joined
 
 
 class Tokens:
@@ -66,13 +68,13 @@ class Tokens:
         self.tables = TABLES
         self.state = html_state.make_state(8, 8, 0, 4 * len(self.data))
         self.out = np.empty(4 * len(self.data) + 128, np.uint8)
-        self.found: list[Token] = []
+        self.tokens: list[Token] = []
 
     def read(self, state: str, last: str) -> list[Token]:
         at = self._raw(0, state, last) if STATES[state] else 0
         while at < len(self.data):
             at = self._step(at)
-        return _joined(self.found)
+        return _join_text(self.tokens)
 
     def _raw(self, at: int, state: str, last: str) -> int:
         """Text without tags, until the end tag of the last start tag."""
@@ -102,23 +104,23 @@ class Tokens:
             return int(html_tokenizer.find_bogus_end(data, at + 2, end)) + 1
         begin = at + 1 + ending
         _, name = html_tokenizer.read_name(data, begin, end)
-        found, place = self._attributes(name)
-        if place < 0:
+        attributes, after = self._attributes(name)
+        if after < 0:
             return end
         word = bytes(data[begin:name]).decode().replace("\0", "\ufffd")
-        self.found.append(["EndTag", small(word)] if ending else ["StartTag", small(word), found])
-        return place
+        self.tokens.append(["EndTag", small(word)] if ending else ["StartTag", small(word), attributes])
+        return after
 
     def _attributes(self, at: int) -> tuple[dict[str, str], int]:
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while True:
             what, at, _, *spans = map(int, html_tokenizer.read_attribute(self.data, at, len(self.data)))
             if what != html_tokenizer.ATTRIBUTE:
-                return found, -1 if what == html_tokenizer.PAGE_ENDS else at
+                return attributes, -1 if what == html_tokenizer.PAGE_ENDS else at
             first, last, begin, end = spans
             start = html_rows.decode_value(self.data, begin, end, np.int64(1), self.tables, self.state, self.out)
             value = bytes(self.out[start : self.state[html_state.VALUES_END]]).decode()
-            found.setdefault(small(bytes(self.data[first:last]).decode().replace("\0", "\ufffd")), value)
+            attributes.setdefault(small(bytes(self.data[first:last]).decode().replace("\0", "\ufffd")), value)
 
     def _text(self, at: int, end: int, decode: bool, zero: str) -> None:
         pieces = bytearray()
@@ -132,8 +134,8 @@ class Tokens:
                 pieces.append(self.data[at])
                 at += 1
         if pieces:
-            self.found.append(["Character", pieces.decode().replace("\0", zero)])
+            self.tokens.append(["Character", pieces.decode().replace("\0", zero)])
 
 
 def small(text: str) -> str:
-    return re.sub("[A-Z]", lambda found: found[0].lower(), text)
+    return re.sub("[A-Z]", lambda match: match[0].lower(), text)

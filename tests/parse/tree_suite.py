@@ -44,18 +44,18 @@ def _read_tree(document: str) -> Node:
     root = Node("")
     path = [root]
     for item in re.split(r"\n(?=\| )", document.rstrip("\n")):
-        found = re.match(r"\| ( *)(.*)\Z", item, re.DOTALL)
-        if not found:
+        match = re.match(r"\| ( *)(.*)\Z", item, re.DOTALL)
+        if not match:
             continue
-        depth, said = len(found[1]) // 2, found[2]
+        depth, content = len(match[1]) // 2, match[2]
         del path[depth + 1 :]
-        attribute = re.match(r'([^"<][^=]*)="(.*)"\Z', said, re.DOTALL)
-        if said.startswith('"'):
-            path[-1].children.append(Node("-text", said[1:-1]))
+        attribute = re.match(r'([^"<][^=]*)="(.*)"\Z', content, re.DOTALL)
+        if content.startswith('"'):
+            path[-1].children.append(Node("-text", content[1:-1]))
         elif attribute:
             path[-1].attributes[attribute[1]] = attribute[2]
-        elif said == "content" or (said.startswith("<") and not said.startswith(("<!", "<?"))):
-            node = Node(said.strip("<>"))
+        elif content == "content" or (content.startswith("<") and not content.startswith(("<!", "<?"))):
+            node = Node(content.strip("<>"))
             path[-1].children.append(node)
             path.append(node)
     return root
@@ -89,13 +89,13 @@ def _gather(node: Node, pieces: list[str]) -> None:
 
 def links_of(tree: Node) -> list[str]:
     """Return the targets of links, each once."""
-    found: dict[str, None] = {}
+    targets: dict[str, None] = {}
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         if node.name in UNSEEN:
             continue
         if node.name in LINKS and "href" in node.attributes:
-            found[node.attributes["href"]] = None
+            targets[node.attributes["href"]] = None
         waiting.extend(reversed(node.children))
-    return list(found)
+    return list(targets)

@@ -112,7 +112,7 @@ def find_flags(
 
 
 def _words(text: str) -> list[bytes]:
-    """Split text into words."""
+    """Return the words of a text."""
     raw = text.encode("utf-8", "ignore")
     if len(raw) > len(text):
         for marks in _PUNCTUATION:
@@ -138,7 +138,7 @@ def _check_stuffing(words: list[bytes], keywords: str, collector: FlagCollector)
         return
     if len(words) < _MIN_WORDS:
         return
-    # Short words are grammar in most languages; they are common on every page.
+    # Short words are function words in most languages, and frequent on every page.
     frequent = _MAX_PHRASE_SHARE * len(words)
     counts = {word: count for word, count in Counter(words).items() if count > frequent and len(word) > 4}
     if not counts:

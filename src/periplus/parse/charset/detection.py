@@ -9,11 +9,11 @@ from typing import Final
 __all__ = ["detect_charset"]
 
 _MAX_BYTES: Final = 32_768
-"""Bytes that are looked at, from the first that is not ASCII."""
+"""Bytes that are examined, from the first that is not ASCII."""
 _MAX_SAMPLE: Final = 16_384
-"""Bytes of text that chardet is given."""
+"""Bytes of text that are passed to chardet."""
 _MIN_HIGH: Final = 3
-"""With fewer bytes beyond ASCII the likeliest encoding of all is a better guess than any."""
+"""With fewer bytes beyond ASCII, the most common encoding is the best guess."""
 _DEFAULT: Final = "windows-1252"
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
 _MARKUP: Final = re.compile(rb"[<>]")
@@ -59,7 +59,7 @@ def detect_charset(body: bytes) -> str:
 
 
 def _guess(sample: bytes) -> str:
-    # Most pages are UTF-8 or name their encoding; only a process that meets another loads the models.
+    # Most pages are UTF-8 or declare their encoding: the models are loaded when they are first needed.
     import chardet
 
     guess = chardet.detect(sample, include_encodings=_ENCODINGS, compat_names=False)

@@ -1,4 +1,4 @@
-"""The encoding that a page names in its first kilobyte: the WHATWG prescan, step by step."""
+"""The encoding that a page declares in its first kilobyte: the WHATWG prescan, step by step."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Markdown to a Page: markdown-it-py writes it as HTML, and the HTML reader reads that.
+"""Markdown to a Page: markdown-it-py renders it as HTML, which the HTML parser parses.
 
 So headings, links, images, tables and the HTML that is mixed into most READMEs are understood as on any other page.
 Work is counted in steps of the parser, and what remains when the allowed steps are spent is kept as plain text: a

@@ -1,4 +1,4 @@
-"""Office documents to a Page, by the XML inside: docx, xlsx, pptx and the OpenDocument ones."""
+"""Office documents to a Page, by the XML in them: docx, xlsx, pptx, odt, ods, odp."""
 
 import re
 from collections.abc import Callable

@@ -67,7 +67,7 @@ def service_kind(title: str, text: str, links: tuple[Link, ...]) -> str:
 
 
 def parse_openapi_json(result: FetchResult, settings: ParseSettings) -> Page | None:
-    """Return the page of an OpenAPI or Swagger description; None for any other JSON, which is for programs."""
+    """Return the page of an OpenAPI or Swagger description; None for any other JSON."""
     if len(result.body) > _MAX_BYTES or not (b'"openapi"' in result.body or b'"swagger"' in result.body):
         return None
     try:
@@ -122,7 +122,7 @@ def _servers(document: dict[str, Any]) -> list[str]:
 def parse_openapi_yaml(result: FetchResult, settings: ParseSettings) -> Page | None:
     """Return the page of an OpenAPI or Swagger description in YAML; None for any other YAML."""
     text, _ = decode(result.body[:_MAX_BYTES], result.header("content-type"), markup=False)
-    # Some programs write the keys in order, and this one last. libyaml's time is quadratic in tag directives.
+    # Some programs sort the keys, so that this one comes last. libyaml takes quadratic time for tag directives.
     if not (_YAML_START.search(text[:4_096]) or _YAML_START.search(text[4_096:][-4_096:])) or "%TAG" in text:
         return None
     return _description(_read_yaml_tree(text), result, settings, "application/yaml")
@@ -156,7 +156,7 @@ def _read_yaml_tree(text: str) -> Any:
             if len(stack) > _MAX_YAML_DEPTH:
                 break
     except YAMLError:
-        pass  # what was read before is worth keeping: bodies are cut, and people write by hand
+        pass  # what precedes the error counts: bodies are truncated, and many files are written by hand
     finally:
         loader.dispose()
     return root[0] if root else None

@@ -1,4 +1,4 @@
-"""Any XML to a Page: what is between the tags, a line for each element that has text of its own."""
+"""Any XML to a Page: a line for each element that has text of its own; a sitemap becomes a list."""
 
 from itertools import zip_longest
 from typing import Final

@@ -1,4 +1,4 @@
-"""Zip archives from strangers: entries read within bounds, however much they would unpack to."""
+"""Zip archives from strangers: entries are read within bounds, however large they would unpack."""
 
 import io
 import struct

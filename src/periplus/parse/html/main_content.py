@@ -57,7 +57,7 @@ _MIN_GOOD_SHARE: Final = 0.5
 _HEADING_REACH: Final = 3
 """Blocks from a heading to the text below it, at most."""
 _MAX_GAP: Final = 12
-"""Blocks between two good ones, up to which the short ones between them belong to them."""
+"""Distance between two good blocks up to which the short ones between them belong to them."""
 
 _ALL_BITS: Final = (1 << 64) - 1
 

@@ -22,7 +22,7 @@ def _is_break(byte: int) -> bool:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True)
 def gather_values(
-    state: Any, kind: int, column: int, columns: int, max_pieces: int, max_length: int, source: Any, out: Any
+    state: Any, kind: int, column: int, columns: int, max_rows: int, max_length: int, source: Any, out: Any
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Write columns of the rows of one kind one behind the other, a zero byte between two pieces.
 
@@ -36,7 +36,7 @@ def gather_values(
         Kind of the rows.
     column, columns
         First column, and how many values of each row: VALUE_1 and up to 3, or ROW_BEGIN and 1.
-    max_pieces, max_length
+    max_rows, max_length
         Most rows that are written, and most bytes of each piece, which is cut where a character ends.
     source
         Output of the scan, which the columns are offsets into.
@@ -49,7 +49,7 @@ def gather_values(
     """
     room = len(out) - LANES
     count, used = _gather_values(
-        borrow(state), kind, column, columns, max_pieces * columns, max_length, borrow(source), borrow(out), room
+        borrow(state), kind, column, columns, max_rows * columns, max_length, borrow(source), borrow(out), room
     )
     return (count if used <= room else np.int64(-1)), used
 

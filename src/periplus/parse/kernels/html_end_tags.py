@@ -130,7 +130,7 @@ def close_tag(state: Any, key: int, flags: int) -> None:  # pragma: no cover - c
     """
     top = STACK + STACK_WIDTH * (state[DEPTH] - 1)
     if state[OVERFLOW] == 0 and state[DEPTH] > 0 and state[top + KEY] == key and state[top + FOREIGN] == 0:
-        # Nearly always it is for the innermost element, and then all rules say the same.
+        # Most end tags are for the innermost element, for which all rules agree.
         if key == _A:
             end_link(state)
         pop_to_depth(state, state[DEPTH] - 1)
