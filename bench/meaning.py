@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from periplus.embeddings import Encoder, kernels, open_encoder
-from periplus.embeddings.embedding_searcher import lists_to_probe
-from periplus.embeddings.vector_file import make_lists
+from periplus.embeddings.embedding_searcher import count_probed_lists
+from periplus.embeddings.vector_file import cluster_vectors
 from periplus.settings import EmbeddingSettings
 from periplus.store import read_lines
 from record import save
@@ -54,7 +54,7 @@ def timed(encoder: Encoder, asked: list[str]) -> dict[str, float]:
     taken = []
     for words in [*(f"{words} indeed" for words in asked[:10]), *asked]:  # vectors of queries are kept: ask none twice
         began = time.thread_time()
-        encoder.query(words)
+        encoder.encode_query(words)
         taken.append(time.thread_time() - began)
     return {"p50_ms": share(taken[10:], 50), "p99_ms": share(taken[10:], 99)}
 
@@ -131,29 +131,31 @@ def mixed(real: np.ndarray, count: int) -> np.ndarray:
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def stored(made: np.ndarray, lists: bool) -> kernels.Store:
+def stored(made: np.ndarray, lists: bool) -> kernels.VectorStore:
     """Lay vectors out as a segment's file has them."""
     whole, scales = kernels.quantise(made)
-    centres, of = make_lists(whole) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
+    centres, of = (
+        cluster_vectors(whole) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
+    )
     order = np.argsort(of, kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(centres)))]).astype(np.int64)
     numbers = np.arange(len(made) + 1, dtype=np.int64)
-    store = kernels.Store(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
+    store = kernels.VectorStore(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
     for array in store:
         array.flags.writeable = False
     return store
 
 
-def search(store: kernels.Store, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
+def search(store: kernels.VectorStore, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
     """Find the nearest of each query; give them and the time of each."""
     alive = np.ones(len(store.owners), np.bool_)
     found, taken = [], []
     for query in queries:
         documents, scores = np.empty(NEAREST, np.int32), np.empty(NEAREST, np.float32)
         began = time.thread_time()
-        count = kernels.nearest(store, query, alive, probe, documents, scores)
+        count = kernels.find_nearest(store, query, alive, probe, documents, scores)
         taken.append(time.thread_time() - began)
         found.append(set(documents[:count].tolist()))
     return found, taken
@@ -176,7 +178,7 @@ def lists_at(real: np.ndarray, queries: np.ndarray, size: int) -> dict[str, obje
         "all": {"p50_ms": share(slow, 50), "recall": recall(all_of_them, exact)},
     }
     for part in (0.02, 0.05, 0.1, 0.2):
-        lists = lists_to_probe(store, part) if part == PROBE else max(1, round(part * len(store.centres)))
+        lists = count_probed_lists(store, part) if part == PROBE else max(1, round(part * len(store.centres)))
         found, taken = search(store, queries, lists)
         name = f"{lists} lists" + (" (as set)" if part == PROBE else "")
         rows[name] = {"p50_ms": share(taken, 50), "recall": recall(found, exact)}
@@ -195,7 +197,7 @@ def main() -> None:
     settings = EmbeddingSettings(model=given.model)
     kernels.warm()
     encoder = open_encoder(settings)
-    asked, pieces = questions(), encoder.pieces(texts(given.texts))
+    asked, pieces = questions(), encoder.tokenize(texts(given.texts))
     real, speed = rate(encoder, pieces)
     figures: dict[str, object] = {"query": timed(encoder, asked), "embedding": speed}
     figures["passages a second by the clock, all cores"] = side_by_side(settings, pieces[:200])
@@ -209,7 +211,7 @@ def main() -> None:
             "mean cosine": round(float(cosines.mean()), 4),
             "least cosine": round(float(cosines.min()), 4),
         }
-    queries = np.array([encoder.query(words) for words in asked], np.float32)
+    queries = np.array([encoder.encode_query(words) for words in asked], np.float32)
     figures["nearest"] = [lists_at(real, queries, int(size)) for size in given.sizes.split(",")]
     figures["load before and after"] = [*load, round(os.getloadavg()[0], 1)]
     print(json.dumps(figures, indent=1))

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from made_model import NaiveEncoder
+from tiny_model import NaiveEncoder
 
 from index.made_pages import random_visits
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.embeddings import EmbeddingSearcher, check_vectors, embed_index, remove_damaged_vectors, vector_coverage
 from periplus.embeddings.embedding_log import EmbeddingLog
-from periplus.embeddings.vector_file import Vectors, open_vectors
+from periplus.embeddings.vector_file import PassageVectors, open_vectors
 from periplus.files import lock_folder
 from periplus.index import Index, build_index
 from periplus.settings import EmbeddingSettings, IndexSettings
@@ -79,14 +79,14 @@ def test_a_file_that_is_cut_off_is_found(embedded: Path, victim: Path, length: i
         ("rows", lambda rows: rows[::-1].copy(), "rows and owners agree"),
         ("rows", lambda rows: np.zeros_like(rows), "every row has one owner"),
         ("owners", lambda owners: np.roll(owners, 1), "rows and owners agree"),
-        ("owners", lambda owners: owners + 1_000, "point out of its arrays"),
-        ("prints", lambda prints: np.roll(prints, 1), "made of the text"),
-        ("prints", lambda prints: prints * 0, "has a print"),
+        ("owners", lambda owners: owners + 1_000, "offsets outside of its arrays"),
+        ("prints", lambda prints: np.roll(prints, 1), "made from the present text"),
+        ("prints", lambda prints: prints * 0, "have a fingerprint"),
         ("scales", lambda scales: scales * np.float32(np.nan), "length 1"),
         ("scales", lambda scales: scales * 3, "length 1"),
         ("centres", lambda centres: centres + np.float32(np.inf), "centres"),
-        ("list_start", lambda start: start - 1, "point out of its arrays"),
-        ("start", lambda start: start[:-1].copy(), "point out of its arrays"),
+        ("list_start", lambda start: start - 1, "offsets outside of its arrays"),
+        ("start", lambda start: start[:-1].copy(), "offsets outside of its arrays"),
     ],
 )
 def test_numbers_that_make_no_sense_are_found(embedded: Path, victim: Path, name: str, change, said: str) -> None:
@@ -108,8 +108,8 @@ def test_what_was_damaged_is_removed_and_made_again(embedded: Path, victim: Path
     changed = bytearray(before)
     changed[before.index(parts(victim)[0]["vectors"].tobytes()) + 5] ^= 0x10
     victim.write_bytes(changed)
-    meaning = EmbeddingSearcher(Index.open(embedded), SETTINGS, NaiveEncoder())
-    assert meaning.encode_query("sea") is None, "words alone rank meanwhile"
+    searcher = EmbeddingSearcher(Index.open(embedded), SETTINGS, NaiveEncoder())
+    assert searcher.encode_query("sea") is None, "words alone rank meanwhile"
     assert len(remove_damaged_vectors(embedded)) == 1
     assert not victim.exists()
     assert check_vectors(embedded) == []
@@ -142,7 +142,9 @@ def test_a_damaged_log_is_written_anew_with_what_is_whole(tmp_path: Path) -> Non
     chance = np.random.default_rng(3)
     with EmbeddingLog(path, "recipe", 8) as log:
         for number in range(1, 6):
-            log.append([number], [Vectors(chance.integers(-9, 9, (2, 8)).astype(np.int8), np.ones(2, np.float32))])
+            log.append(
+                [number], [PassageVectors(chance.integers(-9, 9, (2, 8)).astype(np.int8), np.ones(2, np.float32))]
+            )
             ends.append(path.stat().st_size)
     whole = path.read_bytes()
     assert check_vectors(tmp_path / "index") == []
@@ -157,7 +159,7 @@ def test_a_damaged_log_is_written_anew_with_what_is_whole(tmp_path: Path) -> Non
     with EmbeddingLog(path, "recipe", 8) as log:
         assert [number for number in range(1, 6) if number in log] == [1, 3, 4, 5]
     path.write_bytes(b"\xff" * 50)
-    assert "damaged head" in remove_damaged_vectors(tmp_path / "index")[0]
+    assert "damaged header" in remove_damaged_vectors(tmp_path / "index")[0]
     assert not path.exists()
 
 

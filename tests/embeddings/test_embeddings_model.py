@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import made_model
 import numpy as np
 import pytest
+import tiny_model
 
 from naive import encoder as naive
 from periplus.embeddings import Encoder, convert_model, find_model, open_encoder
@@ -12,7 +12,7 @@ from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.settings import EmbeddingSettings
 
-WEIGHTS = made_model.safetensors(made_model.arrays())
+WEIGHTS = tiny_model.safetensors(tiny_model.arrays())
 TEXTS = [
     "sea chart",
     "the ship of the sea",
@@ -25,7 +25,7 @@ TEXTS = [
 
 def kept(text: list[int]) -> list[int]:
     """Give the places of what says something, in a text that has a mark before and behind it."""
-    names = ["[CLS]", *(made_model.VOCABULARY[piece] for piece in text), "[SEP]"]
+    names = ["[CLS]", *(tiny_model.VOCABULARY[piece] for piece in text), "[SEP]"]
     whole = [not follower.startswith("##") for follower in [*names[1:], ""]]
     little = {"the", "of", "a", "i"}
     return [at for at, name in enumerate(names) if not (name in little and whole[at])]
@@ -36,11 +36,11 @@ def settings(tmp_path: Path) -> EmbeddingSettings:
 
 
 def test_safetensors_are_read_as_they_were_written() -> None:
-    made = made_model.arrays()
+    made = tiny_model.arrays()
     found = read_safetensors(WEIGHTS, "made")
     assert all(np.array_equal(found[name], array) for name, array in made.items())
-    assert made_model.MODEL.heads == 2
-    assert len(made_model.MODEL.layers) == made_model.LAYERS
+    assert tiny_model.MODEL.heads == 2
+    assert len(tiny_model.MODEL.layers) == tiny_model.LAYERS
 
 
 @pytest.mark.parametrize("cut", [0, 5, 8, 100, 2_000, len(WEIGHTS) - 1])
@@ -65,76 +65,76 @@ def test_what_is_no_model_is_refused(raw: bytes) -> None:
 
 
 def test_a_model_that_lacks_an_array_is_refused() -> None:
-    made = made_model.arrays()
+    made = tiny_model.arrays()
     del made["encoder.layer.1.output.LayerNorm.bias"]
-    with pytest.raises(BadFile, match="not a model of the kind"):
-        read_model(read_safetensors(made_model.safetensors(made), "less"), "less")
+    with pytest.raises(BadFile, match="not a model of a supported kind"):
+        read_model(read_safetensors(tiny_model.safetensors(made), "less"), "less")
 
 
 def test_the_converted_model_computes_what_the_naive_twin_does(tmp_path: Path) -> None:
-    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
+    convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True, bits=0)
     encoder = open_encoder(settings(tmp_path))
-    pieces = encoder.pieces(TEXTS)
+    pieces = encoder.tokenize(TEXTS)
     found = encoder.encode(pieces, 64)
     for row, text in zip(found, pieces, strict=True):
-        assert np.abs(row - naive.encode(made_model.MODEL, [2, *text[:62], 3], kept(text[:62]))).max() < 1e-4
+        assert np.abs(row - naive.encode(tiny_model.MODEL, [2, *text[:62], 3], kept(text[:62]))).max() < 1e-4
     for words, text in zip(TEXTS, pieces, strict=True):
         if len(text) <= 30:
-            exact = naive.encode(made_model.MODEL, [2, *text, 3], kept(text) if len(text) > 14 else None)
-            assert np.abs(encoder.query(words) - exact).max() < 1e-4
+            exact = naive.encode(tiny_model.MODEL, [2, *text, 3], kept(text) if len(text) > 14 else None)
+            assert np.abs(encoder.encode_query(words) - exact).max() < 1e-4
     assert pieces[4], "the vocabulary's own truncation is not in force"
     assert len(pieces[2]) > 8
 
 
 def test_whole_numbers_lose_little(tmp_path: Path) -> None:
-    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True)
     encoder = open_encoder(settings(tmp_path))
-    pieces = encoder.pieces(TEXTS)
+    pieces = encoder.tokenize(TEXTS)
     found = encoder.encode(pieces, 64)
-    exact = np.array([naive.encode(made_model.MODEL, [2, *text[:62], 3], kept(text[:62])) for text in pieces])
+    exact = np.array([naive.encode(tiny_model.MODEL, [2, *text[:62], 3], kept(text[:62])) for text in pieces])
     assert (found * exact).sum(axis=1).min() > 0.97
     assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-5
 
 
 @pytest.mark.parametrize("bits", [0, 7])
 def test_threads_and_neighbours_change_no_vector(tmp_path: Path, bits: int) -> None:
-    files = convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=bits)
+    files = convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True, bits=bits)
     encoder, two = Encoder(files), Encoder(files, threads=2)
-    pieces = encoder.pieces([f"{'ship ' * n}sea" for n in range(60)])
+    pieces = encoder.tokenize([f"{'ship ' * n}sea" for n in range(60)])
     alone = np.concatenate([encoder.encode([text], 64) for text in pieces])
     assert np.array_equal(encoder.encode(pieces, 64), alone)
     assert np.array_equal(two.encode(pieces, 64), alone)
-    assert encoder.encode([], 64).shape == (0, made_model.WIDTH)
+    assert encoder.encode([], 64).shape == (0, tiny_model.WIDTH)
 
 
 def test_words_that_say_little_can_be_made_to_count(tmp_path: Path) -> None:
-    files = convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True, bits=0)
-    pieces = Encoder(files).pieces(["the ship of the sea"])
-    exact = naive.encode(made_model.MODEL, [2, *pieces[0], 3])
-    whole, skimmed = (Encoder(files, skim=skim).encode(pieces, 64)[0] for skim in (False, True))
+    files = convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True, bits=0)
+    pieces = Encoder(files).tokenize(["the ship of the sea"])
+    exact = naive.encode(tiny_model.MODEL, [2, *pieces[0], 3])
+    whole, skimmed = (Encoder(files, early_exit=early_exit).encode(pieces, 64)[0] for early_exit in (False, True))
     assert np.abs(whole - exact).max() < 1e-4
     assert 0.5 < skimmed @ exact < 0.999
 
 
-def test_a_long_query_is_told_in_fewer_words(tmp_path: Path) -> None:
-    encoder = Encoder(convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True))
+def test_a_long_query_is_shortened(tmp_path: Path) -> None:
+    encoder = Encoder(convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True))
     short = "the chart of the sea"
-    exact = naive.encode(made_model.MODEL, [2, *encoder.pieces([short])[0], 3])
-    assert encoder.query(short) @ exact > 0.97, "a query goes through whole"
+    exact = naive.encode(tiny_model.MODEL, [2, *encoder.tokenize([short])[0], 3])
+    assert encoder.encode_query(short) @ exact > 0.97, "a query goes through whole"
     long = "chart of the " * 12 + "ship"
-    assert np.array_equal(encoder.query(long), encoder.query("chart " * 12 + "ship"))
+    assert np.array_equal(encoder.encode_query(long), encoder.encode_query("chart " * 12 + "ship"))
     for words in (
         "the " * 5_000,
         "x" * 1_000_000,
         "\0",
         "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
     ):
-        assert np.isfinite(encoder.query(words)).all()
-        assert np.linalg.norm(encoder.query(words)) == pytest.approx(1, abs=1e-5)
+        assert np.isfinite(encoder.encode_query(words)).all()
+        assert np.linalg.norm(encoder.encode_query(words)) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> None:
-    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True)
     card = tmp_path / "model" / "model.json"
     card.write_bytes(card.read_bytes().replace(b'"format":2', b'"format":1'))
     with pytest.raises(CorruptFile, match="periplus embeddings fetch"):
@@ -143,12 +143,12 @@ def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> No
 
 def test_other_weights_than_the_published_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="not those that were published"):
-        convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer())
+        convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer())
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "tokenizer.json", "model.json"])
 def test_a_damaged_model_is_found(tmp_path: Path, name: str) -> None:
-    convert_model(settings(tmp_path), WEIGHTS, made_model.tokenizer(), trusted=True)
+    convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True)
     path = tmp_path / "model" / name
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from made_model import NaiveEncoder
+from tiny_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index, embedding_status, missing_packages
@@ -75,10 +75,10 @@ def test_meaning_changes_the_order_and_weight_zero_does_not(folder: Path) -> Non
 def test_with_all_weight_on_meaning_the_nearest_candidate_is_first(folder: Path) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=1000.0, nearest=0, candidates=100)
     index = Index.open(folder)
-    meaning = EmbeddingSearcher(index, heavy, NaiveEncoder())
+    searcher = EmbeddingSearcher(index, heavy, NaiveEncoder())
     found = order(ranker(folder, heavy), "sea chart fog")[0]
     segments, documents = (np.array(part, np.int32) for part in zip(*found, strict=True))
-    near = meaning.similarities(meaning.encode_query("sea chart fog"), segments, documents)
+    near = searcher.similarities(searcher.encode_query("sea chart fog"), segments, documents)
     assert (np.diff(near) <= 2e-3).all(), "words count a thousandth"
 
 

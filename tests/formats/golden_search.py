@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from embeddings.made_model import NaiveEncoder
+from embeddings.tiny_model import NaiveEncoder
 from formats.golden_files import GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
 from index.made_pages import visit as made_visit
 from periplus.arrays import ArrayFile
 from periplus.embeddings import embed_index
-from periplus.embeddings.embedding_log import NAME, EmbeddingLog, log_faults
-from periplus.embeddings.vector_file import FOLDER, Vectors, read_vectors
+from periplus.embeddings.embedding_log import LOG_NAME, EmbeddingLog, find_log_faults
+from periplus.embeddings.vector_file import FOLDER, PassageVectors, read_vectors
 from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
 from periplus.index.index_manifest import read_deleted
@@ -140,9 +140,9 @@ def write_embeddings(folder: Path) -> None:
     index = folder / "index"
     build_index([fetched_page(number)[0] for number in range(len(WORDS))], index, IndexSettings())
     embed_index(index, SEMANTIC, encoder=NaiveEncoder())
-    vectors = Vectors(np.arange(12, dtype=np.int8).reshape(3, 4), np.array([0.5, 0.25, 1.0], np.float32))
-    with EmbeddingLog(index / FOLDER / NAME, "recipe", 4) as log:
-        log.append([11, 12], [vectors, Vectors(vectors.vectors[:1], vectors.scales[:1])])
+    vectors = PassageVectors(np.arange(12, dtype=np.int8).reshape(3, 4), np.array([0.5, 0.25, 1.0], np.float32))
+    with EmbeddingLog(index / FOLDER / LOG_NAME, "recipe", 4) as log:
+        log.append([11, 12], [vectors, PassageVectors(vectors.vectors[:1], vectors.scales[:1])])
         log.append([13], [vectors])
 
 
@@ -151,10 +151,10 @@ def read_embeddings(folder: Path) -> Any:
     place = folder / "index" / FOLDER
     index = Index.open(folder / "index")
     file = read_vectors(place / f"{index.segments[0].name}.arrays")
-    faults = log_faults(place / NAME)
+    faults = find_log_faults(place / LOG_NAME)
     if faults:
         return faults
-    with EmbeddingLog(place / NAME, "recipe", 4) as log:
+    with EmbeddingLog(place / LOG_NAME, "recipe", 4) as log:
         logged = {mark: log.get(mark) for mark in (11, 12, 13)}
     return {
         "prints": plain(file.prints),

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from embeddings.made_model import NaiveEncoder
+from embeddings.tiny_model import NaiveEncoder
 from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index
 from periplus.index import Index, build_index

@@ -1,4 +1,4 @@
-"""A query's words to a vector, and the vector to what is near it: the half of this room that serves queries."""
+"""Search by embeddings: the vector of a query, similarities of documents, nearest documents."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.embeddings import kernels
 from periplus.embeddings.encoder import Encoder, open_encoder
-from periplus.embeddings.model_languages import asked_among
+from periplus.embeddings.model_languages import is_query_supported
 from periplus.embeddings.on_demand_embedder import OnDemandEmbedder
 from periplus.embeddings.safetensors import Floats
 from periplus.embeddings.vector_file import FOLDER, VectorFile, open_vectors, segment_fingerprint, vector_path
@@ -20,18 +20,18 @@ from periplus.errors import PeriplusError
 from periplus.index import Index, Segment
 from periplus.settings import EmbeddingSettings
 
-__all__ = ["EmbeddingSearcher", "NearestDocuments", "VectorCoverage", "lists_to_probe", "vector_coverage"]
+__all__ = ["EmbeddingSearcher", "NearestDocuments", "VectorCoverage", "count_probed_lists", "vector_coverage"]
 
-_LOOK: Final = 1.0
-"""Seconds until somebody looks again whether there are new vectors."""
-_LEAST_ROWS: Final = 20_000
-"""Passages that are looked at, at least, where there are so many."""
-_PATIENCE: Final = 30.0
-"""Seconds until a model that could not be opened is tried again."""
+_REFRESH_SECONDS: Final = 1.0
+"""Interval of checks for new vectors."""
+_MIN_ROWS: Final = 20_000
+"""Minimum number of passages to compare with a query."""
+_RETRY_SECONDS: Final = 30.0
+"""Interval of attempts to load a model that could not be loaded."""
 
 
 class NearestDocuments(NamedTuple):
-    """Documents near a query, best first."""
+    """The documents nearest to a query, best first."""
 
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
@@ -39,148 +39,152 @@ class NearestDocuments(NamedTuple):
 
 
 class VectorCoverage(NamedTuple):
-    """How many documents have vectors."""
+    """The number of documents that have vectors."""
 
     documents: int
     covered: int
     passages: int
-    whole: bool
-    """Whether all that the model can read have them."""
+    complete: bool
+    """Whether all documents that the model supports have vectors."""
 
 
 @functools.lru_cache(maxsize=2)
-def _load(model: str, threads: int, skim: bool) -> Encoder:
-    """Load the encoder once in a process: every generation of the index uses the same."""
-    return open_encoder(EmbeddingSettings(model=model, threads=threads, early_exit=skim))
+def _load_encoder(model: str, threads: int, early_exit: bool) -> Encoder:
+    """Return the encoder, which all generations of the index in a process share."""
+    return open_encoder(EmbeddingSettings(model=model, threads=threads, early_exit=early_exit))
 
 
 @functools.lru_cache(maxsize=64)
-def _held(path: Path, stamp: object) -> VectorFile | None:
-    """Open and check a file of vectors once: generations that follow each other share most of their segments."""
+def _open_cached(path: Path, stamp: object) -> VectorFile | None:
+    """Return a vector file, opened and checked once: successive generations share most of their segments."""
     return open_vectors(path)
 
 
-def _file_of(folder: Path, segment: Segment) -> VectorFile | None:
-    """Give the vectors of a segment, None if there are none."""
+def _open_for_segment(folder: Path, segment: Segment) -> VectorFile | None:
+    """Return the vectors of a segment, None if there are none."""
     path = vector_path(folder, segment.name)
-    file = _held(path, _stamp(path))
+    file = _open_cached(path, _stamp(path))
     return file if file is not None and file.segment == segment_fingerprint(segment) else None
 
 
 def vector_coverage(index: Index) -> VectorCoverage:
-    """Count the documents that have vectors, by whatever model."""
-    files = [_file_of(index.folder, segment) for segment in index.segments]
-    held = [file for file in files if file is not None]
-    whole = all(file is not None and file.whole for file in files)
-    return VectorCoverage(index.documents, sum(f.covered for f in held), sum(len(f.store.vectors) for f in held), whole)
+    """Return the number of documents that have vectors of any model."""
+    files = [_open_for_segment(index.folder, segment) for segment in index.segments]
+    present = [file for file in files if file is not None]
+    complete = all(file is not None and file.complete for file in files)
+    passages = sum(len(file.store.vectors) for file in present)
+    return VectorCoverage(index.documents, sum(file.document_count for file in present), passages, complete)
 
 
 class EmbeddingSearcher:
-    """The vectors of one generation of the index. Without model or vectors it says so, and has nothing to give.
+    """The vectors of one generation of the index.
 
-    `problem` is '' when all is well, else one line for people.
+    Without a model or vectors `encode_query` returns None, and `problem` is a line that gives the reason; otherwise it
+    is empty.
     """
 
     def __init__(self, index: Index, settings: EmbeddingSettings, encoder: Encoder | None = None) -> None:
         self.problem = ""
         self._index, self._settings = index, settings
-        self._given = encoder
+        self._encoder = encoder
         self._lock = threading.Lock()
         self._files: list[VectorFile | None] = [None] * len(index.segments)
-        self._lazy: OnDemandEmbedder | None = None
-        self._seen: object = None
-        self._next_look = self._next_try = 0.0
+        self._on_demand: OnDemandEmbedder | None = None
+        self._folder_stamp: object = None
+        self._next_refresh = self._next_attempt = 0.0
 
     def supports_query(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
-        """Say whether a query that found these documents, best first, is in a language that the model knows."""
-        return asked_among(words, self._index, segments, documents, self._settings.languages)
+        """Return whether a query that matched these documents, best first, is in a language of the model."""
+        return is_query_supported(words, self._index, segments, documents, self._settings.languages)
 
     def encode_query(self, words: str) -> Floats | None:
-        """Give the vector of a query; None if meaning has nothing to say, and `problem` says why."""
-        encoder = self._encoder()
+        """Return the vector of a query; None if embeddings are not usable, for the reason in `problem`."""
+        encoder = self._load()
         if encoder is None or not self._refresh(encoder):
             return None
-        return encoder.query(words)
+        return encoder.encode_query(words)
 
-    def _encoder(self) -> Encoder | None:
-        if self._given is not None:
-            return self._given
-        if time.monotonic() < self._next_try:
+    def _load(self) -> Encoder | None:
+        if self._encoder is not None:
+            return self._encoder
+        if time.monotonic() < self._next_attempt:
             return None
         try:
-            self._given = _load(self._settings.model, self._settings.threads, self._settings.early_exit)
+            self._encoder = _load_encoder(self._settings.model, self._settings.threads, self._settings.early_exit)
         except PeriplusError as error:
-            self.problem, self._next_try = str(error), time.monotonic() + _PATIENCE
+            self.problem, self._next_attempt = str(error), time.monotonic() + _RETRY_SECONDS
             return None
-        return self._given
+        return self._encoder
 
     def _refresh(self, encoder: Encoder) -> bool:
-        """Open vectors that have come; say whether there are any."""
+        """Open new vectors; return whether there are any."""
         with self._lock:
-            if self._settings.on_demand and self._lazy is None:
-                self._lazy = OnDemandEmbedder(self._index, self._settings, encoder)
+            if self._settings.on_demand and self._on_demand is None:
+                self._on_demand = OnDemandEmbedder(self._index, self._settings, encoder)
             now = time.monotonic()
-            if now >= self._next_look:
-                self._next_look = now + _LOOK
-                self._open(encoder)
-        if self._lazy is not None or any(file is not None and file.covered for file in self._files):
+            if now >= self._next_refresh:
+                self._next_refresh = now + _REFRESH_SECONDS
+                self._open_files(encoder)
+        if self._on_demand is not None or any(file is not None and file.document_count for file in self._files):
             self.problem = ""
             return True
-        self.problem = "No document has vectors. Make them: periplus index embed."
+        self.problem = "No document has vectors. To compute them: periplus index embed."
         return False
 
-    def _open(self, encoder: Encoder) -> None:
-        """Open the files of vectors anew if their folder has changed."""
-        seen = _stamp(self._index.folder / FOLDER)
-        if seen == self._seen:
+    def _open_files(self, encoder: Encoder) -> None:
+        """Reopen the vector files if their folder has changed."""
+        stamp = _stamp(self._index.folder / FOLDER)
+        if stamp == self._folder_stamp:
             return
-        self._seen = seen
-        files = [_file_of(self._index.folder, segment) for segment in self._index.segments]
-        # Vectors of another model have nothing to do with this one's.
+        self._folder_stamp = stamp
+        files = [_open_for_segment(self._index.folder, segment) for segment in self._index.segments]
+        # Vectors of different models are not comparable.
         self._files = [file if file and file.recipe.startswith(f"{encoder.name}/") else None for file in files]
 
     def similarities(self, query: Floats, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> Floats:
-        """Give the cosine of each document's best passage; nan for a document without vectors."""
+        """Return the cosine of each document's best passage; nan for a document without vectors."""
         out = np.full(len(documents), np.nan, np.float32)
         for number in sorted({*segments.tolist()}):
             file, rows = self._files[number], np.flatnonzero(segments == number)
             if file is not None:
                 part = np.empty(len(rows), np.float32)
-                kernels.score(file.store, query, np.ascontiguousarray(documents[rows]), part)
+                kernels.score_documents(file.store, query, np.ascontiguousarray(documents[rows]), part)
                 out[rows] = part
-            if self._lazy is not None:
-                lacking = rows[np.isnan(out[rows])]
-                out[lacking] = self._lazy.similarities(query, number, documents[lacking])
+            if self._on_demand is not None:
+                missing = rows[np.isnan(out[rows])]
+                out[missing] = self._on_demand.similarities(query, number, documents[missing])
         return out
 
     def find_nearest(self, query: Floats, k: int) -> NearestDocuments:
-        """Give the `k` documents nearest to a query, of those that have vectors."""
-        found = [self._nearest(query, k, number, file) for number, file in enumerate(self._files) if file is not None]
-        if not found:
+        """Return the `k` documents nearest to a query, of those that have vectors."""
+        hits = [
+            self._search_file(query, k, number, file) for number, file in enumerate(self._files) if file is not None
+        ]
+        if not hits:
             return NearestDocuments(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
-        segments, documents, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        segments, documents, scores = (np.concatenate(parts) for parts in zip(*hits, strict=True))
         order = np.lexsort((documents, segments, -scores))[:k]
         return NearestDocuments(segments[order], documents[order], scores[order])
 
-    def _nearest(self, query: Floats, k: int, number: int, file: VectorFile) -> NearestDocuments:
+    def _search_file(self, query: Floats, k: int, number: int, file: VectorFile) -> NearestDocuments:
         documents, scores = np.empty(k, np.int32), np.empty(k, np.float32)
-        probe = lists_to_probe(file.store, self._settings.probe)
+        probe = count_probed_lists(file.store, self._settings.probe)
         alive = self._index.segments[number].is_live
-        count = kernels.nearest(file.store, query, alive, probe, documents, scores) if k else 0
+        count = kernels.find_nearest(file.store, query, alive, probe, documents, scores) if k else 0
         return NearestDocuments(np.full(count, number, np.int32), documents[:count], scores[:count])
 
 
-def lists_to_probe(store: kernels.Store, share: float) -> int:
-    """Say how many lists to look into: a share of them, and enough for a certain number of passages."""
+def count_probed_lists(store: kernels.VectorStore, share: float) -> int:
+    """Return how many lists to search: a share of them, and enough for a minimum number of passages."""
     lists = len(store.centres)
-    least = -(-_LEAST_ROWS * lists // max(1, len(store.vectors)))
-    return max(1, min(lists, max(least, round(lists * share))))
+    minimum = -(-_MIN_ROWS * lists // max(1, len(store.vectors)))
+    return max(1, min(lists, max(minimum, round(lists * share))))
 
 
 def _stamp(path: Path) -> object:
-    """Tell one state of a file, or of a folder's names, from the next."""
+    """Return a value that changes whenever a file, or the list of a folder's files, changes."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,4 +1,4 @@
-"""What ranking by meaning has, and what it lacks: for people."""
+"""The state of the optional embeddings: extra, model and vectors."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +13,10 @@ __all__ = ["EmbeddingStatus", "embedding_status"]
 
 
 class EmbeddingStatus(NamedTuple):
-    """The state of things in a line, and what to do next."""
+    """One line on the state, and what to do next."""
 
     usable: bool
-    """Whether queries can be ranked by meaning."""
+    """Whether embeddings can take part in ranking."""
     state: str
     advice: str
     documents: int = 0
@@ -24,26 +24,26 @@ class EmbeddingStatus(NamedTuple):
 
 
 def embedding_status(folder: Path, settings: EmbeddingSettings) -> EmbeddingStatus:
-    """Look at the extra, the model and the vectors of the index `folder`."""
+    """Return the status of the extra, the model and the vectors of the index `folder`."""
     if missing := missing_packages():
         return EmbeddingStatus(
-            False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; periplus doctor says how."
+            False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; see periplus doctor."
         )
     try:
         find_model(settings)
     except NothingHere:
-        return EmbeddingStatus(False, "No model", "Bring it: periplus embeddings fetch.")
+        return EmbeddingStatus(False, "No model", "To fetch it: periplus embeddings fetch.")
     except DataError as error:
-        return EmbeddingStatus(False, error.message.rstrip("."), "Bring it again: periplus embeddings fetch.")
+        return EmbeddingStatus(False, error.message.rstrip("."), "To fetch it again: periplus embeddings fetch.")
     try:
-        found = vector_coverage(Index.open(folder, verify=False))
+        coverage = vector_coverage(Index.open(folder, verify=False))
     except NothingHere:
-        return EmbeddingStatus(False, "The model is here, but no index", "Make one: periplus index build.")
+        return EmbeddingStatus(False, "There is a model but no index", "To build one: periplus index build.")
     except DataError as error:
         return EmbeddingStatus(False, error.message.rstrip("."), error.hint)
-    state = f"{found.covered:,} of {found.documents:,} pages have vectors ({found.passages:,} passages)"
-    if not found.whole:
-        advice = "More: periplus index embed."
+    state = f"{coverage.covered:,} of {coverage.documents:,} pages have vectors ({coverage.passages:,} passages)"
+    if not coverage.complete:
+        advice = "To embed the others: periplus index embed."
     else:
-        advice = "" if settings.enabled else "Use them: --set embeddings.enabled=true."
-    return EmbeddingStatus(found.covered > 0, state, advice, found.documents, found.covered)
+        advice = "" if settings.enabled else "To use them: --set embeddings.enabled=true."
+    return EmbeddingStatus(coverage.covered > 0, state, advice, coverage.documents, coverage.covered)

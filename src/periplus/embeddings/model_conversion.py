@@ -1,17 +1,18 @@
-"""A model to an ONNX file for processors: attention, normalisation and activation as one step each, int8 matrices.
+"""Convert a model to an ONNX file for CPUs: fused attention, normalisation and activation, int8 matrices.
 
     words (texts, length) int32 ─ embeddings ─ first layer ─┐
     kept (some of length) int64 ────────────────────────────┴─ other layers ─ mean ─ length 1 ─ vectors (texts, width)
 
-Texts that go through together must be of one length: nothing is filled up, so nothing is masked. Behind the first
-layer only those words go on whose places are in `kept`: they have heard by then what the others had to say.
+Texts of one batch must have the same length: there is no padding, hence no mask. After the first layer only the words
+at the positions in `kept` continue; attention has mixed the others into them by then.
 
-Matrices are cut to whole numbers by column (`quantise`), values on their way in at run time. Seven bits are used where
-a processor without VNNI would overflow on eight: see docs/decisions/013-embeddings.md for what that costs.
+Matrices are quantised by column (`quantise`), activations at run time. Seven bits are used because a processor without
+VNNI would overflow on eight; docs/decisions/013-embeddings.md has the cost.
 
-Normalisation takes the mean away, divides by the spread, multiplies and adds. Runtimes have a slow step for all of that
-and a fast one for dividing and multiplying alone, so the rest is put elsewhere: matrices whose columns have had their
-mean taken away give sums without one, and what would be added last is added to the biases of the matrices behind it.
+Layer normalisation subtracts the mean, divides by the standard deviation, multiplies and adds a bias. Runtimes have a
+slow operator for all of it and a fast one for the division and multiplication alone. The rest is folded into the
+matrices: those with centred columns produce values of mean 0, and each norm's bias is added to the biases of the
+matrices that follow it.
 """
 
 from typing import Any, Final
@@ -22,113 +23,115 @@ from onnx import TensorProto, helper, numpy_helper
 
 from periplus.embeddings.safetensors import Floats, Layer, Model, Norm
 
-__all__ = ["convert", "quantise"]
+__all__ = ["convert_to_onnx", "quantise"]
 
 _OPSET: Final = 17
 _FORMAT: Final = 8
-"""The ONNX file format: old enough for all runtimes that the extra allows."""
-_OURS: Final = "com.microsoft"
+"""The ONNX file format, which all runtimes allpending_bias by the extra can read."""
+_CONTRIB_DOMAIN: Final = "com.microsoft"
 _EPSILON: Final = 1e-12
 _SMALLEST: Final = 1e-12
-_ALL_WORDS: Final = 1
-"""Layers that all words go through."""
+_UNPRUNED_LAYERS: Final = 1
+"""Layers that all words pass."""
 
 
 def quantise(matrix: Floats, bits: int = 7) -> tuple[npt.NDArray[np.int8], Floats]:
-    """Cut a matrix to whole numbers, each column by its own scale."""
-    most = 2 ** (bits - 1) - 1
-    scale = np.maximum(np.abs(matrix).max(axis=0), _SMALLEST).astype(np.float32) / np.float32(most)
-    return np.clip(np.rint(matrix / scale), -most, most).astype(np.int8), scale
+    """Return a matrix as integers, and the scale of each column."""
+    largest = 2 ** (bits - 1) - 1
+    scale = np.maximum(np.abs(matrix).max(axis=0), _SMALLEST).astype(np.float32) / np.float32(largest)
+    return np.clip(np.rint(matrix / scale), -largest, largest).astype(np.int8), scale
 
 
-class _Graph:
-    """Gathers nodes and constants."""
+class _GraphBuilder:
+    """Collects nodes and constants of an ONNX graph."""
 
     def __init__(self, model: Model, bits: int) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._model = model
         self._bits = bits
-        self._made = 0
+        self._value_count = 0
 
     def constant(self, value: npt.NDArray[Any]) -> str:
-        """Add a constant; give its name."""
+        """Add a constant; return its name."""
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def node(self, kind: str, inputs: list[str], outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
-        """Add a step; give the names of what comes out of it."""
-        names = [f"v{self._made + i}" for i in range(outputs)]
-        self._made += outputs
+        """Add a node; return the names of its outputs."""
+        names = [f"v{self._value_count + i}" for i in range(outputs)]
+        self._value_count += outputs
         self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
         return names
 
-    def norm(self, value: str, before: str, norm: Norm) -> str:
-        """Add what was there before, without its mean, and normalise; the norm's own bias is left to who reads it."""
-        mean = self.node("ReduceMean", [before], axes=[-1], keepdims=1)[0]
-        parts = [value, self.node("Sub", [before, mean])[0], self.constant(norm.weight)]
-        return self.node("SkipSimplifiedLayerNormalization", parts, domain=_OURS, epsilon=_EPSILON)[0]
+    def norm(self, value: str, residual: str, norm: Norm) -> str:
+        """Add the residual without its mean, and normalise; the norm's bias is left to the following matrices."""
+        mean = self.node("ReduceMean", [residual], axes=[-1], keepdims=1)[0]
+        parts = [value, self.node("Sub", [residual, mean])[0], self.constant(norm.weight)]
+        return self.node("SkipSimplifiedLayerNormalization", parts, domain=_CONTRIB_DOMAIN, epsilon=_EPSILON)[0]
 
-    def times(self, value: str, matrix: Floats, bias: Floats) -> str:
-        """Multiply by a matrix and add a bias."""
+    def linear(self, value: str, matrix: Floats, bias: Floats) -> str:
+        """Add a linear layer; return the name of its output."""
         if not self._bits:
             product = self.node("MatMul", [value, self.constant(matrix)])[0]
             return self.node("Add", [product, self.constant(bias)])[0]
-        whole, scale = quantise(matrix, self._bits)
-        zero = self.constant(np.zeros(whole.shape[1], np.int8))
-        parts = [value, self.constant(whole), self.constant(scale), zero, self.constant(bias)]
-        return self.node("DynamicQuantizeMatMul", parts, domain=_OURS)[0]
+        integers, scale = quantise(matrix, self._bits)
+        zero = self.constant(np.zeros(integers.shape[1], np.int8))
+        parts = [value, self.constant(integers), self.constant(scale), zero, self.constant(bias)]
+        return self.node("DynamicQuantizeMatMul", parts, domain=_CONTRIB_DOMAIN)[0]
 
     def attention(self, value: str, matrix: Floats, added: Floats) -> str:
-        """Let every word look at every other."""
+        """Add self-attention; return the name of its output."""
         bias, heads = self.constant(added), self._model.heads
         if not self._bits:
             parts = [value, self.constant(matrix), bias]
-            return self.node("Attention", parts, domain=_OURS, num_heads=heads)[0]
-        whole, scale = quantise(matrix, self._bits)
-        cut, size, zero = self.node("DynamicQuantizeLinear", [value], 3)
-        none = self.constant(np.zeros(whole.shape[1], np.int8))
-        parts = [cut, self.constant(whole), bias, size, self.constant(scale), "", zero, none]
-        return self.node("QAttention", parts, domain=_OURS, num_heads=heads)[0]
+            return self.node("Attention", parts, domain=_CONTRIB_DOMAIN, num_heads=heads)[0]
+        integers, scale = quantise(matrix, self._bits)
+        quantised, input_scale, zero = self.node("DynamicQuantizeLinear", [value], 3)
+        matrix_zero = self.constant(np.zeros(integers.shape[1], np.int8))
+        parts = [quantised, self.constant(integers), bias, input_scale, self.constant(scale), "", zero, matrix_zero]
+        return self.node("QAttention", parts, domain=_CONTRIB_DOMAIN, num_heads=heads)[0]
 
-    def layer(self, value: str, owed: Floats, layer: Layer) -> tuple[str, Floats]:
-        """Add a layer to a value that still lacks `owed`; give its value, and what that lacks."""
-        seen = self.attention(value, layer.attention, layer.attention_bias + owed @ layer.attention)
-        joined = self.times(seen, _centred(layer.joined), _centred(layer.joined_bias + owed))
-        value, owed = self.norm(joined, value, layer.joined_norm), layer.joined_norm.bias
-        wide = self.times(value, layer.wide, layer.wide_bias + owed @ layer.wide)
-        # The fast one is off by a thousandth at most, less than what whole numbers lose.
-        wide = self.node("FastGelu" if self._bits else "Gelu", [wide], domain=_OURS)[0]
-        narrow = self.times(wide, _centred(layer.narrow), _centred(layer.narrow_bias + owed))
-        return self.norm(narrow, value, layer.narrow_norm), layer.narrow_norm.bias
+    def layer(self, value: str, pending_bias: Floats, layer: Layer) -> tuple[str, Floats]:
+        """Add a layer to a value without `pending_bias`; return its output, and the bias that is pending for that."""
+        attended = self.attention(value, layer.attention, layer.attention_bias + pending_bias @ layer.attention)
+        projected = self.linear(attended, _centred(layer.projection), _centred(layer.projection_bias + pending_bias))
+        value, pending_bias = self.norm(projected, value, layer.projection_norm), layer.projection_norm.bias
+        expanded = self.linear(value, layer.expansion, layer.expansion_bias + pending_bias @ layer.expansion)
+        # The fast one deviates by a thousandth at most, less than quantisation does.
+        expanded = self.node("FastGelu" if self._bits else "Gelu", [expanded], domain=_CONTRIB_DOMAIN)[0]
+        contracted = self.linear(expanded, _centred(layer.contraction), _centred(layer.contraction_bias + pending_bias))
+        return self.norm(contracted, value, layer.contraction_norm), layer.contraction_norm.bias
 
 
 def _centred(values: Floats) -> Floats:
-    """Take the mean of what comes out away."""
+    """Return a matrix or bias whose outputs have mean 0."""
     centred: Floats = values - values.mean(axis=-1, keepdims=True, dtype=np.float64).astype(np.float32)
     return centred
 
 
-def convert(model: Model, bits: int = 7) -> bytes:
-    """Write the encoder as an ONNX file, with matrices of `bits` bits; 0 leaves them as floats."""
-    graph = _Graph(model, bits)
-    empty = ["words", "", graph.constant(model.words), graph.constant(model.places), ""]
+def convert_to_onnx(model: Model, bits: int = 7) -> bytes:
+    """Return the encoder as an ONNX file, with matrices of `bits` bits; 0 leaves them as floats."""
+    graph = _GraphBuilder(model, bits)
+    inputs_of_embedding = ["words", "", graph.constant(model.words), graph.constant(model.positions), ""]
     norm = [graph.constant(model.norm.weight), graph.constant(model.norm.bias)]
-    value = graph.node("EmbedLayerNormalization", [*empty, *norm], 2, domain=_OURS, epsilon=_EPSILON)[0]
-    owed: Floats = np.zeros(model.width, np.float32)
+    value = graph.node(
+        "EmbedLayerNormalization", [*inputs_of_embedding, *norm], 2, domain=_CONTRIB_DOMAIN, epsilon=_EPSILON
+    )[0]
+    pending_bias: Floats = np.zeros(model.width, np.float32)
     for number, layer in enumerate(model.layers):
-        value = graph.node("Gather", [value, "kept"], axis=1)[0] if number == _ALL_WORDS else value
-        value, owed = graph.layer(value, owed, layer)
+        value = graph.node("Gather", [value, "kept"], axis=1)[0] if number == _UNPRUNED_LAYERS else value
+        value, pending_bias = graph.layer(value, pending_bias, layer)
     mean = graph.node("ReduceMean", [value], axes=[1], keepdims=0)[0]
-    whole = graph.node("Add", [mean, graph.constant(owed)])[0]
-    graph.nodes.append(helper.make_node("LpNormalization", [whole], ["vectors"], axis=1, p=2))
+    biased = graph.node("Add", [mean, graph.constant(pending_bias)])[0]
+    graph.nodes.append(helper.make_node("LpNormalization", [biased], ["vectors"], axis=1, p=2))
     inputs = [
         helper.make_tensor_value_info("words", TensorProto.INT32, ["texts", "length"]),
         helper.make_tensor_value_info("kept", TensorProto.INT64, ["some"]),
     ]
     outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", model.width])]
-    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_OURS, 1)]
-    drawn = helper.make_graph(graph.nodes, "encoder", inputs, outputs, graph.constants)
-    made: bytes = helper.make_model(drawn, opset_imports=opsets, ir_version=_FORMAT).SerializeToString()
-    return made
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB_DOMAIN, 1)]
+    onnx_graph = helper.make_graph(graph.nodes, "encoder", inputs, outputs, graph.constants)
+    raw: bytes = helper.make_model(onnx_graph, opset_imports=opsets, ir_version=_FORMAT).SerializeToString()
+    return raw

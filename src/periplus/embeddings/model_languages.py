@@ -1,8 +1,8 @@
-"""Which pages and queries the model can read: it knows some languages, and what it makes of others means nothing.
+"""Which pages and queries the model supports: vectors of text in other languages than its own are meaningless.
 
-A page tells its language, or its words do. A query is too short for that: "Schlacht in Berlin" has one word that
-many languages share, "die hard" looks German. So the pages that its words have found are asked, too: they are mostly in
-the language of who asks. Where it is not one that the model knows, words alone decide.
+The language of a page is declared or detected. A query is too short for detection: "Schlacht in Berlin" has one word
+that many languages share, and "die hard" looks German. Therefore the pages that match its words count too: most of them
+are in the language of the searcher. Where they are not in a language of the model, the query's own words decide.
 """
 
 from collections.abc import Collection
@@ -14,54 +14,53 @@ import numpy.typing as npt
 from periplus.index import Index
 from periplus.text import detect_language, language_number
 
-__all__ = ["asked_among", "readable"]
+__all__ = ["is_query_supported", "is_readable"]
 
-_SAMPLE: Final = 400
-_ENOUGH: Final = 200
-"""Characters by which a text tells its language, whatever it says: of 13,000 English ones, two told another."""
-_PLAIN: Final = 0.9
-"""Share of ASCII in a text that nobody knows the language of, for it to be taken for English."""
-_SAID: Final = 0.6
-"""The same in one that says it is English: many pages say so and are not."""
-_BEST: Final = 10
+_SAMPLE_CHARS: Final = 400
+_DETECTABLE_CHARS: Final = 200
+"""Length from which detection overrides the declared language: of 13,000 English texts, two were misdetected."""
+_MIN_ASCII_UNKNOWN: Final = 0.9
+"""Minimum share of ASCII for a text of unknown language to be taken for English."""
+_MIN_ASCII_ENGLISH: Final = 0.6
+"""The same for a text that is declared English: many are declared so and are not."""
+_CHECKED_CANDIDATES: Final = 10
 _SOME, _HALF, _NEARLY_ALL = 0.3, 0.5, 0.9
-"""Share of the best candidates that must be in a language of the model: as the query looks like it, like none, like
-another."""
+"""Minimum share of the best candidates in a language of the model if the query is detected as one of these languages,
+as none, or as another."""
 _ENGLISH: Final = frozenset(("en",))
 
 
-def readable(language: str, title: str, text: str, languages: Collection[str]) -> bool:
-    """Say whether a model for `languages` can make something of a page in `language`, '' if that is not known."""
+def is_readable(language: str, title: str, text: str, languages: Collection[str]) -> bool:
+    """Return whether a model for `languages` supports a page in `language`, which is '' if unknown."""
     if language and language not in languages:
         return False
     if language and language not in _ENGLISH:
         return True
-    sample = f"{title} {text[:_SAMPLE]}"
-    if len(sample) >= _ENOUGH and (detect_language(sample) or "en") not in languages:
+    sample = f"{title} {text[:_SAMPLE_CHARS]}"
+    if len(sample) >= _DETECTABLE_CHARS and (detect_language(sample) or "en") not in languages:
         return False
-    return _plain(sample) >= (_SAID if language else _PLAIN)
+    return _ascii_share(sample) >= (_MIN_ASCII_ENGLISH if language else _MIN_ASCII_UNKNOWN)
 
 
-def _plain(text: str) -> float:
-    """Give the share of ASCII in a text."""
+def _ascii_share(text: str) -> float:
     return 1.0 if text.isascii() else sum(letter.isascii() for letter in text) / len(text)
 
 
-def asked_among(
+def is_query_supported(
     words: str,
     index: Index,
     segments: npt.NDArray[np.int32],
     documents: npt.NDArray[np.int32],
     languages: Collection[str],
 ) -> bool:
-    """Say whether a query that found these documents, best first, is one that a model for `languages` understands."""
-    if _ENGLISH.issuperset(languages) and _plain(words) < _SAID:
+    """Return whether a model for `languages` supports a query that matched these documents, best first."""
+    if _ENGLISH.issuperset(languages) and _ascii_share(words) < _MIN_ASCII_ENGLISH:
         return False
-    known = {language_number(language) for language in languages} | {0}
-    best = zip(segments[:_BEST].tolist(), documents[:_BEST].tolist(), strict=True)
-    found = [int(index.segments[segment].column("language")[document]) in known for segment, document in best]
-    if sum(found) >= _NEARLY_ALL * len(found):
+    numbers = {language_number(language) for language in languages} | {0}
+    best = zip(segments[:_CHECKED_CANDIDATES].tolist(), documents[:_CHECKED_CANDIDATES].tolist(), strict=True)
+    matches = [int(index.segments[segment].column("language")[document]) in numbers for segment, document in best]
+    if sum(matches) >= _NEARLY_ALL * len(matches):
         return True
-    looks = detect_language(words)
-    least = _HALF if not looks else _SOME if looks in languages else _NEARLY_ALL
-    return sum(found) >= least * len(found)
+    detected = detect_language(words)
+    share = _HALF if not detected else _SOME if detected in languages else _NEARLY_ALL
+    return sum(matches) >= share * len(matches)

@@ -1,8 +1,8 @@
-"""The weights of a model as it is published: a safetensors file, read without any framework.
+"""Read the published weights of a model: a safetensors file, without a framework.
 
     header length u64 | header (JSON: name -> dtype, shape, data_offsets) | values, little-endian
 
-What is read is checked: a file that was cut off, or that claims arrays outside of itself, is refused.
+The file is checked: one that is truncated, or whose arrays lie outside of it, is refused.
 """
 
 import struct
@@ -19,20 +19,20 @@ __all__ = ["Layer", "Model", "Norm", "read_model", "read_safetensors"]
 
 Floats = npt.NDArray[np.float32]
 
-_LONGEST_HEADER: Final = 1 << 24
-_MOST_LAYERS: Final = 64
+_MAX_HEADER_BYTES: Final = 1 << 24
+_MAX_LAYERS: Final = 64
 HEAD_SIZE: Final = 32
 """Width of an attention head in all models of this family."""
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _TensorEntry(msgspec.Struct, frozen=True):
     dtype: str
     shape: tuple[int, ...]
     data_offsets: tuple[int, int]
 
 
 class Norm(NamedTuple):
-    """Layer normalisation: what each dimension is multiplied by, and what is added."""
+    """Layer normalisation: the factor and the bias of each dimension."""
 
     weight: Floats
     bias: Floats
@@ -42,24 +42,24 @@ class Layer(NamedTuple):
     """One layer of the encoder. Matrices are (in, out), so that a row of values is multiplied from the left."""
 
     attention: Floats
-    """Queries, keys and values side by side."""
+    """Query, key and value matrices, concatenated."""
     attention_bias: Floats
-    joined: Floats
-    joined_bias: Floats
-    joined_norm: Norm
-    wide: Floats
-    wide_bias: Floats
-    narrow: Floats
-    narrow_bias: Floats
-    narrow_norm: Norm
+    projection: Floats
+    projection_bias: Floats
+    projection_norm: Norm
+    expansion: Floats
+    expansion_bias: Floats
+    contraction: Floats
+    contraction_bias: Floats
+    contraction_norm: Norm
 
 
 class Model(NamedTuple):
-    """An encoder of the BERT family: words in, one vector for each out."""
+    """An encoder of the BERT family."""
 
     words: Floats
-    places: Floats
-    """What each position adds; the (only) kind of text that we use is added in already."""
+    positions: Floats
+    """Position embeddings, with the embedding of the only token type added."""
     norm: Norm
     layers: tuple[Layer, ...]
 
@@ -78,56 +78,59 @@ def read_safetensors(raw: bytes | memoryview, name: str) -> dict[str, Floats]:
     """Read all arrays of 32-bit floats; `name` is for messages."""
     view = memoryview(raw)
     if len(view) < 8:
-        raise BadFile(f"{name} is cut off: {len(view)} bytes.")
+        raise BadFile(f"{name} is truncated: {len(view)} bytes.")
     length = struct.unpack("<Q", view[:8])[0]
-    if length > min(_LONGEST_HEADER, len(view) - 8):
-        raise BadFile(f"{name} is not a safetensors file, or cut off.")
+    if length > min(_MAX_HEADER_BYTES, len(view) - 8):
+        raise BadFile(f"{name} is not a safetensors file, or it is truncated.")
     try:
         header = msgspec.json.decode(view[8 : 8 + length], type=dict[str, Any])
-        entries = {key: msgspec.convert(value, _Entry) for key, value in header.items() if not key.startswith("__")}
+        entries = {
+            key: msgspec.convert(value, _TensorEntry) for key, value in header.items() if not key.startswith("__")
+        }
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadFile(f"{name} has a damaged header: {error}.") from None
     values = view[8 + length :]
     return {key: _array(values, entry, f"{name}: {key}") for key, entry in entries.items() if entry.dtype == "F32"}
 
 
-def _array(values: memoryview, entry: _Entry, name: str) -> Floats:
+def _array(values: memoryview, entry: _TensorEntry, name: str) -> Floats:
     begin, end = entry.data_offsets
     count = 1
     for size in entry.shape:
         count *= size
     if not (0 <= begin <= end <= len(values) and count >= 0 and end - begin == 4 * count):
-        raise BadFile(f"{name} does not lie within the file.")
+        raise BadFile(f"{name} lies outside of the file.")
     return np.frombuffer(values[begin:end], "<f4").reshape(entry.shape)
 
 
 def read_model(arrays: Mapping[str, Floats], name: str) -> Model:
-    """Put the arrays of a BERT encoder into their places; `name` is for messages."""
+    """Return the model of the arrays of a BERT encoder; `name` is for messages."""
     try:
-        places = arrays["embeddings.position_embeddings.weight"] + arrays["embeddings.token_type_embeddings.weight"][0]
+        token_type = arrays["embeddings.token_type_embeddings.weight"][0]
+        positions = arrays["embeddings.position_embeddings.weight"] + token_type
         words = arrays["embeddings.word_embeddings.weight"]
-        model = Model(words, places, _norm(arrays, "embeddings.LayerNorm"), tuple(_layers(arrays)))
+        model = Model(words, positions, _norm(arrays, "embeddings.LayerNorm"), tuple(_layers(arrays)))
     except (KeyError, ValueError, IndexError) as error:
-        raise BadFile(f"{name} is not a model of the kind that is known here: {error}.") from None
+        raise BadFile(f"{name} is not a model of a supported kind: {error}.") from None
     if not model.layers or model.width % HEAD_SIZE:
         raise BadFile(f"{name} has no layers, or a width that is not a multiple of {HEAD_SIZE}.")
     return model
 
 
 def _layers(arrays: Mapping[str, Floats]) -> Iterator[Layer]:
-    for number in range(_MOST_LAYERS):
-        at = f"encoder.layer.{number}."
-        if f"{at}output.dense.weight" not in arrays:
+    for number in range(_MAX_LAYERS):
+        prefix = f"encoder.layer.{number}."
+        if f"{prefix}output.dense.weight" not in arrays:
             return
-        own = [f"{at}attention.self.{part}" for part in ("query", "key", "value")]
+        inputs = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
         yield Layer(
-            np.concatenate([arrays[f"{part}.weight"].T for part in own], axis=1),
-            np.concatenate([arrays[f"{part}.bias"] for part in own]),
-            *_dense(arrays, f"{at}attention.output.dense"),
-            _norm(arrays, f"{at}attention.output.LayerNorm"),
-            *_dense(arrays, f"{at}intermediate.dense"),
-            *_dense(arrays, f"{at}output.dense"),
-            _norm(arrays, f"{at}output.LayerNorm"),
+            np.concatenate([arrays[f"{part}.weight"].T for part in inputs], axis=1),
+            np.concatenate([arrays[f"{part}.bias"] for part in inputs]),
+            *_dense(arrays, f"{prefix}attention.output.dense"),
+            _norm(arrays, f"{prefix}attention.output.LayerNorm"),
+            *_dense(arrays, f"{prefix}intermediate.dense"),
+            *_dense(arrays, f"{prefix}output.dense"),
+            _norm(arrays, f"{prefix}output.LayerNorm"),
         )
 
 

@@ -81,7 +81,7 @@ def embed(settings: Settings, as_json: AsJson = False) -> None:
         f"Embedded {format_count(counts.documents, 'page')} as {format_count(counts.passages, 'passage')}, "
         f"{rate:,.0f} a second; {counts.reused:,} had vectors already."
     )
-    if counts.passed_over:
-        echo(f"Skipped {format_count(counts.passed_over, 'page')} in languages that the model does not know.")
-    if counts.waiting:
-        echo(f"{format_count(counts.waiting, 'page')} still have no vectors. To continue: the same command.")
+    if counts.skipped:
+        echo(f"Skipped {format_count(counts.skipped, 'page')} in languages that the model does not know.")
+    if counts.pending:
+        echo(f"{format_count(counts.pending, 'page')} still have no vectors. To continue: the same command.")

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from made_model import NaiveEncoder
+from tiny_model import NaiveEncoder
 
 from index.made_pages import random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index, embedding_searcher, vector_coverage, vector_file
 from periplus.embeddings.embedding_log import EmbeddingLog
 from periplus.embeddings.passages import cut_passages
-from periplus.embeddings.vector_file import Vectors, open_vectors, vector_path
+from periplus.embeddings.vector_file import PassageVectors, open_vectors, vector_path
 from periplus.errors import DiskFailed, FolderInUse
 from periplus.files import lock_folder
 from periplus.index import Index, LiveIndex, build_index
@@ -53,12 +53,12 @@ def test_all_documents_get_vectors_and_the_nearest_is_found(tmp_path: Path) -> N
     assert made.documents == 60
     assert made.passages == encoder.encoded > 60
     assert vector_coverage(index).covered == 60
-    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
+    searcher = EmbeddingSearcher(index, SETTINGS, encoder)
     segment = index.segments[0]
     text = f"{segment.string('title', 7)} {segment.text(7).decode()}"
-    query = meaning.encode_query(text)
-    near = meaning.find_nearest(query, 60)
-    scores = meaning.similarities(query, near.segments, near.documents)
+    query = searcher.encode_query(text)
+    near = searcher.find_nearest(query, 60)
+    scores = searcher.similarities(query, near.segments, near.documents)
     assert np.allclose(near.scores, scores, atol=1e-6)
     assert (np.diff(near.scores) <= 0).all()
     assert len(set(near.documents.tolist())) == 60
@@ -70,8 +70,8 @@ def test_lists_of_neighbours_find_what_all_vectors_do(tmp_path: Path, monkeypatc
     exact = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
     query = exact.encode_query("sea chart and fog")
     expected = exact.find_nearest(query, 8)
-    monkeypatch.setattr(vector_file, "_ALONE", 20)
-    monkeypatch.setattr(embedding_searcher, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(vector_file, "_MAX_ONE_LIST", 20)
+    monkeypatch.setattr(embedding_searcher, "_MIN_ROWS", 1)
     for path in (folder / "meaning").glob("*.arrays"):
         path.unlink()
     embed_index(folder, SETTINGS, encoder=encoder)
@@ -96,7 +96,7 @@ def test_bounded_runs_go_on_where_the_last_one_ended(tmp_path: Path) -> None:
     folder, encoder = made_index(tmp_path), NaiveEncoder()
     bounded = msgspec.structs.replace(SETTINGS, documents=25)
     runs = [embed_index(folder, bounded, encoder=encoder) for _ in range(4)]
-    assert [(run.documents, run.waiting) for run in runs] == [(25, 35), (25, 10), (10, 0), (0, 0)]
+    assert [(run.documents, run.pending) for run in runs] == [(25, 35), (25, 10), (10, 0), (0, 0)]
     other = made_index(tmp_path / "other")
     embed_index(other, SETTINGS, encoder=encoder)
     assert all_vectors(folder) == all_vectors(other)
@@ -124,14 +124,14 @@ def test_a_live_index_is_covered_as_far_as_it_was_embedded(tmp_path: Path) -> No
         live.add(visit("https://new.test/", "new", "a ship at sea"))
         live.publish()
     index = Index.open(folder)
-    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
+    searcher = EmbeddingSearcher(index, SETTINGS, encoder)
     places = [(n, d) for n, s in enumerate(index.segments) for d in range(s.documents)]
     segments, documents = (np.array(part, np.int32) for part in zip(*places, strict=True))
-    found = meaning.similarities(meaning.encode_query("ship at sea"), segments, documents)
+    found = searcher.similarities(searcher.encode_query("ship at sea"), segments, documents)
     assert np.isnan(found).sum() == 1
     assert embed_index(folder, SETTINGS, encoder=encoder).documents == 1
-    meaning = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
-    assert not np.isnan(meaning.similarities(meaning.encode_query("ship at sea"), segments, documents)).any()
+    searcher = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
+    assert not np.isnan(searcher.similarities(searcher.encode_query("ship at sea"), segments, documents)).any()
 
 
 def test_documents_in_other_languages_are_passed_over(tmp_path: Path) -> None:
@@ -142,21 +142,21 @@ def test_documents_in_other_languages_are_passed_over(tmp_path: Path) -> None:
         pages.append(msgspec.structs.replace(page, page=msgspec.structs.replace(page.page, language=code)))
     build_index(iter(pages), tmp_path / "index", IndexSettings())
     made = embed_index(tmp_path / "index", SETTINGS, encoder=NaiveEncoder())
-    assert (made.documents, made.passed_over) == (1, 1)
+    assert (made.documents, made.skipped) == (1, 1)
 
 
 def test_on_demand_makes_what_a_query_needs_and_keeps_it(tmp_path: Path) -> None:
     folder, encoder = made_index(tmp_path), NaiveEncoder()
     lazy = msgspec.structs.replace(SETTINGS, on_demand=True)
     wanted = np.arange(10, dtype=np.int32)
-    meaning = EmbeddingSearcher(Index.open(folder), lazy, encoder)
-    query = meaning.encode_query("sea chart")
-    found = meaning.similarities(query, np.zeros(10, np.int32), wanted)
+    searcher = EmbeddingSearcher(Index.open(folder), lazy, encoder)
+    query = searcher.encode_query("sea chart")
+    found = searcher.similarities(query, np.zeros(10, np.int32), wanted)
     assert not np.isnan(found).any()
     before = encoder.encoded
-    assert np.array_equal(meaning.similarities(query, np.zeros(10, np.int32), wanted), found)
+    assert np.array_equal(searcher.similarities(query, np.zeros(10, np.int32), wanted), found)
     assert encoder.encoded == before
-    del meaning
+    del searcher
     made = embed_index(folder, SETTINGS, encoder=encoder)
     assert (made.documents, made.reused) == (50, 10)
     whole = EmbeddingSearcher(Index.open(folder), SETTINGS, encoder)
@@ -182,16 +182,16 @@ def test_damaged_vectors_are_no_vectors_and_are_made_again(tmp_path: Path, damag
     path.write_bytes(b"something else" if damage == "other" else raw[: len(raw) - (100 if damage == "cut" else 0)])
     index = Index.open(folder)
     assert vector_coverage(index).covered == 0
-    meaning = EmbeddingSearcher(index, SETTINGS, encoder)
-    assert meaning.encode_query("sea") is None
-    assert "periplus index embed" in meaning.problem
+    searcher = EmbeddingSearcher(index, SETTINGS, encoder)
+    assert searcher.encode_query("sea") is None
+    assert "periplus index embed" in searcher.problem
     embed_index(folder, SETTINGS, encoder=encoder)
     assert all_vectors(folder) == expected
 
 
 def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     folder, chance = made_index(tmp_path), random.Random(4)
-    program = Path(__file__).parent / "dying_embedder.py"
+    program = Path(__file__).parent / "slow_embedder.py"
     kept = 0
     for _ in range(3):
         lines = chance.randint(1, 4)
@@ -212,9 +212,11 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     assert all_vectors(folder) == all_vectors(other)
 
 
-def some_vectors(seed: int, count: int) -> Vectors:
+def some_vectors(seed: int, count: int) -> PassageVectors:
     chance = np.random.default_rng(seed)
-    return Vectors(chance.integers(-127, 127, (count, 8)).astype(np.int8), chance.random(count).astype(np.float32))
+    return PassageVectors(
+        chance.integers(-127, 127, (count, 8)).astype(np.int8), chance.random(count).astype(np.float32)
+    )
 
 
 def test_a_log_that_was_cut_anywhere_keeps_all_whole_blocks(tmp_path: Path) -> None:

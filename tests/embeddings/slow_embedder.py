@@ -1,8 +1,8 @@
-"""A program that embeds an index, slowly, until somebody kills it.
+"""A program that embeds an index slowly, to be killed.
 
-    python dying_embedder.py INDEX
+    python slow_embedder.py INDEX
 
-It prints a line for each block that is on the disk.
+It prints a line for each block that is on disk.
 """
 
 import sys
@@ -11,17 +11,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import made_model
+import tiny_model
 
 from periplus.embeddings import embed_index, embedder
 from periplus.settings import EmbeddingSettings
 
 
-class SlowEncoder(made_model.NaiveEncoder):
-    """Takes its time, so that it can be killed in the middle of anything."""
+class SlowEncoder(tiny_model.NaiveEncoder):
+    """An encoder slow enough to be killed in the middle of a run."""
 
     def encode(self, texts, longest):
-        """Give the vectors of texts."""
+        """Return the vectors of texts."""
         time.sleep(0.01)
         return super().encode(texts, longest)
 

@@ -26,7 +26,7 @@ WIDTH, WIDE, LAYERS, LONGEST = 64, 128, 2, 96
 
 
 def arrays(seed: int = 1) -> dict[str, np.ndarray]:
-    """Make the arrays of a small encoder, by the names that published ones have."""
+    """Return the arrays of a small encoder, by the names of published ones."""
     chance = np.random.default_rng(seed)
 
     def some(*shape: int) -> np.ndarray:
@@ -55,7 +55,7 @@ def arrays(seed: int = 1) -> dict[str, np.ndarray]:
 
 
 def safetensors(made: dict[str, np.ndarray]) -> bytes:
-    """Write arrays as a safetensors file."""
+    """Return arrays as a safetensors file."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for name, array in made.items():
         header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
@@ -65,7 +65,7 @@ def safetensors(made: dict[str, np.ndarray]) -> bytes:
 
 
 def tokenizer() -> bytes:
-    """Write a vocabulary of word pieces as the tokenizers library reads it."""
+    """Return a vocabulary of word pieces as the tokenizers library reads it."""
     vocabulary = {piece: number for number, piece in enumerate(VOCABULARY)}
     model = {
         "type": "WordPiece",
@@ -98,15 +98,15 @@ MODEL = read_model(read_safetensors(safetensors(arrays()), "made"), "made")
 
 
 class NaiveEncoder:
-    """What `Encoder` does, by the naive twin; counts the passages it was asked for."""
+    """`Encoder` by the naive twin; counts the passages that it encoded."""
 
     name, width = "made-0", WIDTH
 
     def __init__(self) -> None:
         self.encoded = 0
 
-    def pieces(self, texts):
-        """Cut texts into letters and the few words that it knows."""
+    def tokenize(self, texts):
+        """Return texts as letters and the few words of the vocabulary."""
         return [[n for word in text.lower().split() for n in self._word(word)] for text in texts]
 
     def _word(self, word):
@@ -117,12 +117,12 @@ class NaiveEncoder:
             for at, letter in enumerate(word)
         ]
 
-    def query(self, words):
-        """Give the vector of a query."""
-        return self.encode(self.pieces([words]), 64)[0]
+    def encode_query(self, words):
+        """Return the vector of a query."""
+        return self.encode(self.tokenize([words]), 64)[0]
 
     def encode(self, texts, longest):
-        """Give the vectors of texts."""
+        """Return the vectors of texts."""
         self.encoded += len(texts)
         marked = [[2, *text[: longest - 2], 3] for text in texts]
         return np.array([naive.encode(MODEL, text) for text in marked], np.float32).reshape(len(texts), WIDTH)

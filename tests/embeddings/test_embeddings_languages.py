@@ -3,11 +3,11 @@
 import msgspec
 import numpy as np
 import pytest
-from made_model import NaiveEncoder
+from tiny_model import NaiveEncoder
 
 from index.made_pages import visit
 from periplus.embeddings import EmbeddingSearcher, embed_index
-from periplus.embeddings.model_languages import readable
+from periplus.embeddings.model_languages import is_readable
 from periplus.index import Index, build_index
 from periplus.query import parse_query
 from periplus.rank import Ranker
@@ -44,7 +44,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     pages = [page(f"https://{code}.test/{n}", f"{text} {n}") for n, (code, text) in enumerate(texts)]
     build_index(iter(pages), folder, IndexSettings())
     made = embed_index(folder, SETTINGS, encoder=NaiveEncoder())
-    assert (made.documents, made.passed_over) == (12, 15)
+    assert (made.documents, made.skipped) == (12, 15)
     return Index.open(folder)
 
 
@@ -87,8 +87,8 @@ def test_a_query_that_finds_pages_it_can_read_is_ranked_by_meaning(index: Index,
 
 
 def test_pages_in_other_languages_have_no_vectors_and_do_not_come_near(index: Index) -> None:
-    meaning = EmbeddingSearcher(index, SETTINGS, NaiveEncoder())
-    near = meaning.find_nearest(meaning.encode_query("harbour"), 50)
+    searcher = EmbeddingSearcher(index, SETTINGS, NaiveEncoder())
+    near = searcher.find_nearest(searcher.encode_query("harbour"), 50)
     assert len(near.documents) == 12
     hosts = {index.segments[s].string("url", d)[8:10] for s, d in zip(near.segments, near.documents, strict=True)}
     assert hosts == {"en"}
@@ -98,7 +98,7 @@ def test_where_no_page_can_be_read_nothing_is_computed(tmp_path) -> None:
     pages = [page(f"https://de.test/{n}", f"{text} {n}") for n, text in enumerate(GERMAN * 2)]
     build_index(iter(pages), tmp_path / "index", IndexSettings())
     encoder = NaiveEncoder()
-    assert embed_index(tmp_path / "index", SETTINGS, encoder=encoder).passed_over == 6
+    assert embed_index(tmp_path / "index", SETTINGS, encoder=encoder).skipped == 6
     assert EmbeddingSearcher(Index.open(tmp_path / "index"), SETTINGS, encoder).encode_query("harbour") is None
     assert encoder.encoded == 0
 
@@ -121,7 +121,7 @@ def test_where_no_page_can_be_read_nothing_is_computed(tmp_path) -> None:
     ],
 )
 def test_what_can_be_read(language: str, text: str, languages: tuple[str, ...], expected: bool) -> None:
-    assert readable(language, "", text, languages) is expected
+    assert is_readable(language, "", text, languages) is expected
 
 
 def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
