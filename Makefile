@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-meaning bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-embeddings bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -111,9 +111,9 @@ bench-maincontent: $(DEV_READY) ## main content extraction compared with resilip
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
 
-bench-meaning: $(DEV_READY) ## what ranking by meaning costs and what its shortcuts lose (TEXTS=1500 SIZES=30000,100000,200000)
+bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximations lose (TEXTS=1500 SIZES=30000,100000,200000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[semantic]'
-	@$(BIN)/python bench/meaning.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
+	@$(BIN)/python bench/embeddings.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)

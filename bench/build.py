@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 def builds_of(names: list[str], material: Material, size: int) -> dict[str, Build]:
-    """Give what builds an index of `size` passages, by name."""
+    """Return the functions that build an index of `size` passages, by name."""
     tokens, passages = material.tokens[:size], material.passages[:size]
     texts = [passage.text for passage in passages]
     found: dict[str, Build] = {"periplus": lambda folder: Ours(HEAP_MB).build(tokens, folder)}
@@ -97,7 +97,7 @@ def _row(size: int, name: str, best: dict[str, Built]) -> Row:
 
 
 def show(row: Row) -> str:
-    """Give a row as a line of the table."""
+    """Return a row as a line of the table."""
     sizes = f"{row.bytes / 1e6:>10.1f}{row.stored / 1e6:>11.1f}"
     return (
         f"{row.passages:>9,} {row.engine:<22}{row.seconds:>9.2f}{row.per_second:>10,.0f}{sizes}"
@@ -106,7 +106,7 @@ def show(row: Row) -> str:
 
 
 def last_line(rows: list[Row]) -> str:
-    """Give the verdict at the largest size."""
+    """Return the verdict at the largest size."""
     largest = max(row.passages for row in rows)
     for row in rows:
         if row.engine == "tantivy" and row.passages == largest:

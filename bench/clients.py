@@ -47,7 +47,7 @@ class Pairs:
         self._count = 0
 
     def draw(self) -> str | None:
-        """Give a path with a new query, or None where one of the log is due."""
+        """Return a path with a new query, or None where a query of the log is due."""
         if self._chance.random() >= self.share:
             return None
         self._count += 1
@@ -72,7 +72,7 @@ def lua(paths: Path, work: Path, new: float = 0.0, words: Path | None = None) ->
 
 
 def wrk(url: str, script: Path, connections: int, seconds: int) -> dict[str, Any]:
-    """Let wrk ask; what is not answered 200 counts as refused."""
+    """Run wrk; responses other than 200 count as refused."""
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script), url]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)", said)
@@ -146,5 +146,5 @@ async def ours(
 
 
 def percentile(times: list[float], part: float) -> float:
-    """Give the time in ms that so much of `times`, in order, is within."""
+    """Return a quantile of the sorted `times`, in milliseconds."""
     return round(1000 * times[int(part * (len(times) - 1))], 2) if times else 0.0

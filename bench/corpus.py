@@ -97,7 +97,7 @@ def _zipf(count: int, slope: float) -> np.ndarray:
 
 
 def tokenise(texts: Iterable[str], language: str = "en") -> Iterator[str]:
-    """Give each text as stems joined by spaces: what all engines index, split at spaces only."""
+    """Return each text as stems joined by spaces: what all engines index, split at spaces only."""
     table, strings = WordTable(), list[str]()
     waiting = iter(texts)
     while batch := list(islice(waiting, _BATCH)):

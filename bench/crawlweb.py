@@ -41,11 +41,11 @@ class BenchWeb:
         ]
 
     def name(self, host: int) -> str:
-        """Give the name of a host."""
+        """Return the name of a host."""
         return f"www.site{host}.example"
 
     def path(self, host: int, page: int) -> str:
-        """Give the path of a page; page 0 is the home page."""
+        """Return the path of a page; page 0 is the home page."""
         if page == 0:
             return "/"
         word = self._words[(host * 131 + page * 17) % len(self._words)]

@@ -40,7 +40,7 @@ def read(web: FakeWeb, urls: list[str]) -> dict[str, Page]:
 
 
 def true_pairs(truth: GroundTruth, numbers: dict[str, int]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Give the pairs of nearly the same pages, and those of the very same bytes."""
+    """Return the pairs of near-duplicates, and those of exact duplicates."""
     groups: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for url in numbers:
         original = truth.near_duplicates.get(url) or truth.duplicates.get(url) or url

@@ -19,19 +19,19 @@ class Summary(NamedTuple):
 
 
 def summarise(nanoseconds: Sequence[int]) -> Summary:
-    """Give mean, median and 99th percentile."""
+    """Return mean, median and 99th percentile."""
     times = np.asarray(nanoseconds, np.float64) / 1000
     return Summary(float(times.mean()), float(np.percentile(times, 50)), float(np.percentile(times, 99)))
 
 
 def overlap(ours: Sequence[Sequence[int]], theirs: Sequence[Sequence[int]]) -> float:
-    """Give the mean share of hits that two engines have in common; two empty answers agree."""
+    """Return the mean share of hits that two engines have in common; two empty answers agree."""
     shares = [len(set(a) & set(b)) / max(len(a), len(b)) if a or b else 1.0 for a, b in zip(ours, theirs, strict=True)]
     return sum(shares) / len(shares) if shares else 1.0
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Give e of value = c * size^e, by least squares; nan where there is only one size."""
+    """Return e of value = c * size^e, by least squares; nan for a single size."""
     if len(sizes) < 2 or min(values) <= 0:
         return math.nan
     slope, _ = np.polyfit(np.log(sizes), np.log(values), 1)
@@ -55,13 +55,13 @@ def _idle_ticks() -> dict[int, int]:
 
 
 def folder_bytes(folder: Path, without: tuple[str, ...] = ()) -> int:
-    """Give the size of the files below a folder, but for those whose name ends in one of `without`."""
+    """Return the size of the files below a folder, except those whose names end in one of `without`."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(without))
     return sum(path.stat().st_size for path in files)
 
 
 def memory_mb(process: int) -> float:
-    """Give the memory of a process and its children in MB: resident, what they share counted once."""
+    """Return the resident memory of a process and its children in MB, shared memory counted once."""
     total = 0.0
     for child in [process, *_children(process)]:
         for line in Path(f"/proc/{child}/smaps_rollup").read_text().splitlines():
@@ -71,7 +71,7 @@ def memory_mb(process: int) -> float:
 
 
 def cpu_seconds(process: int) -> float:
-    """Give the processor time that a process and its children have had, in seconds."""
+    """Return the CPU time of a process and its children, in seconds."""
     ticks = 0
     for child in [process, *_children(process)]:
         fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()

@@ -57,7 +57,7 @@ def crawl(web: FakeWeb, plan: FakeWebPlan, most: int, change: dict[str, Any]) ->
 
 
 def curve(urls: list[str], right: set[str], most: int) -> np.ndarray[Any, Any]:
-    """Give how many of the first pages were about the topic, for every number of pages."""
+    """Return how many of the first n pages were about the topic, for every n."""
     hits = np.cumsum([url in right for url in urls[:most]])
     return (
         hits if len(hits) == most else np.concatenate([hits, np.full(most - len(hits), hits[-1] if len(hits) else 0)])
@@ -137,7 +137,7 @@ def main() -> None:
 
 
 def examples(truth: Any, topic: str) -> tuple[str, ...]:
-    """Give three articles of a topic, from three hosts."""
+    """Return three articles of a topic, from three hosts."""
     of_host: dict[str, str] = {}
     for page in truth.pages:
         if page.topic == topic and page.kind == "article":

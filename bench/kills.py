@@ -71,7 +71,7 @@ def crawl(folder: Path, settings: Settings, seeds: tuple[str, ...], shards: int)
 
 
 def ended(child: int) -> int | None:
-    """Give the exit code of a child that has ended by itself."""
+    """Return the exit code of a child that ended by itself."""
     number, status = os.waitpid(child, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if number else None
 
@@ -110,7 +110,7 @@ def kill_often(
 
 
 def shard_to_kill(folder: Path, supervisor: int, chance: random.Random) -> int:
-    """Give the process of a shard of this supervisor, as soon as there is one; 0 when none comes."""
+    """Return the process of a shard of this supervisor as soon as there is one; 0 if none starts."""
     limit = time.monotonic() + LONGEST
     while time.monotonic() < limit:
         said = [status["process"] for status in CrawlControl(folder).status().get("shards", ())]
@@ -122,7 +122,7 @@ def shard_to_kill(folder: Path, supervisor: int, chance: random.Random) -> int:
 
 
 def parent_of(process: int) -> int:
-    """Give the parent of a process: whose is none of ours is not killed, though it may have the number of one."""
+    """Return the parent of a process, so that a reused process number of another program is never killed."""
     try:
         state, parent = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
     except OSError:
@@ -131,7 +131,7 @@ def parent_of(process: int) -> int:
 
 
 def shortest_pause(requests: RequestCounts) -> float:
-    """Give the shortest time between two requests to one host, as the server saw them."""
+    """Return the shortest time between two requests to one host, as the server saw them."""
     last: dict[str, float] = {}
     shortest = float("inf")
     for request in requests.log:

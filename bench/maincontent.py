@@ -37,7 +37,7 @@ def words_of(text: str) -> Counter[str]:
 
 
 def score(found: str, true: str) -> tuple[float, float, float]:
-    """Give precision, recall and F1 over words."""
+    """Return precision, recall and F1 over words."""
     mine, theirs = words_of(found), words_of(true)
     both = sum((mine & theirs).values())
     precision, recall = both / max(1, sum(mine.values())), both / max(1, sum(theirs.values()))

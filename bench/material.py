@@ -52,6 +52,6 @@ def gather(options: argparse.Namespace, most_tokens: int | None = None) -> Mater
 
 
 def sizes_of(options: argparse.Namespace, most: int) -> list[int]:
-    """Give the sizes to measure at, smallest first."""
+    """Return the sizes to measure at, smallest first."""
     wanted = [int(size) for size in options.sizes.split(",")] if options.sizes else [most // 100, most // 10, most]
     return sorted({max(1, min(size, most)) for size in wanted})

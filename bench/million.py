@@ -81,7 +81,7 @@ def ask(folder: Path, settings: Settings, options: argparse.Namespace) -> dict[s
 
 
 def _peak_mb() -> float:
-    """Give the most memory that this process, or the largest of its children, has had."""
+    """Return the peak memory of this process or of its largest child."""
     own, others = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return max(own, others) * 1024 / 1e6
 

@@ -50,7 +50,7 @@ _BY_EAR = (
 
 
 def neighbours(letter: str) -> list[str]:
-    """Give the keys beside a letter's."""
+    """Return the keys next to that of a letter."""
     found = []
     for number, row in enumerate(_ROWS):
         at = row.find(letter)

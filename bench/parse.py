@@ -89,7 +89,7 @@ HOSTILE: dict[str, bytes] = {
 
 
 def read_corpus(folder: Path | None, most: int) -> tuple[str, dict[str, bytes]]:
-    """Give the name and the pages of the corpus by their URLs, up to `most` bytes, taken evenly."""
+    """Return the name and the pages of the corpus by their URLs, up to `most` bytes, taken evenly."""
     if folder is None:
         return "the fake web", fake_pages()
     paths = sorted(path for path in folder.rglob("*.htm*") if path.is_file() and not path.is_symlink())
@@ -106,7 +106,7 @@ def fake_pages() -> dict[str, bytes]:
 
 
 def speed(pages: list[bytes], rounds: int) -> dict[str, float]:
-    """Give megabytes a second of each reader."""
+    """Return megabytes a second of each reader."""
     size = sum(map(len, pages)) / 1e6
     best = dict.fromkeys(PARSERS, float("inf"))
     for _ in range(rounds):
@@ -119,7 +119,7 @@ def speed(pages: list[bytes], rounds: int) -> dict[str, float]:
 
 
 def hostile(limit: float) -> dict[str, dict[str, float | None]]:
-    """Give milliseconds a megabyte on each hostile page; None where a reader refuses, or would take over `limit` s."""
+    """Return milliseconds a megabyte on each hostile page; None where a reader fails or exceeds `limit` s."""
     rows: dict[str, dict[str, float | None]] = {}
     for what, page in HOSTILE.items():
         rows[what] = {}
@@ -152,7 +152,7 @@ def fetched(url: str, page: bytes) -> FetchResult:
 
 
 def digest(pages: dict[str, bytes]) -> dict[str, float]:
-    """Say how large the visits that the store keeps of these pages are, as they lie on the disk, a frame each."""
+    """Return the compressed size of the records of these pages in the store, a frame each."""
     kept = 0
     for url, page in pages.items():
         given = fetched(url, page)
@@ -164,7 +164,7 @@ def digest(pages: dict[str, bytes]) -> dict[str, float]:
 
 
 def whole(pages: dict[str, bytes], rounds: int) -> dict[str, float]:
-    """Give megabytes a second of `parse`, and milliseconds a megabyte of its stages; links of no earlier round help."""
+    """Return megabytes a second of `parse`, and milliseconds a megabyte of its stages, without cached links."""
     given, settings = [fetched(url, page) for url, page in pages.items()], ParseSettings()
     raw = sum(map(len, pages.values())) / 1e6
     stages: dict[str, Callable[[FetchResult], Any]] = {

@@ -55,7 +55,7 @@ Runs = dict[str, dict[str, float]]
 
 
 def language_of(folder: Path) -> str:
-    """Say in which language a collection is, by its first documents."""
+    """Return the language of a collection, detected from its first documents."""
     texts = []
     for visit in read_documents(read_collection(folder).documents, []):
         texts.append(visit.page.text if visit.page else "")
@@ -101,7 +101,7 @@ def measure(folder: Path, settings: Settings, given: argparse.Namespace, runner:
 
 
 def show(stage: str, done: int, total: int) -> None:
-    """Say on one line how far it is, where somebody watches."""
+    """Print the progress on one line of a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{stage} {done:,} of {total:,}" if done < total else "\r\033[K")
         sys.stderr.flush()
@@ -139,7 +139,7 @@ def print_others(judged: list[Evaluation]) -> None:
 
 
 def bars(judged: list[Evaluation]) -> list[tuple[str, bool | None, str]]:
-    """Say of each bar whether it is met, and by what; None where it was not measured."""
+    """Return for each target whether it is met, and by what; None where it was not measured."""
     known = {one.collection: one for one in judged}
     chosen = [known[name] for name in BARRED if name in known]
     rows = [{name: one.result(name) for name in COLUMNS} for one in chosen]
@@ -204,7 +204,7 @@ def earlier(now: list[Evaluation]) -> tuple[list[Evaluation], dict[str, str]]:
 
 
 def mean_gains(judged: list[Evaluation]) -> str:
-    """Say by how much each is better than BM25, averaged over the collections where both were measured."""
+    """Return the gain of each over BM25, averaged over the collections where both were measured."""
     told = []
     for name in (FIRST_STAGE, FULL_PIPELINE, WITH_EMBEDDINGS):
         pairs = [(one.result(name), one.result(BM25)) for one in judged]

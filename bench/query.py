@@ -87,14 +87,14 @@ def rows_of(passages: int, raced: dict[tuple[str, str], Any]) -> list[Row]:
 
 
 def show(row: Row) -> str:
-    """Give a row as a line of the table."""
+    """Return a row as a line of the table."""
     times = f"{row.mean:>9.1f}{row.p50:>9.1f}{row.p99:>10.1f}"
     ratios = f"{row.mean_ratio:>8.2f}{row.p99_ratio:>8.2f}{row.overlap:>9.3f}"
     return f"{row.passages:>9,} {row.kind:<13}{row.engine:<14}{times}{ratios}"
 
 
 def growth(rows: list[Row]) -> list[dict[str, Any]]:
-    """Say how mean times grow with the number of passages."""
+    """Return how mean times grow with the number of passages."""
     found = []
     for kind, engine in dict.fromkeys((row.kind, row.engine) for row in rows):
         these = [row for row in rows if (row.kind, row.engine) == (kind, engine)]
@@ -105,7 +105,7 @@ def growth(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def last_line(rows: list[Row]) -> str:
-    """Give the verdict at the largest size."""
+    """Return the verdict at the largest size."""
     largest = max((row.passages for row in rows), default=0)
     ratios = {row.kind: row.mean_ratio for row in rows if row.engine == "tantivy" and row.passages == largest}
     parts = [f"{kind} {ratios[kind]:.2f}x" if kind in ratios else f"{kind} -" for kind in KINDS if kind != "term"]
@@ -136,7 +136,7 @@ def measure(
 
 
 def engines_of(names: str) -> list[Engine]:
-    """Give ours and the peers that can be had; say what is missing."""
+    """Return our engine and the available peers; print which are missing."""
     engines: list[Engine] = [Ours(), OursWhole()]
     for name in () if names == "none" else names.split(","):
         try:

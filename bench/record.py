@@ -11,7 +11,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def machine() -> dict[str, Any]:
-    """Say what the figures were measured on."""
+    """Return a description of the machine."""
     model = ""
     cpu = Path("/proc/cpuinfo")
     if cpu.exists():

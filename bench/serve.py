@@ -100,7 +100,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
 
 
 def queries(options: argparse.Namespace) -> list[str]:
-    """Give the queries of the log, or some that fit the generated corpus."""
+    """Return the queries of the log, or some that fit the generated corpus."""
     if options.queries:
         lines = [json.loads(line) for line in options.queries.read_text("utf-8").splitlines() if line.strip()]
         return list(dict.fromkeys(line.get("query") or line["text"] for line in lines))
@@ -195,7 +195,7 @@ def load(url: str, paths: Path, seconds: int, work: Path) -> dict[str, Any]:
 
 
 async def crowd(url: str, paths: list[str], pairs: Pairs, seconds: int, script: Path) -> dict[str, Any]:
-    """Let a thousand clients ask at once; watch the memory of the server."""
+    """Run a thousand clients at once and record the memory of the server."""
     memory: list[float] = [server_memory(url)]
     begun = server_seconds(url)
 
@@ -229,7 +229,7 @@ async def crowd(url: str, paths: list[str], pairs: Pairs, seconds: int, script: 
 
 
 def server_processes(url: str) -> list[str]:
-    """Give the numbers of all server processes."""
+    """Return the process numbers of the server."""
     port = url.rpartition(":")[2]
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -247,7 +247,7 @@ def children(process: str) -> list[str]:
 
 
 def server_memory(url: str) -> float:
-    """Give the memory of all server processes that is theirs alone, in MB: maps of the index are shared."""
+    """Return the private memory of all server processes in MB; maps of the index are shared."""
     total = 0
     for one in server_processes(url):
         with contextlib.suppress(OSError):
@@ -256,7 +256,7 @@ def server_memory(url: str) -> float:
 
 
 def server_seconds(url: str) -> float:
-    """Give the time of processors that the server processes have taken."""
+    """Return the CPU time of the server processes."""
     ticks = 0
     for one in server_processes(url):
         with contextlib.suppress(OSError):
@@ -265,7 +265,7 @@ def server_seconds(url: str) -> float:
 
 
 def cache_figures(url: str) -> tuple[float, float]:
-    """Give how many answers were kept ready and how many had to be made."""
+    """Return the numbers of cache hits and misses."""
     time.sleep(1.2)  # processes tell one another once a second
     with urllib.request.urlopen(url + "/metrics") as answer:
         text = answer.read().decode()

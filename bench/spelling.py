@@ -53,18 +53,18 @@ class QueryRunner:
         self.offer_seconds: list[float] = []
 
     def stems(self, word: str) -> object:
-        """Give what a word is looked for by: the same for the same results."""
+        """Return the key that a word is searched by: equal for equal results."""
         return terms_of([word], "en")
 
     def is_known(self, typed: str) -> bool:
-        """Say whether a misspelling is a word that documents have, in any form."""
+        """Return whether a misspelling is a word of the documents, in any form."""
         return (
             self.index.spelling.document_frequencies([typed])[0] > 0
             or self.index.document_frequency(terms_of([typed], "en")[0]) > 0
         )
 
     def ask(self, said: str) -> tuple[str, ...]:
-        """Give the corrections of a query; what is offered in their place is in `offered`."""
+        """Return the corrections of a query; suggested alternatives are in `offered`."""
         self.offered = ()
         tree = parse_query(said).tree
         if tree is None:
@@ -153,7 +153,7 @@ class Tally:
             print(f"    {meant} | {said}: {given[0] if given else '-'}")
 
     def figures(self) -> dict[str, Any]:
-        """Give shares."""
+        """Return the shares."""
         total = sum(self.asked.values())
         return {
             "asked": total,
@@ -223,7 +223,7 @@ def read_log(path: Path) -> list[str]:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Give a quantile, in milliseconds."""
+    """Return a quantile, in milliseconds."""
     ordered = sorted(values)
     return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
 
@@ -267,7 +267,7 @@ def run(index: Index, log: list[str], count: int, show: int) -> dict[str, Any]:
 
 
 def at_a_million(index: Index, asked: list[str], chance: random.Random) -> dict[str, Any]:
-    """Give what it costs to look for words in a vocabulary of a million, those of the index spliced into more."""
+    """Return the cost of correcting words in a vocabulary of a million, which extends that of the index."""
     book = index.spelling._loaded
     assert book is not None
     words = [index.spelling._spell(number) for number in range(index.spelling.size)]

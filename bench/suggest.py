@@ -34,7 +34,7 @@ class Ranks:
     """Static ranks by a power law, and no links."""
 
     def static_ranks(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give a rank made of the key."""
+        """Return a rank derived from the key."""
         return ((keys % np.uint64(65_521)).astype(np.float32) / 65_521) ** 4
 
     def flags(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
@@ -42,11 +42,11 @@ class Ranks:
         return np.zeros(len(keys), np.uint16)
 
     def anchors(self, key: int) -> str:
-        """Give nothing."""
+        """Return nothing."""
         return ""
 
     def representatives(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Let every page stand for itself."""
+        """Return every page as its own representative."""
         return keys
 
 

@@ -110,7 +110,7 @@ def build(web: Web, folder: Path) -> int:
 
 
 def ndcg(found: list[str], right: set[str]) -> float:
-    """Give nDCG@10 of a list of URLs."""
+    """Return nDCG@10 of a list of URLs."""
     gains = sum(1 / np.log2(rank + 2) for rank, url in enumerate(found[:10]) if url in right)
     return float(gains / sum(1 / np.log2(rank + 2) for rank in range(min(10, len(right)))))
 

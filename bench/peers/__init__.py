@@ -47,7 +47,7 @@ class Engine(ABC):
         """Open a built index for searching."""
 
     def ready(self, queries: Iterable[Asked], k: int) -> None:
-        """Take the queries of the rounds to come, in the engine's own form."""
+        """Prepare the queries of the coming rounds, in the engine's own form."""
         self.queries = [self.prepare(asked, k) for asked in queries]
 
     def prepare(self, asked: Asked, k: int) -> Any:
@@ -59,7 +59,7 @@ class Engine(ABC):
         raise NotImplementedError
 
     def hits(self, answer: Any) -> list[int]:
-        """Give the numbers of the documents found, best first."""
+        """Return the numbers of the documents found, best first."""
         raise NotImplementedError
 
     def round(self) -> list[int]:
@@ -76,15 +76,15 @@ class Engine(ABC):
         return times
 
     def answers(self) -> list[list[int]]:
-        """Give the documents found for each query."""
+        """Return the documents found for each query."""
         return [self.hits(self.search(prepared)) for prepared in self.queries]
 
     def close(self) -> None:  # noqa: B027 - most engines have nothing to close
-        """Let go of the index."""
+        """Close the index."""
 
 
 def load(name: str) -> Engine:
-    """Give the engine called `name`, or raise `Absent`."""
+    """Return the engine called `name`, or raise `Absent`."""
     if name not in PEERS:
         raise Absent(f"no such peer; there are {', '.join(PEERS)}")
     try:

@@ -49,5 +49,5 @@ class Bm25s(Engine):
 
 
 def make() -> Engine:
-    """Give the engine."""
+    """Return the engine."""
     return Bm25s()

@@ -95,7 +95,7 @@ class Lucene(Engine):
 
 
 def make() -> Engine:
-    """Give the engine where there is a Java compiler and the wheel can be fetched."""
+    """Return the engine if there is a Java compiler and the wheel can be downloaded."""
     if not (shutil.which("java") and shutil.which("javac")):
         raise Absent("there is no Java compiler")
     jar = next(unpacked("pyserini==0.25.0", "fatjar").rglob("*fatjar.jar"), None)

@@ -106,7 +106,7 @@ def _silence() -> Iterator[None]:
 
 
 def make() -> Engine:
-    """Give the engine, its extension loaded from the wheel."""
+    """Return the engine, its extension loaded from the wheel."""
     threads = next(unpacked("tbb==2020.3.254", "libtbb.so.2").rglob("libtbb.so.2"), None)
     if threads is None:
         raise Absent("the wheel of its thread library has no libtbb.so.2")

@@ -69,5 +69,5 @@ class Tantivy(Engine):
 
 
 def make() -> Engine:
-    """Give the engine."""
+    """Return the engine."""
     return Tantivy()

@@ -128,7 +128,7 @@ class OursWhole(Ours):
 
 
 def tree(asked: Asked) -> Node:
-    """Give the query's tree; the words are terms already."""
+    """Return the query's tree; the words are terms already."""
     if asked.kind == "intersection":
         return And(tuple(Word(term) for term in asked.terms))
     if asked.kind == "phrase":

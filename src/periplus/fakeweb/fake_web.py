@@ -1,4 +1,4 @@
-"""One fake web: which answer a host gives for a path. Pure: no sockets, no clock."""
+"""A fake web: the response of a host to a path. Pure: no sockets, no clock."""
 
 import functools
 import gzip
@@ -30,7 +30,7 @@ _GIF: Final = bytes.fromhex(
 
 
 class _Representation(NamedTuple):
-    """A page before the request's headers are looked at."""
+    """A resource before content negotiation."""
 
     status: int
     kind: str
@@ -40,7 +40,7 @@ class _Representation(NamedTuple):
 
 
 class FakeWeb:
-    """The web of a plan. `response` answers requests, `truth` tells what is where, `advance` lets time pass."""
+    """The web of a plan. `response` answers requests, `truth` is the ground truth, `advance` moves the time forward."""
 
     def __init__(self, plan: FakeWebPlan, *, cache_bytes: int = 64_000_000) -> None:
         self.plan = plan
@@ -70,19 +70,19 @@ class FakeWeb:
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """Where a crawl should begin."""
+        """The seeds of a crawl."""
         return self.graph.seeds
 
     def hosts_file_text(self, port: int) -> str:
-        """Write the lines 'ADDRESS:PORT NAME' that tell a crawler where the hosts are."""
+        """Return the lines 'ADDRESS:PORT NAME' that map hosts to addresses for a crawler."""
         return "".join(f"{address}:{port} {name}\n" for name, address in self.hosts)
 
     def truth(self) -> GroundTruth:
-        """Tell what is where; worked out once."""
+        """Return the ground truth, computed once."""
         return self._truth
 
     def locality(self, topic: str) -> TopicLocality:
-        """Tell how far the links of a topic's articles keep to it."""
+        """Return how many links of a topic's articles lead to articles of the topic."""
         return topic_locality(self.graph, topic)
 
     @functools.cached_property
@@ -90,11 +90,11 @@ class FakeWeb:
         return compute_ground_truth(self.graph, self.extras, {host.name: host.kind for host in self._trouble.values()})
 
     def advance(self, ticks: int = 1) -> None:
-        """Let time pass: pages that change take their next form."""
+        """Advance the time: pages that change take their next version."""
         self.tick += ticks
 
     def response(self, host: str, path: str, headers: Mapping[str, str] = _NO_HEADERS) -> FakeResponse:
-        """Answer a GET of `path` (with its query) at `host`; header names are in lower case."""
+        """Return the response to a GET of `path` (with its query) at `host`; header names are in lower case."""
         if host in self._trouble:
             return self._trouble[host].answer(path)
         site = self._sites.get(host)
@@ -106,46 +106,46 @@ class FakeWeb:
                 return _redirect(301, f"http://{site.name}{path}")
         coding = _coding(headers.get("accept-encoding", ""))
         key = (site.number, path, coding, self.tick)
-        found = self._cache.get(key)
-        if found is None:
-            found = _finish(site, self._represent(site, path), coding)
-            self._cache.put(key, found)
-        return _not_modified(found, headers) or found
+        response = self._cache.get(key)
+        if response is None:
+            response = _finish(site, self._represent(site, path), coding)
+            self._cache.put(key, response)
+        return _not_modified(response, headers) or response
 
     def _represent(self, site: Site, path: str) -> _Representation:
         path = _without_tracking(path)
         extra = self.extras.by_location.get((site.name, path))
         if extra is not None:
             return self._extra(site, extra)
-        place = self._lookup(site, path)
-        if place is not None:
-            return self._good(site, place)
+        page = self._lookup(site, path)
+        if page is not None:
+            return self._good(site, page)
         return self._file(site, path) or _page(404, "<h1>Not found</h1><p>There is no such page here.</p>")
 
     def _lookup(self, site: Site, path: str) -> int | tuple[int, int] | None:
-        """Find a good page by its path; a query that means nothing is ignored, as real sites do."""
-        known = self._paths.get(site.number)
-        if known is None:
-            known = self._paths[site.number] = self._known_paths(site)
-        return known.get(path, known.get(path.partition("?")[0]))
+        """Return the good page at a path; an unknown query is ignored, as on real sites."""
+        pages = self._paths.get(site.number)
+        if pages is None:
+            pages = self._paths[site.number] = self._index_paths(site)
+        return pages.get(path, pages.get(path.partition("?")[0]))
 
-    def _known_paths(self, site: Site) -> dict[str, int | tuple[int, int]]:
+    def _index_paths(self, site: Site) -> dict[str, int | tuple[int, int]]:
         graph = self.graph
-        known: dict[str, int | tuple[int, int]] = {"/": -1}
+        pages: dict[str, int | tuple[int, int]] = {"/": -1}
         for section in range(graph.sections(site)):
             for page in range(1, graph.list_pages(site, section) + 1):
-                known[graph.list_path(site, section, page)] = (section, page)
+                pages[graph.list_path(site, section, page)] = (section, page)
         for number in range(int(graph.first[site.number]), int(graph.first[site.number + 1])):
-            known[graph.article(number).path] = number
-        return known
+            pages[graph.article(number).path] = number
+        return pages
 
-    def _good(self, site: Site, place: int | tuple[int, int]) -> _Representation:
-        if isinstance(place, tuple):
-            return _encoded(self._pages.section(site, *place), site.charset(-1), modified(site.number, 0))
-        if place < 0:
+    def _good(self, site: Site, page: int | tuple[int, int]) -> _Representation:
+        if isinstance(page, tuple):
+            return _encoded(self._pages.section(site, *page), site.charset(-1), modified(site.number, 0))
+        if page < 0:
             changed = modified(site.number, self.tick)
             return _encoded(self._pages.home(site, self.tick), site.charset(-1), changed)
-        return self._article(place)
+        return self._article(page)
 
     def _article(self, number: int, *, printed: bool = False) -> _Representation:
         article = self.graph.article(number)
@@ -176,7 +176,7 @@ class FakeWeb:
         )
 
     def _file(self, site: Site, path: str) -> _Representation | None:
-        """Answer for files that are no pages."""
+        """Return a file that is not a page."""
         if path.startswith("/images/") and path.endswith(".gif"):
             return _Representation(200, "image/gif", _GIF)
         kind, body = "text/plain; charset=utf-8", robots(site) if path == "/robots.txt" else None
@@ -193,8 +193,8 @@ def _without_tracking(path: str) -> str:
     if "utm_" not in path:
         return path
     base, _, query = path.partition("?")
-    kept = _TRACKING.sub("", f"?{query}").lstrip("?&")
-    return f"{base}?{kept}" if kept else base
+    remaining = _TRACKING.sub("", f"?{query}").lstrip("?&")
+    return f"{base}?{remaining}" if remaining else base
 
 
 def _page(status: int, text: str) -> _Representation:
@@ -204,7 +204,7 @@ def _page(status: int, text: str) -> _Representation:
 
 
 def _encoded(text: str, charset: Charset, changed: int, kind: str = "text/html") -> _Representation:
-    """Turn the text of a page into bytes; what the charset lacks becomes a character reference."""
+    """Encode the text of a page; characters outside the charset become character references."""
     is_text = kind == "text/plain"
     body = text.encode(charset.codec, "replace" if is_text else "xmlcharrefreplace")
     if charset.where == "header" or is_text:
@@ -217,13 +217,13 @@ def _redirect(status: int, target: str) -> FakeResponse:
 
 
 def _coding(accepted: str) -> str:
-    """Choose how the body is packed: gzip, deflate or not at all."""
+    """Return the content coding: gzip, deflate or none."""
     names = [name.partition(";")[0].strip().lower() for name in accepted.split(",")]
     return "gzip" if "gzip" in names else "deflate" if "deflate" in names else ""
 
 
 def _finish(site: Site, representation: _Representation, coding: str) -> FakeResponse:
-    """Add the headers of a page and pack its body."""
+    """Add headers and compress the body."""
     headers = [("Content-Type", representation.kind), *representation.headers]
     if representation.changed and site.number % 4 != 2:
         headers.append(("ETag", f'W/"{zlib.crc32(representation.body):08x}-{len(representation.body):x}"'))
@@ -236,24 +236,24 @@ def _finish(site: Site, representation: _Representation, coding: str) -> FakeRes
     return FakeResponse(representation.status, tuple(headers), body)
 
 
-def _not_modified(found: FakeResponse, headers: Mapping[str, str]) -> FakeResponse | None:
-    """Give a 304 when the visitor already has this form of the page."""
+def _not_modified(response: FakeResponse, headers: Mapping[str, str]) -> FakeResponse | None:
+    """Return a 304 response if the client already has this version of the page."""
     wanted = headers.get("if-none-match")
     since = headers.get("if-modified-since")
-    if found.status != 200 or (wanted is None and since is None):
+    if response.status != 200 or (wanted is None and since is None):
         return None
-    tag, changed = found.header("etag"), found.header("last-modified")
+    tag, changed = response.header("etag"), response.header("last-modified")
     if wanted is not None:
         same = bool(tag) and (wanted.strip() == "*" or tag.removeprefix("W/") in wanted)
     else:
         same = bool(changed) and _seconds(since or "") >= _seconds(changed)
     if not same:
         return None
-    return FakeResponse(304, tuple(pair for pair in found.headers if pair[0] in ("ETag", "Last-Modified", "Vary")))
+    return FakeResponse(304, tuple(pair for pair in response.headers if pair[0] in ("ETag", "Last-Modified", "Vary")))
 
 
 def _seconds(date: str) -> float:
-    """Read an HTTP date; a date that is none lies before all others."""
+    """Parse an HTTP date; an invalid date is before all others."""
     try:
         return parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError, OverflowError):

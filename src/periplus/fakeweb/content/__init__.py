@@ -1,1 +1,1 @@
-"""What the pages of the fake web say: words, prose, markup, site files, misbehaving hosts."""
+"""The contents of the fake web: words, prose, markup, site files, misbehaving hosts."""

@@ -1,4 +1,4 @@
-"""A link farm: many hosts that exist to lift one, whose pages say what people search for. None of it is a good page."""
+"""A link farm: many hosts that exist to promote one, which is stuffed with keywords. None of its pages is good."""
 
 import random
 import zlib
@@ -14,14 +14,14 @@ from periplus.fakeweb.server.fake_response import FakeResponse, html_response
 __all__ = ["FARM_BOOSTERS", "FARM_TARGET", "make_booster_handler", "respond_as_target"]
 
 FARM_TARGET: Final = "lucky-vouchers.test"
-"""The host that the farm is for."""
+"""The host that the farm promotes."""
 FARM_BOOSTERS: Final = tuple(f"best-links-{number}.test" for number in range(1, 21))
 _PAGES: Final = 12
 _OFFERS: Final = 8
 
 
 def respond_as_target(path: str) -> FakeResponse:
-    """Answer for the host that is lifted: a home page and pages stuffed with the words of other people's subjects."""
+    """Respond for the farm's target: a home page, and pages stuffed with words of other hosts' subjects."""
     offers = [f"/offer/{number}.html" for number in range(_OFFERS)]
     if path == "/":
         return html_response(200, "Lucky vouchers", _words(path) + _links([(offer, "best offer") for offer in offers]))
@@ -34,19 +34,19 @@ def respond_as_target(path: str) -> FakeResponse:
 
 
 def make_booster_handler(number: int) -> Callable[[str], FakeResponse]:
-    """Give the answers of one host that lifts: every page links to the lifted host and on through the farm."""
+    """Return the handler of a booster host: every page links to the farm's target and to other boosters."""
 
     def answer(path: str) -> FakeResponse:
         own = ["/", *(f"/list/{page}.html" for page in range(1, _PAGES))]
         if path not in own:
             return html_response(404, "Not found")
-        place = own.index(path)
-        offer = f"http://{FARM_TARGET}/offer/{(number + place) % _OFFERS}.html"
-        others = [FARM_BOOSTERS[(number + step * step + place) % len(FARM_BOOSTERS)] for step in range(1, 5)]
+        page_number = own.index(path)
+        offer = f"http://{FARM_TARGET}/offer/{(number + page_number) % _OFFERS}.html"
+        others = [FARM_BOOSTERS[(number + step * step + page_number) % len(FARM_BOOSTERS)] for step in range(1, 5)]
         links = [(f"http://{FARM_TARGET}/", "Lucky vouchers"), (offer, "best offer")]
         links += [(f"http://{other}/", "more links") for other in others]
         links += [(page, f"list {count}") for count, page in enumerate(own)]
-        return html_response(200, f"Best links {number}, list {place}", _words(f"{number}{path}") + _links(links))
+        return html_response(200, f"Best links {number}, list {page_number}", _words(f"{number}{path}") + _links(links))
 
     return answer
 

@@ -12,7 +12,7 @@ __all__ = ["PageHead", "anchor", "bullets", "frame", "table"]
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """What the head of a page says about it."""
+    """The metadata in the head of a page."""
 
     title: str
     description: str = ""
@@ -21,19 +21,19 @@ class PageHead:
 
 
 def anchor(site: Site, host: str, path: str, text: str, *, absolute: bool, nofollow: bool = False) -> str:
-    """Write a link; within a site it is relative to the root, unless it has to be absolute."""
+    """Return a link; within a site it is relative to the root, unless `absolute`."""
     href = path if host == site.name and not absolute else f"http://{host}{path}"
     rel = ' rel="nofollow"' if nofollow else ""
     return f'<a href="{escape(href)}"{rel}>{escape(text, quote=False)}</a>'
 
 
 def bullets(items: Iterable[str]) -> str:
-    """Write a list of ready markup."""
+    """Return a list of items, which are HTML."""
     return "<ul>\n" + "".join(f"<li>{item}</li>\n" for item in items) + "</ul>\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a table whose first row is its head."""
+    """Return a table whose first row is its header."""
     head = "".join(f"<th>{escape(cell, quote=False)}</th>" for cell in rows[0])
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell, quote=False)}</td>" for cell in row) + "</tr>\n" for row in rows[1:]
@@ -42,7 +42,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def frame(graph: WebGraph, site: Site, charset: Charset, head: PageHead, main: str, *, absolute: bool) -> str:
-    """Put the head, the navigation and the footer of a site around the main part of a page."""
+    """Return a page: the main part with the head, navigation and footer of its site."""
     language = site.topic.language
     return (
         f'<!DOCTYPE html>\n<html lang="{language.code}">\n<head>\n{_head(site, charset, head)}</head>\n<body>\n'

@@ -14,7 +14,7 @@ __all__ = ["PageWriter"]
 
 
 class PageWriter:
-    """Writes pages; the same structure, page and version give the same text."""
+    """Writes pages; the same graph, page and version yield the same text."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class PageWriter:
         self.extras = extras
         self.trouble_links = trouble_links
         self.farm_links = farm_links
-        """Addresses of trouble hosts with the words that link to them."""
+        """URLs of the link farm with their link texts."""
 
     def _rng(self, *numbers: int) -> random.Random:
         mixed = self.graph.plan.seed
@@ -36,7 +36,7 @@ class PageWriter:
         return random.Random(mixed)
 
     def article(self, article: Article, version: int) -> str:
-        """Write an article as its own site shows it."""
+        """Return an article as its own site presents it."""
         if article.is_text:
             return self._plain(article, version)
         site = article.site
@@ -50,7 +50,7 @@ class PageWriter:
         return frame(self.graph, site, article.charset, head, main, absolute=absolute)
 
     def printed(self, article: Article, version: int) -> str:
-        """Write the print version of an article: the same words without the site around them."""
+        """Return the print version of an article: the same text without the site's layout."""
         meta = f'<meta charset="{article.charset.label}">' if article.charset.where == "meta" else ""
         return (
             f'<!DOCTYPE html>\n<html lang="{article.topic.language.code}">\n<head>{meta}'
@@ -60,7 +60,7 @@ class PageWriter:
         )
 
     def reprint(self, article: Article, site: Site) -> str:
-        """Write an article as another site prints it: nearly the same."""
+        """Return an article as another site reprints it: a near-duplicate."""
         note = f"<p>{escape(site.title)} &middot; {escape(article.site.title)}</p>\n"
         head = PageHead(title=f"{article.title} - {site.title}")
         main = note + self._body(article, 0, curly=False)
@@ -70,7 +70,7 @@ class PageWriter:
         """Write a home page: sections, the first articles, and other sites."""
         language = site.topic.language
         first = int(self.graph.first[site.number])
-        latest = [self.graph.article(first + place) for place in range(min(LATEST, self.graph.size(site)))]
+        latest = [self.graph.article(first + position) for position in range(min(LATEST, self.graph.size(site)))]
         writer = ProseWriter(site.topic, latest[0].subject, self._rng(site.number, 3, version))
         main = f"<h1>{escape(site.title)}</h1>\n<p>{escape(writer.paragraph(), quote=False)}</p>\n"
         if version:
@@ -97,7 +97,7 @@ class PageWriter:
         return frame(self.graph, site, site.charset(-1), PageHead(title=title), main, absolute=site.absolute)
 
     def beside(self, extra: ExtraPage) -> str:
-        """Write one of the pages that are kept out: forbidden, noindex, nofollow, unlisted, or the page of links."""
+        """Return a blocked, noindex, nofollow or unlisted page, or the page of links to trouble hosts."""
         site = self.graph.sites[extra.site]
         robots = {"noindex": "noindex", "nofollow": "nofollow", "links": "noindex"}.get(extra.kind, "")
         main = f"<h1>{extra.kind.title()}</h1>\n"
@@ -166,7 +166,7 @@ class PageWriter:
         return anchor(site, article.site.name, article.path, words, absolute=absolute or site.absolute)
 
     def _onward(self, article: Article, absolute: bool) -> str:
-        """Write the links of an article: related ones, other sites, and pages beside."""
+        """Return the links of an article: related articles, other sites and extra pages."""
         site, language = article.site, article.topic.language
         targets = [self.graph.article(number) for number in self.graph.links(article.number)]
         near = [self._to(site, to, to.number % 3 == 0, absolute) for to in targets if to.site is site]

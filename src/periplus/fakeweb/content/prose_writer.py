@@ -16,7 +16,7 @@ _A_BEFORE_VOWEL: Final = re.compile(r"\b([Aa]) (?=[aeiouAEIOU])(?!eu|uni|one)")
 
 @functools.cache
 def _choices(topic: Topic) -> dict[str, tuple[str, ...]]:
-    """Give the words that fit each slot, whatever the subject."""
+    """Return the words for each slot, independent of the subject."""
     return {
         "name": topic.language.names,
         "people": topic.people,
@@ -33,7 +33,7 @@ def _choices(topic: Topic) -> dict[str, tuple[str, ...]]:
 
 
 class _Slots(dict[str, str]):
-    """The words of one sentence, chosen only when the template asks for them."""
+    """The words of one sentence, chosen when the template uses them."""
 
     def __init__(self, writer: "ProseWriter") -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _Slots(dict[str, str]):
 
 
 class ProseWriter:
-    """Writes about one subject; the same generator state gives the same text."""
+    """Writes about one subject; the same generator state yields the same text."""
 
     def __init__(self, topic: Topic, subject: Subject, rng: random.Random) -> None:
         self.topic = topic

@@ -1,4 +1,4 @@
-"""Files for machines: robots.txt, sitemaps and feeds."""
+"""Files for crawlers: robots.txt, sitemaps and feeds."""
 
 import gzip
 import math
@@ -13,7 +13,7 @@ from periplus.fakeweb.model.web_graph import Article, WebGraph
 __all__ = ["FORBIDDEN", "feed", "good_urls", "modified", "robots", "sitemap"]
 
 FORBIDDEN: Final = "/private/"
-"""The folder that every robots.txt with rules forbids."""
+"""The folder that every robots.txt with rules disallows."""
 
 _PER_SITEMAP: Final = 5_000
 _NEWEST: Final = 15
@@ -22,12 +22,12 @@ _XMLNS: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def modified(number: int, version: int) -> int:
-    """Give the time, in seconds since 1970, at which a page took its present form."""
+    """Return the time of a page's latest change, in seconds since 1970."""
     return _BEGIN + number % 5_000 * 3_600 + version * 86_400
 
 
 def robots(site: Site) -> bytes | None:
-    """Write robots.txt, or give None where the site has none."""
+    """Return robots.txt; None for a site without one."""
     if site.robots == "missing":
         return None
     lines = ["# Welcome, robots.", "User-agent: GreedyBot", "Disallow: /", "", "User-agent: *"]
@@ -44,14 +44,14 @@ def robots(site: Site) -> bytes | None:
 
 
 def good_urls(graph: WebGraph, site: Site) -> Iterable[str]:
-    """Give the addresses of a site's home page and articles."""
+    """Return the addresses of a site's home page and articles."""
     yield f"http://{site.name}/"
     for number in range(int(graph.first[site.number]), int(graph.first[site.number + 1])):
         yield graph.article(number).url
 
 
 def sitemap(graph: WebGraph, site: Site, path: str) -> bytes | None:
-    """Write one of a site's sitemap files, or give None when it has no such file."""
+    """Return one of a site's sitemap files; None if there is no such file."""
     if site.sitemap == "plain" and path == "/sitemap.xml":
         return _url_set(good_urls(graph, site))
     if site.sitemap != "index":
@@ -77,11 +77,11 @@ def _sitemap_index(urls: Iterable[str]) -> bytes:
 
 
 def feed(graph: WebGraph, site: Site) -> bytes | None:
-    """Write the feed of a site's first articles; RSS links carry a tracking parameter."""
+    """Return the feed of a site's first articles; RSS links have a tracking parameter."""
     if site.feed == "none":
         return None
     first = int(graph.first[site.number])
-    articles = [graph.article(first + place) for place in range(min(_NEWEST, graph.size(site)))]
+    articles = [graph.article(first + position) for position in range(min(_NEWEST, graph.size(site)))]
     return (_rss if site.feed == "rss" else _atom)(site, articles).encode()
 
 

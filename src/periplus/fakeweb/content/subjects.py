@@ -1,4 +1,4 @@
-"""What a page is about: subjects are numbered per topic, and no two numbers give the same subject.
+"""Subjects of pages, numbered by topic; no two numbers yield the same subject.
 
 The first numbers go through every thing and aspect of the topic once; later ones add a place, then a time, then a part.
 """
@@ -32,13 +32,13 @@ class Subject(NamedTuple):
 
 
 def subject(topic: Topic, number: int, seed: int) -> Subject:
-    """Give subject `number` of a topic; number 0 is the same whatever the seed."""
+    """Return subject `number` of a topic; number 0 is the same whatever the seed."""
     pairs = len(topic.things) * len(topic.aspects)
     layer, place_in_layer = divmod(number, pairs)
     thing, aspect = divmod(place_in_layer * _step(pairs, seed) % pairs, len(topic.aspects))
     layer, place = divmod(layer, len(topic.places) + 1)
     part, era = divmod(layer, len(topic.language.eras) + 1)
-    found = Subject(
+    about = Subject(
         thing=topic.things[thing],
         aspect=topic.aspects[aspect],
         place=topic.places[place - 1] if place else "",
@@ -46,7 +46,7 @@ def subject(topic: Topic, number: int, seed: int) -> Subject:
         part=part,
         title="",
     )
-    return found._replace(title=_title(topic, found, number))
+    return about._replace(title=_title(topic, about, number))
 
 
 def _step(pairs: int, seed: int) -> int:
@@ -57,27 +57,27 @@ def _step(pairs: int, seed: int) -> int:
     return step
 
 
-def _title(topic: Topic, found: Subject, number: int) -> str:
+def _title(topic: Topic, about: Subject, number: int) -> str:
     language = topic.language
     title = language.titles[number % len(language.titles)].format(
-        thing=found.thing,
-        Thing=capital(found.thing),
-        aspect=found.aspect,
+        thing=about.thing,
+        Thing=capital(about.thing),
+        aspect=about.aspect,
         people=topic.people[number % len(topic.people)],
     )
-    if found.place:
-        title += language.join + found.place
-    if found.era:
-        title += f", {found.era}"
-    return f"{title} ({found.part + 1})" if found.part else title
+    if about.place:
+        title += language.join + about.place
+    if about.era:
+        title += f", {about.era}"
+    return f"{title} ({about.part + 1})" if about.part else title
 
 
 def capital(text: str) -> str:
-    """Give `text` with its first letter in upper case and the rest as it was."""
+    """Return `text` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
-def slug(found: Subject) -> str:
-    """Give the part of a path that names a subject; letters that are not ASCII come percent-encoded."""
-    words = [found.thing, found.aspect, found.place, found.era, str(found.part + 1) if found.part else ""]
+def slug(about: Subject) -> str:
+    """Return the path segment of a subject; non-ASCII letters are percent-encoded."""
+    words = [about.thing, about.aspect, about.place, about.era, str(about.part + 1) if about.part else ""]
     return quote(_NOT_WORD.sub("-", " ".join(filter(None, words)).lower()).strip("-"))

@@ -26,7 +26,7 @@ _HUGE_TIMES: Final = 3_000
 
 
 class TroubleHost(NamedTuple):
-    """A host that misbehaves, the kind of its trouble, and what it answers."""
+    """A misbehaving host, the kind of its trouble, and its request handler."""
 
     name: str
     kind: str
@@ -36,12 +36,12 @@ class TroubleHost(NamedTuple):
 
 
 def trouble_hosts(kinds: tuple[str, ...]) -> tuple[TroubleHost, ...]:
-    """Give the trouble hosts of the kinds that are switched on."""
+    """Return the trouble hosts of some kinds."""
     return tuple(host for host in _ALL if host.kind in kinds)
 
 
 def _words(path: str) -> str:
-    """Write readable paragraphs that depend on the path alone."""
+    """Return paragraphs that depend on the path alone."""
     rng = random.Random(zlib.crc32(path.encode("utf-8", "surrogateescape")))
     topic = topics()[rng.choice(english_topics())]
     writer = ProseWriter(topic, subject(topic, rng.randrange(200), 0), rng)
@@ -54,7 +54,7 @@ def _page(path: str, links: tuple[str, ...] = (), title: str = "") -> FakeRespon
 
 
 def _slow_ferry(path: str) -> FakeResponse:
-    """Answer every request, a second and a half late."""
+    """Respond to every request after a second and a half."""
     response = _page(path, tuple(f"/crossing/{number}" for number in range(5)))
     return FakeResponse(200, steps=(ScriptStep(response.wire, pause=1.5),))
 
@@ -68,12 +68,12 @@ def _dripping_tap(path: str) -> FakeResponse:
 
 
 def _silent_bell(path: str) -> FakeResponse:
-    """Take the request and never answer."""
+    """Accept the request and never respond."""
     return FakeResponse(200, steps=(ScriptStep(b"", pause=3_600.0),), end="close")
 
 
 def _broken_compass(path: str) -> FakeResponse:
-    """Break HTTP in a different way at every path."""
+    """Violate HTTP in a different way at every path."""
     page = _page(path)
     if path in _BROKEN:
         return _BROKEN[path](page)
@@ -131,7 +131,7 @@ _BROKEN: Final[dict[str, Callable[[FakeResponse], FakeResponse]]] = {
 
 
 def _endless_calendar(path: str) -> FakeResponse:
-    """Show a month with links to the months before and after, for ever."""
+    """Respond with a month that links to the months before and after, without end."""
     digits = [part for part in path.split("/") if part.isascii() and part.isdigit()][:2]
     year, month = (int(digits[0][:9]), int(digits[1][:9]) % 12) if len(digits) == 2 else (2024, 0)
     months = [year * 12 + month + step for step in (-1, 1, 12)]
@@ -141,7 +141,7 @@ def _endless_calendar(path: str) -> FakeResponse:
 
 
 def _session_maze(path: str) -> FakeResponse:
-    """Give every link a new session id, so that a few pages have endless addresses."""
+    """Respond with links that each have a new session id, so that a few pages have endless URLs."""
     base = path.split("?")[0]
     mark = zlib.crc32(path.encode("utf-8", "surrogateescape"))
     links = tuple(f"/room/{number}?visit={mark ^ number * 2_654_435_761 & 0xFFFFFFFF:08x}" for number in range(6))
@@ -149,13 +149,13 @@ def _session_maze(path: str) -> FakeResponse:
 
 
 def _deeper_caves(path: str) -> FakeResponse:
-    """Lead ever deeper."""
+    """Respond with links to ever deeper paths."""
     folder = path if path.endswith("/") else f"{path}/"
     return _page(path, (f"{folder}down/", f"{folder}left/"), f"Cave at depth {path.count('/')}")
 
 
 def _honest_answers(path: str) -> FakeResponse:
-    """Lie about types, lengths and sizes."""
+    """Respond with wrong types, lengths and sizes."""
     if path in _LIES:
         return _LIES[path](_page(path))
     return _page(path, tuple(_LIES)) if path == "/" else html_response(404, "Not found")
@@ -196,7 +196,7 @@ _LIES: Final[dict[str, Callable[[FakeResponse], FakeResponse]]] = {
 
 
 def _always_fine(path: str) -> FakeResponse:
-    """Answer 200 to everything, also to what does not exist, and link to more of it."""
+    """Respond with 200 to every path, and with links to more."""
     mark = zlib.crc32(path.encode("utf-8", "surrogateescape"))
     links = tuple(f"/offer/{mark + number}" for number in range(4))
     body = "<p>Sorry, the page you are looking for could not be found.</p>\n"

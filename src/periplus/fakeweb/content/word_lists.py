@@ -1,4 +1,4 @@
-"""What pages are written with: languages and topics, read once from the files in `words/`."""
+"""Vocabulary of pages: languages and topics, read once from the files in `words/`."""
 
 import functools
 import tomllib
@@ -56,19 +56,19 @@ class Topic:
 
 @functools.cache
 def topics() -> tuple[Topic, ...]:
-    """Give all topics, the English ones first, in a fixed order."""
+    """Return all topics, the English ones first, in a fixed order."""
     return tuple(topic for name in _FILES for topic in _read(name))
 
 
 @functools.cache
 def english_topics() -> tuple[int, ...]:
-    """Give the numbers of the English topics."""
+    """Return the numbers of the English topics."""
     return tuple(number for number, topic in enumerate(topics()) if topic.language.code == "en")
 
 
 @functools.cache
 def foreign_topics() -> tuple[int, ...]:
-    """Give the numbers of the topics in other languages."""
+    """Return the numbers of the topics in other languages."""
     return tuple(number for number, topic in enumerate(topics()) if topic.language.code != "en")
 
 
@@ -76,10 +76,10 @@ def _read(name: str) -> list[Topic]:
     text = resources.files(__package__).joinpath("words", f"{name}.toml").read_text("utf-8")
     table = tomllib.loads(text)
     code = table.pop("language")
-    found = table.pop("topic")
+    entries = table.pop("topic")
     lists = {"table_head", "eras", "names"}
     language = Language(code=code, **{key: _split(key, value, key in lists) for key, value in table.items()})
-    return [_topic(language, entry) for entry in found]
+    return [_topic(language, entry) for entry in entries]
 
 
 def _topic(language: Language, entry: dict[str, str]) -> Topic:
@@ -88,7 +88,7 @@ def _topic(language: Language, entry: dict[str, str]) -> Topic:
 
 
 def _split(key: str, value: str, is_list: bool) -> Any:
-    """Take a value of the file apart: sentences by lines, lists by commas, phrases not at all."""
+    """Split a value of the file: sentences by lines, lists by commas, phrases not at all."""
     if key in _LINES:
         return tuple(value.strip().splitlines())
     return tuple(value.split(", ")) if is_list else value

@@ -1,1 +1,1 @@
-"""The fake web as data: sites, link structure, extra pages, the truth about them."""
+"""The fake web as data: sites, web graph, extra pages, ground truth."""

@@ -1,4 +1,4 @@
-"""What stands beside the good pages: moved, copied, forbidden, hidden and missing ones, each linked from an article."""
+"""Pages besides the good ones: redirects, duplicates, blocked, unlisted and missing pages, linked from articles."""
 
 import functools
 import random
@@ -16,20 +16,20 @@ _REDIRECTS: Final = (301, 302, 307, 308)
 
 
 class ExtraPage(NamedTuple):
-    """One address that is no good page of its own."""
+    """A URL that is not a good page."""
 
     host: str
     path: str
     kind: str
     """moved, chain, loop, print, copy, near, index, mirror, blocked, noindex, nofollow, unlisted, links, dead, gone."""
     site: int
-    """The site whose looks it has."""
+    """The site whose layout it has."""
     source: int
     """The article that links to it, or -1."""
     article: int = -1
-    """The article it leads to, or copies, or is about."""
+    """The article that it redirects to, duplicates or is about."""
     target: str = ""
-    """Where a redirect leads."""
+    """The target of a redirect."""
     status: int = 200
 
     @property
@@ -40,41 +40,41 @@ class ExtraPage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExtraPages:
-    """All extras, found by address and by the article that links to them."""
+    """All extra pages, by URL and by the article that links to them."""
 
     all: tuple[ExtraPage, ...]
 
     @functools.cached_property
     def by_location(self) -> dict[tuple[str, str], ExtraPage]:
-        """Extras by host and path."""
+        """Extra pages by host and path."""
         return {(extra.host, extra.path): extra for extra in self.all}
 
     @functools.cached_property
     def by_source(self) -> dict[int, list[ExtraPage]]:
-        """Extras by the article that links to them."""
-        found: dict[int, list[ExtraPage]] = {}
+        """Extra pages by the article that links to them."""
+        by_source: dict[int, list[ExtraPage]] = {}
         for extra in self.all:
-            found.setdefault(extra.source, []).append(extra)
-        return found
+            by_source.setdefault(extra.source, []).append(extra)
+        return by_source
 
     @functools.cached_property
     def copied(self) -> frozenset[int]:
-        """Articles with an exact copy on another host; their links must be absolute for the bytes to be the same."""
+        """Articles with an exact duplicate on another host; their links are absolute, so that the bytes are equal."""
         return frozenset(extra.article for extra in self.all if extra.kind == "copy")
 
 
 def build_extra_pages(graph: WebGraph) -> ExtraPages:
-    """Give every site its share of extras."""
+    """Return the extra pages of all sites."""
     return ExtraPages(tuple(extra for site in graph.sites for extra in _SiteExtraBuilder(graph, site).all()))
 
 
 def print_url_path(path: str) -> str:
-    """Give the path of the print version of an article."""
+    """Return the path of the print version of an article."""
     return f"{path}{'&' if '?' in path else '?'}print=1"
 
 
 class _SiteExtraBuilder:
-    """The extras of one site, from a generator of its own."""
+    """Builds the extra pages of one site, with a random generator of its own."""
 
     def __init__(self, graph: WebGraph, site: Site) -> None:
         self.graph = graph
@@ -93,12 +93,12 @@ class _SiteExtraBuilder:
         return ExtraPage(self.site.name, path, kind, self.site.number, self.source(), **more)  # type: ignore[arg-type]
 
     def source(self) -> int:
-        """Choose an article of the site that has links; plain text has none, but its neighbour before does."""
+        """Choose an article of the site that has links; for plain text, which has none, the article before it."""
         position = self.rng.randrange(self.size)
         return self.first + (position - 1 if position % 40 == 7 else position)
 
     def is_primary_subject(self, number: int) -> bool:
-        """Tell whether an article is about the first thing and aspect of its topic; of those there are no copies."""
+        """Return whether an article is about the first thing and aspect of its topic; such articles have no copies."""
         topic = topics()[int(self.graph.topic_of[number])]
         return int(self.graph.subject_of[number]) % (len(topic.things) * len(topic.aspects)) == 0
 
@@ -135,7 +135,7 @@ class _SiteExtraBuilder:
             yield from self.foreign_copy(f"/reprint/{count}.html", "near")
 
     def foreign_copy(self, path: str, kind: str) -> Iterator[ExtraPage]:
-        """Copy an article of another site, unless the dice fall on one of our own, on plain text or a known one."""
+        """Copy a random article, unless it is of this site, plain text or about a primary subject."""
         number = self.rng.randrange(self.graph.plan.pages)
         article = self.graph.article(number)
         if article.site is not self.site and not article.is_text and not self.is_primary_subject(number):
@@ -160,7 +160,7 @@ class _SiteExtraBuilder:
             yield self.extra("/gone/page.html", "gone", status=410)
 
     def aliases(self) -> Iterator[ExtraPage]:
-        """Link to the name without www., which moves to the proper name or shows the same pages."""
+        """Link to the name without www., which redirects to the site or serves the same pages."""
         if not self.site.bare:
             return
         home = f"http://{self.site.name}/"

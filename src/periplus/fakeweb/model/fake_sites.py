@@ -1,4 +1,4 @@
-"""Which hosts there are: names, addresses, and the habits of each site."""
+"""The hosts: names, addresses and the properties of each site."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _PATH_STYLES: Final = ("folder", "html", "dated", "flat", "query")
 
 
 class Charset(NamedTuple):
-    """How the text of a page becomes bytes, and where the page says so."""
+    """A character encoding, and where a page declares it."""
 
     codec: str
     label: str
@@ -47,7 +47,7 @@ _CHARSETS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One host and its habits."""
+    """One host and its properties."""
 
     number: int
     name: str
@@ -56,9 +56,9 @@ class Site:
     topic_number: int
     path_style: str
     absolute: bool
-    """Whether links within the site are written out in full."""
+    """Whether links within the site are absolute."""
     mixed: bool
-    """Whether its pages come in several charsets."""
+    """Whether its pages use several encodings."""
     canonical: bool
     robots: str
     """'full', 'missing', 'empty', 'print' (also forbids print versions) or 'delay'."""
@@ -67,10 +67,10 @@ class Site:
     feed: str
     """'none', 'rss' or 'atom'."""
     bare: str
-    """'': no such name; 'redirect' or 'mirror': what the name without www. does."""
+    """Behaviour of the name without www.: '' (no such name), 'redirect' or 'mirror'."""
 
     def charset(self, position: int) -> Charset:
-        """Give the charset of the page at a position; the home page is at -1."""
+        """Return the charset of the page at a position; the home page is at -1."""
         if not self.mixed:
             return _UTF8
         code = self.topic.language.code
@@ -84,14 +84,14 @@ class Site:
 
 
 def loopback_address(number: int) -> str:
-    """Give the loopback address of host `number`, counting good hosts, aliases and trouble hosts."""
+    """Return the loopback address of host `number`, counting good hosts, aliases and trouble hosts."""
     block, last = divmod(number, 254)
     second, third = divmod(block, 256)
     return f"127.{10 + second}.{third}.{last + 1}"
 
 
 def build_sites(plan: FakeWebPlan) -> tuple[Site, ...]:
-    """Give the good hosts of a plan, each with a name of its own."""
+    """Return the good hosts of a plan, each with a unique name."""
     rng = random.Random(plan.seed * 7919 + 1)
     names: dict[str, str] = {}
     sites = []
@@ -104,7 +104,7 @@ def build_sites(plan: FakeWebPlan) -> tuple[Site, ...]:
 
 
 def _topic_of_hosts(plan: FakeWebPlan, rng: random.Random) -> list[int]:
-    """Deal topics out evenly; every seventh host speaks another language."""
+    """Distribute topics evenly; every seventh host is in another language."""
     english, foreign = english_topics(), foreign_topics()
     dealt: list[int] = []
     for number in range(plan.hosts):
@@ -119,7 +119,7 @@ def _topic_of_hosts(plan: FakeWebPlan, rng: random.Random) -> list[int]:
 
 
 def _free_name(topic: Topic, taken: dict[str, str], number: int, rng: random.Random) -> str:
-    """Make a name like 'harbour-gazette.test'; some are subdomains of an earlier site of the topic."""
+    """Return a name like 'harbour-gazette.test'; some are subdomains of an earlier site of the topic."""
     earlier = [name.removeprefix("www.") for name in list(taken)[-200:] if taken[name] == topic.name]
     if earlier and rng.random() < 0.3:
         name = f"{rng.choice(_SUBDOMAINS)}.{'.'.join(rng.choice(earlier).split('.')[-2:])}"
@@ -158,7 +158,7 @@ def _site(number: int, name: str, topic_number: int, rng: random.Random) -> Site
 
 
 def _robots(number: int) -> str:
-    """Vary robots.txt; just one host asks for a delay, because a crawl has to wait for it."""
+    """Return the kind of robots.txt; only one host has a crawl delay, since a crawl must wait for it."""
     if number == 4:
         return "delay"
     return ("full", "full", "missing", "print", "empty")[number % 5]

@@ -1,4 +1,4 @@
-"""What is true of a fake web: the list that tests compare a crawl, a graph or a ranking with."""
+"""The ground truth of a fake web, with which tests compare a crawl, a graph or a ranking."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from periplus.fakeweb.model.web_graph import LATEST, Article, WebGraph
 
 __all__ = ["ExpectedPage", "GroundTruth", "JudgedQuery", "compute_ground_truth"]
 
-_QUESTIONS: Final = 40
+_QUERY_COUNT: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ExpectedPage:
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query, and the pages that should come first."""
+    """A query, and the pages that should be ranked first."""
 
     words: str
     urls: tuple[str, ...]
@@ -43,31 +43,31 @@ class JudgedQuery:
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """All that is known about a fake web."""
+    """What a crawl and a search of a fake web should find."""
 
     seeds: tuple[str, ...]
     pages: tuple[ExpectedPage, ...]
     duplicates: Mapping[str, str]
-    """Address with the very bytes of a good page, and the address of that page."""
+    """URL of an exact duplicate, and the URL of its good page."""
     near_duplicates: Mapping[str, str]
     redirects: Mapping[str, str]
-    """Address that redirects, and the good page at the end; '' when it goes round in a circle."""
+    """URL that redirects, and the good page at the end; '' for a loop."""
     blocked: frozenset[str]
-    """Linked, but forbidden by robots.txt."""
+    """Linked, but disallowed by robots.txt."""
     noindex: frozenset[str]
     nofollow: frozenset[str]
     """Pages whose links must not be followed."""
     unlisted: frozenset[str]
     """Linked by nofollow links only."""
     missing: frozenset[str]
-    """Linked, but not there: 404 and 410."""
+    """Linked, but missing: 404 and 410."""
     trouble_hosts: Mapping[str, str]
-    """Host that misbehaves, and the kind of its trouble."""
+    """Misbehaving host, and the kind of its trouble."""
     queries: tuple[JudgedQuery, ...]
 
 
 def compute_ground_truth(graph: WebGraph, extras: ExtraPages, trouble: Mapping[str, str]) -> GroundTruth:
-    """Work out the truth from the structure alone, without looking at any page."""
+    """Compute the ground truth from the web graph alone, without generating any page."""
     articles = [graph.article(number) for number in range(graph.plan.pages)]
     chosen: dict[str, list[ExtraPage]] = {}
     for extra in extras.all:
@@ -96,7 +96,7 @@ def compute_ground_truth(graph: WebGraph, extras: ExtraPages, trouble: Mapping[s
         unlisted=listed("unlisted"),
         missing=listed("dead", "gone"),
         trouble_hosts=dict(trouble),
-        queries=_questions(articles, _copied(extras)),
+        queries=_judged_queries(articles, _copied(extras)),
     )
 
 
@@ -146,25 +146,25 @@ def _distinct_in_links(first: Ints, to: Ints, has_links: np.ndarray[tuple[int], 
     """Count, for each node, the other nodes with links that point to it."""
     nodes = len(first) - 1
     source = np.repeat(np.arange(nodes), np.diff(first))
-    kept = has_links[source] & (source != to)
-    pairs = np.unique(source[kept] * nodes + to[kept])
+    is_counted = has_links[source] & (source != to)
+    pairs = np.unique(source[is_counted] * nodes + to[is_counted])
     counts: Ints = np.bincount(pairs % nodes, minlength=nodes)
     return counts
 
 
 def _copied(extras: ExtraPages) -> frozenset[int]:
-    """Give the articles of which there are copies: any of them could rightly come first."""
+    """Return the articles that have copies, any of which could rightly be ranked first."""
     return frozenset(extra.article for extra in extras.all if extra.kind in ("copy", "near", "print", "mirror"))
 
 
-def _questions(articles: list[Article], copied: frozenset[int]) -> tuple[JudgedQuery, ...]:
-    """Ask for subjects of English articles without copies, the first subject of each topic before others."""
+def _judged_queries(articles: list[Article], copied: frozenset[int]) -> tuple[JudgedQuery, ...]:
+    """Return queries for subjects of English articles without copies, primary subjects first."""
     by_words: dict[str, list[str]] = {}
     doubtful = {articles[number].subject.words for number in copied if number >= 0}
     for article in articles:
         if article.topic.language.code == "en" and article.subject.words not in doubtful:
             by_words.setdefault(article.subject.words, []).append(article.url)
-    known = {f"{article.topic.things[0]} {article.topic.aspects[0]}": None for article in articles}
-    spread = list(by_words)[:: max(1, len(by_words) // _QUESTIONS)]
-    words = [word for word in dict.fromkeys([*known, *spread]) if word in by_words][:_QUESTIONS]
+    primary = {f"{article.topic.things[0]} {article.topic.aspects[0]}": None for article in articles}
+    spread = list(by_words)[:: max(1, len(by_words) // _QUERY_COUNT)]
+    words = [word for word in dict.fromkeys([*primary, *spread]) if word in by_words][:_QUERY_COUNT]
     return tuple(JudgedQuery(word, tuple(by_words[word])) for word in words)

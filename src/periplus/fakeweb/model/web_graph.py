@@ -1,7 +1,7 @@
-"""How the web hangs together: articles, sections and links, as arrays; details are worked out when asked for.
+"""The web graph: articles, sections and links, as arrays; details of an article are computed on demand.
 
-An article is a number. Articles of one host are neighbours: host h has articles `first[h]` to `first[h + 1]`, and the
-place of an article among them is its position. Sections take turns over positions; a section's list shows 30 a page.
+An article is a number. Host h has the articles `first[h]` to `first[h + 1]`, and the index of an article among them is
+its position. Positions are assigned to sections in turn; a section's list has 30 articles per page.
 """
 
 import functools
@@ -28,7 +28,7 @@ _SEEDS: Final = 3
 
 
 class Article(NamedTuple):
-    """One article and where it is."""
+    """One article and its position."""
 
     number: int
     site: Site
@@ -60,7 +60,7 @@ class Article(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WebGraph:
-    """The whole web without its words."""
+    """The sites, articles and links of the web, without texts."""
 
     plan: FakeWebPlan
     sites: tuple[Site, ...]
@@ -99,21 +99,21 @@ class WebGraph:
         return math.ceil(len(range(section, self.size(site), self.sections(site))) / _PER_LIST)
 
     def listed(self, site: Site, section: int, page: int) -> list[Article]:
-        """Give the articles on page `page` (from 1) of the list of a section."""
+        """Return the articles on page `page` (from 1) of the list of a section."""
         positions = range(section, self.size(site), self.sections(site))[(page - 1) * _PER_LIST : page * _PER_LIST]
         return [self.article(int(self.first[site.number]) + position) for position in positions]
 
     def list_path(self, site: Site, section: int, page: int) -> str:
-        """Give the path of page `page` (from 1) of the list of a section."""
+        """Return the path of page `page` (from 1) of the list of a section."""
         folder = f"/{section_slug(site, section)}/"
         return folder if page == 1 else f"{folder}page/{page}/"
 
     def article(self, number: int) -> Article:
-        """Work out one article."""
+        """Return one article."""
         site = self.sites[int(self.host_of[number])]
         position = number - int(self.first[site.number])
         topic = topics()[int(self.topic_of[number])]
-        found = subject(topic, int(self.subject_of[number]), self.plan.seed)
+        about = subject(topic, int(self.subject_of[number]), self.plan.seed)
         section = position % self.sections(site)
         is_text = position % 40 == 7
         return Article(
@@ -121,32 +121,32 @@ class WebGraph:
             site=site,
             position=position,
             topic=topic,
-            subject=found,
-            path=_path(site, position, section, found, is_text),
+            subject=about,
+            path=_path(site, position, section, about, is_text),
             section=section,
             is_text=is_text,
             period=int(self.period_of[number]),
         )
 
     def links(self, number: int) -> list[int]:
-        """Give the articles that an article links to, each once, itself left out."""
-        found = self.link_to[self.link_first[number] : self.link_first[number + 1]]
-        return [target for target in dict.fromkeys(found.tolist()) if target != number]
+        """Return the articles that an article links to, each once, without itself."""
+        targets = self.link_to[self.link_first[number] : self.link_first[number + 1]]
+        return [target for target in dict.fromkeys(targets.tolist()) if target != number]
 
     def home_links(self, site: Site) -> list[Site]:
-        """Give the sites that a home page links to, each once, itself left out."""
-        found = self.home_to[self.home_first[site.number] : self.home_first[site.number + 1]]
-        return [self.sites[target] for target in dict.fromkeys(found.tolist()) if target != site.number]
+        """Return the sites that a home page links to, each once, without itself."""
+        targets = self.home_to[self.home_first[site.number] : self.home_first[site.number + 1]]
+        return [self.sites[target] for target in dict.fromkeys(targets.tolist()) if target != site.number]
 
 
 def section_slug(site: Site, section: int) -> str:
-    """Give the path part that names a section."""
+    """Return the path part that names a section."""
     return slug(Subject(site.topic.sections[section], "", "", "", 0, ""))
 
 
-def _path(site: Site, position: int, section: int, found: Subject, is_text: bool) -> str:
-    """Write the path in the manner of the site."""
-    name = slug(found)
+def _path(site: Site, position: int, section: int, about: Subject, is_text: bool) -> str:
+    """Return the path of an article in the style of the site."""
+    name = slug(about)
     if is_text:
         return f"/texts/{name}.txt"
     match site.path_style:
@@ -163,7 +163,7 @@ def _path(site: Site, position: int, section: int, found: Subject, is_text: bool
 
 
 def build_web_graph(plan: FakeWebPlan) -> WebGraph:
-    """Lay out the web of a plan: sizes, subjects and links, all from its seed."""
+    """Build the web of a plan: sizes, subjects and links, from its seed."""
     rng = np.random.default_rng([plan.seed, 20_011])
     sites = build_sites(plan)
     sizes = power_law_sizes(rng, plan.hosts, plan.pages)
@@ -188,7 +188,7 @@ def build_web_graph(plan: FakeWebPlan) -> WebGraph:
 
 
 def _article_topics(rng: np.random.Generator, host_of: Ints, site_topics: Ints) -> Ints:
-    """Let most articles keep to the topic of their site; English sites wander off now and then."""
+    """Return the topic of each article: mostly that of its site, on English sites sometimes another one."""
     english = np.array(english_topics(), dtype=np.int64)
     own = site_topics[host_of]
     wanders = (rng.random(len(host_of)) < 0.12) & np.isin(own, english)
@@ -196,7 +196,7 @@ def _article_topics(rng: np.random.Generator, host_of: Ints, site_topics: Ints) 
 
 
 def _subject_numbers(topic_of: Ints, strays: npt.NDArray[np.bool_]) -> Ints:
-    """Number the articles of each topic from 0, those on sites of the topic before those that strayed."""
+    """Number the articles of each topic from 0, those on sites of the topic before those on other sites."""
     order = np.lexsort((strays, topic_of))
     ordered = topic_of[order]
     numbers = np.empty(len(topic_of), dtype=np.int64)
@@ -207,26 +207,26 @@ def _subject_numbers(topic_of: Ints, strays: npt.NDArray[np.bool_]) -> Ints:
 def _article_links(rng: np.random.Generator, first: Ints, host_of: Ints, site_topics: Ints) -> tuple[Ints, Ints]:
     """Link articles: two to six times within the site, and up to four times to the topic or the whole web."""
     pages = len(host_of)
-    near = rng.integers(2, 7, pages)
-    far = rng.integers(0, 5, pages)
-    near_source = np.repeat(np.arange(pages), near)
-    far_source = np.repeat(np.arange(pages), far)
-    near_target = choose_targets(rng, host_of[near_source], np.arange(pages), first)
-    far_target = _far_targets(rng, far_source, site_topics[host_of])
-    source = np.concatenate((near_source, far_source))
-    target = np.concatenate((near_target, far_target))
+    internal = rng.integers(2, 7, pages)
+    external = rng.integers(0, 5, pages)
+    internal_source = np.repeat(np.arange(pages), internal)
+    external_source = np.repeat(np.arange(pages), external)
+    internal_target = choose_targets(rng, host_of[internal_source], np.arange(pages), first)
+    external_target = _external_targets(rng, external_source, site_topics[host_of])
+    source = np.concatenate((internal_source, external_source))
+    target = np.concatenate((internal_target, external_target))
     order = np.argsort(source, kind="stable")
-    return np.concatenate(([0], np.cumsum(near + far))), target[order]
+    return np.concatenate(([0], np.cumsum(internal + external))), target[order]
 
 
-def _far_targets(rng: np.random.Generator, source: Ints, topic_of_site: Ints) -> Ints:
+def _external_targets(rng: np.random.Generator, source: Ints, topic_of_site: Ints) -> Ints:
     """Choose targets beyond the site: seven in ten within the topic, the rest anywhere."""
-    whole = len(topics())
+    whole_web = len(topics())
     pages = len(topic_of_site)
-    groups = np.where(rng.random(len(source)) < 0.7, topic_of_site[source], whole)
+    groups = np.where(rng.random(len(source)) < 0.7, topic_of_site[source], whole_web)
     by_topic = np.argsort(topic_of_site, kind="stable")
     members = np.concatenate((by_topic, np.arange(pages)))
-    starts = np.searchsorted(topic_of_site[by_topic], np.arange(whole + 1))
+    starts = np.searchsorted(topic_of_site[by_topic], np.arange(whole_web + 1))
     return choose_targets(rng, groups, members, np.concatenate((starts, [2 * pages])))
 
 

@@ -1,4 +1,4 @@
-"""What the server answers: a status, headers and a body, or a script of bytes and pauses for servers that misbehave."""
+"""Responses: a status, headers and a body, or a script of bytes and pauses for misbehaving servers."""
 
 import functools
 import http
@@ -14,7 +14,7 @@ _OVERHEAD: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """Wait, then send some bytes, so many times."""
+    """A pause and the bytes to send after it, `times` times."""
 
     data: bytes
     pause: float = 0.0
@@ -23,40 +23,40 @@ class ScriptStep:
 
 @dataclass(frozen=True)
 class FakeResponse:
-    """One answer."""
+    """One HTTP response."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     steps: tuple[ScriptStep, ...] = ()
-    """When there are any, they are sent as they are, instead of status, headers and body."""
+    """If not empty, sent instead of status, headers and body."""
     end: str = "keep"
-    """What happens to the connection afterwards: 'keep', 'close' or 'reset'."""
+    """What happens to the connection after the response: 'keep', 'close' or 'reset'."""
 
     def header(self, name: str) -> str:
-        """Give the first header of that name (lower case), or ''."""
+        """Return the value of the first header of that name (lower case), or ''."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     @functools.cached_property
     def head(self) -> bytes:
-        """The status line and the headers as they go over the wire."""
+        """The status line and the headers as sent."""
         return head_bytes(self.status, (*self.headers, ("Content-Length", str(len(self.body)))))
 
     @functools.cached_property
     def wire(self) -> bytes:
-        """The whole answer as it goes over the wire."""
+        """The whole response as sent."""
         return self.head if self.status == 304 else self.head + self.body
 
 
 def head_bytes(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Write a status line and headers."""
+    """Return a status line and headers as bytes."""
     reason = http.HTTPStatus(status).phrase
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
     return f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("latin-1")
 
 
 def html_response(status: int, title: str, body: str = "", headers: tuple[tuple[str, str], ...] = ()) -> FakeResponse:
-    """Answer with a small page."""
+    """Return a response with a small page."""
     page = (
         f'<!DOCTYPE html>\n<html lang="en"><head><title>{title}</title></head>\n'
         f"<body><h1>{title}</h1>\n{body}</body></html>\n"
@@ -65,36 +65,36 @@ def html_response(status: int, title: str, body: str = "", headers: tuple[tuple[
 
 
 class ResponseCache:
-    """The answers used last, up to a number of bytes."""
+    """An LRU cache of responses, limited in bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._size = 0
-        self._kept: OrderedDict[Hashable, FakeResponse] = OrderedDict()
+        self._responses: OrderedDict[Hashable, FakeResponse] = OrderedDict()
 
     def get(self, key: Hashable) -> FakeResponse | None:
-        """Give the answer kept under `key`, and count it as used."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
+        """Return the cached response for `key`, and mark it as used."""
+        response = self._responses.get(key)
+        if response is not None:
+            self._responses.move_to_end(key)
+        return response
 
     def put(self, key: Hashable, response: FakeResponse) -> None:
-        """Keep an answer, and drop the ones not used for longest."""
-        if key in self._kept:
+        """Add a response, and evict the least recently used ones."""
+        if key in self._responses:
             return
-        self._kept[key] = response
-        self._size += _weight(response)
-        while self._size > self._limit and self._kept:
-            _, dropped = self._kept.popitem(last=False)
-            self._size -= _weight(dropped)
+        self._responses[key] = response
+        self._size += _size_of(response)
+        while self._size > self._limit and self._responses:
+            _, evicted = self._responses.popitem(last=False)
+            self._size -= _size_of(evicted)
 
     @property
     def size(self) -> int:
-        """Bytes kept, about."""
+        """Approximate size of the cached responses, in bytes."""
         return self._size
 
 
-def _weight(response: FakeResponse) -> int:
-    """Count the body twice: `FakeResponse.wire` keeps it a second time."""
+def _size_of(response: FakeResponse) -> int:
+    """Return the size of a response; the body counts twice because `FakeResponse.wire` has a copy of it."""
     return 2 * len(response.body) + _OVERHEAD

@@ -1,4 +1,4 @@
-"""HTTP/1.1, just enough of it: one request after the other on a connection, GET and HEAD, kept alive."""
+"""A minimal HTTP/1.1 server protocol: GET and HEAD, sequential requests on persistent connections."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from periplus.fakeweb.server.request_log import RequestLog
 
 __all__ = ["FakeWebProtocol"]
 
-_MOST_HEAD: Final = 32_768
+_MAX_HEAD_BYTES: Final = 32_768
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 _BAD: Final = html_response(400, "Bad request", headers=(("Connection", "close"),))
 _NO_METHOD: Final = html_response(405, "Method not allowed", headers=(("Allow", "GET, HEAD"), ("Connection", "close")))
@@ -38,24 +38,24 @@ class FakeWebProtocol(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop any script that is still playing."""
+        """Stop a running script."""
         self._transport = None
         self._writable.set()
         if self._script is not None:
             self._script.cancel()
 
     def pause_writing(self) -> None:
-        """Let a script wait: the peer is not reading."""
+        """Pause a script, because the peer is not reading."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let a script go on."""
+        """Resume a script."""
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        """Collect bytes and answer every whole request among them."""
+        """Buffer data and respond to every complete request."""
         self._buffer += data
-        if len(self._buffer) > _MOST_HEAD:
+        if len(self._buffer) > _MAX_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
         self._serve_buffer()
@@ -71,7 +71,7 @@ class FakeWebProtocol(asyncio.Protocol):
     def _serve(self, head: bytes) -> None:
         first, *lines = head.decode("latin-1").lstrip("\r\n").split("\r\n")
         words = first.split(" ")
-        headers = _headers(lines)
+        headers = _parse_headers(lines)
         if len(words) != 3 or not words[2].startswith("HTTP/1.") or headers is None or "host" not in headers:
             self._refuse(_BAD)
             return
@@ -79,12 +79,12 @@ class FakeWebProtocol(asyncio.Protocol):
         if method not in ("GET", "HEAD") or headers.get("content-length", "0") != "0":
             self._refuse(_NO_METHOD if method.isalpha() else _BAD)
             return
-        host, path = _place(headers["host"], target)
+        host, path = _parse_target(headers["host"], target)
         if not path.startswith("/") or _CONTROL.search(path):
             self._refuse(_BAD)
             return
         response = self._web.response(host, path, headers)
-        self._log.note(host, path, response.status)
+        self._log.record(host, path, response.status)
         wanted = headers.get("connection", "").lower()
         self._send(response, method, close=wanted == "close" or (version == "HTTP/1.0" and wanted != "keep-alive"))
 
@@ -104,7 +104,7 @@ class FakeWebProtocol(asyncio.Protocol):
             self._transport.close()
 
     async def _play(self, response: FakeResponse) -> None:
-        """Send a script step by step, never faster than the peer reads."""
+        """Send a script step by step, no faster than the peer reads."""
         for step in response.steps:
             for _ in range(step.times):
                 if step.pause:
@@ -120,7 +120,7 @@ class FakeWebProtocol(asyncio.Protocol):
         if self._transport is None:
             return
         if end == "reset":
-            _linger_never(self._transport)
+            _reset_on_close(self._transport)
             self._transport.abort()
         elif end == "close":
             self._transport.close()
@@ -128,8 +128,8 @@ class FakeWebProtocol(asyncio.Protocol):
             self._serve_buffer()
 
 
-def _headers(lines: list[str]) -> dict[str, str] | None:
-    """Read header lines into names in lower case; None when one of them is no header."""
+def _parse_headers(lines: list[str]) -> dict[str, str] | None:
+    """Return headers by lower-case name; None if a line is malformed."""
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -139,17 +139,17 @@ def _headers(lines: list[str]) -> dict[str, str] | None:
     return headers
 
 
-def _place(host: str, target: str) -> tuple[str, str]:
-    """Give host and path of a request; a target written out in full names its own host."""
+def _parse_target(host: str, target: str) -> tuple[str, str]:
+    """Return host and path of a request; an absolute target contains its own host."""
     if target.lower().startswith("http://"):
         host, slash, path = target[7:].partition("/")
         target = slash + path if slash else "/"
     return host.partition(":")[0].lower().rstrip("."), target.partition("#")[0]
 
 
-def _linger_never(transport: asyncio.Transport) -> None:
-    """Make closing send a reset instead of a farewell."""
-    found = transport.get_extra_info("socket")
-    if found is not None:
+def _reset_on_close(transport: asyncio.Transport) -> None:
+    """Make closing the connection send a reset."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
         with contextlib.suppress(OSError):
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""Listening: one socket for each host's loopback address, all on one port, one event loop for all of them."""
+"""Listening sockets: one for each host's loopback address, all on one port, served by one event loop."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _SPARE_FILES: Final = 512
 
 
 def bind_addresses(addresses: list[str], port: int = 0) -> tuple[list[socket.socket], int]:
-    """Listen on one port of every address; port 0 finds one that is free on all. Gives the sockets and the port."""
+    """Listen on one port of every address (0: one that is free on all); return the sockets and the port."""
     _allow_files(len(addresses) + _SPARE_FILES)
     for attempt in range(_ATTEMPTS):
         sockets: list[socket.socket] = []
@@ -51,7 +51,7 @@ def _listen(address: str, port: int) -> socket.socket:
 
 
 def _refusal(address: str, port: int, error: OSError) -> Exception:
-    """Say in one line why we cannot listen."""
+    """Return the error that explains why the server cannot listen."""
     if error.errno == errno.EADDRINUSE:
         return PortInUse(f"Port {port} is in use at {address}.", "Choose another port, or 0 for any free one.")
     if error.errno == errno.EACCES:
@@ -65,7 +65,7 @@ def _refusal(address: str, port: int, error: OSError) -> Exception:
 
 
 def _allow_files(wanted: int) -> None:
-    """Raise the limit of open files when there are more hosts than it allows."""
+    """Raise the limit of open files if there are more hosts than it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -74,7 +74,7 @@ def _allow_files(wanted: int) -> None:
 
 
 async def serve(web: FakeWeb, sockets: list[socket.socket], log: RequestLog, stop: asyncio.Event) -> None:
-    """Answer requests on `sockets` until `stop` is set."""
+    """Serve requests on `sockets` until `stop` is set."""
     loop = asyncio.get_running_loop()
     servers = [await loop.create_server(lambda: FakeWebProtocol(web, log), sock=each) for each in sockets]
     try:
@@ -85,9 +85,9 @@ async def serve(web: FakeWeb, sockets: list[socket.socket], log: RequestLog, sto
 
 
 def serve_forever(web: FakeWeb, port: int = 0, ready: Callable[[int], None] = lambda port: None) -> None:
-    """Serve the web in this thread until interrupted; `ready` is told the port once requests are taken."""
-    sockets, found = bind_addresses([address for _, address in web.hosts], port)
-    ready(found)
+    """Serve the web in this thread until interrupted; call `ready` with the port when it is listening."""
+    sockets, actual_port = bind_addresses([address for _, address in web.hosts], port)
+    ready(actual_port)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve_always(web, sockets))
 

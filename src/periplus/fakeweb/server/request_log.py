@@ -1,4 +1,4 @@
-"""Who asked for what, and when: what tests of politeness and of double fetches look at."""
+"""The log of requests, for tests of politeness and of repeated fetches."""
 
 import threading
 import time
@@ -9,36 +9,36 @@ __all__ = ["LoggedRequest", "RequestCounts", "RequestLog"]
 
 
 class LoggedRequest(NamedTuple):
-    """One request that was answered."""
+    """One request and the status of its response."""
 
     time: float
-    """Seconds of the monotonic clock, at which the server saw it."""
+    """Monotonic time at which the server received it, in seconds."""
     host: str
     path: str
     status: int
 
     @property
     def url(self) -> str:
-        """The address that was asked for."""
+        """The requested URL."""
         return f"http://{self.host}{self.path}"
 
 
 class RequestCounts(NamedTuple):
-    """What has been asked for so far."""
+    """The requests so far."""
 
     counts: dict[str, int]
     """Requests per URL."""
     log: tuple[LoggedRequest, ...]
-    """Every request in order, when the log is on; else empty."""
+    """Every request in order if the log is on, else empty."""
 
     @property
     def total(self) -> int:
-        """All requests."""
+        """Total number of requests."""
         return sum(self.counts.values())
 
 
 class RequestLog:
-    """Counts requests, and with `keep` remembers each of them."""
+    """Counts requests, and with `keep` records each of them."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -46,7 +46,7 @@ class RequestLog:
         self._keep = keep
         self._lock = threading.Lock()
 
-    def note(self, host: str, path: str, status: int) -> None:
+    def record(self, host: str, path: str, status: int) -> None:
         """Count a request."""
         with self._lock:
             self._counts[host, path] += 1
@@ -54,7 +54,7 @@ class RequestLog:
                 self._log.append(LoggedRequest(time.monotonic(), host, path, status))
 
     def read(self) -> RequestCounts:
-        """Give what has been noted so far."""
+        """Return the requests so far."""
         with self._lock:
             counts = {f"http://{host}{path}": count for (host, path), count in self._counts.items()}
             return RequestCounts(counts, tuple(self._log))

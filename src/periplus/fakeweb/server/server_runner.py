@@ -1,4 +1,4 @@
-"""A fake web beside the program that uses it: in a thread for tests, in a process of its own for crawls."""
+"""Run a fake web in the background: in a thread for tests, in a separate process for crawls."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _STOP_SECONDS: Final = 5.0
 
 
 class FakeWebServer:
-    """A web that is being served by a thread of this process."""
+    """A web served by a thread of this process."""
 
     def __init__(self, web: FakeWeb, port: int, log: RequestLog) -> None:
         self.web = web
@@ -32,7 +32,7 @@ class FakeWebServer:
         self._log = log
 
     def hosts_file_text(self) -> str:
-        """Write the lines 'ADDRESS:PORT NAME' for the crawler."""
+        """Return the lines 'ADDRESS:PORT NAME' for the crawler."""
         return self.web.hosts_file_text(self.port)
 
     def write_hosts_file(self, path: Path) -> None:
@@ -40,25 +40,25 @@ class FakeWebServer:
         write_atomically(path, self.hosts_file_text().encode())
 
     def requests(self) -> RequestCounts:
-        """Tell what has been asked for so far."""
+        """Return the requests so far."""
         return self._log.read()
 
     def advance(self, ticks: int = 1) -> None:
-        """Let time pass in the web."""
+        """Advance the time of the web."""
         self.web.advance(ticks)
 
 
 @contextlib.contextmanager
 def run_in_thread(web: FakeWeb, port: int = 0, *, log: bool = False) -> Iterator[FakeWebServer]:
-    """Serve `web` from a thread for as long as the block runs; with `log` every request is remembered."""
-    sockets, found = bind_addresses([address for _, address in web.hosts], port)
+    """Serve `web` from a thread while the block runs; with `log` every request is recorded."""
+    sockets, actual_port = bind_addresses([address for _, address in web.hosts], port)
     requests = RequestLog(keep=log)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
     thread = threading.Thread(target=_run_loop, args=(loop, serve(web, sockets, requests, stop)), daemon=True)
     thread.start()
     try:
-        yield FakeWebServer(web, found, requests)
+        yield FakeWebServer(web, actual_port, requests)
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(_STOP_SECONDS)
@@ -77,7 +77,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop, job: Any) -> None:
 
 
 class FakeWebProcess:
-    """A web that is being served by another process."""
+    """A web served by another process."""
 
     def __init__(self, port: int, hosts: str, seeds: tuple[str, ...], pipe: Connection) -> None:
         self.port = port
@@ -86,22 +86,22 @@ class FakeWebProcess:
         self._pipe = pipe
 
     def hosts_file_text(self) -> str:
-        """Write the lines 'ADDRESS:PORT NAME' for the crawler."""
+        """Return the lines 'ADDRESS:PORT NAME' for the crawler."""
         return self._hosts
 
     def requests(self) -> RequestCounts:
-        """Tell what has been asked for so far."""
-        answer = self._ask(("requests", 0))
+        """Return the requests so far."""
+        answer = self._call(("requests", 0))
         assert isinstance(answer, RequestCounts)
         return answer
 
     def advance(self, ticks: int = 1) -> None:
-        """Let time pass in the web."""
-        self._ask(("advance", ticks))
+        """Advance the time of the web."""
+        self._call(("advance", ticks))
 
-    def _ask(self, question: tuple[str, int]) -> object:
+    def _call(self, command: tuple[str, int]) -> object:
         try:
-            self._pipe.send(question)
+            self._pipe.send(command)
             return self._pipe.recv()
         except (EOFError, OSError) as error:
             raise MissingPart("The process that serves the fake web has ended.", "Start it again.") from error
@@ -111,19 +111,19 @@ class FakeWebProcess:
 def run_in_process(
     plan: FakeWebPlan, hosts_file: Path | None = None, port: int = 0, *, log: bool = False
 ) -> Iterator[FakeWebProcess]:
-    """Serve the web of a plan from a process of its own for as long as the block runs.
+    """Serve the web of a plan from a separate process while the block runs.
 
-    When the block begins, the web takes requests and `hosts_file`, if one is named, has been written.
+    When the block begins, the server is listening and `hosts_file`, if given, has been written.
     """
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve_apart, args=(plan, port, log, theirs), daemon=True)
+    parent_pipe, child_pipe = context.Pipe()
+    process = context.Process(target=_serve_in_child, args=(plan, port, log, child_pipe), daemon=True)
     process.start()
-    theirs.close()
+    child_pipe.close()
     try:
-        yield _await_ready(ours, hosts_file)
+        yield _await_ready(parent_pipe, hosts_file)
     finally:
-        ours.close()
+        parent_pipe.close()
         process.join(_STOP_SECONDS)
         if process.is_alive():
             process.kill()
@@ -132,7 +132,7 @@ def run_in_process(
 
 
 def _await_ready(pipe: Connection, hosts_file: Path | None) -> FakeWebProcess:
-    """Wait for the other process to say where it listens, or why it cannot."""
+    """Wait until the other process reports where it listens, or why it cannot."""
     try:
         first = pipe.recv() if pipe.poll(_START_SECONDS) else None
     except (EOFError, OSError):
@@ -147,8 +147,8 @@ def _await_ready(pipe: Connection, hosts_file: Path | None) -> FakeWebProcess:
     return FakeWebProcess(port, hosts, seeds, pipe)
 
 
-def _serve_apart(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> None:
-    """Serve in this process until the pipe is closed; Ctrl-C is the parent's to handle."""
+def _serve_in_child(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> None:
+    """Serve in this process until the pipe is closed; SIGINT is left to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         web = FakeWeb(plan)
@@ -162,7 +162,7 @@ def _serve_apart(plan: FakeWebPlan, port: int, log: bool, pipe: Connection) -> N
 def _answer_parent(server: FakeWebServer, pipe: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
-            question, ticks = pipe.recv()
-            if question == "advance":
+            command, ticks = pipe.recv()
+            if command == "advance":
                 server.advance(ticks)
-            pipe.send(server.requests() if question == "requests" else None)
+            pipe.send(server.requests() if command == "requests" else None)

