@@ -14,7 +14,7 @@ from periplus.arrays import ArrayFile
 from periplus.embeddings import embed_index
 from periplus.embeddings.embedding_log import LOG_NAME, EmbeddingLog, find_log_faults
 from periplus.embeddings.vector_file import FOLDER, PassageVectors, read_vectors
-from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms
+from periplus.graph import Backlinks, Graph, build_graph, learn_synonyms, read_synonyms
 from periplus.index import Index, LiveIndex, build_index, check_index, export_index
 from periplus.index.index_manifest import read_deleted
 from periplus.query import Synonyms
@@ -56,7 +56,7 @@ def read_graph(folder: Path) -> Any:
     """Return ranks, anchor texts, links and synonyms of every page."""
     graph = Graph.open(folder / "graph")
     Backlinks.open(folder / "graph")
-    Synonyms.open(folder / "graph", 0.5)
+    assert Synonyms.from_pairs(read_synonyms(folder / "graph"), 0.5)
     file = ArrayFile(folder / "graph" / "graph.arrays", "graph")
     file.check()
     backlinks = ArrayFile(folder / "graph" / "backlinks.arrays", "backlinks")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from index.made_pages import visit
 from periplus.arrays import write_arrays
-from periplus.graph import Graph, build_graph, learn_synonyms
+from periplus.graph import Graph, build_graph, learn_synonyms, read_synonyms
 from periplus.index import build_index
 from periplus.query import Synonyms
 from periplus.records import FetchRecord, Link, Outcome, Page, Query, ResultPage
@@ -48,7 +48,7 @@ def learnt(folder: Path, hosts: int = 4) -> int:
 
 def test_names_are_learnt_where_several_hosts_agree(tmp_path: Path) -> None:
     assert learnt(tmp_path) == 8
-    names = Synonyms.open(tmp_path / "graph", 0.2)
+    names = Synonyms.from_pairs(read_synonyms(tmp_path / "graph"), 0.2)
     assert names.of("tower") == ("tour",)
     assert names.of("tour") == ("tower",)
     assert names.of("eiffel tower") == ("eiffel tour",)
@@ -56,8 +56,8 @@ def test_names_are_learnt_where_several_hosts_agree(tmp_path: Path) -> None:
     assert names.of("new york") == ("big apple",), "what has all its words is no other name"
     for none in ("casino", "our start", "lovely spot", "city", "apple"):
         assert names.of(none) == ()
-    assert Synonyms.open(tmp_path / "graph", 0.0).of("tower") == ()
-    assert Synonyms.open(tmp_path / "nowhere", 0.2).of("tower") == ()
+    assert read_synonyms(tmp_path / "nowhere") == []
+    assert Synonyms.from_pairs([], 0.2).of("tower") == ()
 
 
 def test_two_hosts_teach_nothing(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_lines_of_an_earlier_form_are_passed_over(tmp_path: Path) -> None:
 
     raw = np.frombuffer(b"tour tower 5\nbig apple\tnew york\tmany\nbell\tring\t3\n", np.uint8)
     write_arrays(tmp_path / "synonyms.arrays", "synonyms", {"pairs": raw})
-    names = Synonyms.open(tmp_path, 0.2)
+    names = Synonyms.from_pairs(read_synonyms(tmp_path), 0.2)
     assert names.of("bell") == ("ring",)
     assert names.of("tour") == names.of("big apple") == ()
 

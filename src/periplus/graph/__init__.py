@@ -22,12 +22,17 @@ nofollow do not count; links within a host count less. Links and anchor texts ar
 `graph.memory_mb` and about 150 bytes per page, whatever their number. Format: docs/formats/graph.md.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from periplus.graph.anchor_synonyms import SynonymPair, learn_synonyms, read_synonyms
-from periplus.graph.backlinks import Backlinks
-from periplus.graph.graph_builder import GraphStatistics, build_graph
 from periplus.graph.graph_reader import Graph, HostRank, LinkSignals
-from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
-from periplus.graph.ranking.rank_plot import plot_ranks
+
+if TYPE_CHECKING:
+    from periplus.graph.backlinks import Backlinks
+    from periplus.graph.graph_builder import GraphStatistics, build_graph
+    from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
+    from periplus.graph.ranking.rank_plot import plot_ranks
 
 __all__ = [
     "Backlinks",
@@ -43,3 +48,19 @@ __all__ = [
     "rank_edges",
     "read_synonyms",
 ]
+
+_KERNEL_MODULES: Final = {
+    "backlinks": ("Backlinks",),
+    "graph_builder": ("GraphStatistics", "build_graph"),
+    "ranking.edge_list": ("RankedEdges", "rank_edges"),
+    "ranking.rank_plot": ("plot_ranks",),
+}
+_LAZY_NAMES: Final = {name: module for module, names in _KERNEL_MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of a module that uses kernels, on first use."""
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    return value

@@ -1,10 +1,8 @@
 """Names that stand for those of a query, as links have taught: they add a little to the score, and match nothing."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from periplus.arrays import ArrayFile
 from periplus.index import Index, SpellingDictionary
 from periplus.query.kernels import match
 from periplus.query.query_planner import Leaf, QueryPlan, idf
@@ -13,10 +11,6 @@ from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Synonyms"]
 
-_FILE: Final = "synonyms.arrays"
-_KIND: Final = "synonyms"
-_FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes."""
 _MOST: Final = 2
 """Names that one name is widened by."""
 _MOST_WORDS: Final = 6
@@ -41,19 +35,14 @@ class Synonyms:
         self._weight = weight
 
     @classmethod
-    def open(cls, folder: Path, weight: float) -> "Synonyms":
-        """Read what `periplus.graph.learn_synonyms` wrote; nothing if it did not, or counts nothing."""
-        if not weight or not (folder / _FILE).exists():
-            return cls({}, 0.0)
-        file = ArrayFile(folder / _FILE, _KIND, format=_FORMAT)
-        file.check()
-        pairs: dict[_Name, dict[_Name, int]] = {}
-        for line in file["pairs"].tobytes().decode("utf-8", "replace").splitlines():
-            parts = line.split("\t")
-            if len(parts) == 3 and parts[2].isdecimal():  # Earlier versions wrote lines of another form.
-                one, two = tuple(parts[0].split(" ")), tuple(parts[1].split(" "))
-                pairs.setdefault(one, {})[two] = pairs.setdefault(two, {})[one] = int(parts[2])
-        return cls({name: tuple(sorted(o, key=lambda w: (-o[w], w))) for name, o in pairs.items()}, weight)
+    def from_pairs(cls, pairs: Iterable[tuple[str, str, int]], weight: float) -> "Synonyms":
+        """Return the synonyms of (name, other name, hosts); more hosts make a pair more certain."""
+        hosts: dict[_Name, dict[_Name, int]] = {}
+        for first, second, count in pairs:
+            name, other = tuple(first.split(" ")), tuple(second.split(" "))
+            hosts.setdefault(name, {})[other] = hosts.setdefault(other, {})[name] = count
+        others = {name: tuple(sorted(counts, key=lambda o: (-counts[o], o))) for name, counts in hosts.items()}
+        return cls(others, weight)
 
     def of(self, name: str) -> tuple[str, ...]:
         """Return the synonyms of a name, the surest first."""

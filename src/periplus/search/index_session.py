@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from periplus.graph import read_synonyms
 from periplus.index import Index
 from periplus.query import ParsedQuery, QueryPlan, Synonyms
 from periplus.rank import Ranker, open_external_signals
@@ -70,7 +71,9 @@ class IndexSession:
         self.index = index
         self.signals = open_external_signals(index.folder.parent, settings.rank)
         self.ranker = Ranker(index, settings.rank, settings.embeddings, signals=self.signals)
-        self.synonyms = Synonyms.open(index.folder.parent / "graph", settings.search.synonym_weight)
+        weight = settings.search.synonym_weight
+        pairs = read_synonyms(index.folder.parent / "graph") if weight else ()
+        self.synonyms = Synonyms.from_pairs(pairs, weight)
         self.suggester: Suggester = Suggester(index, before.suggester if before else None, popular)
         self.cache: DocumentCache = before.cache if before else DocumentCache()
         self.statistics = _count(index)
