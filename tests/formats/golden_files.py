@@ -21,6 +21,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 
+from periplus.accel import warm_up
 from periplus.hashing import fingerprint
 from periplus.store import compress, decompress
 
@@ -86,6 +87,7 @@ def files_of(folder: Path) -> dict[str, Path]:
 @contextlib.contextmanager
 def fixed_world() -> Iterator[None]:
     """Replace the clock and every source of chance, so that the same input gives the same bytes."""
+    warm_up()  # Numba names the files of its cache by chance, too: nothing may be compiled meanwhile.
     count = 0
 
     def some_bytes(size: int | None = None) -> bytes:
