@@ -7,7 +7,7 @@ import pytest
 from fastwarc import ArchiveIterator, WarcRecordType
 
 from periplus.crawl import Crawler
-from periplus.crawl.revisits import History
+from periplus.crawl.revisits import CrawlHistory
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.url import parse_address
 
@@ -50,32 +50,32 @@ def revisits(store: Path) -> int:
     return found
 
 
-def look(history: History, url: str, day: float, content: int, outcome: Outcome = Outcome.OK) -> None:
+def look(history: CrawlHistory, url: str, day: float, content: int, outcome: Outcome = Outcome.OK) -> None:
     page = Page(url) if outcome is Outcome.OK else None
     history.learn(FetchRecord(url, parse_address(url).key, outcome, day * DAY, content=content, page=page))
 
 
 def test_what_changes_comes_sooner_and_what_is_gone_never():
-    history = History()
+    history = CrawlHistory()
     for day in range(0, 20, 2):
         look(history, "http://a.test/news", day, content=day)
         look(history, "http://a.test/old", day, 7, Outcome.NOT_MODIFIED if day else Outcome.OK)
     look(history, "http://a.test/gone", 1, 1)
     look(history, "http://a.test/gone", 2, 0, Outcome.GONE)
-    due = [due.address.path for due in history.due(20 * DAY, 1)]
+    due = [due.address.path for due in history.select_due(20 * DAY, 1)]
     assert due in ([], ["/news"])
-    due = [due.address.path for due in history.due(21 * DAY, 2)]
+    due = [due.address.path for due in history.select_due(21 * DAY, 2)]
     assert due[:1] == ["/news"]
-    assert "/gone" not in [due.address.path for due in history.due(900 * DAY, 10)]
+    assert "/gone" not in [due.address.path for due in history.select_due(900 * DAY, 10)]
 
 
 @pytest.mark.parametrize("per_day", [1, 3, 100])
 def test_no_more_is_due_than_the_budget_of_a_day(per_day):
-    history = History()
+    history = CrawlHistory()
     for number in range(50):
         look(history, f"http://a.test/{number}", 0, number)
-    assert len(history.due(10_000 * DAY, per_day)) <= per_day
-    assert History().due(0.0, per_day) == []
+    assert len(history.select_due(10_000 * DAY, per_day)) <= per_day
+    assert CrawlHistory().select_due(0.0, per_day) == []
 
 
 def stale_share(scheduled: bool, pages: int = 120, days: int = 40, budget: int = 60) -> float:
@@ -83,14 +83,14 @@ def stale_share(scheduled: bool, pages: int = 120, days: int = 40, budget: int =
     chance = random.Random(3)
     urls = [f"http://a.test/{number}" for number in range(pages)]
     gaps = {url: chance.choice((1.0, 7.0, 30.0, 120.0, 1_000.0)) for url in urls}
-    history, stale, total = History(), dict.fromkeys(urls, False), 0.0
+    history, stale, total = CrawlHistory(), dict.fromkeys(urls, False), 0.0
     for url in urls:
         look(history, url, 1, 0)
     for day in range(2, days):
         for url, gap in gaps.items():
             stale[url] = stale[url] or chance.random() < 1 / gap
         fixed = [urls[(day * budget + place) % pages] for place in range(budget)]
-        chosen = [due.address.url for due in history.due(day * DAY, budget)] if scheduled else fixed
+        chosen = [due.address.url for due in history.select_due(day * DAY, budget)] if scheduled else fixed
         assert len(chosen) <= budget
         for url in chosen:
             look(history, url, day, day if stale[url] else 0)
@@ -105,12 +105,12 @@ def test_a_crawl_each_day_keeps_more_pages_fresh_than_going_round():
 
 
 def test_several_runs_a_day_share_the_looks_of_a_day():
-    history = History()
+    history = CrawlHistory()
     for number in range(50):
         look(history, f"http://a.test/{number}", 0, number)
     looked = 0
     for hour in range(1, 25):
-        for due in history.due((900 + hour / 24) * DAY, 10):
+        for due in history.select_due((900 + hour / 24) * DAY, 10):
             look(history, due.address.url, 900 + hour / 24, 1)
             looked += 1
     assert looked == 10

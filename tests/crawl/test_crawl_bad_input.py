@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.fetch import Fetcher
 from periplus.records import FetchRequest, FetchResult, Outcome
@@ -32,7 +32,7 @@ def test_a_page_of_very_many_links_takes_little(count):
     fetched = FetchResult(FetchRequest(seed), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body)
     outlinks = OutlinkExtractor(CrawlSettings(), [seed])
     before = peak()
-    visit = page_visit(fetched, ParseSettings(), Originals())
+    visit = make_page_record(fetched, ParseSettings(), DuplicateTable())
     found = outlinks.extract(visit)
     assert len(found) == ParseSettings().max_links
     assert peak() - before < 300

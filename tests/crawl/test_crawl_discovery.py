@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
-from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import CrawlSettings, ParseSettings
@@ -19,7 +19,7 @@ def led_to(markup: str, *headers: tuple[str, str]) -> list[str]:
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"), *headers), markup.encode()
     )
     outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
-    return [due.address.url for due in outlinks.extract(page_visit(fetched, ParseSettings(), Originals()))]
+    return [due.address.url for due in outlinks.extract(make_page_record(fetched, ParseSettings(), DuplicateTable()))]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_malformed_urls_of_every_attribute_are_ordinary(attribute, nasty):
         FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode("utf-8", "replace")
     )
     outlinks = OutlinkExtractor(CrawlSettings(scope="web", forms=5), [SEED])
-    visit = page_visit(fetched, ParseSettings(), Originals(), forms=True)
+    visit = make_page_record(fetched, ParseSettings(), DuplicateTable(), forms=True)
     assert visit.outcome is Outcome.OK
     for due in outlinks.extract(visit):
         assert due.address == parse_address(due.address.url)
@@ -152,7 +152,7 @@ def test_what_a_page_only_shows_waits_behind_what_it_names():
     markup = "<a href=http://b.test/one>One</a><iframe src=http://c.test/one></iframe>"
     fetched = FetchResult(FetchRequest(SEED), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), markup.encode())
     outlinks = OutlinkExtractor(CrawlSettings(scope="web"), [SEED])
-    dues = outlinks.extract(page_visit(fetched, ParseSettings(), Originals()))
+    dues = outlinks.extract(make_page_record(fetched, ParseSettings(), DuplicateTable()))
     ranks = {due.address.host: due.rank for due in dues}
     assert ranks["b.test"] > ranks["c.test"]
     assert outlinks.links_to_host == {"b.test": 1}

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from periplus.crawl import Crawler
-from periplus.crawl.revisits import History
+from periplus.crawl.revisits import CrawlHistory
 from periplus.discovery import parse_sitemap
 from periplus.records import LIST_KIND, FetchRecord, Link, Outcome, Page
 from periplus.url import parse_address
@@ -20,11 +20,11 @@ def iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def look(history: History, url: str, when: float, content: int) -> None:
+def look(history: CrawlHistory, url: str, when: float, content: int) -> None:
     history.learn(FetchRecord(url, parse_address(url).key, Outcome.OK, when, content=content, page=Page(url)))
 
 
-def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
+def listed(history: CrawlHistory, when: float, dates: dict[str, float]) -> list[str]:
     page = Page("http://a.test/map", kind=LIST_KIND, links=tuple(map(Link, dates)), changed=tuple(dates.values()))
     found = [due.address.url for due in history.read_dates(page, when)]
     history.learn(FetchRecord(page.url, parse_address(page.url).key, Outcome.OK, when, page=page))
@@ -32,22 +32,22 @@ def listed(history: History, when: float, dates: dict[str, float]) -> list[str]:
 
 
 def test_a_changed_page_is_due_before_its_turn():
-    history = History()
+    history = CrawlHistory()
     for number in range(10):
         look(history, f"http://a.test/{number}", 100 * DAY, number)
-    before = history.due(101 * DAY, 2)
+    before = history.select_due(101 * DAY, 2)
     assert before == []
     dates = {f"http://a.test/{number}": (100 + (number - 5) / 10) * DAY for number in range(10)}
     assert listed(history, 101 * DAY, dates) == [f"http://a.test/{number}" for number in (6, 7, 8, 9)]
-    assert len(history.due(101 * DAY, 2)) == 2
-    assert {due.address.path for due in history.due(101 * DAY, 4)} == {"/6", "/7", "/8", "/9"}
+    assert len(history.select_due(101 * DAY, 2)) == 2
+    assert {due.address.path for due in history.select_due(101 * DAY, 4)} == {"/6", "/7", "/8", "/9"}
     for number in range(10):
         look(history, f"http://a.test/{number}", 101 * DAY, number)
-    assert [due.address.path for due in history.due(101.5 * DAY, 4)] == ["/map"]
+    assert [due.address.path for due in history.select_due(101.5 * DAY, 4)] == ["/map"]
 
 
 def test_a_list_that_stamps_everything_alike_is_not_believed():
-    history = History()
+    history = CrawlHistory()
     urls = [f"http://a.test/{number}" for number in range(60)]
     for url in urls:
         look(history, url, 100 * DAY, 1)
@@ -56,7 +56,7 @@ def test_a_list_that_stamps_everything_alike_is_not_believed():
 
 
 def test_pages_without_a_date_do_not_silence_those_with_one():
-    history = History()
+    history = CrawlHistory()
     urls = [f"http://a.test/{number}" for number in range(60)]
     for url in urls:
         look(history, url, 100 * DAY, 1)
@@ -65,21 +65,21 @@ def test_pages_without_a_date_do_not_silence_those_with_one():
 
 
 def test_a_date_to_come_is_believed_once_for_each_look_at_the_list():
-    history = History()
+    history = CrawlHistory()
     look(history, "http://a.test/1", 100 * DAY, 1)
     assert listed(history, 101 * DAY, {"http://a.test/1": 9_000 * DAY}) == ["http://a.test/1"]
-    assert [due.rank for due in history.due(101.01 * DAY, 5)] == [1_000.0]
+    assert [due.rank for due in history.select_due(101.01 * DAY, 5)] == [1_000.0]
     look(history, "http://a.test/1", 101.1 * DAY, 1)
-    assert not any(due.rank == 1_000.0 for due in history.due(101.2 * DAY, 5))
+    assert not any(due.rank == 1_000.0 for due in history.select_due(101.2 * DAY, 5))
 
 
 def test_a_site_that_vouches_for_a_page_is_believed_until_it_is_wrong():
-    history = History()
+    history = CrawlHistory()
     one, other = "http://a.test/1", "http://a.test/2"
     for url in (one, other):
         look(history, url, 100 * DAY, 1)
     listed(history, 160 * DAY, {one: 90 * DAY})
-    assert [due.address.url for due in history.due(160.5 * DAY, 1)[1:]] == [other]
+    assert [due.address.url for due in history.select_due(160.5 * DAY, 1)[1:]] == [other]
     look(history, one, 161 * DAY, 2)
     listed(history, 162 * DAY, {one: 90 * DAY})
     assert history.pages[parse_address(one).key].vouched == 0.0
@@ -88,7 +88,7 @@ def test_a_site_that_vouches_for_a_page_is_believed_until_it_is_wrong():
 def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) -> float:
     """Give the share of stale pages of a site of which half is in a sitemap with true dates."""
     chance = random.Random(3)
-    history, stale = History(), dict.fromkeys((f"http://a.test/{number}" for number in range(pages)), False)
+    history, stale = CrawlHistory(), dict.fromkeys((f"http://a.test/{number}" for number in range(pages)), False)
     gaps = {url: chance.choice((1.0, 7.0, 30.0, 300.0)) for url in stale}
     changed = {url: DAY * place / pages for place, url in enumerate(list(stale)[::2])}
     for url in stale:
@@ -102,7 +102,7 @@ def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) 
                     changed[url] = (day - 0.5) * DAY
         if hints:
             listed(history, day * DAY, changed)
-        for due in history.due(day * DAY, budget):
+        for due in history.select_due(day * DAY, budget):
             if not due.address.url.endswith("/map"):
                 look(history, due.address.url, day * DAY, day if stale[due.address.url] else 0)
                 stale[due.address.url] = False

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
-from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
 from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
@@ -109,17 +109,17 @@ def test_long_texts_that_differ_within_are_told_apart():
     assert near.find(page_hash(edited)) == 1
 
 
-def visit_of(url: str, body: str, originals: Originals):
+def visit_of(url: str, body: str, originals: DuplicateTable):
     fetched = FetchResult(
         FetchRequest(parse_address(url)), Outcome.OK, 1.0, 200, (("content-type", "text/html"),), body.encode()
     )
-    visit = page_visit(fetched, ParseSettings(), originals)
+    visit = make_page_record(fetched, ParseSettings(), originals)
     originals.learn(visit)
     return visit
 
 
 def test_a_near_copy_is_read_and_marked_and_does_not_become_an_original():
-    originals = Originals()
+    originals = DuplicateTable()
     text = prose(1)
     first = visit_of("http://a.test/1", article(text), originals)
     near = visit_of("http://b.test/1", article(f"{text} (reprinted)", "/next"), originals)
@@ -133,7 +133,7 @@ def test_a_near_copy_is_read_and_marked_and_does_not_become_an_original():
 
 
 def test_a_page_is_no_copy_of_itself():
-    originals = Originals()
+    originals = DuplicateTable()
     visit_of("http://a.test/1", article(prose(1)), originals)
     assert visit_of("http://a.test/1", article(f"{prose(1)} and a little more"), originals).near_duplicate_of == ""
 
@@ -160,7 +160,7 @@ def test_the_crawl_marks_near_copies_also_after_a_restart(scripted, tmp_path, re
 
 
 def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
-    truth, originals, marked = fake_web.truth(), Originals(), {}
+    truth, originals, marked = fake_web.truth(), DuplicateTable(), {}
     pages = [page.url for page in truth.pages]
     for url in dict.fromkeys([*pages, *truth.near_duplicates, *truth.duplicates]):
         place = parse_address(url)
@@ -168,7 +168,7 @@ def test_reprints_of_the_fake_web_are_found_and_little_else(fake_web):
         if answer.status == 200:
             headers = tuple((name.lower(), value) for name, value in answer.headers)
             fetched = FetchResult(FetchRequest(place), Outcome.OK, 1.0, 200, headers, answer.body)
-            visit = page_visit(fetched, ParseSettings(), originals)
+            visit = make_page_record(fetched, ParseSettings(), originals)
             originals.learn(visit)
             if visit.near_duplicate_of:
                 marked[url] = visit.near_duplicate_of

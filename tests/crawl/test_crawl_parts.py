@@ -3,7 +3,7 @@
 import pytest
 
 from periplus.crawl.crawl_statistics import Meter
-from periplus.crawl.fetch_records import Originals, page_visit, retry_after
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record, retry_after
 from periplus.crawl.outlinks import LIST_KIND, OutlinkExtractor
 from periplus.crawl.robots_cache import RobotsCache
 from periplus.records import FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
@@ -120,41 +120,47 @@ def test_near_and_plain_urls_rank_higher():
 
 
 def test_copies_are_told_by_content():
-    originals = Originals()
+    originals = DuplicateTable()
     body = b"<title>one</title><p>the same words"
     html = (("content-type", "text/html"),)
-    first = page_visit(fetched("http://a.test/1", body=body, headers=html), ParseSettings(), originals)
+    first = make_page_record(fetched("http://a.test/1", body=body, headers=html), ParseSettings(), originals)
     originals.learn(first)
     assert first.page is not None
     assert first.page.title == "one"
-    second = page_visit(fetched("http://a.test/2", body=body, headers=html), ParseSettings(), originals)
+    second = make_page_record(fetched("http://a.test/2", body=body, headers=html), ParseSettings(), originals)
     assert (second.duplicate_of, second.page, second.content) == ("http://a.test/1", None, first.content)
-    again = page_visit(fetched("http://a.test/1", body=body, headers=html), ParseSettings(), originals)
+    again = make_page_record(fetched("http://a.test/1", body=body, headers=html), ParseSettings(), originals)
     assert again.duplicate_of == ""
 
 
 def test_a_copy_that_names_its_original_gives_way_to_it():
-    originals = Originals()
+    originals = DuplicateTable()
     body = b'<link rel="canonical" href="http://a.test/true"><p>words'
     html = (("content-type", "text/html"),)
-    originals.learn(page_visit(fetched("http://a.test/copy", body=body, headers=html), ParseSettings(), originals))
-    true = page_visit(fetched("http://a.test/true", body=body, headers=html), ParseSettings(), originals)
+    originals.learn(
+        make_page_record(fetched("http://a.test/copy", body=body, headers=html), ParseSettings(), originals)
+    )
+    true = make_page_record(fetched("http://a.test/true", body=body, headers=html), ParseSettings(), originals)
     assert true.duplicate_of == ""
     assert true.page is not None
 
 
 def test_what_nobody_reads_is_of_the_wrong_type():
     got = fetched("http://a.test/", body=b"\x89PNG\r\n\x1a\n", headers=(("content-type", "image/png"),))
-    assert page_visit(got, ParseSettings(), Originals()).outcome is Outcome.WRONG_TYPE
+    assert make_page_record(got, ParseSettings(), DuplicateTable()).outcome is Outcome.WRONG_TYPE
 
 
 def test_a_sitemap_becomes_links():
     body = b"<urlset><url><loc>http://a.test/x</loc></url></urlset>"
-    page = page_visit(fetched("http://a.test/s.xml", body=body), ParseSettings(), Originals(), as_list=True).page
+    page = make_page_record(
+        fetched("http://a.test/s.xml", body=body), ParseSettings(), DuplicateTable(), as_list=True
+    ).page
     assert page is not None
     assert [link.url for link in page.links] == ["http://a.test/x"]
     index = b"<sitemapindex><sitemap><loc>http://a.test/2.xml</loc></sitemap></sitemapindex>"
-    page = page_visit(fetched("http://a.test/i.xml", body=index), ParseSettings(), Originals(), as_list=True).page
+    page = make_page_record(
+        fetched("http://a.test/i.xml", body=index), ParseSettings(), DuplicateTable(), as_list=True
+    ).page
     assert page is not None
     assert page.feeds == ("http://a.test/2.xml",)
 
@@ -193,7 +199,7 @@ def test_robots_are_asked_for_and_learnt():
     assert rules is not None
     assert (rules.allows("/secret/x"), rules.allows("/open"), rules.delay) == (False, True, 3.0)
     assert robots.rules(ORIGIN, 86_401.0) is None
-    again = RobotsCache("PeriplusBot", robots.known(1.0)).rules(ORIGIN, 1.0)
+    again = RobotsCache("PeriplusBot", robots.entries(1.0)).rules(ORIGIN, 1.0)
     assert again is not None
     assert not again.allows("/secret")
 

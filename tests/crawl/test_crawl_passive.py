@@ -9,7 +9,7 @@ import pytest
 from shards_together import killed_in_move, together
 
 from periplus.crawl import Crawler
-from periplus.crawl.reported_visits import Passive
+from periplus.crawl.reported_visits import VisitReportReader
 from periplus.errors import Overloaded
 from periplus.hashing import fingerprint_text
 from periplus.records import VisitReport
@@ -245,7 +245,7 @@ def test_the_place_in_the_queue_is_kept_with_the_snapshot(scripted, tmp_path):
 
 def test_digests_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.crawl.reported_visits._MOST_DIGESTS", 10)
-    passive = Passive(tmp_path)
+    passive = VisitReportReader(tmp_path)
     for number in range(100):
         passive._is_changed(number, VisitReport(A, 1, "x"))
     assert len(passive.state.digests) == 10

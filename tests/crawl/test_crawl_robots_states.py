@@ -54,13 +54,13 @@ def test_an_old_copy_speaks_while_a_new_one_cannot_be_had(outcome):
     book = RobotsCache("PeriplusBot")
     book.learn(HOME.origin, answer(Outcome.OK, BODY), 0.0)
     assert book.rules(HOME.origin, DAY) is None
-    book = RobotsCache("PeriplusBot", book.known(DAY))
+    book = RobotsCache("PeriplusBot", book.entries(DAY))
     assert state(book, book.learn(HOME.origin, answer(outcome), DAY), DAY) == BY_RULES
     assert book.rules(HOME.origin, DAY + 7200) is None
     book.learn(HOME.origin, answer(outcome), 29 * DAY)
     assert state(book, outcome, 29 * DAY) == BY_RULES
     assert state(book, book.learn(HOME.origin, answer(outcome), 31 * DAY), 31 * DAY) == DISALLOWED
-    assert book.known(31 * DAY) == ()
+    assert book.entries(31 * DAY) == ()
 
 
 BODIES = [
@@ -86,7 +86,7 @@ def test_the_first_500_kib_count_of_a_body_without_end(first):
     book = RobotsCache("PeriplusBot")
     book.learn(HOME.origin, answer(first, BODY + b"x" * 4_000_000), 0.0)
     assert state(book, first) == BY_RULES
-    assert len(book.known(0.0)[0].body) <= 512_000
+    assert len(book.entries(0.0)[0].body) <= 512_000
 
 
 HOPS = [

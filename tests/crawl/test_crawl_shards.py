@@ -12,7 +12,7 @@ from shards_together import Together, killed_in_move, together
 
 from periplus.crawl import Crawler, CrawlStatistics, count_shards
 from periplus.crawl.crawl_metrics import as_metrics
-from periplus.crawl.crawl_statistics import total
+from periplus.crawl.crawl_statistics import sum_statistics
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.sharding import resharding as resharding_module
 from periplus.crawl.sharding.mailbox import (
@@ -246,7 +246,7 @@ def test_settings_are_meant_for_the_whole():
 
 def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     (tmp_path / "crawl").mkdir()
-    quotas, figures = Quotas(tmp_path, 1000), total([])
+    quotas, figures = Quotas(tmp_path, 1000), sum_statistics([])
     had, known = {0: 0, 1: 0}, {0: 0, 1: 0}
     for _ in range(200):
         shards = {n: CrawlStatus(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
@@ -262,7 +262,7 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
 def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
     """Second looks are counted from the beginning of a process; those of one that was killed count too."""
     (tmp_path / "crawl").mkdir()
-    quotas, figures, had, killed = Quotas(tmp_path, 100), total([]), 0, 0
+    quotas, figures, had, killed = Quotas(tmp_path, 100), sum_statistics([]), 0, 0
     for turn in range(60):
         if turn in (3, 9):
             quotas.restart(0, had)
@@ -325,7 +325,7 @@ def test_figures_of_each_shard(tmp_path):
     assert read_topology(tmp_path) == Topology()
     one = CrawlStatistics(3, 4, 1.5, {"gone": 1}, 10, 2, 1, 1, 9, 5.0, slowest=(("a.test", 2.0),), recent=("u",))
     other = CrawlStatistics(4, 4, 2.0, {"gone": 2, "dns": 1}, 1, 0, 0, 3, 1, 7.0, slowest=(("b.test", 3.0),))
-    both = total([one, other])
+    both = sum_statistics([one, other])
     assert (both.pages, both.rate, both.errors, both.hosts) == (7, 3.5, {"gone": 3, "dns": 1}, 4)
     assert both.slowest == (("b.test", 3.0), ("a.test", 2.0))
     text = as_metrics({0: one, 7: other})

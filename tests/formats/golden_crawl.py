@@ -13,7 +13,7 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
 from periplus.crawl.policies.form_filler import HostForms
-from periplus.crawl.reported_visits import HEARD, read_heard
+from periplus.crawl.reported_visits import POSITION_FILE, read_position
 from periplus.crawl.sharding.mailbox import (
     ForwardedLink,
     RobotsRequest,
@@ -165,7 +165,7 @@ def read_crawl(folder: Path) -> Any:
         "next": plain(next_state.seeds),
         "recovered": _recovered(folder),
         "parcel": plain(parcel),
-        "heard": plain(read_heard(folder / "crawl" / HEARD)),
+        "heard": plain(read_position(folder / "crawl" / POSITION_FILE)),
         "quotas": plain(read_quotas(folder)),
         "status": [
             content(read_status(place)) if read_status(place) else None

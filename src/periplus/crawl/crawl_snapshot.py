@@ -12,8 +12,8 @@ import msgspec
 from periplus.crawl.focus.focus import FocusState
 from periplus.crawl.policies.form_filler import FormsState
 from periplus.crawl.policies.traps import TrapsState
-from periplus.crawl.reported_visits import PassiveState
-from periplus.crawl.robots_cache import KnownRobots
+from periplus.crawl.reported_visits import VisitReportState
+from periplus.crawl.robots_cache import CachedRobots
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.files import write_atomically
 from periplus.hashing import fingerprint
@@ -47,7 +47,7 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     """Visits in the store that everything here reflects."""
     frontier: bytes
     seeds: tuple[str, ...]
-    robots: tuple[KnownRobots, ...]
+    robots: tuple[CachedRobots, ...]
     originals: dict[int, str]
     lists: tuple[int, ...]
     lists_of_host: dict[str, int]
@@ -58,7 +58,7 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     forms: FormsState = msgspec.field(default_factory=FormsState)
     near: bytes = b""
     """Simhashes of pages, and their contents."""
-    passive: PassiveState = msgspec.field(default_factory=PassiveState)
+    passive: VisitReportState = msgspec.field(default_factory=VisitReportState)
     focus: FocusState | None = None
     """What was learnt of the topic, when there is one."""
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
-from periplus.crawl.fetch_records import Originals
+from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps
-from periplus.crawl.reported_visits import HEARD, Passive, read_heard, write_heard
-from periplus.crawl.revisits import History, read_history, seen_once
+from periplus.crawl.reported_visits import POSITION_FILE, VisitReportReader, read_position, write_position
+from periplus.crawl.revisits import CrawlHistory, history_of_record, read_history
 from periplus.crawl.robots_cache import RobotsCache
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.shard import LinkRouter, SingleShard
@@ -46,14 +46,14 @@ class CrawlState:
         self.robots = RobotsCache(settings.fetch.user_agent)
         self.outlinks = OutlinkExtractor(settings.crawl, ())
         self._introduce()
-        self.originals = Originals()
+        self.originals = DuplicateTable()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
-        self.history = History()
+        self.history = CrawlHistory()
         """The past of pages that are looked at again in this run."""
         self.notes: list[str] = []
         self._learnt: FocusState | None = None
-        self.passive = Passive(self._data)
+        self.passive = VisitReportReader(self._data)
 
     @classmethod
     def recover(
@@ -87,7 +87,7 @@ class CrawlState:
         memory.frontier.revive()
         if settings.crawl.recrawl:
             memory.history = read_history(memory.router.read_records(store))
-            memory._look_again(memory.history.due(now, settings.crawl.recrawl_per_day))
+            memory._look_again(memory.history.select_due(now, settings.crawl.recrawl_per_day))
         return memory
 
     def _look_again(self, dues: list[FetchRequest]) -> None:
@@ -116,7 +116,7 @@ class CrawlState:
         self.outlinks.lists.update(state.lists)
         self.outlinks.lists_of_host.update(state.lists_of_host)
         self.outlinks.links_to_host.update(state.links_to_host)
-        self.originals = Originals(state.originals, state.near)
+        self.originals = DuplicateTable(state.originals, state.near)
         self.totals = state.totals
         self.passive.state = state.passive
         self.pages_of_host = state.pages_of_host
@@ -224,7 +224,7 @@ class CrawlState:
         )
         self.frontier.add(reported.fresh)
         for _, visit in reported.again:
-            self.history.pages.setdefault(visit.key, seen_once(visit))
+            self.history.pages.setdefault(visit.key, history_of_record(visit))
         self.frontier.add_revisits(due for due, _ in reported.again)
         return reported.read
 
@@ -243,7 +243,7 @@ class CrawlState:
             visits=visits,
             frontier=self.frontier.dump(),
             seeds=seeds,
-            robots=self.robots.known(now),
+            robots=self.robots.entries(now),
             originals=self.originals.urls,
             near=self.originals.near.dump(),
             lists=tuple(self.outlinks.lists),
@@ -265,6 +265,8 @@ class CrawlState:
         """Say how far we have read what others reported; the first shard clears away what all have read."""
         shards = read_topology(self._data).shards
         if len(shards) > 1 and self.passive.position != LogPosition():
-            write_heard(self._path.with_name(HEARD), self.passive.position)
+            write_position(self._path.with_name(POSITION_FILE), self.passive.position)
         if self.router.number == 0:
-            self.passive.saved(read_heard(shard_dir(self._data, number) / HEARD) for number in shards if number)
+            self.passive.prune(
+                read_position(shard_dir(self._data, number) / POSITION_FILE) for number in shards if number
+            )

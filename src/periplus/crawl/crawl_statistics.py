@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["CrawlStatistics", "Meter", "total"]
+__all__ = ["CrawlStatistics", "Meter", "sum_statistics"]
 
 _WINDOW: Final = 10.0
 _RECENT: Final = 5
@@ -39,23 +39,23 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     """What a person should know, such as a snapshot that had to be made again."""
 
 
-def total(every: Sequence[CrawlStatistics]) -> CrawlStatistics:
+def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
     """Add up how several processes of one crawl are doing."""
     errors: dict[str, int] = {}
-    for one in every:
+    for one in parts:
         for name, count in one.errors.items():
             errors[name] = errors.get(name, 0) + count
     summed = ("pages", "fetched", "bytes", "waiting", "busy", "hosts", "seen", "copies", "given_up")
-    numbers: dict[str, int] = {name: sum(getattr(one, name) for one in every) for name in summed}
-    slowest = sorted((pair for one in every for pair in one.slowest), key=lambda pair: -pair[1])
+    numbers: dict[str, int] = {name: sum(getattr(one, name) for one in parts) for name in summed}
+    slowest = sorted((pair for one in parts for pair in one.slowest), key=lambda pair: -pair[1])
     return CrawlStatistics(
         **numbers,
-        rate=sum(one.rate for one in every),
+        rate=sum(one.rate for one in parts),
         errors=errors,
-        seconds=max((one.seconds for one in every), default=0.0),
-        recent=tuple(url for one in every for url in one.recent[-2:])[-_RECENT:],
+        seconds=max((one.seconds for one in parts), default=0.0),
+        recent=tuple(url for one in parts for url in one.recent[-2:])[-_RECENT:],
         slowest=tuple(slowest[:_RECENT]),
-        notes=tuple(dict.fromkeys(note for one in every for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for one in parts for note in one.notes)),
     )
 
 

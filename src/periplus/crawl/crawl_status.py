@@ -46,7 +46,7 @@ class CrawlStatus(msgspec.Struct, frozen=True):
     """Requests that any server answered at all, over all runs."""
     format: int = _FORMAT
 
-    def calm(self) -> tuple[int, str, int, int]:
+    def activity(self) -> tuple[int, str, int, int]:
         """Give what changes whenever a shard does anything."""
         return self.process, self.state, self.taken, self.mark
 

@@ -14,9 +14,9 @@ import msgspec
 
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, Meter
-from periplus.crawl.fetch_records import page_visit, plain_visit
+from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.outlinks import parse_seed
-from periplus.crawl.robots_cache import ruled_path
+from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard, SingleShard
@@ -256,8 +256,8 @@ class Crawler:
         rules = state.robots.rules(address.origin, now)
         if rules is None:
             self._robots.fetch_for(request, now)
-        elif not rules.allows(ruled_path(address)):
-            self._finish(request, plain_visit(request, Outcome.ROBOTS, when=now), None)
+        elif not rules.allows(robots_path(address)):
+            self._finish(request, make_failure_record(request, Outcome.ROBOTS, when=now), None)
         else:
             past = state.history.pages.get(address.key)
             headers = past.headers if past is not None else ()
@@ -298,8 +298,8 @@ class Crawler:
         # Of a list that is too long the beginning is read.
         if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED else None
-            return self._finish(request, plain_visit(request, result.outcome, result), stored, result.ip)
-        record = page_visit(result, settings.parse, state.originals, as_list, settings.crawl.forms > 0)
+            return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
+        record = make_page_record(result, settings.parse, state.originals, as_list, settings.crawl.forms > 0)
         record = state.outlinks.traps.judge(record, request.address.host)
         stored = result if record.page is not None and not as_list else None
         return self._finish(request, record, stored, result.ip)
@@ -312,12 +312,12 @@ class Crawler:
             state.frontier.release(host, result.outcome, now, result.elapsed)
         outcome = state.robots.learn(origin, result, now)
         if outcome not in (Outcome.OK, Outcome.REDIRECT):
-            return self._finish(request, plain_visit(request, outcome, result), None)
+            return self._finish(request, make_failure_record(request, outcome, result), None)
         rules = state.robots.rules(origin, now)
         state.frontier.requeue(request, now, result.elapsed, rules.delay if rules else None)
         if rules is None or not self._settings.crawl.sitemaps:
             return []
-        return state.outlinks.listed(rules.sitemaps, request.address.url)
+        return state.outlinks.list_requests(rules.sitemaps, request.address.url)
 
     def _finish(
         self, request: FetchRequest, record: FetchRecord, result: FetchResult | None, ip: str = ""

@@ -16,27 +16,27 @@ from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, 
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
 
-__all__ = ["Originals", "page_visit", "plain_visit", "read_list", "retry_after"]
+__all__ = ["DuplicateTable", "make_failure_record", "make_page_record", "parse_list", "retry_after"]
 
 _MAX_LISTED: Final = 50_000
 
 
-class Originals:
+class DuplicateTable:
     """Which URL has a content first. A page that names another URL as canonical speaks for that one."""
 
     def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
         self.urls = urls or {}
         self.near = NearCopies(near)
 
-    def copied_from(self, content: int, url: str) -> str:
+    def find_duplicate(self, content: int, url: str) -> str:
         """Give the URL that already has this content, or ''."""
         original = self.urls.get(content, url)
         return original if original != url else ""
 
-    def nearly(self, value: int, url: str) -> str:
+    def find_near_duplicate(self, value: int, url: str) -> str:
         """Give the URL of a page with nearly this simhash, or ''."""
         content = self.near.find(value)
-        return self.copied_from(content, url) if content is not None else ""
+        return self.find_duplicate(content, url) if content is not None else ""
 
     def learn(self, visit: FetchRecord) -> None:
         """Remember the content of a page."""
@@ -56,7 +56,7 @@ def _canonical(page: Page, url: str) -> str:
     return url
 
 
-def plain_visit(
+def make_failure_record(
     due: FetchRequest, outcome: Outcome, fetched: FetchResult | None = None, when: float | None = None
 ) -> FetchRecord:
     """Make the visit of a fetch that brought no page, or of none at all."""
@@ -77,16 +77,16 @@ def plain_visit(
     )
 
 
-def page_visit(
-    fetched: FetchResult, settings: ParseSettings, originals: Originals, as_list: bool = False, forms: bool = False
+def make_page_record(
+    fetched: FetchResult, settings: ParseSettings, originals: DuplicateTable, as_list: bool = False, forms: bool = False
 ) -> FetchRecord:
     """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
     due = fetched.request
     content = fingerprint(fetched.body) if fetched.body else 0
-    duplicate_of = "" if as_list or not content else originals.copied_from(content, due.address.url)
+    duplicate_of = "" if as_list or not content else originals.find_duplicate(content, due.address.url)
     page, outcome = None, Outcome.OK
     if as_list:
-        page = read_list(fetched)
+        page = parse_list(fetched)
     elif not duplicate_of:
         page, outcome = _parse(fetched, settings)
         if forms and page is not None and page.kind == "text/html":
@@ -108,7 +108,7 @@ def page_visit(
         bytes=len(fetched.body),
         hops=due.hops,
         simhash=value,
-        near_duplicate_of=originals.nearly(value, due.address.url) if value else "",
+        near_duplicate_of=originals.find_near_duplicate(value, due.address.url) if value else "",
     )
 
 
@@ -121,7 +121,7 @@ def _parse(fetched: FetchResult, settings: ParseSettings) -> tuple[Page | None, 
     return page, Outcome.OK if page is not None else Outcome.WRONG_TYPE
 
 
-def read_list(fetched: FetchResult) -> Page:
+def parse_list(fetched: FetchResult) -> Page:
     """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
     sitemap = parse_sitemap(fetched.body)
     return Page(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.errors import BadFile, BadUrl
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
@@ -48,7 +48,7 @@ def import_warc(
     store: PageStore, paths: Iterable[Path], settings: Settings, progress: Progress = _quiet
 ) -> ImportCount:
     """Read the responses of WARC files as if they had just been fetched."""
-    originals = Originals()
+    originals = DuplicateTable()
 
     def visits() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
         for path in paths:
@@ -105,7 +105,7 @@ def _kept(pages: int) -> str:
 
 
 def _read_responses(
-    path: Path, settings: Settings, originals: Originals
+    path: Path, settings: Settings, originals: DuplicateTable
 ) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
     for record in read_warc(path):
         try:
@@ -118,7 +118,7 @@ def _read_responses(
             continue
         body = record.body[: settings.fetch.max_bytes]
         fetched = FetchResult(due, Outcome.OK, record.when, record.status, tuple(record.headers), body)
-        visit = page_visit(fetched, settings.parse, originals)
+        visit = make_page_record(fetched, settings.parse, originals)
         originals.learn(visit)
         yield visit, fetched if visit.page is not None else None
 

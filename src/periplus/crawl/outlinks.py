@@ -91,7 +91,7 @@ class OutlinkExtractor:
             *(self._filled_forms(visit, visit.page) if visit.page.forms else ()),
         ]
 
-    def listed(self, urls: Iterable[str], base: str) -> list[FetchRequest]:
+    def list_requests(self, urls: Iterable[str], base: str) -> list[FetchRequest]:
         """Give dues for sitemaps or feeds, and remember that these are lists."""
         found = []
         for place in self._addresses(urls, base):
@@ -177,7 +177,7 @@ class OutlinkExtractor:
 
     def _lists(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
-        return self.listed(page.feeds, visit.url) if wanted else []
+        return self.list_requests(page.feeds, visit.url) if wanted else []
 
     def _filled_forms(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
         """Give what the page's forms lead to when they are filled in."""

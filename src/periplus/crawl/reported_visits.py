@@ -14,12 +14,20 @@ from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import LogPosition, prune_visit_reports, read_visit_reports, update_visit_counts
 
-__all__ = ["HEARD", "Passive", "PassiveState", "Reported", "read_heard", "share_digests", "write_heard"]
+__all__ = [
+    "POSITION_FILE",
+    "ReportedRequests",
+    "VisitReportReader",
+    "VisitReportState",
+    "read_position",
+    "share_digests",
+    "write_position",
+]
 
 _MOST_DIGESTS: Final = 1_000_000
 _BITE: Final = 256 << 10
 """Bytes read at once: some thousand visits, so that a crawl is not held up."""
-HEARD: Final = "heard.json"
+POSITION_FILE: Final = "heard.json"
 """Beside the snapshot of a shard: how far that has read the queue, for those who clear it away."""
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
@@ -27,14 +35,14 @@ _DEPTH: Final = 1
 """Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
 
 
-class PassiveState(msgspec.Struct):
+class VisitReportState(msgspec.Struct):
     """How far the queue was read, and the last digest of each URL that had one."""
 
     position: tuple[int, int] = (0, 0)
     digests: dict[int, int] = {}
 
 
-class Reported(NamedTuple):
+class ReportedRequests(NamedTuple):
     """What one look at the queue leads to."""
 
     fresh: list[FetchRequest]
@@ -45,12 +53,12 @@ class Reported(NamedTuple):
     """Whether there was anything to read, good or damaged."""
 
 
-class Passive:
+class VisitReportReader:
     """Reads the queue from where it was left; the snapshot keeps that place with the frontier that reflects it."""
 
-    def __init__(self, folder: Path, state: PassiveState | None = None) -> None:
+    def __init__(self, folder: Path, state: VisitReportState | None = None) -> None:
         self._folder = folder
-        self.state = state or PassiveState()
+        self.state = state or VisitReportState()
 
     def read(
         self,
@@ -58,7 +66,7 @@ class Passive:
         find: Callable[[int], FetchRecord | None],
         is_mine: Callable[[Address], bool] = lambda place: True,
         until: LogPosition | None = None,
-    ) -> Reported:
+    ) -> ReportedRequests:
         """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
         before = self.position
         found, self.state.position = read_visit_reports(self._folder, before, _BITE, until=until)
@@ -77,7 +85,7 @@ class Passive:
                 changed[place.key] = visit
         fresh = {key: _due(outlinks, place, counts[key]) for key, place in places.items()}
         again = [(fresh[key], visit) for key, visit in changed.items()]
-        return Reported(list(fresh.values()), again, self.state.position != before)
+        return ReportedRequests(list(fresh.values()), again, self.state.position != before)
 
     def _is_changed(self, key: int, sighting: VisitReport) -> bool:
         """Tell whether a URL had another digest before; remember the one it has now."""
@@ -95,36 +103,36 @@ class Passive:
         """How far the queue was read."""
         return LogPosition(*self.state.position)
 
-    def saved(self, others: Iterable[LogPosition] = ()) -> None:
+    def prune(self, others: Iterable[LogPosition] = ()) -> None:
         """Let go of what we and `others` have read, now that snapshots reflect it."""
         update_visit_counts(self._folder)
         prune_visit_reports(self._folder, min([self.position, *others]))
 
 
-class _Heard(msgspec.Struct, frozen=True):
+class _PositionFile(msgspec.Struct, frozen=True):
     file: int
     offset: int
     format: int = _FORMAT
 
 
-def write_heard(path: Path, position: LogPosition) -> None:
+def write_position(path: Path, position: LogPosition) -> None:
     """Write down how far a shard has read the queue."""
-    write_atomically(path, msgspec.json.encode(_Heard(*position)))
+    write_atomically(path, msgspec.json.encode(_PositionFile(*position)))
 
 
-def read_heard(path: Path) -> LogPosition:
+def read_position(path: Path) -> LogPosition:
     """Return how far a shard has read by its own word; nothing at all where it says none."""
     try:
         data = path.read_bytes()
         if data.startswith(b"["):  # format 0: file and offset alone
             return msgspec.json.decode(data, type=LogPosition)
-        heard = decode_json(path, data, _Heard, _FORMAT)
+        heard = decode_json(path, data, _PositionFile, _FORMAT)
         return LogPosition(heard.file, heard.offset)
     except (OSError, msgspec.MsgspecError, CorruptFile):
         return LogPosition()
 
 
-def share_digests(states: Sequence[PassiveState]) -> None:
+def share_digests(states: Sequence[VisitReportState]) -> None:
     """Let each know the digests of all, which do not say whose URLs they are; the newest if they are too many.
 
     One that is out of date costs a look at a page that has not changed; one that is missing, a change that is.

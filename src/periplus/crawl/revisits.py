@@ -15,7 +15,7 @@ from periplus.frontier import best_frequencies, change_rates
 from periplus.records import LIST_KIND, FetchRecord, FetchRequest, Outcome, Page
 from periplus.url import parse_address
 
-__all__ = ["History", "Seen", "read_history", "seen_once"]
+__all__ = ["CrawlHistory", "PageHistory", "history_of_record", "read_history"]
 
 _PRIOR: Final = 1 / (30 * 86_400.0)
 """Changes a second of a page that was seen once: one a month."""
@@ -33,7 +33,7 @@ _STAMPED: Final = 20
 """A list that gives so many pages the same date, and most of them, tells when it was made itself."""
 
 
-class Seen(msgspec.Struct):
+class PageHistory(msgspec.Struct):
     """One page and its past."""
 
     url: str
@@ -63,11 +63,11 @@ class Seen(msgspec.Struct):
         return tuple(pair for pair in pairs if pair[1])
 
 
-class History:
+class CrawlHistory:
     """The past of every page that is still there."""
 
     def __init__(self) -> None:
-        self.pages: dict[int, Seen] = {}
+        self.pages: dict[int, PageHistory] = {}
 
     def learn(self, visit: FetchRecord) -> None:
         """Take note of a visit; a page that is gone is forgotten."""
@@ -78,7 +78,7 @@ class History:
             self._look(known, visit.when, changed=False)
         elif visit.outcome is Outcome.OK and visit.page is not None:
             if known is None:
-                self.pages[visit.key] = known = Seen(visit.url, visit.when, visit.content, visit.depth)
+                self.pages[visit.key] = known = PageHistory(visit.url, visit.when, visit.content, visit.depth)
             else:
                 self._look(known, visit.when, changed=visit.content != known.content)
             known.content, known.etag, known.modified = visit.content, visit.etag, visit.modified
@@ -101,21 +101,21 @@ class History:
                 found.append(known)
         return [due for due in map(_hinted_due, found) if due is not None]
 
-    def _known(self, url: str, base: str) -> Seen | None:
+    def _known(self, url: str, base: str) -> PageHistory | None:
         try:
             known = self.pages.get(parse_address(url, base).key)
         except BadUrl:
             return None
         return known if known is not None and not known.is_list else None
 
-    def _look(self, known: Seen, when: float, changed: bool) -> None:
+    def _look(self, known: PageHistory, when: float, changed: bool) -> None:
         known.betrayed |= changed and known.hinted <= known.when < known.vouched
         known.visits += 1
         known.changes += changed
         known.seconds += max(0.0, when - known.when)
         known.when = max(known.when, when)
 
-    def due(self, now: float, per_day: int) -> list[FetchRequest]:
+    def select_due(self, now: float, per_day: int) -> list[FetchRequest]:
         """Give what to look at again, when `per_day` looks are to be shared out: lists, then pages, the latest first.
 
         Pages whose site says that they have changed go before those that only may have.
@@ -127,7 +127,7 @@ class History:
         return [due for due in asked if due is not None]
 
 
-def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float]]:
+def _worth(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
     """Give the places of pages that are worth a look now, the most worth first, each with its rank."""
     rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted, p.vouched) for p in pages]
     visits, changes, seconds, when, depth, hinted, vouched = np.array(rows, np.float64).reshape(-1, 7).T
@@ -149,26 +149,26 @@ def _worth(pages: list[Seen], now: float, per_day: int) -> list[tuple[int, float
     return [(place, float(ranks[place])) for place in best.tolist()]
 
 
-def _due(known: Seen, rank: float) -> FetchRequest | None:
+def _due(known: PageHistory, rank: float) -> FetchRequest | None:
     try:
         return FetchRequest(parse_address(known.url), known.depth, rank)
     except BadUrl:
         return None
 
 
-def _hinted_due(known: Seen) -> FetchRequest | None:
+def _hinted_due(known: PageHistory) -> FetchRequest | None:
     """Give a page that was changed since we looked, by its site's own word."""
     return _due(known, _HINTED) if known.hinted > known.when else None
 
 
-def seen_once(visit: FetchRecord) -> Seen:
+def history_of_record(visit: FetchRecord) -> PageHistory:
     """Give a page as one visit knows it."""
-    return Seen(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
+    return PageHistory(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
 
 
-def read_history(visits: Iterable[FetchRecord]) -> History:
+def read_history(visits: Iterable[FetchRecord]) -> CrawlHistory:
     """Read the past of all pages out of their visits."""
-    history = History()
+    history = CrawlHistory()
     for visit in visits:
         history.learn(visit)
     return history

@@ -8,7 +8,7 @@ from periplus.records import Address, FetchResult, Outcome
 from periplus.robots import RobotsRules, parse_robots
 from periplus.url import parse_address
 
-__all__ = ["KnownRobots", "RobotsCache", "ruled_path"]
+__all__ = ["CachedRobots", "RobotsCache", "robots_path"]
 
 _DAY: Final = 86_400.0
 _STALE: Final = 29 * _DAY
@@ -21,12 +21,12 @@ _MAX_BODY: Final = 512_000
 _NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
 
 
-def ruled_path(place: Address) -> str:
+def robots_path(place: Address) -> str:
     """Give the path that robots.txt speaks of: a selector of gopher without its type."""
     return place.path if place.scheme != "gopher" else place.path[2:] or "/"
 
 
-class KnownRobots(NamedTuple):
+class CachedRobots(NamedTuple):
     """The body of one robots.txt; an empty one allows everything."""
 
     origin: str
@@ -36,7 +36,7 @@ class KnownRobots(NamedTuple):
     """When it was fetched."""
 
 
-class HasRobots(Protocol):
+class RobotsCacheOwner(Protocol):
     """Whoever keeps a book of robots.txt."""
 
     robots: "RobotsCache"
@@ -45,7 +45,7 @@ class HasRobots(Protocol):
 class RobotsCache:
     """Rules by origin. It never fetches: it says what to ask for, and learns from the answer."""
 
-    def __init__(self, agent: str, known: tuple[KnownRobots, ...] = ()) -> None:
+    def __init__(self, agent: str, known: tuple[CachedRobots, ...] = ()) -> None:
         self._agent = agent
         self._known = {robots.origin: robots for robots in known}
         self._rules: dict[str, RobotsRules] = {}
@@ -109,10 +109,10 @@ class RobotsCache:
         return True
 
     def _note(self, origin: str, body: bytes, now: float) -> None:
-        self._known[origin] = KnownRobots(origin, now + _DAY, body, now)
+        self._known[origin] = CachedRobots(origin, now + _DAY, body, now)
         self._rules.pop(origin, None)
 
-    def hand_over(self, owner: Callable[[str], "HasRobots | None"]) -> None:
+    def move_rules(self, owner: Callable[[str], "RobotsCacheOwner | None"]) -> None:
         """Give the rules of origins that others have from now on to them."""
         for origin in list(self._known):
             other = owner(origin)
@@ -120,6 +120,6 @@ class RobotsCache:
                 other.robots._known[origin] = self._known.pop(origin)
                 other.robots._rules.pop(origin, None)
 
-    def known(self, now: float) -> tuple[KnownRobots, ...]:
+    def entries(self, now: float) -> tuple[CachedRobots, ...]:
         """List what is still worth knowing, for the snapshot."""
         return tuple(robots for robots in self._known.values() if robots.first + _DAY + _STALE > now)

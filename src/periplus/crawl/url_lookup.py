@@ -10,7 +10,7 @@ import msgspec
 
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, read_snapshot
 from periplus.crawl.outlinks import OutlinkExtractor
-from periplus.crawl.robots_cache import RobotsCache, ruled_path
+from periplus.crawl.robots_cache import RobotsCache, robots_path
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, NothingHere, PeriplusError
 from periplus.frontier import Frontier
@@ -108,7 +108,7 @@ def _is_busy(frontier: Frontier, place: Address) -> bool:
 def _forbids(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:
     """Tell whether robots.txt, as far as it is known, forbids a URL."""
     rules = RobotsCache(settings.fetch.user_agent, state.robots).rules(place.origin, time.time())
-    return rules is not None and not rules.allows(ruled_path(place))
+    return rules is not None and not rules.allows(robots_path(place))
 
 
 def _wants(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:

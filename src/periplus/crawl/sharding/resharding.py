@@ -226,7 +226,7 @@ def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> 
             found = partitioner.owner(_host_of(key))
             return states[found] if found != number else None
 
-        state.robots.hand_over(owner)
+        state.robots.move_rules(owner)
         outlinks = state.outlinks
         _hand_over(outlinks.lists_of_host, owner, lambda other: other.outlinks.lists_of_host)
         _hand_over(outlinks.links_to_host, owner, lambda other: other.outlinks.links_to_host)

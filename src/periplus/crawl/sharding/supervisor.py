@@ -16,9 +16,9 @@ import msgspec
 
 from periplus.crawl.control import clear_command, pending_command
 from periplus.crawl.crawl_metrics import as_metrics
-from periplus.crawl.crawl_statistics import CrawlStatistics, total
+from periplus.crawl.crawl_statistics import CrawlStatistics, sum_statistics
 from periplus.crawl.crawl_status import CrawlStatus, read_status, write_status
-from periplus.crawl.fetch_records import Originals, page_visit
+from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.sharding.mailbox import mailbox_mark
 from periplus.crawl.sharding.quotas import Quotas
@@ -153,7 +153,7 @@ class Supervisor:
             if mailbox_mark(mailbox_dir(self._folder, number) / "inbox") != status.mark:
                 return False
         after = self._known()
-        return [status.calm() for status in before.values()] == [status.calm() for status in after.values()]
+        return [status.activity() for status in before.values()] == [status.activity() for status in after.values()]
 
     def _state(self) -> str:
         if self._stops:
@@ -185,12 +185,12 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """Say how the crawl is doing as a whole."""
-        figures = total([status.statistics for status in self.shards()])
+        figures = sum_statistics([status.statistics for status in self.shards()])
         return msgspec.structs.replace(figures, seconds=time.monotonic() - self._began)
 
     def before(self) -> CrawlStatistics:
         """Say how it was doing when this run began."""
-        return total(list(self._first.values()))
+        return sum_statistics(list(self._first.values()))
 
     def _say(self, state: str, now: bool = False) -> None:
         """Say how we are, and write the figures for a collector."""
@@ -235,7 +235,7 @@ def _warm(settings: Settings) -> None:
     page = FetchRequest(parse_address("http://warm.invalid/"))
     body = b"<!doctype html><title>Warm</title><p>Some words, and <a href=/>a link</a>."
     fetched = FetchResult(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
-    page_visit(fetched, settings.parse, Originals())
+    make_page_record(fetched, settings.parse, DuplicateTable())
 
 
 def _owner_lives(path: Path) -> bool:
