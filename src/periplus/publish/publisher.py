@@ -1,4 +1,4 @@
-"""Takes pages out of the inbox into a live index, for a server that has no crawl beside it."""
+"""Indexes the pages of the inbox in a live index, for a server that runs without a crawl."""
 
 import contextlib
 import logging
@@ -20,62 +20,64 @@ if TYPE_CHECKING:
 __all__ = ["background_publisher", "publish_pending"]
 
 _LOG: Final = logging.getLogger("periplus.search")
-_LOOK_SECONDS: Final = 0.03
+_POLL_SECONDS: Final = 0.03
 _IDLE_SECONDS: Final = 5.0
-"""The index is let go after so long without a page, so that others can build it."""
-_PATIENCE: Final = 0.5
-_REST_SECONDS: Final = 1.0
-"""The first questions come before what the first page will need, unless that page is there."""
+"""The index is released after this long without a page, so that others can build it."""
+_RETRY_SECONDS: Final = 0.5
+_START_DELAY_SECONDS: Final = 1.0
+"""The first queries take precedence over warming up, unless a page is pending."""
 
 
 def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
-    """Give all pages of the inbox to a live index; say how many there were. What was deleted meanwhile leaves it."""
+    """Index all pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
     inbox.deletions.apply_to_index(live)
-    taken = []
-    for path, visit in inbox.pending_records():
-        live.add(inbox.deletions.apply_to_record(visit))
-        taken.append(path)
-    if taken:
-        live.sync()  # only what survives a power cut may be called done
-    for path in taken:
+    indexed = []
+    for path, record in inbox.pending_records():
+        live.add(inbox.deletions.apply_to_record(record))
+        indexed.append(path)
+    if indexed:
+        live.sync()  # only what is durable may be marked as indexed
+    for path in indexed:
         inbox.mark_indexed(path)
-    return len(taken)
+    return len(indexed)
 
 
 @contextlib.contextmanager
 def background_publisher(folder: Path, settings: Settings) -> Iterator[None]:
-    """While inside, a thread makes what is put into the inbox findable. It holds the index only while there is work."""
-    ended = threading.Event()
-    thread = threading.Thread(target=_work, args=(folder, settings, ended), name="periplus-publish", daemon=True)
+    """Run a thread that indexes the pages of the inbox. It holds the index only while there are pages."""
+    stopped = threading.Event()
+    thread = threading.Thread(
+        target=_run_publisher, args=(folder, settings, stopped), name="periplus-publish", daemon=True
+    )
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        stopped.set()
         thread.join()
 
 
-def _work(folder: Path, settings: Settings, ended: threading.Event) -> None:
+def _run_publisher(folder: Path, settings: Settings, stopped: threading.Event) -> None:
     inbox = Inbox(folder)
-    until = time.monotonic() + _REST_SECONDS
-    while not inbox.has_pending() and time.monotonic() < until and not ended.wait(_LOOK_SECONDS):
+    deadline = time.monotonic() + _START_DELAY_SECONDS
+    while not inbox.has_pending() and time.monotonic() < deadline and not stopped.wait(_POLL_SECONDS):
         pass
     _warm_up(settings)
-    inbox.requeue_indexed()  # an index that was built meanwhile may lack them; to add a page twice does no harm
-    while not ended.wait(_LOOK_SECONDS):
+    inbox.requeue_indexed()  # an index that was built since may lack them; adding a page twice is harmless
+    while not stopped.wait(_POLL_SECONDS):
         if not inbox.has_pending() and not inbox.deletions.has_changed():
             continue
         try:
-            _take(folder, settings, inbox, ended)
+            _index_pending(folder, settings, inbox, stopped)
         except FolderInUse:
-            ended.wait(_PATIENCE)  # a build, or a crawl that feeds the index itself
+            stopped.wait(_RETRY_SECONDS)  # a build, or a crawl that feeds the index itself
         except (PeriplusError, OSError) as error:
-            _LOG.warning("Published pages wait: %s", error)
-            ended.wait(_PATIENCE)
+            _LOG.warning("Published pages are not indexed yet: %s", error)
+            stopped.wait(_RETRY_SECONDS)
 
 
 def _warm_up(settings: Settings) -> None:
-    """Index one page of nobody's: the compiled kernels are loaded now, and not when the first page comes."""
+    """Index a sample page, so that the compiled kernels are loaded before the first page is published."""
     from periplus.index import LiveIndex
 
     with (
@@ -86,13 +88,13 @@ def _warm_up(settings: Settings) -> None:
         live.add(make_published_record("One", "One page."))
 
 
-def _take(folder: Path, settings: Settings, inbox: Inbox, ended: threading.Event) -> None:
-    """Hold the index for as long as pages come."""
+def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:
+    """Hold the index and publish until no page was added for a while."""
     from periplus.index import LiveIndex
 
     with lock_folder(folder, "index"), LiveIndex(folder / "index", settings.index) as live:
-        last = time.monotonic()
-        while not ended.wait(_LOOK_SECONDS) and time.monotonic() - last < _IDLE_SECONDS:
+        last_page = time.monotonic()
+        while not stopped.wait(_POLL_SECONDS) and time.monotonic() - last_page < _IDLE_SECONDS:
             if publish_pending(live, inbox):
-                last = time.monotonic()
+                last_page = time.monotonic()
     inbox.move_to_store(settings.store)
