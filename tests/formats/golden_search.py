@@ -157,11 +157,11 @@ def read_embeddings(folder: Path) -> Any:
     with EmbeddingLog(place / LOG_NAME, "recipe", 4) as log:
         logged = {mark: log.get(mark) for mark in (11, 12, 13)}
     return {
-        "prints": plain(file.prints),
+        "prints": plain(file.fingerprints),
         "shape": list(file.store.vectors.shape),
         "start": plain(file.store.start),
         "recipe": file.recipe,
-        "whole": file.whole,
+        "whole": file.complete,
         "logged": {mark: plain(tuple(found)) if found else None for mark, found in logged.items()},
     }
 
