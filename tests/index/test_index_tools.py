@@ -171,7 +171,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert main(["index", "check"]) == 1
     assert "periplus index repair" in capsys.readouterr().err
     assert main(["index", "repair"]) == 0
-    assert "indexed 30 pages again" in capsys.readouterr().out
+    assert "30 pages indexed again" in capsys.readouterr().out
     assert main(["index", "check"]) == 0
     assert main(["index", "export", "bounds.jsonl.zst"]) == 0
     assert "terms of 30 pages" in capsys.readouterr().out
