@@ -102,7 +102,7 @@ def test_torn_and_damaged_lines_cost_only_themselves(tmp_path):
 
 
 def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 300)
+    monkeypatch.setattr("periplus.signals.visit_reports._MAX_FILE_BYTES", 300)
     for number in range(20):
         append_visit_reports(tmp_path, [VisitReport(A, 2), VisitReport(f"http://c.test/{number}")])
     assert len(log_files(tmp_path / "passive")) > 5
@@ -113,11 +113,11 @@ def test_files_rotate_and_go_when_they_were_read(tmp_path, monkeypatch):
     assert len(left) < 4
     assert left[-1][0] == position.file
     known = read_visit_counts(tmp_path)
-    assert known.of(fingerprint_text(A)) == 40
-    assert known.of(fingerprint_text("http://c.test/3")) == 1
-    assert known.of(7) == 0
+    assert known.lookup(fingerprint_text(A)) == 40
+    assert known.lookup(fingerprint_text("http://c.test/3")) == 1
+    assert known.lookup(7) == 0
     prune_visit_reports(tmp_path, position, kept=0)
-    assert read_visit_counts(tmp_path).of(fingerprint_text(A)) == 40
+    assert read_visit_counts(tmp_path).lookup(fingerprint_text(A)) == 40
 
 
 def test_reporters_are_counted_once_however_often_they_report(tmp_path):
@@ -129,7 +129,7 @@ def test_reporters_are_counted_once_however_often_they_report(tmp_path):
     by_url = dict(zip(known.keys.tolist(), known.reporters().tolist(), strict=True))
     assert by_url[fingerprint_text(A)] == pytest.approx(1.0, abs=0.05)
     assert by_url[fingerprint_text(B)] == pytest.approx(10.0, abs=1.0)
-    assert known.of(fingerprint_text(A)) == 300_000
+    assert known.lookup(fingerprint_text(A)) == 300_000
 
 
 def test_reports_fade_and_late_ones_do_not_add_up(tmp_path):
@@ -144,7 +144,7 @@ def test_reports_fade_and_late_ones_do_not_add_up(tmp_path):
     by_url = dict(zip(known.keys.tolist(), known.reporters().tolist(), strict=True))
     assert 1.5 < by_url[fingerprint_text(A)] < 2.1
     assert by_url[fingerprint_text(B)] == 0
-    assert known.of(fingerprint_text(B)) == 40
+    assert known.lookup(fingerprint_text(B)) == 40
 
 
 def test_counts_are_brought_up_to_date_once_in_a_while(tmp_path):
@@ -155,15 +155,15 @@ def test_counts_are_brought_up_to_date_once_in_a_while(tmp_path):
     assert not update_visit_counts(tmp_path)
     assert update_visit_counts(tmp_path, 0)
     assert not update_visit_counts(tmp_path, 0)
-    assert read_visit_counts(tmp_path).of(fingerprint_text(A)) == 2
+    assert read_visit_counts(tmp_path).lookup(fingerprint_text(A)) == 2
     (tmp_path / "passive" / "counts.arrays").write_bytes(b"damaged")
     assert update_visit_counts(tmp_path, 0)
-    assert read_visit_counts(tmp_path).of(fingerprint_text(A)) == 2
+    assert read_visit_counts(tmp_path).lookup(fingerprint_text(A)) == 2
 
 
 @pytest.mark.parametrize("bite", [1, 100, 3_000, 1 << 20])
 def test_small_bites_come_to_the_same(tmp_path, monkeypatch, bite):
-    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 2_500)
+    monkeypatch.setattr("periplus.signals.visit_reports._MAX_FILE_BYTES", 2_500)
     for number in range(40):
         append_visit_reports(
             tmp_path, [VisitReport(f"http://a.test/{number}/{part}") for part in range(number % 9 + 1)]
@@ -321,7 +321,7 @@ def test_no_report_is_lost_when_a_move_is_killed(scripted, tmp_path, monkeypatch
 
 
 def test_the_first_shard_keeps_what_others_have_not_read(scripted, tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 100)
+    monkeypatch.setattr("periplus.signals.visit_reports._MAX_FILE_BYTES", 100)
     monkeypatch.setattr(prune_visit_reports, "__defaults__", (0,))
     settings, data, _ = lagging(scripted, tmp_path)
     for number in range(5):

@@ -55,7 +55,7 @@ def forget(folder, end):
 
 
 def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.signals.visit_reports._ROTATE", 2_000)
+    monkeypatch.setattr("periplus.signals.visit_reports._MAX_FILE_BYTES", 2_000)
     context = multiprocessing.get_context("fork")
     chance = random.Random(9)
     url = "http://a.test/page"
@@ -70,6 +70,6 @@ def test_counts_are_neither_lost_nor_doubled_by_kills(tmp_path, monkeypatch):
         time.sleep(chance.random() * 0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        assert read_visit_counts(tmp_path).of(fingerprint_text(url)) == 8 * (turn + 1)
+        assert read_visit_counts(tmp_path).lookup(fingerprint_text(url)) == 8 * (turn + 1)
     prune_visit_reports(tmp_path, end, kept=0)
-    assert read_visit_counts(tmp_path).of(fingerprint_text(url)) == 80
+    assert read_visit_counts(tmp_path).lookup(fingerprint_text(url)) == 80

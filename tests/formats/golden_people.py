@@ -81,17 +81,17 @@ def write_popular(folder: Path) -> None:
     for visitor in range(5):
         popular.count(b"tide table", f"192.0.2.{visitor}", NOW)
     popular.count(b"fog", "192.0.2.1", NOW)
-    popular.share(NOW)
+    popular.synchronize(NOW)
 
 
 def read_popular(folder: Path) -> Any:
     """Return what may be told, and count once more: visitors of the day are remembered."""
     popular = PopularQueries(folder / "popular", 3)
-    before = popular.beginning(b"ti", 5)
+    before = popular.complete(b"ti", 5)
     for visitor in range(3):
         popular.count(b"fog", f"192.0.2.{visitor}", NOW)
-    popular.share(NOW)
-    return {"before": plain(before), "after": plain(popular.beginning(b"f", 5))}
+    popular.synchronize(NOW)
+    return {"before": plain(before), "after": plain(popular.complete(b"f", 5))}
 
 
 def write_quality(folder: Path) -> None:

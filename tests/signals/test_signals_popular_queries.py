@@ -31,21 +31,21 @@ def test_so_many_visitors_of_one_day_make_a_text_popular(tmp_path: Path) -> None
         counts.count(b"harbour bell", "45.67.89.0/24", NOW)
     counts.count(b"harbour bell", "45.67.90.0/24", NOW)
     counts.count(b"harbour bell", "45.67.91.0/24", NOW + DAY)  # another day: it begins anew
-    counts.share(NOW + DAY)
-    assert counts.beginning(b"harb", 5) == []
+    counts.synchronize(NOW + DAY)
+    assert counts.complete(b"harb", 5) == []
     for number in range(2):
         counts.count(b"harbour bell", f"45.67.{number}.0/24", NOW + DAY)
-    counts.share(NOW + DAY)
-    assert [text for text, _ in counts.beginning(b"harb", 5)] == [b"harbour bell"]
-    assert counts.beginning(b"harx", 5) == []
+    counts.synchronize(NOW + DAY)
+    assert [text for text, _ in counts.complete(b"harb", 5)] == [b"harbour bell"]
+    assert counts.complete(b"harx", 5) == []
 
 
 def test_fewer_than_three_never_do(tmp_path: Path) -> None:
     counts = popular_of(tmp_path, after=1)
     for visitor in ("a", "b"):
         counts.count(b"harbour bell", visitor, NOW)
-    counts.share(NOW)
-    assert counts.beginning(b"h", 5) == []
+    counts.synchronize(NOW)
+    assert counts.complete(b"h", 5) == []
 
 
 def test_nothing_is_kept_by_which_to_find_anybody(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -54,7 +54,7 @@ def test_nothing_is_kept_by_which_to_find_anybody(tmp_path: Path, tmp_path_facto
     for visitor in visitors:
         counts.count(b"harbour bell", visitor, NOW)
         counts.count(b"quiet cove", visitor, NOW)
-    counts.share(NOW)
+    counts.synchronize(NOW)
     assert all(word not in everything(tmp_path) for word in (b"harbour", b"cove", b"45.67"))
     log = (tmp_path / "seen-20000.log").read_bytes()
     marks = [log[at + 8 : at + 16] for at in range(0, len(log), 16)]
@@ -74,38 +74,38 @@ def test_counts_survive_a_restart_and_are_shared(tmp_path: Path) -> None:
     second.count(b"harbour bell", "b", NOW)
     third = popular_of(tmp_path)  # as after a restart
     third.count(b"harbour bell", "c", NOW)
-    third.share(NOW)
+    third.synchronize(NOW)
     for one in (first, second, third):
-        one.share(NOW)
-        assert [text for text, _ in one.beginning(b"h", 5)] == [b"harbour bell"]
-    assert [text for text, _ in popular_of(tmp_path).beginning(b"h", 5)] == [b"harbour bell"]
+        one.synchronize(NOW)
+        assert [text for text, _ in one.complete(b"h", 5)] == [b"harbour bell"]
+    assert [text for text, _ in popular_of(tmp_path).complete(b"h", 5)] == [b"harbour bell"]
     for number in range(20):
         first.count(b"harbour light", str(number), NOW)
         second.count(b"harbour light", str(100 + number), NOW)
-    first.share(NOW)
-    second.share(NOW)
-    first.share(NOW)
-    assert first.beginning(b"h", 5) == second.beginning(b"h", 5)
-    assert [text for text, _ in first.beginning(b"h", 5)] == [b"harbour light", b"harbour bell"]
+    first.synchronize(NOW)
+    second.synchronize(NOW)
+    first.synchronize(NOW)
+    assert first.complete(b"h", 5) == second.complete(b"h", 5)
+    assert [text for text, _ in first.complete(b"h", 5)] == [b"harbour light", b"harbour bell"]
 
 
 def test_counts_fade_and_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = popular_of(tmp_path)
     for number in range(4):
         counts.count(b"often", str(number), NOW)
-    counts.share(NOW)
-    [(_, worth)] = counts.beginning(b"o", 5)
-    counts.share(NOW + 30 * DAY)
-    [(_, later)] = counts.beginning(b"o", 5)
+    counts.synchronize(NOW)
+    [(_, worth)] = counts.complete(b"o", 5)
+    counts.synchronize(NOW + 30 * DAY)
+    [(_, later)] = counts.complete(b"o", 5)
     assert 0.5 < later < worth
-    monkeypatch.setattr(popular_queries, "_MOST", 5)
-    monkeypatch.setattr(popular_queries, "_MOST_SEEN", 60)
+    monkeypatch.setattr(popular_queries, "_MAX_TEXTS", 5)
+    monkeypatch.setattr(popular_queries, "_MAX_VISITORS", 60)
     for text in range(40):
         for number in range(3):
             counts.count(b"text %d" % text, str(number), NOW + 90 * DAY)
-    counts.share(NOW + 90 * DAY)
-    assert counts.beginning(b"o", 5) == [], "let go"
-    assert len(counts.beginning(b"t", 50)) == 5
+    counts.synchronize(NOW + 90 * DAY)
+    assert counts.complete(b"o", 5) == [], "let go"
+    assert len(counts.complete(b"t", 50)) == 5
     assert (tmp_path / f"seen-{20_090}.log").stat().st_size <= 16 * 60
 
 
@@ -114,19 +114,19 @@ def test_damaged_files_are_begun_anew(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "asked.json").write_bytes(damage)
     (tmp_path / "seen-20000.log").write_bytes(damage)
     counts = popular_of(tmp_path)
-    assert counts.beginning(b"a", 5) == []
+    assert counts.complete(b"a", 5) == []
     for number in range(3):
         counts.count(b"a", str(number), NOW)
-    counts.share(NOW)
-    assert [text for text, _ in counts.beginning(b"a", 5)] == [b"a"]
+    counts.synchronize(NOW)
+    assert [text for text, _ in counts.complete(b"a", 5)] == [b"a"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
     (tmp_path / "popular").write_text("a file where the folder should be")
     counts = popular_of(tmp_path / "popular")
     counts.count(b"a", "b", NOW)
-    counts.share(NOW)
-    assert counts.beginning(b"a", 5) == []
+    counts.synchronize(NOW)
+    assert counts.complete(b"a", 5) == []
 
 
 PROGRAM = """
@@ -136,7 +136,7 @@ from periplus.signals import PopularQueries
 counts = PopularQueries(Path(sys.argv[1]), 3)
 for number in range(100):
     counts.count(b"text %d" % (number % 20), sys.argv[2] + str(number), 20_000 * 86_400.0)
-    counts.share(20_000 * 86_400.0)
+    counts.synchronize(20_000 * 86_400.0)
 """
 
 
@@ -147,8 +147,8 @@ def test_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
     counts = popular_of(tmp_path)
     for number in range(20):
         counts.count(b"text %d" % number, "last", NOW)
-    counts.share(NOW)
-    found = counts.beginning(b"text", 50)
+    counts.synchronize(NOW)
+    found = counts.complete(b"text", 50)
     assert len(found) == 20
     assert len({worth for _, worth in found}) == 1, "16 visitors each"
 

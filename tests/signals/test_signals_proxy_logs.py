@@ -51,7 +51,7 @@ def test_both_formats_are_read_and_nobody_is_named(tmp_path):
 @pytest.mark.parametrize("data", [b"", b"a,b,c\n1,2,3\n" * 2_000, b"\0" * 50_000, b"GET http://a.test/\n"])
 def test_what_is_no_log_is_refused(tmp_path, data):
     (tmp_path / "x").write_bytes(data)
-    with pytest.raises(BadFile, match="no proxy log"):
+    with pytest.raises(BadFile, match="not a proxy log"):
         list(read_proxy_log(tmp_path / "x"))
 
 

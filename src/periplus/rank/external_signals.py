@@ -14,13 +14,13 @@ from periplus.files import disk_errors
 from periplus.rank.ranking_model import FOLDER, USED, TreeModel, open_model
 from periplus.settings import RankSettings
 from periplus.signals import (
-    CLICKS_FILE,
     NO_POPULARITY,
-    VISIT_COUNTS_FILE,
     PagePopularity,
+    SignalsVersion,
     estimate_relevance,
     read_clicks,
     read_page_popularity,
+    signals_version,
 )
 from periplus.text import is_stop_word, split_text
 from periplus.url import parse_address
@@ -42,6 +42,7 @@ class ExternalSignals:
         today: float | None = None,
         model: TreeModel | None = None,
         visited: PagePopularity = NO_POPULARITY,
+        folder: Path | None = None,
         watched: tuple[Path, ...] = (),
     ) -> None:
         self.popular = popular or {}
@@ -51,14 +52,15 @@ class ExternalSignals:
         """Days since 1970."""
         self.model = model
         self.visited = visited
+        self._folder = folder
         self._watched = watched
         self._opened = time.monotonic()
-        self._state = _state(watched)
+        self._version = _version(folder, watched)
 
     @property
     def stale(self) -> bool:
         """Whether there is something new to know, and it was a while ago that this was read."""
-        return time.monotonic() - self._opened > _AGAIN and _state(self._watched) != self._state
+        return time.monotonic() - self._opened > _AGAIN and _version(self._folder, self._watched) != self._version
 
     def popularity(self, host: str) -> float:
         """Return the popularity, 0 to 1, of a host or the nearest domain above it that is listed."""
@@ -87,21 +89,25 @@ def open_external_signals(folder: Path | None, settings: RankSettings) -> Extern
     if folder is None:
         return ExternalSignals(popular)
     lists = (Path(settings.popularity),) if settings.popularity else ()
-    watched = (folder / CLICKS_FILE, folder / VISIT_COUNTS_FILE, folder / FOLDER / USED, *lists)
+    watched = (folder / FOLDER / USED, *lists)
     model = open_model(folder) if settings.learned else None
-    return ExternalSignals(popular, _liked(folder), model=model, visited=read_page_popularity(folder), watched=watched)
+    visited = read_page_popularity(folder)
+    return ExternalSignals(popular, _liked(folder), model=model, visited=visited, folder=folder, watched=watched)
 
 
-def _state(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """Return modification time and size of each file, which tell whether it has changed."""
-    found = []
+_Version = tuple[SignalsVersion | None, tuple[tuple[int, int], ...]]
+
+
+def _version(folder: Path | None, paths: tuple[Path, ...]) -> _Version:
+    """Return the version of the signals of a folder, and modification time and size of each other file."""
+    states = []
     for path in paths:
         try:
             state = path.stat()
-            found.append((state.st_mtime_ns, state.st_size))
+            states.append((state.st_mtime_ns, state.st_size))
         except OSError:
-            found.append((0, 0))
-    return tuple(found)
+            states.append((0, 0))
+    return signals_version(folder) if folder is not None else None, tuple(states)
 
 
 class _Estimate(NamedTuple):
@@ -116,8 +122,7 @@ _ESTIMATES: Final[dict[Path, _Estimate]] = {}
 
 def _liked(folder: Path) -> dict[str, dict[int, float]]:
     """Return how much pages are liked by query; estimated again when there are new clicks, at intervals."""
-    path = folder / CLICKS_FILE
-    size = path.stat().st_size if path.exists() else 0
+    size = signals_version(folder).clicks.size
     known = _ESTIMATES.get(folder)
     now = time.monotonic()
     if size and (known is None or (size != known.size and now - known.when > _AGAIN)):

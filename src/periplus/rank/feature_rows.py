@@ -119,7 +119,7 @@ def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 def _popularity(segment: Segment, signals: ExternalSignals) -> npt.NDArray[np.float32]:
     """Return the popularity of each document: that of its host, or its own where that is higher."""
-    pages = signals.visited.of(segment.column("key"))
+    pages = signals.visited.lookup(segment.column("key"))
     if not signals.popular:
         return pages
     by_host = np.array([signals.popularity(host) for host in segment.strings("hosts")], np.float32)

@@ -87,7 +87,7 @@ class Suggester:
             text = _typed(words[:_LONGEST].strip())
             if text and self._find(text):
                 self._popular.count(text, visitor, now)
-        self._popular.share(now)
+        self._popular.synchronize(now)
 
     def _find(self, text: bytes) -> tuple[str, float] | None:
         """Return the completion that equals a text."""
@@ -102,7 +102,7 @@ class Suggester:
     def _raise(self, found: dict[bytes, tuple[str, float]], typed: bytes, size: int) -> None:
         """Raise completions that many have asked for, and add those that did not make it by rank."""
         assert self._popular
-        for text, worth in self._popular.beginning(typed, size):
+        for text, worth in self._popular.complete(typed, size):
             known = found.get(text) or self._find(text)
             if known:
                 found[text] = (known[0], max(known[1], worth))

@@ -6,7 +6,6 @@ ranking, suggestions and the crawl use. Who did it is not stored.
 
 from periplus.signals.click_model import estimate_relevance
 from periplus.signals.judgements import (
-    CLICKS_FILE,
     Click,
     Judgement,
     read_clicks,
@@ -14,23 +13,23 @@ from periplus.signals.judgements import (
     write_click,
     write_judgement,
 )
-from periplus.signals.page_popularity import NO_POPULARITY, VISIT_COUNTS_FILE, PagePopularity, read_page_popularity
+from periplus.signals.page_popularity import NO_POPULARITY, PagePopularity, read_page_popularity
 from periplus.signals.popular_queries import PopularQueries
 from periplus.signals.proxy_logs import import_proxy_logs
+from periplus.signals.signal_versions import SignalsVersion, signals_version
 from periplus.signals.trending import read_trending
 from periplus.signals.visit_counts import VisitCounts, prune_visit_reports, read_visit_counts, update_visit_counts
 from periplus.signals.visit_reports import LogPosition, ReportCount, append_visit_reports, read_visit_reports
 
 __all__ = [
-    "CLICKS_FILE",
     "NO_POPULARITY",
-    "VISIT_COUNTS_FILE",
     "Click",
     "Judgement",
     "LogPosition",
     "PagePopularity",
     "PopularQueries",
     "ReportCount",
+    "SignalsVersion",
     "VisitCounts",
     "append_visit_reports",
     "estimate_relevance",
@@ -42,6 +41,7 @@ __all__ = [
     "read_trending",
     "read_visit_counts",
     "read_visit_reports",
+    "signals_version",
     "update_visit_counts",
     "write_click",
     "write_judgement",

@@ -1,4 +1,4 @@
-"""Clicks to relevance: what people would have clicked if they had looked at everything.
+"""Click model: what people would have clicked if they had examined every result.
 
 People look at the first results more than at later ones, so clicks say where a page stood as much as how good it is.
 The position-based model takes the two apart: a click needs a look (which depends on the position only) and a liking
@@ -35,16 +35,16 @@ class ClickRelevance(NamedTuple):
 
 
 def estimate_relevance(clicks: Iterable[Click]) -> ClickRelevance:
-    """Take looking and liking apart. A page that is clicked counts as shown; so do those that stood beside it."""
+    """Separate examination from relevance. A clicked page counts as shown; so do the results shown with it."""
     shown, clicked = _count(clicks)
     keys = sorted(shown)
     pairs = {pair: number for number, pair in enumerate(sorted({(query, url) for query, url, _ in keys}))}
     pair = np.array([pairs[query, url] for query, url, _ in keys], np.int64)
-    place = np.array([position for _, _, position in keys], np.int64)
+    position = np.array([position for _, _, position in keys], np.int64)
     shows = np.array([shown[key] for key in keys], np.float64)
     hits = np.minimum(np.array([clicked[key] for key in keys], np.float64), shows)
-    looks, liking = _separate(pair, place, shows, hits, len(pairs))
-    seen = np.bincount(pair, shows * looks[place], len(pairs)) if len(pair) else np.zeros(0)
+    looks, liking = _separate(pair, position, shows, hits, len(pairs))
+    seen = np.bincount(pair, shows * looks[position], len(pairs)) if len(pair) else np.zeros(0)
     sure = liking * seen / (seen + _DOUBT)
     pages: dict[str, dict[str, float]] = {}
     for (query, url), number in pairs.items():
@@ -54,48 +54,48 @@ def estimate_relevance(clicks: Iterable[Click]) -> ClickRelevance:
 
 def _count(clicks: Iterable[Click]) -> tuple[Counter[tuple[str, str, int]], Counter[tuple[str, str, int]]]:
     """Count, by query, page and position from 0, how often it was shown and clicked; one reader once in a while."""
-    before: set[tuple[str, str, int, int]] = set()
+    counted: set[tuple[str, str, int, int]] = set()
     shown: Counter[tuple[str, str, int]] = Counter()
     clicked: Counter[tuple[str, str, int]] = Counter()
     for number, click in enumerate(clicks):
         if number >= _MOST_CLICKS:
             break
         if click.source:
-            again = click.query, click.url, click.source, int(click.when // _PERIOD)
-            if again in before:
+            click_key = click.query, click.url, click.source, int(click.when // _PERIOD)
+            if click_key in counted:
                 continue
-            before.add(again)
-        at = min(click.position, _DEEPEST) - 1
-        places = {url: place for place, url in enumerate(click.shown[:_DEEPEST])}
-        places[click.url] = at
-        for url, place in places.items():
-            shown[click.query, url, place] += 1
-        clicked[click.query, click.url, at] += 1
+            counted.add(click_key)
+        clicked_at = min(click.position, _DEEPEST) - 1
+        positions = {url: position for position, url in enumerate(click.shown[:_DEEPEST])}
+        positions[click.url] = clicked_at
+        for url, position in positions.items():
+            shown[click.query, url, position] += 1
+        clicked[click.query, click.url, clicked_at] += 1
     return shown, clicked
 
 
 def _separate(
     pair: npt.NDArray[np.int64],
-    place: npt.NDArray[np.int64],
+    position: npt.NDArray[np.int64],
     shows: npt.NDArray[np.float64],
     hits: npt.NDArray[np.float64],
     pairs: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Estimate looks by position and liking by pair in turns; begin with looks of 1 / position."""
+    """Estimate looks by position and liking by pair alternately, starting with looks of 1 / position."""
     looks = 1.0 / np.arange(1, _DEEPEST + 1)
     liking = np.full(pairs, 0.5)
     if not len(pair):
         return looks, liking
-    by_place = np.maximum(np.bincount(place, shows, _DEEPEST), 1e-9)
+    by_position = np.maximum(np.bincount(position, shows, _DEEPEST), 1e-9)
     by_pair = np.maximum(np.bincount(pair, shows, pairs), 1e-9)
-    known = np.bincount(place, shows, _DEEPEST) >= 1
+    observed = np.bincount(position, shows, _DEEPEST) >= 1
     for _ in range(_ROUNDS):
-        both = looks[place] * liking[pair]
+        both = looks[position] * liking[pair]
         missed = shows - hits
         # Not clicked: perhaps looked at and not liked, perhaps liked and not looked at.
-        looked = hits + missed * looks[place] * (1 - liking[pair]) / np.maximum(1 - both, 1e-9)
-        liked = hits + missed * liking[pair] * (1 - looks[place]) / np.maximum(1 - both, 1e-9)
-        looks = np.where(known, np.bincount(place, looked, _DEEPEST) / by_place, looks)
+        looked = hits + missed * looks[position] * (1 - liking[pair]) / np.maximum(1 - both, 1e-9)
+        liked = hits + missed * liking[pair] * (1 - looks[position]) / np.maximum(1 - both, 1e-9)
+        looks = np.where(observed, np.bincount(position, looked, _DEEPEST) / by_position, looks)
         looks = np.clip(looks / max(looks[0], 1e-9), 1e-3, 1.0)
         liking = np.clip(np.bincount(pair, liked, pairs) / by_pair, 1e-6, 1 - 1e-6)
     return looks, liking

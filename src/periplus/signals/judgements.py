@@ -1,10 +1,10 @@
-"""What people thought of results: judgements and clicks, as JSON lines in the data folder.
+"""Judgements of results and clicks on them, as JSON lines in the data folder.
 
     judgements.jsonl   {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
     clicks.jsonl       {"query", "url", "position", "shown", "when", "source"}   what was opened, of what was shown
 
 The first line is {"format": 1}; files of earlier versions have none. Any process may append: a line is written by one
-call, and a line that a crash tore is passed over when it is read.
+call, and readers skip a line that a crash cut short.
 """
 
 import contextlib
@@ -23,25 +23,27 @@ __all__ = ["CLICKS_FILE", "Click", "Judgement", "read_clicks", "read_judgements"
 JUDGEMENTS_FILE: Final = "judgements.jsonl"
 CLICKS_FILE: Final = "clicks.jsonl"
 _FORMAT: Final = 1
-"""The number of what the lines hold; it is raised whenever that changes."""
-_FIRST: Final = b'{"format":%d}\n' % _FORMAT
+"""Version of the line format; raised with every change to it."""
+_FORMAT_LINE: Final = b'{"format":%d}\n' % _FORMAT
 _LARGEST: Final = 256 << 20
 """Bytes after which a file takes no more lines."""
 _LONGEST_LINE: Final = 1 << 19
-_Words = Annotated[str, Meta(min_length=1, max_length=2_000)]
-_Url = Annotated[str, Meta(min_length=1, max_length=4_000)]
+_QueryText = Annotated[str, Meta(min_length=1, max_length=2_000)]
+_UrlText = Annotated[str, Meta(min_length=1, max_length=4_000)]
 _T = TypeVar("_T")
 
 
-class _First(msgspec.Struct, frozen=True):
+class _FormatLine(msgspec.Struct, frozen=True):
+    """The first line of a file."""
+
     format: int = 0
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """How well one page answers one query: 0 is not at all, 4 is perfectly."""
 
-    query: _Words
-    url: _Url
+    query: _QueryText
+    url: _UrlText
     grade: Annotated[int, Meta(ge=0, le=4)]
     when: float = 0.0
 
@@ -49,40 +51,40 @@ class Judgement(msgspec.Struct, frozen=True):
 class Click(msgspec.Struct, frozen=True, omit_defaults=True):
     """A result that somebody opened."""
 
-    query: _Words
-    url: _Url
+    query: _QueryText
+    url: _UrlText
     position: Annotated[int, Meta(ge=1, le=1_000)]
     """Where it stood: 1 is the first."""
-    shown: Annotated[tuple[_Url, ...], Meta(max_length=100)] = ()
+    shown: Annotated[tuple[_UrlText, ...], Meta(max_length=100)] = ()
     """All results that stood there, best first."""
     when: float = 0.0
     source: int = 0
-    """1 to 63: what stands for who opened this page for this query, another for every page; 0 is not known."""
+    """1 to 63: pseudonym of the reader, different for every query and page; 0 is unknown."""
 
 
 def write_judgement(folder: Path, judgement: Judgement) -> bool:
-    """Keep a judgement in a data folder; say whether there was room for it."""
+    """Append a judgement to a data folder; return False if it is invalid or the file is full."""
     return _append(folder / JUDGEMENTS_FILE, judgement)
 
 
 def write_click(folder: Path, click: Click) -> bool:
-    """Keep a click in a data folder; say whether there was room for it."""
+    """Append a click to a data folder; return False if it is invalid or the file is full."""
     return _append(folder / CLICKS_FILE, click)
 
 
 def read_judgements(folder: Path) -> list[Judgement]:
-    """Give the judgements of a data folder; of those on the same query and page the last."""
-    last = {(one.query, one.url): one for one in _read(folder / JUDGEMENTS_FILE, Judgement)}
+    """Return the judgements of a data folder; of those on the same query and page, the last."""
+    last = {(judgement.query, judgement.url): judgement for judgement in _read(folder / JUDGEMENTS_FILE, Judgement)}
     return list(last.values())
 
 
 def read_clicks(folder: Path) -> Iterator[Click]:
-    """Give the clicks of a data folder, oldest first."""
+    """Return the clicks of a data folder, oldest first."""
     return _read(folder / CLICKS_FILE, Click)
 
 
 def _append(path: Path, record: Judgement | Click) -> bool:
-    """Append one line, if it is one that can be read again and there is room."""
+    """Append one line if it is valid and the file is not full; return whether it was appended."""
     line = msgspec.json.encode(record) + b"\n"
     try:
         msgspec.json.decode(line, type=type(record))
@@ -95,10 +97,10 @@ def _append(path: Path, record: Judgement | Click) -> bool:
             if size + len(line) > _LARGEST or len(line) > _LONGEST_LINE:
                 return False
             if not size:
-                line = _FIRST + line
+                line = _FORMAT_LINE + line
             else:
-                _check_first(path, os.pread(descriptor, len(_FIRST) + 16, 0))
-                if os.pread(descriptor, 1, size - 1) != b"\n":  # A crash tore the last one.
+                _check_format_line(path, os.pread(descriptor, len(_FORMAT_LINE) + 16, 0))
+                if os.pread(descriptor, 1, size - 1) != b"\n":  # A crash cut the last line short.
                     line = b"\n" + line
             os.write(descriptor, line)
         finally:
@@ -106,19 +108,19 @@ def _append(path: Path, record: Judgement | Click) -> bool:
     return True
 
 
-def _check_first(path: Path, data: bytes) -> None:
+def _check_format_line(path: Path, data: bytes) -> None:
     """Raise `NewerFormat` for a file that a later version began."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        check_format(path, msgspec.json.decode(data.partition(b"\n")[0], type=_First).format, _FORMAT)
+        check_format(path, msgspec.json.decode(data.partition(b"\n")[0], type=_FormatLine).format, _FORMAT)
 
 
 def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
-    """Read lines of one kind; what cannot be read is passed over."""
+    """Yield the records of a file; lines that cannot be decoded are skipped."""
     if not path.exists():
         return
     decoder = msgspec.json.Decoder(kind)
     with disk_errors(path), path.open("rb") as file:
-        _check_first(path, file.read(len(_FIRST) + 16))
+        _check_format_line(path, file.read(len(_FORMAT_LINE) + 16))
         file.seek(0)
         while line := file.readline(_LONGEST_LINE):
             try:

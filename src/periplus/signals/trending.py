@@ -1,4 +1,4 @@
-"""Which pages were visited more of late than before: counts of reported visits, and nothing about who made them."""
+"""Trending pages: those with more reported visits in the last day than in the days before it."""
 
 import time
 from collections import Counter
@@ -11,31 +11,31 @@ from periplus.signals.visit_reports import FOLDER, LogPosition, log_files, read_
 __all__ = ["read_trending"]
 
 _DAY: Final = 86_400.0
-_BEFORE: Final = 6
-"""Days before the last one that it is compared with."""
+_BASELINE_DAYS: Final = 6
+"""Days before the last one that make the baseline."""
 _BYTES: Final = 8 << 20
-"""The newest reports that are looked at."""
-_FEWEST: Final = 3
-"""Fewer visits than this in a day are nobody's business."""
+"""Size of the newest reports that are read."""
+_MIN_VISITS: Final = 3
+"""Pages with fewer visits in the last day are never listed, to protect readers."""
 
 
 def read_trending(folder: Path, now: float | None = None, most: int = 50) -> list[tuple[str, int]]:
-    """Give the URLs whose visits of the last day rose most, each with how many they were."""
+    """Return the URLs whose visits rose most in the last day, each with its number of visits."""
     now = time.time() if now is None else now
-    late, early = Counter[str](), Counter[str]()
-    for sighting in _newest(folder):
-        age = (now - sighting.when) / _DAY
+    recent, baseline = Counter[str](), Counter[str]()
+    for report in _read_newest(folder):
+        age = (now - report.when) / _DAY
         if age <= 1:
-            late[sighting.url] += sighting.count
-        elif age <= 1 + _BEFORE:
-            early[sighting.url] += sighting.count
-    rises = {url: count / (1 + early[url] / _BEFORE) for url, count in late.items() if count >= _FEWEST}
+            recent[report.url] += report.count
+        elif age <= 1 + _BASELINE_DAYS:
+            baseline[report.url] += report.count
+    rises = {url: count / (1 + baseline[url] / _BASELINE_DAYS) for url, count in recent.items() if count >= _MIN_VISITS}
     best = sorted(rises, key=lambda url: (-rises[url], url))[:most]
-    return [(url, late[url]) for url in best]
+    return [(url, recent[url]) for url in best]
 
 
-def _newest(folder: Path) -> list[VisitReport]:
-    """Give the newest reports, within bounds."""
+def _read_newest(folder: Path) -> list[VisitReport]:
+    """Return the newest reports, about `_BYTES` of them."""
     files, size, first = log_files(folder / FOLDER), 0, 0
     for number, path in reversed(files):
         size += path.stat().st_size

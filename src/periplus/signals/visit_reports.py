@@ -1,11 +1,11 @@
-"""Visits that others report: a durable queue in the data folder, appended to by anybody, read by the crawl.
+"""Visit reports: a durable queue in the data folder that any process may append to and the crawl reads.
 
-    passive/visits-00000.log    '<fingerprint> {"format": 1}', then lines of '<fingerprint> <json array of sightings>',
+    passive/visits-00000.log    '<fingerprint> {"format": 1}', then lines of '<fingerprint> <json array of reports>',
                                 each one batch; files of earlier versions lack the first line
-    passive/counts.arrays       how often each URL was reported, and by how many; see popularity.py
+    passive/counts.arrays       visits and reporters of each URL; see visit_counts.py
 
-Appending takes a lock, writes whole lines and makes them durable; a line that was torn by a crash is ended by the next
-writer and passed over by every reader. A reader keeps its own position, so that any number of them may read.
+Appending acquires a lock, writes whole lines and makes them durable; a line that a crash cut short is terminated by
+the next writer and skipped by every reader. Each reader stores its own position, so there may be any number.
 """
 
 import contextlib
@@ -39,66 +39,66 @@ __all__ = [
 
 FOLDER: Final = "passive"
 _FORMAT: Final = 1
-"""The number of what the lines hold; it is raised whenever that changes."""
+"""Version of the line format; raised with every change to it."""
 MAX_LOG_BYTES: Final = 256 << 20
-"""Bytes that may wait; more is refused, because nobody seems to read."""
+"""Maximum size of the queue; further reports are rejected, since it is evidently not being read."""
 SOURCES: Final = 64
-"""Numbers that stand for who reports; 0 for all who are not known."""
-_ROTATE: Final = 4 << 20
+"""Reporter numbers are below this; 0 stands for all unknown reporters."""
+_MAX_FILE_BYTES: Final = 4 << 20
 _BATCH: Final = 500
-_MOST_COUNT: Final = 1_000_000
-_LONGEST_URL: Final = 2_048
-_LONGEST_DIGEST: Final = 128
+_MAX_COUNT: Final = 1_000_000
+_MAX_URL_LENGTH: Final = 2_048
+_MAX_DIGEST_LENGTH: Final = 128
 _DAY: Final = 86_400.0
 _NAME: Final = re.compile(r"visits-(\d{5,9})\.log")
 
 _decoder: Final = msgspec.json.Decoder(list[VisitReport])
 
 
-class _First(msgspec.Struct, frozen=True):
+class _FormatLine(msgspec.Struct, frozen=True):
     """The first line of a file."""
 
     format: int = 0
 
 
 class ReportCount(NamedTuple):
-    """What became of a report."""
+    """Numbers of accepted and rejected reports."""
 
     taken: int
     refused: int
-    """Records whose URL is none, or none that is fetched."""
+    """Reports with a malformed URL, or one that the crawler does not fetch."""
 
 
 class LogPosition(NamedTuple):
-    """How far a reader has come: the number of a file, and the offset in it."""
+    """A position in the queue: the number of a file, and the offset in it."""
 
     file: int = 0
     offset: int = 0
 
 
 def append_visit_reports(folder: Path, records: Iterable[VisitReport]) -> ReportCount:
-    """Queue visits that were reported from outside, durably, whether or not a crawl is running.
+    """Append reports to the queue, durably, whether or not a crawl is running.
 
-    Raise `Overloaded` when so much waits that nobody can be reading.
+    Raise `Overloaded` if the queue is full.
     """
     refused = 0
-    good: list[VisitReport] = []
+    accepted: list[VisitReport] = []
     for record in records:
-        checked = _checked(record)
-        if checked is None:
+        normalized = _normalize(record)
+        if normalized is None:
             refused += 1
         else:
-            good.append(checked)
-    if good:
+            accepted.append(normalized)
+    if accepted:
         open_data_folder(folder, create=True)
-        lines = b"".join(_line(good[at : at + _BATCH]) for at in range(0, len(good), _BATCH))
+        lines = b"".join(_encode_line(accepted[start : start + _BATCH]) for start in range(0, len(accepted), _BATCH))
         _append(folder / FOLDER, lines)
-    return ReportCount(len(good), refused)
+    return ReportCount(len(accepted), refused)
 
 
-def _checked(record: VisitReport) -> VisitReport | None:
-    """Give the record in canonical form and within bounds, or None."""
-    if len(record.url) > _LONGEST_URL:
+def _normalize(record: VisitReport) -> VisitReport | None:
+    """Return a report with its URL in canonical form and its values within bounds; None if the URL is invalid."""
+    if len(record.url) > _MAX_URL_LENGTH:
         return None
     try:
         url = parse_address(record.url).url
@@ -106,48 +106,50 @@ def _checked(record: VisitReport) -> VisitReport | None:
         return None
     now = time.time()
     when = record.when if 0 < record.when <= now + _DAY else now
-    digest = "".join(sign for sign in record.digest[:_LONGEST_DIGEST] if sign.isascii() and sign.isprintable())
+    digest = "".join(
+        character for character in record.digest[:_MAX_DIGEST_LENGTH] if character.isascii() and character.isprintable()
+    )
     source = record.source if 0 <= record.source < SOURCES else 0
-    return VisitReport(url, min(max(record.count, 1), _MOST_COUNT), digest, when, source)
+    return VisitReport(url, min(max(record.count, 1), _MAX_COUNT), digest, when, source)
 
 
-def _line(content: object) -> bytes:
+def _encode_line(content: object) -> bytes:
     body = msgspec.json.encode(content)
     return b"%016x %s\n" % (fingerprint(body), body)
 
 
 @contextlib.contextmanager
-def lock_log(sink: Path, name: str = ".lock") -> Iterator[None]:
-    """Wait for the right to change the queue's files; it is given back however the process ends."""
-    with disk_errors(sink):
-        sink.mkdir(parents=True, exist_ok=True)
-        file = (sink / name).open("a")
+def lock_log(queue: Path, name: str = ".lock") -> Iterator[None]:
+    """Acquire the lock on the queue's files; it is released even if the process is killed."""
+    with disk_errors(queue):
+        queue.mkdir(parents=True, exist_ok=True)
+        file = (queue / name).open("a")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def log_files(sink: Path) -> list[tuple[int, Path]]:
+def log_files(queue: Path) -> list[tuple[int, Path]]:
     """List the queue's files with their numbers, in order."""
     try:
-        found = [(_NAME.fullmatch(path.name), path) for path in sink.iterdir()]
+        entries = [(_NAME.fullmatch(path.name), path) for path in queue.iterdir()]
     except FileNotFoundError:
         return []
-    return sorted((int(match[1]), path) for match, path in found if match)
+    return sorted((int(match[1]), path) for match, path in entries if match)
 
 
-def _append(sink: Path, lines: bytes) -> None:
-    with lock_log(sink), disk_errors(sink):
-        files = log_files(sink)
+def _append(queue: Path, lines: bytes) -> None:
+    with lock_log(queue), disk_errors(queue):
+        files = log_files(queue)
         if sum(path.stat().st_size for _, path in files) + len(lines) > MAX_LOG_BYTES:
-            raise Overloaded("More reported visits wait than the queue holds.", "Run periplus crawl to read them.")
-        number, path = files[-1] if files else (0, sink / "visits-00000.log")
-        if files and path.stat().st_size >= _ROTATE:
-            path = sink / f"visits-{number + 1:05d}.log"
+            raise Overloaded("The queue of reported visits is full.", "Run periplus crawl to read them.")
+        number, path = files[-1] if files else (0, queue / "visits-00000.log")
+        if files and path.stat().st_size >= _MAX_FILE_BYTES:
+            path = queue / f"visits-{number + 1:05d}.log"
         if not path.exists():
-            lines = _line(_First(_FORMAT)) + lines
+            lines = _encode_line(_FormatLine(_FORMAT)) + lines
         else:
-            _check_first(path)
+            _check_format_line(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             _write(descriptor, lines)
@@ -156,7 +158,7 @@ def _append(sink: Path, lines: bytes) -> None:
 
 
 def _write(descriptor: int, lines: bytes) -> None:
-    """Write whole lines at the end; when the disk refuses, take back what was written of them."""
+    """Append whole lines; on a disk error, truncate the file to its former size."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         lines = b"\n" + lines
@@ -178,36 +180,36 @@ def read_visit_reports(
     before: int | None = None,
     until: LogPosition | None = None,
 ) -> tuple[list[VisitReport], LogPosition]:
-    """Give what was reported since `position`, about `most` bytes of it, and how far that goes.
+    """Return about `most` bytes of reports from `position` on, and the position after them.
 
-    Files from number `before` on are not looked at, nor what comes after `until`, how far another reader has come.
+    Files from number `before` on are not read, nor anything after the position `until`.
     """
-    found: list[VisitReport] = []
+    reports: list[VisitReport] = []
     for number, path in log_files(folder / FOLDER):
         if number < position.file:
             continue
         if before is not None and number >= before:
             break
         offset = position.offset if number == position.file else 0
-        _check_first(path)
+        _check_format_line(path)
         if until is not None and number >= until.file:
             most = min(most, until.offset - offset if number == until.file else 0)
         if most <= 0:
             break
-        data, is_all = _whole_lines(path, offset, most)
+        data, at_end = _read_whole_lines(path, offset, most)
         for line in data.split(b"\n"):
-            found += _read_line(line)
+            reports += _decode_line(line)
         position = LogPosition(number, offset + len(data))
         most -= len(data)
-        if most <= 0 or not is_all:
+        if most <= 0 or not at_end:
             break
-    return found, position
+    return reports, position
 
 
-def _whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
-    """Read up to `most` bytes from `offset`, to the end of a line, or one line if that is longer.
+def _read_whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
+    """Return up to `most` bytes from `offset`, ending with a line, or one line if that is longer.
 
-    Tell also whether that is all there is.
+    The second value is whether the end of the file was reached.
     """
     try:
         with path.open("rb") as file:
@@ -215,22 +217,22 @@ def _whole_lines(path: Path, offset: int, most: int) -> tuple[bytes, bool]:
             file.seek(offset)
             data = file.read(max(min(most, size - offset), 0))
             if data and b"\n" not in data:
-                data += file.readline(_ROTATE)
+                data += file.readline(_MAX_FILE_BYTES)
     except FileNotFoundError:
         return b"", True
     return data[: data.rfind(b"\n") + 1], offset + len(data) >= size
 
 
-def _check_first(path: Path) -> None:
+def _check_format_line(path: Path) -> None:
     """Raise `NewerFormat` for a file that a later version began."""
     with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError), path.open("rb") as file:
         mark, _, body = file.readline(100).rstrip(b"\n").partition(b" ")
         if mark == b"%016x" % fingerprint(body):
-            check_format(path, msgspec.json.decode(body, type=_First).format, _FORMAT)
+            check_format(path, msgspec.json.decode(body, type=_FormatLine).format, _FORMAT)
 
 
-def _read_line(line: bytes) -> list[VisitReport]:
-    """Give the sightings of one line; none of a torn or damaged one."""
+def _decode_line(line: bytes) -> list[VisitReport]:
+    """Return the reports of one line; none if it is incomplete or damaged."""
     mark, _, body = line.partition(b" ")
     try:
         if not body or int(mark, 16) != fingerprint(body):
