@@ -32,7 +32,7 @@ CASES = [
 
 @pytest.mark.parametrize(("wanted", "url", "expected"), CASES)
 def test_filters(wanted, url, expected):
-    assert UrlFilter(CrawlSettings(**wanted)).wants(parse_address(url)) is expected
+    assert UrlFilter(CrawlSettings(**wanted)).accepts(parse_address(url)) is expected
 
 
 def test_block_lists(tmp_path):
@@ -40,9 +40,9 @@ def test_block_lists(tmp_path):
     path.write_text("# bad ones\nSpam.test\n0.0.0.0 ads.other.test # as in a hosts file\n\n")
     wanted = UrlFilter(CrawlSettings(blocklist=str(path)))
     for url in ("http://spam.test/", "http://www.spam.test/x", "http://ads.other.test/"):
-        assert not wanted.wants(parse_address(url))
+        assert not wanted.accepts(parse_address(url))
     for url in ("http://notspam.test/", "http://other.test/", "http://test/"):
-        assert wanted.wants(parse_address(url))
+        assert wanted.accepts(parse_address(url))
     with pytest.raises(SettingsError, match="nowhere"):
         UrlFilter(CrawlSettings(blocklist=str(tmp_path / "nowhere")))
 

@@ -123,7 +123,7 @@ def test_words_that_people_ask_for_come_first(library, tmp_path):
     Crawler(tmp_path / "data", library.settings(tmp_path, "a.test", forms=3), ["http://a.test/"]).run()
     assert "http://a.test/find?q=storm+petrel&page=2" in library.requests
     filler = FormFiller(10)
-    filler.hear("http://a.test/find?q=storm+petrel&page=2", "a.test")
+    filler.learn_url("http://a.test/find?q=storm+petrel&page=2", "a.test")
     filler.learn(
         FetchRecord("http://a.test/", 1, Outcome.OK, 1.0, page=Page("http://a.test/", title="Lighthouse")), "a.test"
     )

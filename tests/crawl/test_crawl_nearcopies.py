@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from periplus.crawl import Crawler
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record
-from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
+from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
 from periplus.records import LIST_KIND, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
@@ -34,7 +34,7 @@ def turned(value: int, *bits: int) -> int:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 2**64 - 1), min_size=1, max_size=40), st.data())
 def test_three_bits_are_near_and_the_answer_is_that_of_a_plain_search(values, data):
-    near = NearCopies()
+    near = NearDuplicateIndex()
     for number, value in enumerate(values):
         near.add(value, number)
     asked = data.draw(st.sampled_from(values))
@@ -46,7 +46,7 @@ def test_three_bits_are_near_and_the_answer_is_that_of_a_plain_search(values, da
 def test_the_oldest_are_forgotten_and_the_rest_are_found():
     chance = random.Random(5)
     values = [chance.getrandbits(64) for _ in range(1_000)]
-    near = NearCopies(most=256)
+    near = NearDuplicateIndex(capacity=256)
     for number, value in enumerate(values):
         near.add(value, number)
     assert len(near) == 256
@@ -58,10 +58,10 @@ def test_what_was_dumped_goes_on_as_before():
     chance = random.Random(6)
     values = [chance.getrandbits(64) for _ in range(700)]
     for kept in (100, 256, 300):
-        before, after = NearCopies(most=256), NearCopies(most=256)
+        before, after = NearDuplicateIndex(capacity=256), NearDuplicateIndex(capacity=256)
         for number, value in enumerate(values[:kept]):
             before.add(value, number)
-        after = NearCopies(before.dump(), most=256)
+        after = NearDuplicateIndex(before.dump(), capacity=256)
         assert len(after) == len(before)
         for number, value in enumerate(values[kept:], kept):
             before.add(value, number)
@@ -71,7 +71,7 @@ def test_what_was_dumped_goes_on_as_before():
 
 
 def test_thousands_of_the_same_are_looked_up_in_bounded_steps():
-    near = NearCopies()
+    near = NearDuplicateIndex()
     for number in range(5_000):
         near.add(0xABCD, number)
     assert near.find(0xABCD) == 4_999
@@ -101,7 +101,7 @@ def test_long_texts_that_differ_within_are_told_apart():
         Page("http://a.test/", text="\n".join((start, *(prose(seed * 100 + part, 60) for part in range(60)), end)))
         for seed in (3, 4)
     )
-    near = NearCopies()
+    near = NearDuplicateIndex()
     near.add(page_hash(one), 1)
     assert near.find(page_hash(other)) is None
     place = one.text.index(" ", len(one.text) // 4)

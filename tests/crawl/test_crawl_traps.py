@@ -40,17 +40,17 @@ def test_a_parameter_that_makes_a_difference_stays():
 
 def test_calendars_end_and_dated_articles_do_not():
     traps = Traps()
-    assert not traps.refuses(parse_address("http://a.test/2024/05/"))
+    assert not traps.rejects(parse_address("http://a.test/2024/05/"))
     for odd in ("/3024/05/", "/1850/1/", "/calendar?month=2999-01", "/99999/3/"):
-        assert traps.refuses(parse_address("http://a.test" + odd)), odd
+        assert traps.rejects(parse_address("http://a.test" + odd)), odd
     for fine in ("/2024/05/the-old-pier", "/1850/01/letters-home", "/article/123456", "/forum/1234/56", "/p/2020-12"):
-        assert not traps.refuses(parse_address("http://a.test" + fine)), fine
+        assert not traps.rejects(parse_address("http://a.test" + fine)), fine
     for month in range(240):
         traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/", f"month {month}"))
         traps.learn(visit(f"http://a.test/{2000 + month // 12}/{month % 12 + 1}/story-of-{'x' * (month + 1)}", "s"))
-    assert traps.refuses(parse_address("http://a.test/2021/1/"))
-    assert not traps.refuses(parse_address("http://b.test/2021/1/"))
-    assert not traps.refuses(parse_address("http://a.test/2021/1/another-story"))
+    assert traps.rejects(parse_address("http://a.test/2021/1/"))
+    assert not traps.rejects(parse_address("http://b.test/2021/1/"))
+    assert not traps.rejects(parse_address("http://a.test/2021/1/another-story"))
 
 
 def test_twins_are_one_after_three_pages_agree():
@@ -92,14 +92,14 @@ def test_a_host_that_never_says_no_is_found_out():
     probes = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(12)]
     (probe,) = [due for due in probes if due is not None]
     assert probe.address.host == "yes.test"
-    answer = traps.judge(visit(probe.address.url, "Sorry, nothing here"), "yes.test")
+    answer = traps.classify(visit(probe.address.url, "Sorry, nothing here"), "yes.test")
     assert (answer.outcome, answer.page) == (Outcome.GONE, None)
     assert traps.learn(answer) is None
-    soft = traps.judge(visit("http://yes.test/offer/1", "Sorry, nothing here"), "yes.test")
+    soft = traps.classify(visit("http://yes.test/offer/1", "Sorry, nothing here"), "yes.test")
     assert (soft.outcome, soft.page) == (Outcome.GONE, None)
     true = visit("http://yes.test/true", "Something")
-    assert traps.judge(true, "yes.test") is true
-    assert traps.judge(visit("http://no.test/", "Sorry, nothing here"), "no.test").page is not None
+    assert traps.classify(true, "yes.test") is true
+    assert traps.classify(visit("http://no.test/", "Sorry, nothing here"), "no.test").page is not None
     assert signature(Page("x", title="T", text="Sorry, nothing here")) == traps.state.soft["yes.test"]
 
 
@@ -107,15 +107,15 @@ def test_a_host_that_repeats_the_address_is_found_out_too():
     traps = Traps()
     probe = [traps.learn(visit(f"http://yes.test/{number}", f"text {number}")) for number in range(5)][-1]
     sorry = "We could not find {} on this server. Try /help."
-    traps.learn(traps.judge(visit(probe.address.url, sorry.format(probe.address.path)), "yes.test"))
+    traps.learn(traps.classify(visit(probe.address.url, sorry.format(probe.address.path)), "yes.test"))
     for url, named in (
         ("http://yes.test/offers/a%20b", "/offers/a b"),
         ("http://yes.test/offers/x.html?y=1", "http://yes.test/offers/x.html?y=1"),
         ("http://yes.test/deep/name", "name"),
     ):
-        assert traps.judge(visit(url, sorry.format(named)), "yes.test").outcome is Outcome.GONE
+        assert traps.classify(visit(url, sorry.format(named)), "yes.test").outcome is Outcome.GONE
     other = visit("http://yes.test/offers/9", "An offer of /offers/9 that is really there.")
-    assert traps.judge(other, "yes.test") is other
+    assert traps.classify(other, "yes.test") is other
 
 
 def test_an_honest_404_to_a_probe_teaches_nothing():

@@ -90,7 +90,7 @@ def _learn(memory: CrawlState) -> None:
     traps.soft["light.test"] = 99
     traps.twins["www.harbour.test"] = "harbour.test"
     memory.outlinks.forms.state.hosts["harbour.test"] = HostForms(["tides", "fog"], 1, 2, 1)
-    memory.outlinks.forms.state.asked[5] = "harbour.test"
+    memory.outlinks.forms.state.pending[5] = "harbour.test"
     memory.outlinks.forms.state.filled[6] = None
 
 

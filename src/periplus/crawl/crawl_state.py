@@ -179,7 +179,7 @@ class CrawlState:
                 continue
             if link.is_list:
                 self.outlinks.lists.add(place.key)
-            elif self.outlinks.traps.refuses(place):
+            elif self.outlinks.traps.rejects(place):
                 continue
             self.outlinks.links_to_host[place.host] = self.outlinks.links_to_host.get(place.host, 0) + 1
             dues.append(FetchRequest(place, link.depth, link.rank, 0, link.hops))

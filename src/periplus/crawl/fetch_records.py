@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from periplus.crawl.policies.near_duplicates import NearCopies, page_hash
+from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
 from periplus.discovery import parse_sitemap
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
@@ -26,7 +26,7 @@ class DuplicateTable:
 
     def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
         self.urls = urls or {}
-        self.near = NearCopies(near)
+        self.near = NearDuplicateIndex(near)
 
     def find_duplicate(self, content: int, url: str) -> str:
         """Give the URL that already has this content, or ''."""

@@ -106,7 +106,7 @@ class OutlinkExtractor:
         """Give the address that stands for a URL from outside, if it is one that this crawl wants."""
         for place in self._addresses([url], url):
             if self._wanted(place):
-                self.forms.hear(place.url, _host_of(place.url))
+                self.forms.learn_url(place.url, _host_of(place.url))
                 return place
         return None
 
@@ -187,8 +187,8 @@ class OutlinkExtractor:
         host, found = _host_of(visit.url), []
         for url in self.forms.fill(page, host):
             for place in self._addresses([url], visit.url):
-                if self._wanted(place) and place.key not in self.forms.state.asked:
-                    self.forms.sent(place.key, host)
+                if self._wanted(place) and place.key not in self.forms.state.pending:
+                    self.forms.note_request(place.key, host)
                     found.append(FetchRequest(place, depth, self.rank(place, depth) - _FORM_PENALTY))
         return found
 
@@ -211,11 +211,11 @@ class OutlinkExtractor:
     def _wanted(self, place: Address, is_list: bool = False) -> bool:
         if len(place.url) > self._settings.max_url or not self._in_scope(place):
             return False
-        if not is_list and not self._filter.wants(place):
+        if not is_list and not self._filter.accepts(place):
             return False
         path = place.path.partition("?")[0]
         return path != "/robots.txt" and (
-            is_list or not (_unreadable(path) or _circles(path) or self.traps.refuses(place))
+            is_list or not (_unreadable(path) or _circles(path) or self.traps.rejects(place))
         )
 
     def _in_scope(self, place: Address) -> bool:

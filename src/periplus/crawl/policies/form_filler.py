@@ -1,7 +1,7 @@
-"""Filling in forms, within a budget: each choice once, and for texts the words that people or the site itself use.
+"""Filling in forms, within a budget: each choice once, and in text fields words that people or the site itself use.
 
-Hosts whose forms lead to nothing new are left alone soon. Everything is learnt from visits alone, so that recovery,
-which replays them, comes to the same.
+Forms of a host are no longer submitted once they lead to nothing new. Everything is learned from fetch records alone,
+so that recovery, which replays them, arrives at the same state.
 """
 
 import re
@@ -17,117 +17,119 @@ from periplus.records import FetchRecord, Form, Page
 __all__ = ["FormFiller", "FormsState"]
 
 _WORD: Final = re.compile(r"[^\W\d_]{4,20}")
-_MOST_WORDS: Final = 60
-_MOST_HOSTS: Final = 10_000
-_AT_ONCE: Final = 4
+_MAX_WORDS: Final = 60
+_MAX_HOSTS: Final = 10_000
+_WORDS_PER_PAGE: Final = 4
 """Texts tried for one form on one page."""
-_DISAPPOINTMENTS: Final = 4
-"""Answers that were nothing new after which a host's forms are left alone."""
+_MAX_FRUITLESS: Final = 4
+"""Consecutive responses without a new page after which a host's forms are no longer submitted."""
 
 
 class HostForms(msgspec.Struct):
-    """What is known of one host's forms."""
+    """State of the forms of one host."""
 
     words: list[str] = []
     """Words of its titles and headings, and of reported addresses."""
     tried: int = 0
-    """How many of the words were tried."""
+    """Number of words that were tried."""
     sent: int = 0
     fruitless: int = 0
 
 
 class FormsState(msgspec.Struct):
-    """What was learnt, as the snapshot keeps it."""
+    """State of all forms, as stored in the snapshot."""
 
     hosts: dict[str, HostForms] = {}
-    asked: dict[int, str] = {}
-    """Keys of URLs made of forms that were not visited yet, with their host."""
+    pending: dict[int, str] = msgspec.field(default_factory=dict, name="asked")
+    """Keys of form URLs that were not fetched yet, with their host."""
     filled: dict[int, None] = {}
-    """Forms whose choices were all made."""
+    """Forms whose choices were all submitted."""
 
 
 class FormFiller:
-    """Learns words from visits, and gives URLs for the forms of a page."""
+    """Learns words from fetch records, and builds the URLs of filled-in forms."""
 
     def __init__(self, budget: int, state: FormsState | None = None) -> None:
         self._budget = budget
         self.state = state or FormsState()
 
-    def learn(self, visit: FetchRecord, host: str) -> None:
-        """Take the words of a page; note whether a form's answer was worth having."""
+    def learn(self, record: FetchRecord, host: str) -> None:
+        """Learn the words of a page; note whether a submitted form led to a new page."""
         if not self._budget:
             return
-        asked = self.state.asked.pop(visit.key, "")
-        if asked and (visit.page is None or visit.duplicate_of or visit.near_duplicate_of):
-            self._host(asked).fruitless += 1
-        elif asked:
-            self._host(asked).fruitless = 0
-        if visit.page is not None:
-            self._learn_words(self._host(host), visit.page)
+        form_host = self.state.pending.pop(record.key, "")
+        if form_host and (record.page is None or record.duplicate_of or record.near_duplicate_of):
+            self._forms_of(form_host).fruitless += 1
+        elif form_host:
+            self._forms_of(form_host).fruitless = 0
+        if record.page is not None:
+            self._learn_words(self._forms_of(host), record.page)
 
-    def _host(self, name: str) -> HostForms:
-        known = self.state.hosts.get(name)
-        if known is None:
-            if len(self.state.hosts) >= _MOST_HOSTS:
+    def _forms_of(self, name: str) -> HostForms:
+        forms = self.state.hosts.get(name)
+        if forms is None:
+            if len(self.state.hosts) >= _MAX_HOSTS:
                 self.state.hosts.pop(next(iter(self.state.hosts)))
-            known = self.state.hosts[name] = HostForms()
-        return known
+            forms = self.state.hosts[name] = HostForms()
+        return forms
 
-    def _learn_words(self, known: HostForms, page: Page) -> None:
+    def _learn_words(self, forms: HostForms, page: Page) -> None:
         for text in (page.title, *page.headings[:8]):
             for word in _WORD.findall(text[:300].lower()):
-                if len(known.words) >= _MOST_WORDS:
+                if len(forms.words) >= _MAX_WORDS:
                     return
-                if word not in known.words:
-                    known.words.append(word)
+                if word not in forms.words:
+                    forms.words.append(word)
 
-    def hear(self, url: str, host: str) -> None:
-        """Take the words that people have asked a host for, out of an address that was reported; they come first."""
+    def learn_url(self, url: str, host: str) -> None:
+        """Learn the words that people searched a host for, from the query of a reported URL; they are tried first."""
         if not self._budget or "?" not in url:
             return
-        known = self._host(host)
+        forms = self._forms_of(host)
         for _, value in parse_qsl(url.partition("?")[2][:1_000], max_num_fields=50)[:8]:
             for word in _WORD.findall(value.lower())[:4]:
-                if word not in known.words:
-                    known.words.insert(known.tried, word)
-        del known.words[2 * _MOST_WORDS :]
+                if word not in forms.words:
+                    forms.words.insert(forms.tried, word)
+        del forms.words[2 * _MAX_WORDS :]
 
     def fill(self, page: Page, host: str) -> Iterator[str]:
-        """Give URLs for the forms of a page, as long as the host's budget lasts. `sent` counts what was wanted."""
+        """Yield URLs for the forms of a page, within the host's budget; `note_request` counts those requested."""
         if not self._budget or not page.forms:
             return
-        known = self._host(host)
+        forms = self._forms_of(host)
         for form in page.forms:
-            for url in self._filled(form, known):
-                if known.sent >= self._budget or known.fruitless >= _DISAPPOINTMENTS:
+            for url in self._fill_form(form, forms):
+                if forms.sent >= self._budget or forms.fruitless >= _MAX_FRUITLESS:
                     return
                 yield url
 
-    def sent(self, key: int, host: str) -> None:
-        """Count a URL that is to be asked for."""
-        self._host(host).sent += 1
-        self.state.asked[key] = host
+    def note_request(self, key: int, host: str) -> None:
+        """Count the URL of a form that is going to be requested."""
+        self._forms_of(host).sent += 1
+        self.state.pending[key] = host
 
-    def _filled(self, form: Form, known: HostForms) -> Iterator[str]:
+    def _fill_form(self, form: Form, forms: HostForms) -> Iterator[str]:
         if form.text:
-            words = known.words[known.tried : known.tried + _AT_ONCE]
-            known.tried += len(words)
+            words = forms.words[forms.tried : forms.tried + _WORDS_PER_PAGE]
+            forms.tried += len(words)
             first = [(name, values[0]) for name, values in form.choices]
             for word in words:
-                yield _url(form, [*first, (form.text, word)])
+                yield _build_url(form, [*first, (form.text, word)])
             return
-        mark = fingerprint_text(repr(form))
-        if mark in self.state.filled:
+        form_key = fingerprint_text(repr(form))
+        if form_key in self.state.filled:
             return
-        if len(self.state.filled) >= _MOST_HOSTS:
+        if len(self.state.filled) >= _MAX_HOSTS:
             self.state.filled.clear()
-        self.state.filled[mark] = None
-        # One field at a time: all combinations of them are more than anybody wants.
-        for place, (name, values) in enumerate(form.choices):
-            rest = [(other, chosen[0]) for at, (other, chosen) in enumerate(form.choices) if at != place]
+        self.state.filled[form_key] = None
+        # One field at a time: there are too many combinations of all of them.
+        for index, (name, values) in enumerate(form.choices):
+            rest = [
+                (other, chosen[0]) for other_index, (other, chosen) in enumerate(form.choices) if other_index != index
+            ]
             for value in values:
-                yield _url(form, [*rest, (name, value)])
+                yield _build_url(form, [*rest, (name, value)])
 
 
-def _url(form: Form, fields: list[tuple[str, str]]) -> str:
+def _build_url(form: Form, fields: list[tuple[str, str]]) -> str:
     return f"{form.action.partition('?')[0]}?{urlencode([*form.fixed, *fields])}"

@@ -1,8 +1,8 @@
-"""Pages that say nearly what another page says: 64-bit simhashes of main content, looked up in bands.
+"""Near-duplicate detection: 64-bit simhashes of main content, looked up in bands.
 
 Two hashes that differ in at most three bits agree in one of four bands of sixteen. For each value of a band there is a
-chain of the pages that have it, newest first, of which a bounded number is looked at. The oldest pages are forgotten
-when there are too many: memory is bounded, whatever the length of the crawl.
+chain of the pages that have it, newest first, of which a bounded number is compared. The oldest pages are dropped when
+the index is full: memory is bounded, whatever the length of the crawl.
 """
 
 from array import array
@@ -14,110 +14,110 @@ import numpy.typing as npt
 from periplus.records import LIST_KIND, Page
 from periplus.text.kernels import simhash
 
-__all__ = ["NearCopies", "page_hash"]
+__all__ = ["NearDuplicateIndex", "page_hash"]
 
-MOST_PAGES: Final = 1 << 19
-"""A look-up among so many takes some 30 microseconds; it grows with their number."""
+MAX_PAGES: Final = 1 << 19
+"""A lookup in a full index takes some 30 microseconds; the time grows with the number of pages."""
 _DISTANCE: Final = 3
 _BANDS: Final = 4
 _WIDTH: Final = 16
 _VALUES: Final = 1 << _WIDTH
-_LOOK: Final = 32
-"""Pages looked at in one chain."""
-_SHORTEST: Final = 240
-"""Characters; shorter texts are alike without being copies."""
-_PIECE: Final = 1_200
-"""Of long texts three pieces of this length are read: hashing all of them would take as long as parsing."""
+_MAX_CHAIN: Final = 32
+"""Pages compared in one chain."""
+_MIN_CHARACTERS: Final = 240
+"""Shorter texts are often similar without being duplicates."""
+_SAMPLE_LENGTH: Final = 1_200
+"""Of a long text, three samples of this length are hashed: hashing all of it would take as long as parsing."""
 
 
 def page_hash(page: Page) -> int:
-    """Give the simhash of a page's main content, or 0 when it says too little to compare."""
+    """Return the simhash of a page's main content, or 0 if it is too short to compare."""
     if page.kind == LIST_KIND:
         return 0
     text, spans = page.text, page.main
     if spans:
         text = "\n".join(text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=False))
-    if len(text) < _SHORTEST:
+    if len(text) < _MIN_CHARACTERS:
         return 0
-    if len(text) > 3 * _PIECE:
-        text = _pieces(text)
+    if len(text) > 3 * _SAMPLE_LENGTH:
+        text = _sample(text)
     raw = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     return int(simhash.simhashes(raw, np.array((0, len(raw)), np.int64))[0])
 
 
-def _pieces(text: str) -> str:
-    """Give the begin, the middle and the end of a long text, so cut that words put in elsewhere do not move them."""
+def _sample(text: str) -> str:
+    """Return the beginning, the middle and the end of a long text, cut at word boundaries."""
     half = len(text) // 2
-    middle = text.find("\n", half, half + _PIECE)
+    middle = text.find("\n", half, half + _SAMPLE_LENGTH)
     middle = half if middle < 0 else middle
     return "\n".join(
         (
-            text[:_PIECE].rpartition(" ")[0],
-            text[middle : middle + _PIECE].rpartition(" ")[0],
-            text[-_PIECE:].partition(" ")[2],
+            text[:_SAMPLE_LENGTH].rpartition(" ")[0],
+            text[middle : middle + _SAMPLE_LENGTH].rpartition(" ")[0],
+            text[-_SAMPLE_LENGTH:].partition(" ")[2],
         )
     )
 
 
-class NearCopies:
-    """Hashes of pages, each with the fingerprint of its content; gives the content that a hash is near to."""
+class NearDuplicateIndex:
+    """Simhashes of pages, each with the fingerprint of its content, searchable by Hamming distance."""
 
-    def __init__(self, data: bytes = b"", most: int = MOST_PAGES) -> None:
-        """Begin with what `dump` gave. `most` is a power of two."""
-        self._most = most
+    def __init__(self, data: bytes = b"", capacity: int = MAX_PAGES) -> None:
+        """Restore what `dump` returned, if `data` is not empty. `capacity` is a power of two."""
+        self._capacity = capacity
         self._hashes, self._contents = array("Q"), array("Q")
         self._older = [array("I") for _ in range(_BANDS)]
         """For each band, the position (from 1) of the next older page with the same value, or 0."""
         self._newest = [array("I", bytes(4 * _VALUES)) for _ in range(_BANDS)]
         self._count = 0
-        """Pages ever added. Page number n is in place (n - 1) modulo most until another takes that place."""
+        """Pages ever added. Page number n is in slot (n - 1) modulo the capacity until it is overwritten."""
         if data:
-            self._restore(np.frombuffer(data, "<u8").reshape(2, -1)[:, -most:])
+            self._restore(np.frombuffer(data, "<u8").reshape(2, -1)[:, -capacity:])
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     def find(self, value: int) -> int | None:
-        """Give the content of a page whose hash differs in a few bits at most, or None."""
+        """Return the content of a page whose hash differs in at most `_DISTANCE` bits, or None."""
         if not value:
             return None
-        oldest, mask, hashes = max(0, self._count - self._most), self._most - 1, self._hashes
+        oldest, mask, hashes = max(0, self._count - self._capacity), self._capacity - 1, self._hashes
         for band, older in enumerate(self._older):
             position = self._newest[band][value >> band * _WIDTH & _VALUES - 1]
-            for _ in range(_LOOK):
+            for _ in range(_MAX_CHAIN):
                 if position <= oldest:
                     break
-                place = position - 1 & mask
-                if (hashes[place] ^ value).bit_count() <= _DISTANCE:
-                    return self._contents[place]
-                position = older[place]
+                slot = position - 1 & mask
+                if (hashes[slot] ^ value).bit_count() <= _DISTANCE:
+                    return self._contents[slot]
+                position = older[slot]
         return None
 
     def add(self, value: int, content: int) -> None:
-        """Remember a page."""
-        place = self._count % self._most
+        """Add a page, in place of the oldest one if the index is full."""
+        slot = self._count % self._capacity
         self._count += 1
-        if place == len(self._hashes):
+        if slot == len(self._hashes):
             self._hashes.append(0)
             self._contents.append(0)
             for older in self._older:
                 older.append(0)
-        self._hashes[place], self._contents[place] = value, content
+        self._hashes[slot], self._contents[slot] = value, content
         for band in range(_BANDS):
             newest, key = self._newest[band], value >> band * _WIDTH & _VALUES - 1
-            self._older[band][place] = newest[key]
+            self._older[band][slot] = newest[key]
             newest[key] = self._count
 
     def dump(self) -> bytes:
-        """Write everything down, the oldest first."""
+        """Return hashes and contents as bytes, the oldest page first."""
         rows = np.array((self._hashes, self._contents), "<u8").reshape(2, -1)
-        return np.roll(rows, -(self._count % self._most), axis=1).tobytes() if self._is_full() else rows.tobytes()
+        return np.roll(rows, -(self._count % self._capacity), axis=1).tobytes() if self._is_full() else rows.tobytes()
 
     def _is_full(self) -> bool:
-        return len(self._hashes) == self._most
+        return len(self._hashes) == self._capacity
 
     def _restore(self, rows: npt.NDArray[np.uint64]) -> None:
-        """Take over what `dump` wrote, and string the chains anew."""
+        """Restore what `dump` returned, and rebuild the chains."""
         self._count = rows.shape[1]
         self._hashes, self._contents = array("Q", rows[0].tobytes()), array("Q", rows[1].tobytes())
         for band in range(_BANDS):

@@ -1,6 +1,6 @@
-"""What a crawl learns about each host: parameters that mean nothing, calendars without end, twins, soft 404s.
+"""Crawler traps, by host: parameters without effect, endless calendars, duplicate origins, mirrors, soft 404s.
 
-Everything is learnt from visits alone, so that recovery, which replays them, comes to the same.
+Everything is learned from fetch records alone, so that recovery, which replays them, arrives at the same state.
 """
 
 import re
@@ -20,184 +20,190 @@ __all__ = ["Traps", "TrapsState", "signature"]
 _TOKEN: Final = re.compile(r"(?=[^0-9]*[0-9])(?:[0-9A-Fa-f]{8,}|[0-9A-Za-z_,.-]{16,})\Z")
 _DATE: Final = re.compile(r"(?<![0-9])([0-9]{4,})[/_-]([0-9]{1,2})(?![0-9])(?:[/_-][0-9]{1,2}(?![0-9]))?")
 _NUMBER: Final = re.compile(r"[0-9]+")
-_VOTES: Final = 3
-"""So many pages must agree before something is believed of a host."""
-_MOST_DATES: Final = 240
-"""Pages of one host whose addresses differ in a date only: twenty years of months."""
-_OLDEST: Final = 1980
+_MIN_VOTES: Final = 3
+"""Pages that must agree before a rule is adopted for a host."""
+_MAX_DATES: Final = 240
+"""Maximum number of pages of one host whose URLs differ in a date only: twenty years of months."""
+_OLDEST_YEAR: Final = 1980
 _PROBE_AFTER: Final = 5
-_MOST_TEXTS: Final = 200_000
-_SIGNED: Final = 400
+_MAX_TEXTS: Final = 200_000
+_SIGNATURE_LENGTH: Final = 400
 _PREFIXES: Final = ("www.", "m.", "mobile.")
-_MIRRORED: Final = 20
-"""A host is a mirror after so many pages that others had before, if hardly any of its pages are its own."""
+_MIN_COPIES: Final = 20
+"""Copies of pages of other hosts after which a host is a mirror, if hardly any of its pages are its own."""
 _OWN_SHARE: Final = 0.1
 
 
 class TrapsState(msgspec.Struct):
-    """What was learnt, as the snapshot keeps it."""
+    """Learned rules and counts, as stored in the snapshot."""
 
     noise: dict[str, list[str]] = {}
-    """Parameters that mean nothing, by host."""
+    """Parameters without effect, by host."""
     votes: dict[str, int] = {}
-    """How often a parameter made no difference; -1 when it once did."""
+    """How often a parameter made no difference; -1 once it did."""
     texts: dict[int, tuple[int, str]] = {}
     dates: dict[str, int] = {}
     pages: dict[str, int] = {}
-    """Pages seen of hosts that were not probed yet; -1 of those that were."""
+    """Pages fetched from each host that has not been probed yet; -1 for hosts that have."""
     probes: dict[int, str] = {}
     soft: dict[str, int] = {}
-    """What a host gives for pages that do not exist, where that is not an error."""
+    """Signature of the page that a host sends, with status 200, for pages that do not exist."""
     twins: dict[str, str] = {}
-    """Origins that give the same pages as others."""
+    """Origins that serve the same pages as another, with that origin."""
     copied: dict[str, tuple[int, int]] = {}
-    """Of hosts with pages that another host had before: how many those are, and how many pages came since the first."""
+    """By host: pages that another host had before, and all pages since the first of them."""
 
 
 def signature(page: Page) -> int:
-    """Give a fingerprint of what a page says first, whatever its links are."""
-    return fingerprint_text(f"{page.title}\n{page.text[:_SIGNED]}")
+    """Return a fingerprint of a page's title and the beginning of its text."""
+    return fingerprint_text(f"{page.title}\n{page.text[:_SIGNATURE_LENGTH]}")
 
 
 def _bare_signature(page: Page) -> int:
-    """Give the same of a page without its own address, which pages that tell of an error like to repeat."""
-    said = f"{page.title}\n{page.text[:_SIGNED]}"
+    """Return the signature of a page without its own URL, which error pages often repeat."""
+    text = f"{page.title}\n{page.text[:_SIGNATURE_LENGTH]}"
     path = page.url.partition("://")[2].partition("/")[2]
     for piece in (page.url, f"/{path}", path, path.rpartition("/")[2]):
         for form in (piece, unquote(piece)):
             if len(form) > 1:
-                said = said.replace(form, "")
-    return fingerprint_text(said)
+                text = text.replace(form, "")
+    return fingerprint_text(text)
 
 
 class Traps:
-    """Learns from visits; rewrites and refuses addresses by what it has learnt."""
+    """Learns rules from fetch records; rewrites and rejects addresses by them."""
 
     def __init__(self, state: TrapsState | None = None) -> None:
         self.state = state or TrapsState()
-        self._newest = time.gmtime().tm_year + 1
+        self._newest_year = time.gmtime().tm_year + 1
         self.mirrors = {host for host, counts in self.state.copied.items() if _is_mirror(*counts)}
-        """Hosts that have next to nothing of their own: they are crawled last."""
+        """Hosts with hardly any pages of their own: they are crawled last."""
 
-    def rewrite(self, place: Address) -> Address:
-        """Give the address that stands for this one: without noise, at the better known twin."""
+    def rewrite(self, address: Address) -> Address:
+        """Return the equivalent address without parameters that have no effect, at the preferred origin."""
         state = self.state
-        noise = state.noise.get(place.host)
-        twin = state.twins.get(place.origin)
-        if twin is None and (noise is None or "?" not in place.path):
-            return place
-        path, mark, query = place.path.partition("?")
+        noise = state.noise.get(address.host)
+        twin = state.twins.get(address.origin)
+        if twin is None and (noise is None or "?" not in address.path):
+            return address
+        path, mark, query = address.path.partition("?")
         if noise is not None and mark:
             query = "&".join(piece for piece in query.split("&") if piece.partition("=")[0] not in noise)
             path = f"{path}?{query}" if query else path
         else:
-            path = place.path
+            path = address.path
         try:
-            return parse_address((twin or place.origin) + path)
+            return parse_address((twin or address.origin) + path)
         except BadUrl:
-            return place
+            return address
 
-    def refuses(self, place: Address) -> bool:
-        """Tell whether an address is one of a calendar's too many, or of a year that nobody writes about."""
-        found = _DATE.search(place.path)
-        if found is None or not 1 <= len(found[1]) <= 4:
-            return found is not None and len(found[1]) > 4 and int(found[2]) <= 31
-        year, month = int(found[1]), int(found[2])
+    def rejects(self, address: Address) -> bool:
+        """Return whether an address belongs to an endless calendar, or to an implausible year."""
+        match = _DATE.search(address.path)
+        if match is None or not 1 <= len(match[1]) <= 4:
+            return match is not None and len(match[1]) > 4 and int(match[2]) <= 31
+        year, month = int(match[1]), int(match[2])
         if month > 12:
             return False
-        if not _OLDEST <= year <= self._newest:
-            return _is_bare_date(place.path, found)
-        return self.state.dates.get(_shape(place), 0) >= _MOST_DATES
+        if not _OLDEST_YEAR <= year <= self._newest_year:
+            return _is_bare_date(address.path, match)
+        return self.state.dates.get(_shape(address), 0) >= _MAX_DATES
 
-    def judge(self, visit: FetchRecord, host: str) -> FetchRecord:
-        """Take a visit for what it is: the answer to a probe, and a page that says what the probe said, are gone."""
-        if visit.page is None or visit.outcome is not Outcome.OK:
-            return visit
-        is_probe = visit.key in self.state.probes
-        said = _bare_signature(visit.page) if is_probe or host in self.state.soft else 0
-        if is_probe or said == self.state.soft.get(host, -1):
-            return msgspec.structs.replace(visit, page=None, outcome=Outcome.GONE, content=said)
-        return visit
+    def classify(self, record: FetchRecord, host: str) -> FetchRecord:
+        """Return the record, as `Outcome.GONE` if it is a probe or its page equals the one that answered the probe."""
+        if record.page is None or record.outcome is not Outcome.OK:
+            return record
+        is_probe = record.key in self.state.probes
+        fingerprint = _bare_signature(record.page) if is_probe or host in self.state.soft else 0
+        if is_probe or fingerprint == self.state.soft.get(host, -1):
+            return msgspec.structs.replace(record, page=None, outcome=Outcome.GONE, content=fingerprint)
+        return record
 
-    def learn(self, visit: FetchRecord) -> FetchRequest | None:
-        """Learn from a visit; give a page to ask for that should not exist, once for a host that has some pages."""
+    def learn(self, record: FetchRecord) -> FetchRequest | None:
+        """Learn from a record; return a request for a page that should not exist, once for each host."""
         state = self.state
-        if visit.key in state.probes:
-            host = state.probes.pop(visit.key)
-            if visit.status == 200 and visit.content:
-                state.soft[host] = visit.content
+        if record.key in state.probes:
+            host = state.probes.pop(record.key)
+            if record.status == 200 and record.content:
+                state.soft[host] = record.content
             return None
-        if visit.duplicate_of:
-            self._learn_twin(visit)
-        if visit.outcome is Outcome.OK:
-            self._learn_mirror(visit)
-        if visit.page is None:
+        if record.duplicate_of:
+            self._learn_twin(record)
+        if record.outcome is Outcome.OK:
+            self._learn_mirror(record)
+        if record.page is None:
             return None
         try:
-            place = parse_address(visit.url)
+            address = parse_address(record.url)
         except BadUrl:
             return None
-        if "?" in place.path:
-            self._learn_noise(place, visit.page)
-        if _DATE.search(place.path):
-            shape = _shape(place)
+        if "?" in address.path:
+            self._learn_noise(address, record.page)
+        if _DATE.search(address.path):
+            shape = _shape(address)
             state.dates[shape] = state.dates.get(shape, 0) + 1
-        return self._probe(place)
+        return self._probe(address)
 
-    def _probe(self, place: Address) -> FetchRequest | None:
-        pages = self.state.pages.get(place.host, 0)
+    def _probe(self, address: Address) -> FetchRequest | None:
+        pages = self.state.pages.get(address.host, 0)
         if pages < 0:
             return None
-        self.state.pages[place.host] = pages + 1
+        self.state.pages[address.host] = pages + 1
         if pages + 1 < _PROBE_AFTER:
             return None
-        self.state.pages[place.host] = -1
-        probe = parse_address(f"/no-such-page-{place.key:016x}", place.url)
-        self.state.probes[probe.key] = place.host
+        self.state.pages[address.host] = -1
+        probe = parse_address(f"/no-such-page-{address.key:016x}", address.url)
+        self.state.probes[probe.key] = address.host
         return FetchRequest(probe, 0, 99.0)
 
-    def _learn_noise(self, place: Address, page: Page) -> None:
-        """Count pages that say the same under different tokens."""
-        state, said = self.state, signature(page)
-        path, _, query = place.path.partition("?")
+    def _learn_noise(self, address: Address, page: Page) -> None:
+        """Count pages that are equal although a token in their query differs."""
+        state, fingerprint = self.state, signature(page)
+        path, _, query = address.path.partition("?")
         pieces = query.split("&")[:8]
         for piece in pieces:
             name, _, value = piece.partition("=")
-            if not _TOKEN.match(value) or state.votes.get(f"{place.host} {name}", 0) < 0:
+            if not _TOKEN.match(value) or state.votes.get(f"{address.host} {name}", 0) < 0:
                 continue
             rest = "&".join(other for other in pieces if other is not piece)
-            self._compare(place.host, name, fingerprint_text(f"{place.origin}{path}?{rest} {name}"), said, value)
+            self._vote(
+                address.host, name, fingerprint_text(f"{address.origin}{path}?{rest} {name}"), fingerprint, value
+            )
 
-    def _compare(self, host: str, name: str, key: int, said: int, value: str) -> None:
-        state, name_of = self.state, f"{host} {name}"
+    def _vote(self, host: str, name: str, key: int, fingerprint: int, value: str) -> None:
+        state, vote_key = self.state, f"{host} {name}"
         before = state.texts.get(key)
         if before is None:
-            if len(state.texts) >= _MOST_TEXTS:
+            if len(state.texts) >= _MAX_TEXTS:
                 state.texts.clear()
-            state.texts[key] = (said, value)
-        elif before[0] != said:
-            state.votes[name_of] = -1
+            state.texts[key] = (fingerprint, value)
+        elif before[0] != fingerprint:
+            state.votes[vote_key] = -1
         elif before[1] != value:
-            state.votes[name_of] = state.votes.get(name_of, 0) + 1
-            if state.votes[name_of] == _VOTES:
+            state.votes[vote_key] = state.votes.get(vote_key, 0) + 1
+            if state.votes[vote_key] == _MIN_VOTES:
                 state.noise.setdefault(host, []).append(name)
 
-    def _learn_twin(self, visit: FetchRecord) -> None:
-        """Believe that two origins are one when several of their pages are: http and https, with and without www."""
+    def _learn_twin(self, record: FetchRecord) -> None:
+        """Count equal pages of two origins, such as http and https; enough of them make the origins equivalent."""
         try:
-            copy, original = parse_address(visit.url), parse_address(visit.duplicate_of)
+            copy, original = parse_address(record.url), parse_address(record.duplicate_of)
         except BadUrl:
             return
-        if copy.path != original.path or copy.origin == original.origin or _bare(copy.host) != _bare(original.host):
+        if (
+            copy.path != original.path
+            or copy.origin == original.origin
+            or _strip_prefix(copy.host) != _strip_prefix(original.host)
+        ):
             return
         pair = f"{copy.origin} {original.origin}"
         self.state.votes[pair] = self.state.votes.get(pair, 0) + 1
-        if self.state.votes[pair] >= _VOTES and original.origin not in self.state.twins:
+        if self.state.votes[pair] >= _MIN_VOTES and original.origin not in self.state.twins:
             self.state.twins[copy.origin] = original.origin
 
-    def _learn_mirror(self, visit: FetchRecord) -> None:
-        """Count pages that another host had before, and those that none had."""
-        host, original = _host(visit.url), _host(visit.duplicate_of or visit.near_duplicate_of)
+    def _learn_mirror(self, record: FetchRecord) -> None:
+        """Count the pages of a host that another host had before, and all others."""
+        host, original = _host_of(record.url), _host_of(record.duplicate_of or record.near_duplicate_of)
         counts = self.state.copied.get(host)
         is_copy = bool(original) and original != host
         if is_copy or counts is not None:
@@ -206,24 +212,24 @@ class Traps:
             (self.mirrors.add if _is_mirror(copies, pages) else self.mirrors.discard)(host)
 
 
-def _host(url: str) -> str:
-    """Give the host that a canonical URL names, without its port."""
-    place = url.partition("://")[2].partition("/")[0]
-    return place if place.endswith("]") else place.rpartition(":")[0] or place
+def _host_of(url: str) -> str:
+    """Return the host of a canonical URL, without its port."""
+    address = url.partition("://")[2].partition("/")[0]
+    return address if address.endswith("]") else address.rpartition(":")[0] or address
 
 
 def _is_mirror(copies: int, pages: int) -> bool:
-    return copies >= _MIRRORED and pages - copies <= _OWN_SHARE * pages
+    return copies >= _MIN_COPIES and pages - copies <= _OWN_SHARE * pages
 
 
-def _bare(host: str) -> str:
+def _strip_prefix(host: str) -> str:
     return next((host.removeprefix(prefix) for prefix in _PREFIXES if host.startswith(prefix)), host)
 
 
-def _shape(place: Address) -> str:
-    return f"{place.host} {_NUMBER.sub('#', place.path)}"
+def _shape(address: Address) -> str:
+    return f"{address.host} {_NUMBER.sub('#', address.path)}"
 
 
-def _is_bare_date(path: str, found: re.Match[str]) -> bool:
-    """Tell whether an address has no more than a date to tell it from its like."""
-    return not re.search(r"[A-Za-z0-9]{2,}", path[found.end() :])
+def _is_bare_date(path: str, match: re.Match[str]) -> bool:
+    """Return whether nothing but a date distinguishes an address from similar ones."""
+    return not re.search(r"[A-Za-z0-9]{2,}", path[match.end() :])

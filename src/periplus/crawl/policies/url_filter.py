@@ -1,4 +1,4 @@
-"""Which URLs an operator wants: schemes, hosts, paths, patterns, countries, block lists. Seeds are not filtered."""
+"""URL filters set by the operator: schemes, hosts, paths, patterns, countries, block lists. Seeds are not filtered."""
 
 import fnmatch
 import re
@@ -11,60 +11,60 @@ from periplus.settings import CrawlSettings
 
 __all__ = ["UrlFilter"]
 
-_MOST_BLOCKED: Final = 10_000_000
+_MAX_BLOCKED: Final = 10_000_000
 
 
 class UrlFilter:
-    """Says of an address whether it is wanted."""
+    """Decides which addresses may be crawled."""
 
     def __init__(self, settings: CrawlSettings) -> None:
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._schemes = frozenset(scheme.lower().rstrip(":/") for scheme in settings.schemes)
         self._paths = tuple(settings.paths)
         self._countries = frozenset(country.lower().lstrip(".") for country in settings.countries)
-        self._include = _patterns(settings.include)
-        self._exclude = _patterns(settings.exclude)
+        self._include = _compile_patterns(settings.include)
+        self._exclude = _compile_patterns(settings.exclude)
         self._blocked = _read_block_list(Path(settings.blocklist)) if settings.blocklist else frozenset()
 
-    def wants(self, place: Address) -> bool:
-        """Tell whether an address passes every filter that is set."""
-        if place.scheme not in self._schemes:
+    def accepts(self, address: Address) -> bool:
+        """Return whether an address passes every filter that is set."""
+        if address.scheme not in self._schemes:
             return False
-        if self._blocked and _is_under(place.host, self._blocked):
+        if self._blocked and _is_under(address.host, self._blocked):
             return False
-        if self._hosts and not _is_under(place.host, self._hosts):
+        if self._hosts and not _is_under(address.host, self._hosts):
             return False
-        if self._countries and place.host.rpartition(".")[2] not in self._countries:
+        if self._countries and address.host.rpartition(".")[2] not in self._countries:
             return False
-        if self._paths and not place.path.startswith(self._paths):
+        if self._paths and not address.path.startswith(self._paths):
             return False
-        if self._exclude is not None and self._exclude.match(place.url):
+        if self._exclude is not None and self._exclude.match(address.url):
             return False
-        return self._include is None or self._include.match(place.url) is not None
+        return self._include is None or self._include.match(address.url) is not None
 
 
-def _patterns(globs: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Make one pattern of many with `*` and `?`; those without a scheme are looked for anywhere in the URL."""
+def _compile_patterns(globs: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return one pattern for many globs with `*` and `?`; those without a scheme match anywhere in the URL."""
     if not globs:
         return None
-    whole = [glob if glob.startswith(("http:", "https:", "*")) else f"*{glob}*" for glob in globs]
-    return re.compile("|".join(fnmatch.translate(glob) for glob in whole))
+    patterns = [glob if glob.startswith(("http:", "https:", "*")) else f"*{glob}*" for glob in globs]
+    return re.compile("|".join(fnmatch.translate(glob) for glob in patterns))
 
 
 def _read_block_list(path: Path) -> frozenset[str]:
-    """Read hosts and domains, one on a line; '#' begins a remark, and lines of a hosts file are understood too."""
+    """Read hosts and domains, one on a line; '#' begins a comment, and lines of a hosts file are accepted."""
     try:
-        lines = path.read_text("utf-8").splitlines()[:_MOST_BLOCKED]
+        lines = path.read_text("utf-8").splitlines()[:_MAX_BLOCKED]
     except UnicodeDecodeError:
         raise SettingsError(f"crawl.blocklist: {path} is not a text file.") from None
     except OSError as error:
         raise SettingsError(f"crawl.blocklist: cannot read {path}: {error.strerror}.") from None
-    words = (line.partition("#")[0].split() for line in lines)
-    return frozenset(found[-1].lower().strip(".") for found in words if found)
+    rows = (line.partition("#")[0].split() for line in lines)
+    return frozenset(fields[-1].lower().strip(".") for fields in rows if fields)
 
 
 def _is_under(host: str, names: frozenset[str]) -> bool:
-    """Tell whether a host is one of the names or below one of them."""
+    """Return whether a host is one of the names or a subdomain of one."""
     while host:
         if host in names:
             return True
