@@ -1,20 +1,20 @@
-"""What passes between rooms. These records are the whole vocabulary; rooms share nothing else.
+"""The records that packages exchange: the shared data model of Periplus.
 
-Address   a URL in canonical form, taken apart once
-Due       an address whose turn it is
-Fetched   what one GET brought back
-Link      one reference from a page, with its text
-Media     one image, sound or film of a page, with the words around it
-Page      what was read out of the bytes
-Form      one form of a page that a crawl may fill in
-Flag      what a careful reader of a page would warn of
-Visit     one fetch and all that came of it: the line the crawl log keeps, and the index reads
-Sighting  a visit that somebody else made, and told us of
-Query     what a person asked
-Candidates  documents that match, best first, as arrays
-Hit       one result as a person sees it
-Card      what the best result states about itself, when the query names it
-ResultPage  all of the answer
+Address       a URL in canonical form, split into its parts
+FetchRequest  an address to fetch, with its place in the crawl
+FetchResult   the response to one request, or why there is none
+Link          one reference from a page, with its text
+Media         one image, sound or video of a page, with the text that describes it
+Page          what was parsed from the body of a response
+Form          one form of a page that a crawl may submit
+PageFlag      a warning about a page, such as adult content or hidden text
+FetchRecord   one fetch with its outcome and its page: what the store contains and the index reads
+VisitReport   a visit that was reported by a browser, a proxy or a similar source
+Query         the query of a user, with its filters
+Candidates    matching documents, best first, as arrays
+Hit           one result as it is displayed
+Card          the facts that the best result states about itself, if the query names it
+ResultPage    the complete answer to a query
 """
 
 import enum
@@ -46,11 +46,11 @@ __all__ = [
 
 
 LIST_KIND: Final = "application/x-periplus-list"
-"""The kind of a `Page` that is a sitemap or a feed: links to follow, nothing to read or to rank."""
+"""The kind of a `Page` that is a sitemap or a feed: its links are followed, but it is not indexed."""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """A URL in canonical form, taken apart once. Made by `periplus.url.address` only."""
+    """A URL in canonical form, split into its parts. Created by `periplus.url.parse_address` only."""
 
     url: str
     """The canonical form, ASCII, without a fragment."""
@@ -58,7 +58,7 @@ class Address(msgspec.Struct, frozen=True):
     host: str
     """Lower-case ASCII; an IPv6 address keeps its brackets."""
     port: int
-    """The port that is connected to, also when the URL leaves it out."""
+    """The port to connect to, also if the URL does not contain it."""
     path: str
     """Path and query, at least '/'."""
     domain: str
@@ -68,26 +68,26 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what one robots.txt speaks for."""
+        """Scheme, host and port: the scope of one robots.txt."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
 class FetchRequest(msgspec.Struct, frozen=True):
-    """An address whose turn it is."""
+    """An address to fetch."""
 
     address: Address
     depth: int = 0
     """Links followed since a seed."""
     rank: float = 0.0
-    """Crawl rank; higher is sooner."""
+    """Crawl rank; requests with a higher one are sent earlier."""
     attempt: int = 0
-    """How often it was tried before."""
+    """Number of earlier attempts."""
     hops: int = 0
     """Redirects followed to get here."""
 
 
 class Outcome(enum.StrEnum):
-    """How a fetch ended. Only OK has a body worth reading; the rest are ordinary, and counted."""
+    """How a fetch ended. Only OK has a body to parse; the others are expected results, and counted."""
 
     OK = "ok"
     REDIRECT = "redirect"
@@ -97,7 +97,7 @@ class Outcome(enum.StrEnum):
     CLIENT_ERROR = "client-error"
     """Any other 4xx but 429."""
     BUSY = "busy"
-    """429 and 503: come back later."""
+    """429 and 503: to be tried again later."""
     SERVER_ERROR = "server-error"
     DNS = "dns"
     CONNECT = "connect"
@@ -105,22 +105,22 @@ class Outcome(enum.StrEnum):
     TIMEOUT = "timeout"
     TOO_LARGE = "too-large"
     BAD_RESPONSE = "bad-response"
-    """The server broke HTTP, or the encoding of the body."""
+    """The response violates HTTP, or its body cannot be decoded."""
     WRONG_TYPE = "wrong-type"
-    """A content type that no reader takes."""
+    """A content type without a parser."""
     FORBIDDEN_ADDRESS = "forbidden-address"
-    """The name leads to a private, loopback or metadata address that the operator did not allow."""
+    """The host name resolves to a private, loopback or metadata address that is not allowed."""
     ROBOTS = "robots"
-    """robots.txt says no: never requested."""
+    """Disallowed by robots.txt, and not requested."""
 
 
 class FetchResult(msgspec.Struct, frozen=True):
-    """What one GET brought back."""
+    """The result of one request."""
 
     request: FetchRequest
     outcome: Outcome
     when: float
-    """Seconds since 1970 at which the request began."""
+    """Start of the request, in seconds since 1970."""
     status: int = 0
     headers: tuple[tuple[str, str], ...] = ()
     """Names in lower case, in the order received."""
@@ -130,12 +130,12 @@ class FetchResult(msgspec.Struct, frozen=True):
     ip: str = ""
     version: str = "HTTP/1.1"
     location: str = ""
-    """Where a redirect leads, made absolute."""
+    """The target of a redirect, as an absolute URL."""
     error: str = ""
-    """One line for people, when there is something to say."""
+    """An error message of one line, or ''."""
 
     def header(self, name: str) -> str:
-        """Give the first header called `name` (lower case), or ''."""
+        """Return the first header with this `name` (lower case), or ''."""
         for key, value in self.headers:
             if key == name:
                 return value
@@ -143,100 +143,100 @@ class FetchResult(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One reference from a page, made absolute, with its text."""
+    """One reference from a page, as an absolute URL, with its text."""
 
     url: str
     text: str = ""
     nofollow: bool = False
     weak: bool = False
-    """Whether the page only shows it within itself (an iframe): followed, but no word of praise."""
+    """Whether the page only embeds it (an iframe): followed, but no recommendation."""
 
 
 class Media(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One image, sound, film or text track that a page shows, with the words that tell what is in it."""
+    """One image, sound, video or text track of a page, with the text that describes it."""
 
     url: str
     kind: str
     """'image', 'audio', 'video' or 'track'."""
     text: str = ""
-    """Alternative text, caption, title, or what stands beside it."""
+    """Alternative text, caption, title or surrounding text."""
 
 
 class Form(msgspec.Struct, frozen=True, array_like=True):
-    """One form of a page that may be filled in by a crawl: sent by GET, with one text at most."""
+    """One form of a page that a crawl may submit: by GET, with at most one text field."""
 
     action: str
-    """Where it is sent, made absolute."""
+    """The URL of the submission, absolute."""
     text: str = ""
-    """Name of the field to write something in; '' when there is none."""
+    """Name of the text field; '' if there is none."""
     fixed: tuple[tuple[str, str], ...] = ()
-    """Fields that are sent as they are."""
+    """Fields with a fixed value."""
     choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Fields with the values that may be chosen."""
+    """Fields with their possible values."""
 
 
 class PageFlag(enum.IntFlag):
-    """What a careful reader would warn of. The numbers are written to disk: never change one, only add."""
+    """Warnings about a page. The numbers are stored on disk: new ones may be added, but none changed."""
 
     ADULT = 1
     STUFFED = 2
-    """The same words over and over, for search engines."""
+    """Keyword stuffing."""
     HIDDEN = 4
-    """Text that people do not see."""
+    """Text that is invisible to readers."""
     LINK_FARM = 8
     PAYWALL = 16
     SCRIPT_ONLY = 32
-    """Nothing to read without running scripts."""
+    """No text without scripts."""
     UNTRUSTED = 64
-    """Of a host that many link to, and hardly any that is trusted: links were made to lift it."""
+    """On a host with many inlinks, but hardly any from trusted hosts: probably link spam."""
 
 
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was read out of the bytes."""
+    """What was parsed from the body of a response."""
 
     url: str
     title: str = ""
     headings: tuple[str, ...] = ()
     emphasis: tuple[str, ...] = ()
     text: str = ""
-    """The visible text, blocks parted by newlines."""
+    """The visible text, with newlines between blocks."""
     links: tuple[Link, ...] = ()
     canonical: str = ""
-    """The address the page gives for itself, if another."""
+    """The canonical URL that the page declares, if it is another one."""
     description: str = ""
     language: str = ""
-    """Two letters: as declared by the page, or as detected when it declares none."""
+    """Language code of two letters: declared by the page, or else detected."""
     charset: str = ""
     kind: str = "text/html"
     noindex: bool = False
     nofollow: bool = False
     published: str = ""
-    """ISO date, when the page gives one."""
+    """ISO date, if the page states one."""
     feeds: tuple[str, ...] = ()
     images: tuple[Link, ...] = ()
-    """Address and alternative text."""
+    """URL and alternative text."""
     author: str = ""
     main: tuple[int, ...] = ()
-    """The main content: begin and end of each stretch of `text` that belongs to it, one after the other."""
+    """The main content: start and end offset of each of its ranges in `text`, alternating."""
     preview: str = ""
     """The first sentences of the main content."""
     facts: tuple[tuple[str, str], ...] = ()
-    """Keys and values that the page states: OpenGraph, JSON-LD, microdata, infobox tables, document properties."""
+    """Keys and values from OpenGraph, JSON-LD, microdata, infobox tables and document properties."""
     media: tuple[Media, ...] = ()
     service: str = ""
-    """'openapi', 'swagger', 'wsdl', 'api-reference', 'portal' (links to one of them), or ''."""
+    """'openapi', 'swagger', 'wsdl', 'api-reference', 'portal' (links to one of these), or ''."""
     flags: int = 0
-    """Of `PageFlag`."""
+    """A combination of `PageFlag`."""
     reasons: tuple[str, ...] = ()
-    """One line for each flag, for people."""
+    """An explanation of one line for each flag."""
     changed: tuple[float, ...] = ()
-    """Of a list: when each link's page was changed last, in seconds since 1970, 0.0 where it does not say."""
+    """Of a list: when the page of each link last changed, in seconds since 1970; 0.0 if it is not stated."""
     forms: tuple[Form, ...] = ()
-    """Forms to fill in, when that was asked for."""
+    """Forms to submit, if the crawl does so."""
 
 
 class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One fetch and all that came of it: what the crawl log keeps, what recovery replays, what the index reads."""
+    """One fetch with its outcome and its page: what is stored, replayed by recovery, and indexed."""
 
     url: str
     key: int
@@ -252,65 +252,65 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     modified: str = ""
     page: Page | None = None
     duplicate_of: str = msgspec.field(default="", name="copy_of")
-    """The URL that already has this very content."""
+    """The URL of a page with identical content."""
     bytes: int = 0
-    """Length of the body."""
+    """Length of the body, in bytes."""
     warc: str = ""
-    """Name of the WARC file that keeps the response, '' when it is not kept."""
+    """Name of the WARC file with the response, '' if it is not stored."""
     warc_offset: int = 0
     hops: int = 0
     """Redirects followed to get here."""
     retry_after: float = 0.0
-    """Seconds the host asked to be left alone."""
+    """Seconds to wait, as requested by the host."""
     revisit: bool = msgspec.field(default=False, name="again")
-    """Whether the page was stored before, and this was another look at it."""
+    """Whether the page was stored before."""
     simhash: int = 0
-    """Of the main content; 0 when it says too little to compare."""
+    """Of the main content; 0 if it is too short to compare."""
     near_duplicate_of: str = msgspec.field(default="", name="near_copy_of")
-    """The URL of a page that said nearly the same before."""
+    """The URL of a page with nearly the same content."""
 
 
 class VisitReport(msgspec.Struct, frozen=True, array_like=True):
-    """A visit that somebody else made: a browser, a proxy, a feed of an access network."""
+    """A visit that was reported by a browser, a proxy or an access network."""
 
     url: str
     count: int = 1
-    """How often it was visited."""
+    """Number of visits."""
     digest: str = ""
-    """Whatever names the content they saw; only compared with what the same URL had before."""
+    """An identifier of the content, which is compared only with earlier ones of the same URL."""
     when: float = 0.0
-    """Seconds since 1970; 0 is now."""
+    """Seconds since 1970; 0 means now."""
     source: int = 0
-    """1 to 63: what stands for who reported this URL, another for every URL; 0 is not known. Says no more than whether
-    two reports of one URL may be by the same."""
+    """1 to 63: a pseudonym of the reporter, different for each URL; 0 if unknown. It shows only whether two reports of
+    one URL may come from the same reporter."""
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What a person asked."""
+    """The query of a user, with its filters."""
 
     words: str
     start: int = 0
-    """How many results to pass over."""
+    """Number of results to skip."""
     size: int = 10
     explain: bool = False
     language: str = ""
-    """Only pages in this language, by its two letters."""
+    """Only pages in this language (code of two letters)."""
     site: str = ""
     """Only pages of this host and its subdomains."""
     days: int = 0
-    """Only pages dated within this many days; 0 is any time."""
+    """Only pages dated within this many days; 0 means any time."""
     kinds: tuple[str, ...] = ()
     """Only pages of these content types."""
     having: str = ""
     """Only pages that have 'media' or are 'news'."""
     safe: int = 0
-    """1 leaves out adult pages, 2 also those that deceive."""
+    """1 excludes adult pages, 2 also deceptive ones."""
     folded: bool = True
     """Whether near-duplicates and many results of one host are folded."""
 
 
 class Candidates(NamedTuple):
-    """Documents that match, best first."""
+    """Matching documents, best first."""
 
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
@@ -318,44 +318,44 @@ class Candidates(NamedTuple):
     scores: npt.NDArray[np.float32]
     total: int
     exact: bool
-    """Whether `total` was counted or estimated."""
+    """Whether `total` was counted, not estimated."""
     partial: bool
     """Whether the time budget ran out."""
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One result as a person sees it."""
+    """One result as it is displayed."""
 
     url: str
     title: str
     snippet: tuple[tuple[str, bool], ...]
-    """Pieces of text, each with whether it is to be marked."""
+    """Pieces of text, each with whether it is highlighted."""
     breadcrumbs: tuple[str, ...]
-    """Host, then readable path parts."""
+    """Host, then the readable parts of the path."""
     score: float
     key: int
-    """64-bit fingerprint of the URL; names the cached copy."""
+    """64-bit fingerprint of the URL; identifies the cached copy."""
     language: str = ""
     fetched: float = 0.0
     kind: str = ""
     missing: tuple[str, ...] = ()
-    """Words of the query that this page does not have."""
+    """Words of the query that the page does not contain."""
     reasons: tuple[tuple[str, float], ...] = ()
-    """What the score is made of, when asked to explain."""
+    """The components of the score, if `explain` is set."""
     day: int = 0
-    """Days since 1970 on which it was published, or fetched if it does not say; 0 when not known."""
+    """Date of publication, or else of the fetch, in days since 1970; 0 if unknown."""
     flags: int = 0
-    """Of `PageFlag`."""
+    """A combination of `PageFlag`."""
     similar: tuple[str, ...] = ()
-    """URLs of results that say nearly the same, and were folded into this one."""
+    """URLs of near-duplicates that were folded into this result."""
     links: tuple[tuple[str, str], ...] = ()
-    """Other results of the same site, title and URL, when this one is its home page."""
+    """Title and URL of other results of the same site, if this one is its home page."""
     media: tuple[Media, ...] = ()
-    """What it shows, when media are asked for."""
+    """Media of the page, if the query asks for media."""
 
 
 class Card(msgspec.Struct, frozen=True):
-    """What one page states about the thing that was asked for."""
+    """The facts that one page states about the subject of the query."""
 
     title: str
     url: str
@@ -364,7 +364,7 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class ResultPage(msgspec.Struct, frozen=True):
-    """All of the answer to one query."""
+    """The complete answer to a query."""
 
     query: Query
     hits: tuple[Hit, ...]
@@ -373,17 +373,17 @@ class ResultPage(msgspec.Struct, frozen=True):
     partial: bool
     seconds: float
     documents: int
-    """How many documents were searched."""
+    """Number of documents searched."""
     notes: tuple[str, ...] = ()
-    """What a person should know: words left out, operators not understood."""
+    """Messages for the user, such as about ignored words or unknown operators."""
     hidden: int = 0
-    """Results that safe search left out, among those examined."""
+    """Results excluded by safe search, among those examined."""
     examined: int = 0
-    """How many results were examined for that."""
+    """Number of results examined for that."""
     timings: tuple[tuple[str, float], ...] = ()
     """Seconds by stage."""
     corrections: tuple[str, ...] = ()
-    """What may have been meant by words that are not found, or hardly."""
+    """Suggested spellings of words that are rare or missing in the index."""
     generation: int = 0
-    """Which commit of the index answered."""
+    """The generation of the index that answered."""
     card: Card | None = None
