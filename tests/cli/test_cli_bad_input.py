@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_
     assert main(["import", "bad.jsonl", "--no-index"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert "line 2" in last
-    assert "1 page is kept" in last
+    assert "1 page is stored" in last
     assert "periplus index build" in last
 
 

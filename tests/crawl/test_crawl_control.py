@@ -111,7 +111,7 @@ def test_what_a_crawl_says_of_itself(server, fast, fake_web, tmp_path):
     for word in (control.pause, control.resume, control.stop):
         with pytest.raises(BadInput, match="No crawl is running"):
             word()
-    with pytest.raises(BadInput, match="No crawl in shards is running"):
+    with pytest.raises(BadInput, match="No crawl with shards is running"):
         control.resize(2)
     for shards in (0, -1, 65, 10**9):
         with pytest.raises(BadInput, match="1 to 64"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from periplus.crawl.crawl_statistics import Meter
+from periplus.crawl.crawl_statistics import RateMeter
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record, retry_after
 from periplus.crawl.outlinks import LIST_KIND, OutlinkExtractor
 from periplus.crawl.robots_cache import RobotsCache
@@ -254,7 +254,7 @@ def test_robots_of_one_origin_serve_another_that_points_to_them():
 
 
 def test_the_meter_forgets_old_pages():
-    meter = Meter()
+    meter = RateMeter()
     for second in range(100):
         meter.count(f"http://a.test/{second}", float(second))
     assert meter.rate(99.0, 0.0) == pytest.approx(1.1)

@@ -244,7 +244,7 @@ def test_the_place_in_the_queue_is_kept_with_the_snapshot(scripted, tmp_path):
 
 
 def test_digests_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("periplus.crawl.reported_visits._MOST_DIGESTS", 10)
+    monkeypatch.setattr("periplus.crawl.reported_visits._MAX_DIGESTS", 10)
     passive = VisitReportReader(tmp_path)
     for number in range(100):
         passive._is_changed(number, VisitReport(A, 1, "x"))

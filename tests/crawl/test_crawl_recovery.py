@@ -97,7 +97,7 @@ def test_a_damaged_snapshot_is_made_again(server, fast, fake_web, tmp_path, read
         flipped = good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1 :]
         snapshot.write_bytes({"flip": flipped, "cut": good[:middle], "empty": b""}[damage])
     final = Crawler(data, settings).run()
-    assert "made again" in final.notes[0]
+    assert "rebuilt" in final.notes[0]
     assert {page.url for page in fake_web.truth().pages} <= urls_of(read_stored(data, settings))
     if damage != "log gone":
         # Sitemaps are known from robots.txt only, which is asked for again; pages are not.

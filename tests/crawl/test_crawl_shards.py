@@ -221,7 +221,7 @@ def test_a_damaged_snapshot_of_a_shard_is_made_again_from_all(server, fast, fake
         crawl.turns(lambda: pages_of(crawl) >= 80)
     (data / "crawl" / "shard-01" / "frontier.bin").write_bytes(b"damaged")
     with together(data, settings, (), 3) as crawl:
-        assert "made again" in crawl.shards[1].statistics().notes[0]
+        assert "rebuilt" in crawl.shards[1].statistics().notes[0]
         crawl.turns()
     visits = read_stored(data, settings)
     assert {page.url for page in fake_web.truth().pages} <= urls_of(visits)

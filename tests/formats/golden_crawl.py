@@ -54,7 +54,7 @@ def write_crawl(folder: Path) -> None:
     write_topology(folder, Topology((0, 1), ("http://harbour.test/",), (1,)))
     memory = CrawlState(folder / "crawl" / "frontier.bin", SETTINGS)
     with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
-        memory._keep_to_topic(store)
+        memory._open_focus(store)
         memory.add_seeds([parse_address("http://harbour.test/")])
         _learn(memory)
         _use_every_state(memory)

@@ -1,7 +1,7 @@
-"""Ask a running crawl how it is, and tell it to pause, to go on or to stop, from another process.
+"""The status and the control of a running crawl, from another process.
 
-A word in the file `crawl/control` is what it is told, `crawl/status.json` is what it says of itself. Whether one runs
-is known by the lock that dies with its process: files that a killed crawl left behind deceive nobody.
+Commands are written to the file `crawl/control`, the crawl writes its status to `crawl/status.json`. Whether a crawl is
+running follows from a lock that ends with its process, so that files left by a killed crawl do no harm.
 """
 
 import contextlib
@@ -22,75 +22,76 @@ from periplus.settings import Settings
 __all__ = ["CrawlControl", "clear_command", "is_running", "pending_command", "send_command"]
 
 _FILE: Final = "control"
-_MOST_SHARDS: Final = 64
-_WORDS: Final = re.compile(r"pause|resume|stop|shards (?:[1-9]|[1-5][0-9]|6[0-4])")
+_MAX_SHARDS: Final = 64
+_COMMANDS: Final = re.compile(r"pause|resume|stop|shards (?:[1-9]|[1-5][0-9]|6[0-4])")
 
 
 class CrawlControl:
-    """The door to the crawl of a data folder, for other processes."""
+    """Status and control of the crawl of a data folder."""
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._folder = folder
         self._settings = settings
 
     def status(self) -> dict[str, Any]:
-        """Say how the crawl is: 'running', 'state', the figures of `CrawlStatistics`, and those of each of 'shards'.
+        """Return 'running', 'state', the fields of `CrawlStatistics`, and those of each of the 'shards'.
 
-        Figures are the last known ones when no crawl runs, and absent when there never was one.
+        The figures are the last ones if no crawl is running, and absent if there never was one.
         """
-        found = read_status(self._folder / "crawl")
-        running = found is not None and is_running(self._folder)
-        if found is None:
+        status = read_status(self._folder / "crawl")
+        running = status is not None and is_running(self._folder)
+        if status is None:
             return {"running": running, "state": "none"}
-        figures: dict[str, Any] = msgspec.to_builtins(found.statistics)
-        shards = [_of_shard(status) for status in map(read_status, _desks(self._folder, found.shards)) if status]
-        beside = {"shards": shards} if shards else {}
-        state = found.state if running else "stopped"
-        return {"running": running, "state": state, "when": found.when, **figures, **beside}
+        figures: dict[str, Any] = msgspec.to_builtins(status.statistics)
+        mailboxes = [mailbox_dir(self._folder, number) for number in status.shards]
+        shards = [_shard_figures(shard) for shard in map(read_status, mailboxes) if shard]
+        shard_part = {"shards": shards} if shards else {}
+        state = status.state if running else "stopped"
+        return {"running": running, "state": state, "when": status.when, **figures, **shard_part}
 
     def start(self, seeds: Sequence[str] = ()) -> None:
-        """Begin the crawl, or go on with it, in a process that outlives this one.
+        """Start or continue the crawl in a process that outlives this one.
 
-        Raise `BadInput` when one runs already, and with its own words when it does not start.
+        Raise `BadInput` if a crawl is running already, or with its error message if it does not start.
         """
         from periplus.crawl.detached import start_detached
 
         if self._settings is None:
-            raise BadInput("Nobody said with which settings to crawl.")
+            raise BadInput("A crawl cannot be started without settings.")
         if is_running(self._folder):
-            raise BadInput(f"A crawl is running in {self._folder} already.")
+            raise BadInput(f"A crawl is already running in {self._folder}.")
         start_detached(self._folder, self._settings, seeds)
 
     def pause(self) -> None:
-        """Let no more requests begin; raise `BadInput` when no crawl runs."""
+        """Pause the crawl: no more requests are started. Raise `BadInput` if no crawl is running."""
         send_command(self._folder, "pause")
 
     def resume(self) -> None:
-        """Let a paused crawl go on; raise `BadInput` when no crawl runs."""
+        """Resume a paused crawl. Raise `BadInput` if no crawl is running."""
         send_command(self._folder, "resume")
 
     def stop(self) -> None:
-        """Let the crawl end in good order; raise `BadInput` when no crawl runs."""
+        """Stop the crawl in an orderly way. Raise `BadInput` if no crawl is running."""
         send_command(self._folder, "stop")
 
     def resize(self, shards: int) -> None:
-        """Let a crawl in shards go on with another number of them; raise `BadInput` when none runs."""
-        if not 1 <= shards <= _MOST_SHARDS:
-            raise BadInput(f"A crawl cannot have {shards} shards.", f"It can have 1 to {_MOST_SHARDS}.")
+        """Change the number of shards of a crawl. Raise `BadInput` if no crawl with shards is running."""
+        if not 1 <= shards <= _MAX_SHARDS:
+            raise BadInput(f"A crawl cannot have {shards} shards.", f"It can have 1 to {_MAX_SHARDS}.")
         if "shards" not in self.status():
             raise BadInput(
-                f"No crawl in shards is running in {self._folder}.", "Stop it, and begin it again with --shards."
+                f"No crawl with shards is running in {self._folder}.", "Stop the crawl and start it with --shards."
             )
         send_command(self._folder, f"shards {shards}")
 
 
 def is_running(folder: Path) -> bool:
-    """Tell whether a crawl holds this data folder."""
+    """Return whether a crawl is running in a data folder."""
     if not (folder / "crawl").is_dir():
         return False
-    known = read_status(folder / "crawl")
-    if known is not None and not _lives(known.process):
-        # To try a lock is to hold it for a moment, which a crawl that begins just then should not notice.
+    status = read_status(folder / "crawl")
+    if status is not None and not _is_alive(status.process):
+        # Testing the lock takes it for a moment, which would disturb a crawl that is being started.
         return False
     try:
         with lock_folder(folder / "crawl", "supervisor"):
@@ -99,17 +100,13 @@ def is_running(folder: Path) -> bool:
         return True
 
 
-def _desks(folder: Path, shards: tuple[int, ...]) -> list[Path]:
-    return [mailbox_dir(folder, number) for number in shards]
-
-
-def _of_shard(status: CrawlStatus) -> dict[str, Any]:
+def _shard_figures(status: CrawlStatus) -> dict[str, Any]:
     figures: dict[str, Any] = msgspec.to_builtins(status.statistics)
     own = {"number": status.number, "process": status.process, "state": status.state, "kept": status.kept}
     return {**own, **figures}
 
 
-def _lives(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -119,25 +116,25 @@ def _lives(process: int) -> bool:
     return True
 
 
-def send_command(folder: Path, word: str) -> None:
-    """Leave a word for the crawl that runs in a data folder; raise `BadInput` when none does."""
-    if not _WORDS.fullmatch(word):
-        raise BadInput(f"A crawl cannot be told to '{word}'.", "It can pause, resume and stop.")
+def send_command(folder: Path, command: str) -> None:
+    """Send a command to the crawl in a data folder. Raise `BadInput` if none is running."""
+    if not _COMMANDS.fullmatch(command):
+        raise BadInput(f"'{command}' is not a command of a crawl.", "Commands are pause, resume and stop.")
     if not is_running(folder):
         raise BadInput(f"No crawl is running in {folder}.")
-    write_atomically(folder / "crawl" / _FILE, word.encode())
+    write_atomically(folder / "crawl" / _FILE, command.encode())
 
 
 def pending_command(folder: Path) -> str:
-    """Give the word that was left for the crawl of this folder, or ''."""
+    """Return the command that was sent to the crawl of this folder, or ''."""
     try:
-        word = (folder / "crawl" / _FILE).read_text("ascii").strip()
+        command = (folder / "crawl" / _FILE).read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
-    return word if _WORDS.fullmatch(word) else ""
+    return command if _COMMANDS.fullmatch(command) else ""
 
 
 def clear_command(folder: Path) -> None:
-    """Forget what was left."""
+    """Delete the pending command."""
     with contextlib.suppress(OSError):
         (folder / "crawl" / _FILE).unlink()

@@ -1,6 +1,6 @@
-"""The crawl's snapshot on disk: all that recovery needs, and the number of visits it reflects.
+"""The snapshot of a crawl on disk: its whole state, and the number of stored records that it reflects.
 
-magic 8 bytes | version u32 | xxh3 fingerprint u64 | msgpack of CrawlState
+magic 8 bytes | version u32 | xxh3 fingerprint u64 | msgpack of CrawlSnapshot
 """
 
 import struct
@@ -27,24 +27,24 @@ _VERSION: Final = 2
 
 
 class Totals(msgspec.Struct):
-    """What a crawl has come to since it began, over all its runs."""
+    """The totals of a crawl over all its runs."""
 
     pages: int = 0
-    """Pages stored, copies not counted."""
+    """Pages stored, without duplicates."""
     fetched: int = 0
-    """Requests that ended, robots.txt not counted."""
+    """Finished requests, without robots.txt."""
     copies: int = 0
     answered: int = 0
-    """Requests that any server answered at all, robots.txt included."""
+    """Requests that were answered by a server, with robots.txt."""
     bytes: int = 0
     outcomes: dict[str, int] = {}
 
 
 class CrawlSnapshot(msgspec.Struct, frozen=True):
-    """A crawl at one moment."""
+    """The state of a crawl at one time."""
 
     visits: int
-    """Visits in the store that everything here reflects."""
+    """Number of stored records that the snapshot reflects."""
     frontier: bytes
     seeds: tuple[str, ...]
     robots: tuple[CachedRobots, ...]
@@ -57,20 +57,20 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     traps: TrapsState = msgspec.field(default_factory=TrapsState)
     forms: FormsState = msgspec.field(default_factory=FormsState)
     near: bytes = b""
-    """Simhashes of pages, and their contents."""
+    """Simhashes of pages with the fingerprints of their contents."""
     passive: VisitReportState = msgspec.field(default_factory=VisitReportState)
     focus: FocusState | None = None
-    """What was learnt of the topic, when there is one."""
+    """The learnt state of the topic of a focused crawl."""
 
 
 def write_snapshot(path: Path, state: CrawlSnapshot) -> None:
-    """Replace the snapshot, all or nothing."""
+    """Replace the snapshot atomically."""
     body = msgspec.msgpack.encode(state)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
 def read_snapshot(path: Path) -> CrawlSnapshot | None:
-    """Read the snapshot; None when there is none. Raise `CorruptFile` when it is damaged."""
+    """Read the snapshot; None if there is none. Raise `CorruptFile` if it is damaged."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -79,9 +79,9 @@ def read_snapshot(path: Path) -> CrawlSnapshot | None:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
     if magic != _MAGIC or version < 1:
-        raise CorruptFile(f"{path} is no crawl snapshot.")
+        raise CorruptFile(f"{path} is not a crawl snapshot.")
     if version > _VERSION:
-        raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")
+        raise NewerFormat(f"{path} has format {version}; this Periplus reads up to {_VERSION}.", "Upgrade Periplus.")
     body = memoryview(data)[_PREFIX.size :]
     if fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.")

@@ -1,4 +1,4 @@
-"""What a crawl knows: frontier, robots, harvest, copies and totals; how it is saved, and how it is recovered."""
+"""The state of a crawl: frontier, robots.txt cache, outlinks, duplicates and totals; how it is saved and recovered."""
 
 import contextlib
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ __all__ = ["CrawlState"]
 
 
 class CrawlState:
-    """All state of a crawl but the pages themselves."""
+    """The state of a crawl, except for the stored pages."""
 
     def __init__(self, path: Path, settings: Settings, router: LinkRouter | None = None) -> None:
         self._path = path
@@ -37,22 +37,22 @@ class CrawlState:
         if self.router.number:
             self._data = path.parents[2]
         self.first_seeds = 0
-        """Seeds that the snapshot knows, or that were given: those after them are news to other shards."""
+        """How many seeds were in the snapshot or given at the start; seeds after these are sent to other shards."""
         self._seeds_file = path.with_name("seeds.txt")
-        self._noted = 0
+        self._seeds_written = 0
         self.settings = settings
         self._spill = path.with_name("spill")
         self.frontier = Frontier(settings.frontier, self._spill)
         self.robots = RobotsCache(settings.fetch.user_agent)
         self.outlinks = OutlinkExtractor(settings.crawl, ())
-        self._introduce()
+        self._connect_reputation()
         self.originals = DuplicateTable()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
         self.history = CrawlHistory()
-        """The past of pages that are looked at again in this run."""
+        """The fetch history of pages that are fetched again in this run."""
         self.notes: list[str] = []
-        self._learnt: FocusState | None = None
+        self._focus_state: FocusState | None = None
         self.passive = VisitReportReader(self._data)
 
     @classmethod
@@ -65,105 +65,109 @@ class CrawlState:
         now: float = 0.0,
         router: LinkRouter | None = None,
     ) -> "CrawlState":
-        """Read the snapshot and replay the visits after it; when it is damaged, replay all there are."""
-        memory = cls(path, settings, router)
+        """Read the snapshot and replay the records after it; if it is damaged, replay all records."""
+        state = cls(path, settings, router)
         start: int | None = None
         damaged = False
         try:
-            state = read_snapshot(path)
-            if state is not None:
-                start = memory._restore(state, store.commit())
+            snapshot = read_snapshot(path)
+            if snapshot is not None:
+                start = state._restore(snapshot, store.commit())
         except CorruptFile as error:
-            memory, start, damaged = cls(path, settings, router), 0, True
-            memory.notes.append(f"{error} It was made again from the visits.")
-            memory.add_seeds(memory._noted_seeds())
-        memory._keep_to_topic(store)
-        memory.add_seeds(seeds)
-        memory.first_seeds = len(memory.outlinks.seeds)
+            state, start, damaged = cls(path, settings, router), 0, True
+            state.notes.append(f"{error} It was rebuilt from the stored records.")
+            state.add_seeds(state._read_seeds())
+        state._open_focus(store)
+        state.add_seeds(seeds)
+        state.first_seeds = len(state.outlinks.seeds)
         if start is not None:
-            for visit in memory.router.read_records(store) if damaged else store.records(start):
-                memory._replay(visit)
-        memory.frontier.requeue_in_flight(now if start is not None else 0.0)
-        memory.frontier.revive()
+            for record in state.router.read_records(store) if damaged else store.records(start):
+                state._replay(record)
+        state.frontier.requeue_in_flight(now if start is not None else 0.0)
+        state.frontier.revive()
         if settings.crawl.recrawl:
-            memory.history = read_history(memory.router.read_records(store))
-            memory._look_again(memory.history.select_due(now, settings.crawl.recrawl_per_day))
-        return memory
+            state.history = read_history(state.router.read_records(store))
+            state._add_revisits(state.history.select_due(now, settings.crawl.recrawl_per_day))
+        return state
 
-    def _look_again(self, dues: list[FetchRequest]) -> None:
-        self.frontier.add_revisits(due for due in dues if self.router.owns(due.address.host))
+    def _add_revisits(self, requests: list[FetchRequest]) -> None:
+        self.frontier.add_revisits(request for request in requests if self.router.owns(request.address.host))
 
-    def _noted_seeds(self) -> list[Address]:
-        """Read the seeds from their own small file, which outlives a damaged snapshot."""
+    def _read_seeds(self) -> list[Address]:
+        """Read the seeds from their own file, which is used if the snapshot is damaged."""
         try:
             return [parse_address(line) for line in self._seeds_file.read_text("ascii").split()]
         except (OSError, ValueError, BadUrl):
             return []
 
-    def _restore(self, state: CrawlSnapshot, stored: int) -> int:
-        """Take over a snapshot; a crawl that never reached anybody begins anew. Give the visits it reflects."""
-        if state.visits > stored:
-            raise CorruptFile(f"{self._path} knows of {state.visits} visits, but only {stored} are stored.")
-        self.outlinks = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in state.seeds])
-        if not state.totals.answered and state.totals.outcomes and not self.router.supervised:
-            self.frontier.add(self._seed_dues(self.outlinks.seeds))
-            return state.visits
-        self.frontier.close()
-        self.frontier = Frontier.load(state.frontier, self.settings.frontier, self._spill)
-        self.robots = RobotsCache(self.settings.fetch.user_agent, state.robots)
-        self.outlinks.traps = Traps(state.traps)
-        self.outlinks.forms.state = state.forms
-        self.outlinks.lists.update(state.lists)
-        self.outlinks.lists_of_host.update(state.lists_of_host)
-        self.outlinks.links_to_host.update(state.links_to_host)
-        self.originals = DuplicateTable(state.originals, state.near)
-        self.totals = state.totals
-        self.passive.state = state.passive
-        self.pages_of_host = state.pages_of_host
-        self._learnt = state.focus
-        self._introduce()
-        return state.visits
+    def _restore(self, snapshot: CrawlSnapshot, stored: int) -> int:
+        """Restore the state from a snapshot, and return the number of records that it reflects.
 
-    def _keep_to_topic(self, store: PageStore) -> None:
-        """Take up the topic that was set or that earlier runs had; example pages are fetched first of all."""
-        focus = open_focus(self.settings.focus, self._data / "crawl", self._learnt)
+        A crawl in which no server has answered yet starts again from its seeds.
+        """
+        if snapshot.visits > stored:
+            raise CorruptFile(f"{self._path} reflects {snapshot.visits} records, but only {stored} are stored.")
+        self.outlinks = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in snapshot.seeds])
+        if not snapshot.totals.answered and snapshot.totals.outcomes and not self.router.supervised:
+            self.frontier.add(self._seed_requests(self.outlinks.seeds))
+            return snapshot.visits
+        self.frontier.close()
+        self.frontier = Frontier.load(snapshot.frontier, self.settings.frontier, self._spill)
+        self.robots = RobotsCache(self.settings.fetch.user_agent, snapshot.robots)
+        self.outlinks.traps = Traps(snapshot.traps)
+        self.outlinks.forms.state = snapshot.forms
+        self.outlinks.lists.update(snapshot.lists)
+        self.outlinks.lists_of_host.update(snapshot.lists_of_host)
+        self.outlinks.links_to_host.update(snapshot.links_to_host)
+        self.originals = DuplicateTable(snapshot.originals, snapshot.near)
+        self.totals = snapshot.totals
+        self.passive.state = snapshot.passive
+        self.pages_of_host = snapshot.pages_of_host
+        self._focus_state = snapshot.focus
+        self._connect_reputation()
+        return snapshot.visits
+
+    def _open_focus(self, store: PageStore) -> None:
+        """Open the topic of the settings or of earlier runs; its example pages become seeds."""
+        focus = open_focus(self.settings.focus, self._data / "crawl", self._focus_state)
         self.outlinks.focus = focus
         self.frontier.best_first = focus.choice if focus is not None else None
         if focus is not None:
             focus.recall(store.find)
             self.add_seeds(list(focus.urls.values()))
 
-    def _introduce(self) -> None:
-        """Let the frontier know of the fame of hosts, by which their budgets grow."""
-        known = self.outlinks.links_to_host
-        self.frontier.reputation = lambda name: known.get(name, 0)
+    def _connect_reputation(self) -> None:
+        """Connect the frontier with the counts of links to hosts, which determine their budgets."""
+        links = self.outlinks.links_to_host
+        self.frontier.reputation = lambda name: links.get(name, 0)
 
-    def _replay(self, visit: FetchRecord) -> None:
-        """Do with a visit from the log what was done with it when it was live."""
+    def _replay(self, record: FetchRecord) -> None:
+        """Apply a stored record to the state, as when it was fetched."""
         try:
-            place = parse_address(visit.url)
+            address = parse_address(record.url)
         except BadUrl:
             return
-        if not self.router.owns(place.host):
-            # All shards are read when a snapshot has to be made again: our own URLs were found on their pages too.
-            self.frontier.add([due for due in self.outlinks.extract(visit) if self.router.owns(due.address.host)])
+        if not self.router.owns(address.host):
+            # To rebuild a snapshot the records of all shards are read: their pages link to hosts of this shard.
+            requests = self.outlinks.extract(record)
+            self.frontier.add([request for request in requests if self.router.owns(request.address.host)])
             return
-        due = FetchRequest(place, visit.depth, self.outlinks.rank(place, visit.depth), 0, visit.hops)
-        ended = visit.when + visit.elapsed
-        self.frontier.replay(due, visit.outcome, ended, visit.elapsed, visit.retry_after or None)
-        self.totals.answered += visit.status > 0
-        self.count(visit, place.host)
-        self.add(self.outlinks.extract(visit))
+        request = FetchRequest(address, record.depth, self.outlinks.rank(address, record.depth), 0, record.hops)
+        end = record.when + record.elapsed
+        self.frontier.replay(request, record.outcome, end, record.elapsed, record.retry_after or None)
+        self.totals.answered += record.status > 0
+        self.count(record, address.host)
+        self.add(self.outlinks.extract(record))
 
-    def add(self, dues: list[FetchRequest]) -> None:
-        """Queue dues of our own hosts, and send the others to the shards that have them."""
-        own = self.router.route(dues, self.outlinks.lists)
+    def add(self, requests: list[FetchRequest]) -> None:
+        """Add requests for hosts of this shard to the frontier, and send the others to their shards."""
+        own = self.router.route(requests, self.outlinks.lists)
         focus = self.outlinks.focus
-        known = [due for due in own if self.frontier.seen(due.address.key)] if focus is not None else []
+        queued = [request for request in own if self.frontier.seen(request.address.key)] if focus is not None else []
         self.frontier.add(own)
         if focus is not None:
-            # What waits already may promise more by now, for where it was seen again or by the hubs that lead there.
-            self.frontier.reprioritize(by_host(known))
+            # The priority of a queued URL rises with further links to it, and with the score of hubs that link to it.
+            self.frontier.reprioritize(by_host(queued))
             self.frontier.reprioritize(focus.raised())
 
     def accept_message(self, message: ShardMessage) -> None:
@@ -171,75 +175,75 @@ class CrawlState:
         for seed in message.seeds:
             with contextlib.suppress(BadUrl):
                 self.outlinks.add_seed(parse_address(seed))
-        dues = []
+        requests = []
         for link in message.links:
             try:
-                place = self.outlinks.traps.rewrite(parse_address(link.url))
+                address = self.outlinks.traps.rewrite(parse_address(link.url))
             except BadUrl:
                 continue
             if link.is_list:
-                self.outlinks.lists.add(place.key)
-            elif self.outlinks.traps.rejects(place):
+                self.outlinks.lists.add(address.key)
+            elif self.outlinks.traps.rejects(address):
                 continue
-            self.outlinks.links_to_host[place.host] = self.outlinks.links_to_host.get(place.host, 0) + 1
-            dues.append(FetchRequest(place, link.depth, link.rank, 0, link.hops))
-        self.add(dues)
+            self.outlinks.links_to_host[address.host] = self.outlinks.links_to_host.get(address.host, 0) + 1
+            requests.append(FetchRequest(address, link.depth, link.rank, 0, link.hops))
+        self.add(requests)
 
     def add_seeds(self, seeds: Sequence[Address]) -> None:
-        """Widen the crawl by more seeds."""
+        """Add seeds to the crawl."""
         for seed in seeds:
             self.outlinks.add_seed(seed)
-        self.frontier.add([due for due in self._seed_dues(seeds) if self.router.owns(due.address.host)])
+        self.frontier.add([request for request in self._seed_requests(seeds) if self.router.owns(request.address.host)])
 
-    def _seed_dues(self, seeds: Sequence[Address]) -> list[FetchRequest]:
+    def _seed_requests(self, seeds: Sequence[Address]) -> list[FetchRequest]:
         return [FetchRequest(seed, 0, self.outlinks.rank(seed, 0)) for seed in seeds]
 
-    def count(self, visit: FetchRecord, host: str) -> bool:
-        """Add a visit to the totals; tell whether it is a new page."""
+    def count(self, record: FetchRecord, host: str) -> bool:
+        """Add a record to the totals; return whether it is a new page."""
         totals = self.totals
-        totals.outcomes[visit.outcome.value] = totals.outcomes.get(visit.outcome.value, 0) + 1
-        totals.fetched += visit.outcome is not Outcome.ROBOTS
-        totals.bytes += visit.bytes
-        totals.copies += bool(visit.duplicate_of)
-        known = self.history.pages.get(visit.key)
-        if known is not None:
-            # A list that says so later in this run is not news.
-            known.when = max(known.when, visit.when)
-        if visit.page is not None and visit.page.changed:
-            self._look_again(self.history.read_dates(visit.page, visit.when)[: self.settings.crawl.recrawl_per_day])
-        if visit.page is None or visit.page.kind == LIST_KIND:
+        totals.outcomes[record.outcome.value] = totals.outcomes.get(record.outcome.value, 0) + 1
+        totals.fetched += record.outcome is not Outcome.ROBOTS
+        totals.bytes += record.bytes
+        totals.copies += bool(record.duplicate_of)
+        past = self.history.pages.get(record.key)
+        if past is not None:
+            # A change that a list reports later in this run has been seen by this fetch.
+            past.when = max(past.when, record.when)
+        if record.page is not None and record.page.changed:
+            self._add_revisits(self.history.read_dates(record.page, record.when)[: self.settings.crawl.recrawl_per_day])
+        if record.page is None or record.page.kind == LIST_KIND:
             return False
-        self.originals.learn(visit)
-        if visit.revisit:
+        self.originals.learn(record)
+        if record.revisit:
             return False
         totals.pages += 1
         self.pages_of_host[host] = self.pages_of_host.get(host, 0) + 1
         return True
 
     def read_reports(self, store: PageStore, until: LogPosition | None = None) -> bool:
-        """Take the next visits that others reported; tell whether there were any."""
+        """Read the next visit reports; return whether there were any."""
         router = self.router
         reported = self.passive.read(
-            self.outlinks, lambda key: router.find_record(store, key), lambda place: router.owns(place.host), until
+            self.outlinks, lambda key: router.find_record(store, key), lambda address: router.owns(address.host), until
         )
-        self.frontier.add(reported.fresh)
-        for _, visit in reported.again:
-            self.history.pages.setdefault(visit.key, history_of_record(visit))
-        self.frontier.add_revisits(due for due, _ in reported.again)
+        self.frontier.add(reported.requests)
+        for _, record in reported.revisits:
+            self.history.pages.setdefault(record.key, history_of_record(record))
+        self.frontier.add_revisits(request for request, _ in reported.revisits)
         return reported.read
 
     def is_host_full(self, host: str) -> bool:
-        """Tell whether a host has given as many pages as one host may."""
+        """Return whether a host has reached the limit of pages per host."""
         return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
 
     def save(self, visits: int, now: float, path: Path | None = None) -> None:
-        """Write the snapshot, which reflects the first `visits` visits of the store."""
+        """Write the snapshot, which reflects the first `visits` records of the store."""
         seeds = tuple(seed.url for seed in self.outlinks.seeds)
-        if len(seeds) != self._noted:
+        if len(seeds) != self._seeds_written:
             write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
-            self._noted = len(seeds)
+            self._seeds_written = len(seeds)
         self.router.send(everything=True)
-        state = CrawlSnapshot(
+        snapshot = CrawlSnapshot(
             visits=visits,
             frontier=self.frontier.dump(),
             seeds=seeds,
@@ -256,13 +260,13 @@ class CrawlState:
             passive=self.passive.state,
             focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
-        write_snapshot(path or self._path, state)
+        write_snapshot(path or self._path, snapshot)
         if path is None:
-            with contextlib.suppress(CorruptFile):  # without a list of shards nobody knows who has read what
-                self._heard()
+            with contextlib.suppress(CorruptFile):  # without the list of shards their positions are unknown
+                self._write_position()
 
-    def _heard(self) -> None:
-        """Say how far we have read what others reported; the first shard clears away what all have read."""
+    def _write_position(self) -> None:
+        """Write the position in the visit report log; the first shard deletes reports that all shards have read."""
         shards = read_topology(self._data).shards
         if len(shards) > 1 and self.passive.position != LogPosition():
             write_position(self._path.with_name(POSITION_FILE), self.passive.position)

@@ -1,4 +1,4 @@
-"""How a crawl is doing, left in a file once a second for other processes to read."""
+"""The status of a crawl, written to a file once a second for other processes."""
 
 import contextlib
 import os
@@ -16,43 +16,43 @@ __all__ = ["CrawlStatus", "read_status", "status_now", "write_status"]
 
 _FILE: Final = "status.json"
 _FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
+"""Format number of the file, raised with every change of its content. Files without one have format 0."""
 
 
 class CrawlStatus(msgspec.Struct, frozen=True):
-    """One process of a crawl at one moment."""
+    """The status of one process of a crawl."""
 
     process: int
     state: str
-    """'running', 'paused', 'stopping' or 'stopped'; of a shard also 'idle' (nothing to do until others send something)
-    and 'full' (it has had its part of all pages)."""
+    """'running', 'paused', 'stopping' or 'stopped'; of a shard also 'idle' (nothing to do until others send links)
+    and 'full' (its quota of pages is used up)."""
     statistics: CrawlStatistics
     when: float = 0.0
     shards: tuple[int, ...] = ()
     """Of a supervisor: the numbers of its shards."""
     number: int = 0
-    """Of a shard, as all that follows."""
+    """Number of the shard; the following fields are of shards only."""
     had: int = 0
-    """Pages that count against the limit, and the limit of this shard that it knows of."""
+    """Pages that count against the quota, and the last quota that the shard has received."""
     quota: int = 0
     taken: int = 0
-    """Parcels read since the process began, and how many of them are still in the inbox."""
+    """Messages read since the process started, and how many of them are still in the mailbox."""
     held: int = 0
     mark: int = 0
-    """What stands for the parcels held: others may have come when these are gone, as many as they were."""
+    """A fingerprint of the messages in the mailbox, which differs even if as many others replace them."""
     kept: int = 0
-    """Links that wait to be sent to other shards."""
+    """Links queued for other shards."""
     answered: int = 0
-    """Requests that any server answered at all, over all runs."""
+    """Requests that were answered by a server, over all runs."""
     format: int = _FORMAT
 
     def activity(self) -> tuple[int, str, int, int]:
-        """Give what changes whenever a shard does anything."""
+        """Return values of which at least one changes with any activity of the shard."""
         return self.process, self.state, self.taken, self.mark
 
 
 def write_status(folder: Path, status: CrawlStatus) -> None:
-    """Replace the status of a folder; a status is worth no waiting for the disk, and no error when it is full."""
+    """Replace the status of a folder, without waiting for the disk; errors are ignored."""
     path = folder / _FILE
     temporary = path.with_name(f".{_FILE}.{os.getpid()}.new")
     with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ def write_status(folder: Path, status: CrawlStatus) -> None:
 
 
 def read_status(folder: Path) -> CrawlStatus | None:
-    """Read the status that was left last; None when there is none that can be read."""
+    """Read the last status; None if there is none or it is damaged."""
     try:
         return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), CrawlStatus, _FORMAT)
     except (OSError, CorruptFile):
@@ -69,5 +69,5 @@ def read_status(folder: Path) -> CrawlStatus | None:
 
 
 def status_now(state: str, statistics: CrawlStatistics) -> CrawlStatus:
-    """Make the status of this process."""
+    """Return the status of this process."""
     return CrawlStatus(os.getpid(), state, statistics, time.time())

@@ -13,7 +13,7 @@ from typing import Final, Self
 import msgspec
 
 from periplus.crawl.crawl_state import CrawlState
-from periplus.crawl.crawl_statistics import CrawlStatistics, Meter
+from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.robots_cache import robots_path
@@ -70,7 +70,7 @@ class Crawler:
         self._stopped_at = 0.0
         self._fetched = 0
         """Pages requested in this run."""
-        self._meter = Meter()
+        self._meter = RateMeter()
         self._wall, self._tick = time.time(), time.monotonic()
         try:
             self._open(addresses)

@@ -1,6 +1,6 @@
-"""A crawl in a process of its own that outlives whoever began it, such as a server that was asked to over HTTP.
+"""A crawl in a process of its own that outlives the one that started it, such as a server.
 
-What it is to do comes by standard input; what it has to say goes to `crawl/crawl.log`.
+Its arguments come by standard input; its output goes to `crawl/crawl.log`.
 """
 
 import signal
@@ -23,18 +23,18 @@ from periplus.settings import Settings
 
 __all__ = ["start_detached"]
 
-_PATIENCE: Final = 60.0
-_TURN: Final = 0.02
+_START_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.02
 
 
-class _Order(msgspec.Struct):
+class _CrawlArguments(msgspec.Struct):
     folder: str
     settings: Settings
     seeds: list[str]
 
 
 def start_detached(folder: Path, settings: Settings, seeds: Sequence[str]) -> None:
-    """Begin a crawl, or go on with it, in a new process; raise `BadInput` with its own words when it does not start."""
+    """Start or continue a crawl in a new process. Raise `BadInput` with its error message if it does not start."""
     log = folder / "crawl" / "crawl.log"
     with disk_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -48,42 +48,42 @@ def start_detached(folder: Path, settings: Settings, seeds: Sequence[str]) -> No
             start_new_session=True,
         )
     assert process.stdin is not None
-    with process.stdin as order:
-        order.write(msgspec.json.encode(_Order(str(folder.resolve()), settings, list(seeds))))
-    _await(process, folder, log)
+    with process.stdin as stdin:
+        stdin.write(msgspec.json.encode(_CrawlArguments(str(folder.resolve()), settings, list(seeds))))
+    _wait_for_start(process, folder, log)
 
 
-def _await(process: "subprocess.Popen[bytes]", folder: Path, log: Path) -> None:
-    """Wait until the crawl says something of itself, or ends."""
-    limit = time.monotonic() + _PATIENCE
+def _wait_for_start(process: "subprocess.Popen[bytes]", folder: Path, log: Path) -> None:
+    """Wait until the crawl writes its status, or ends."""
+    limit = time.monotonic() + _START_SECONDS
     while time.monotonic() < limit:
         code = process.poll()
         if code:
-            said = log.read_text("utf-8", "replace").strip().split("\n")[-1][:300]
-            raise BadInput(f"The crawl did not start: {said}", f"See {log}.")
+            message = log.read_text("utf-8", "replace").strip().split("\n")[-1][:300]
+            raise BadInput(f"The crawl did not start: {message}", f"See {log}.")
         status = read_status(folder / "crawl")
         if code == 0 or (status is not None and status.process == process.pid):
             return
-        time.sleep(_TURN)
+        time.sleep(_POLL_SECONDS)
     raise BadInput("The crawl has not started yet.", f"See {log}.")
 
 
-def _crawl(order: _Order) -> None:
-    folder = Path(order.folder)
+def _crawl(arguments: _CrawlArguments) -> None:
+    folder = Path(arguments.folder)
     crawler: Crawler | Supervisor
-    if max(order.settings.crawl.shards, count_shards(folder)) > 1:
-        crawler = Supervisor(folder, order.settings, order.seeds, order.settings.crawl.shards)
+    if max(arguments.settings.crawl.shards, count_shards(folder)) > 1:
+        crawler = Supervisor(folder, arguments.settings, arguments.seeds, arguments.settings.crawl.shards)
     else:
-        crawler = Crawler(folder, order.settings, order.seeds)
+        crawler = Crawler(folder, arguments.settings, arguments.seeds)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: crawler.stop())
-    found = crawler.run()
-    sys.stderr.write(f"The crawl has ended with {found.pages:,} pages.\n")
+    statistics = crawler.run()
+    sys.stderr.write(f"The crawl has ended with {statistics.pages:,} pages.\n")
 
 
 def _main() -> None:
     try:
-        _crawl(msgspec.json.decode(sys.stdin.buffer.read(), type=_Order))
+        _crawl(msgspec.json.decode(sys.stdin.buffer.read(), type=_CrawlArguments))
     except (PeriplusError, msgspec.MsgspecError) as error:
         sys.exit(f"{error}")
 

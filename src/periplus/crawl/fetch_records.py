@@ -1,4 +1,4 @@
-"""What one fetch comes to: from `FetchResult` to the `FetchRecord` that the log keeps."""
+"""The conversion of a `FetchResult` into the `FetchRecord` that is stored."""
 
 import email.utils
 import time
@@ -22,29 +22,29 @@ _MAX_LISTED: Final = 50_000
 
 
 class DuplicateTable:
-    """Which URL has a content first. A page that names another URL as canonical speaks for that one."""
+    """The first URL with each content. A page that names a canonical URL is entered under that one."""
 
     def __init__(self, urls: dict[int, str] | None = None, near: bytes = b"") -> None:
         self.urls = urls or {}
         self.near = NearDuplicateIndex(near)
 
     def find_duplicate(self, content: int, url: str) -> str:
-        """Give the URL that already has this content, or ''."""
+        """Return another URL with this content, or ''."""
         original = self.urls.get(content, url)
         return original if original != url else ""
 
-    def find_near_duplicate(self, value: int, url: str) -> str:
-        """Give the URL of a page with nearly this simhash, or ''."""
-        content = self.near.find(value)
+    def find_near_duplicate(self, simhash: int, url: str) -> str:
+        """Return the URL of a page with a similar simhash, or ''."""
+        content = self.near.find(simhash)
         return self.find_duplicate(content, url) if content is not None else ""
 
-    def learn(self, visit: FetchRecord) -> None:
-        """Remember the content of a page."""
-        if visit.page is None or visit.duplicate_of or not visit.content:
+    def learn(self, record: FetchRecord) -> None:
+        """Enter the content of a page."""
+        if record.page is None or record.duplicate_of or not record.content:
             return
-        self.urls.setdefault(visit.content, _canonical(visit.page, visit.url))
-        if visit.simhash and not visit.near_duplicate_of and not (visit.revisit and self.near.find(visit.simhash)):
-            self.near.add(visit.simhash, visit.content)
+        self.urls.setdefault(record.content, _canonical(record.page, record.url))
+        if record.simhash and not record.near_duplicate_of and not (record.revisit and self.near.find(record.simhash)):
+            self.near.add(record.simhash, record.content)
 
 
 def _canonical(page: Page, url: str) -> str:
@@ -57,75 +57,79 @@ def _canonical(page: Page, url: str) -> str:
 
 
 def make_failure_record(
-    due: FetchRequest, outcome: Outcome, fetched: FetchResult | None = None, when: float | None = None
+    request: FetchRequest, outcome: Outcome, result: FetchResult | None = None, when: float | None = None
 ) -> FetchRecord:
-    """Make the visit of a fetch that brought no page, or of none at all."""
-    if fetched is None:
-        began = time.time() if when is None else when
-        return FetchRecord(due.address.url, due.address.key, outcome, began, depth=due.depth, hops=due.hops)
+    """Return the record of a request without a page; without a `result`, of one that was never sent."""
+    if result is None:
+        start = time.time() if when is None else when
+        address = request.address
+        return FetchRecord(address.url, address.key, outcome, start, depth=request.depth, hops=request.hops)
     return FetchRecord(
-        url=due.address.url,
-        key=due.address.key,
+        url=request.address.url,
+        key=request.address.key,
         outcome=outcome,
-        when=fetched.when,
-        status=fetched.status,
-        depth=due.depth,
-        location=fetched.location,
-        elapsed=fetched.elapsed,
-        hops=due.hops,
-        retry_after=retry_after(fetched) or 0.0,
+        when=result.when,
+        status=result.status,
+        depth=request.depth,
+        location=result.location,
+        elapsed=result.elapsed,
+        hops=request.hops,
+        retry_after=retry_after(result) or 0.0,
     )
 
 
 def make_page_record(
-    fetched: FetchResult, settings: ParseSettings, originals: DuplicateTable, as_list: bool = False, forms: bool = False
+    result: FetchResult, settings: ParseSettings, duplicates: DuplicateTable, as_list: bool = False, forms: bool = False
 ) -> FetchRecord:
-    """Read the body of a fetch that went well, with its `forms` if they are wanted. Copies are not read again."""
-    due = fetched.request
-    content = fingerprint(fetched.body) if fetched.body else 0
-    duplicate_of = "" if as_list or not content else originals.find_duplicate(content, due.address.url)
+    """Return the record of a successful fetch, with the page parsed from its body unless it is a duplicate.
+
+    With `as_list` the body is parsed as a sitemap or feed; with `forms` the forms of the page are extracted too.
+    """
+    request = result.request
+    content = fingerprint(result.body) if result.body else 0
+    duplicate_of = "" if as_list or not content else duplicates.find_duplicate(content, request.address.url)
     page, outcome = None, Outcome.OK
     if as_list:
-        page = parse_list(fetched)
+        page = parse_list(result)
     elif not duplicate_of:
-        page, outcome = _parse(fetched, settings)
+        page, outcome = _parse(result, settings)
         if forms and page is not None and page.kind == "text/html":
-            page = msgspec.structs.replace(page, forms=extract_forms(fetched))
-    value = page_hash(page) if page is not None and content else 0
+            page = msgspec.structs.replace(page, forms=extract_forms(result))
+    simhash = page_hash(page) if page is not None and content else 0
     return FetchRecord(
-        url=due.address.url,
-        key=due.address.key,
+        url=request.address.url,
+        key=request.address.key,
         outcome=outcome,
-        when=fetched.when,
-        status=fetched.status,
-        depth=due.depth,
-        elapsed=fetched.elapsed,
+        when=result.when,
+        status=result.status,
+        depth=request.depth,
+        elapsed=result.elapsed,
         content=content,
-        etag=fetched.header("etag")[:256],
-        modified=fetched.header("last-modified")[:64],
+        etag=result.header("etag")[:256],
+        modified=result.header("last-modified")[:64],
         page=page,
         duplicate_of=duplicate_of,
-        bytes=len(fetched.body),
-        hops=due.hops,
-        simhash=value,
-        near_duplicate_of=originals.find_near_duplicate(value, due.address.url) if value else "",
+        bytes=len(result.body),
+        hops=request.hops,
+        simhash=simhash,
+        near_duplicate_of=duplicates.find_near_duplicate(simhash, request.address.url) if simhash else "",
     )
 
 
-def _parse(fetched: FetchResult, settings: ParseSettings) -> tuple[Page | None, Outcome]:
+def _parse(result: FetchResult, settings: ParseSettings) -> tuple[Page | None, Outcome]:
     try:
-        page = parse(fetched, settings)
+        page = parse(result, settings)
     except Exception:
-        # A reader never raises by its contract; should it, one page must not end a crawl of millions.
+        # By contract a parser never raises; if one does, a single page must not end the crawl.
         return None, Outcome.BAD_RESPONSE
     return page, Outcome.OK if page is not None else Outcome.WRONG_TYPE
 
 
-def parse_list(fetched: FetchResult) -> Page:
-    """Read a sitemap or feed as a page of nothing but links; sitemaps that it names become its feeds."""
-    sitemap = parse_sitemap(fetched.body)
+def parse_list(result: FetchResult) -> Page:
+    """Return a sitemap or feed as a page that consists of links; nested sitemaps become its feeds."""
+    sitemap = parse_sitemap(result.body)
     return Page(
-        url=fetched.request.address.url,
+        url=result.request.address.url,
         links=tuple(Link(url) for url in sitemap.pages[:_MAX_LISTED]),
         kind=LIST_KIND,
         noindex=True,
@@ -134,16 +138,16 @@ def parse_list(fetched: FetchResult) -> Page:
     )
 
 
-def retry_after(fetched: FetchResult) -> float | None:
-    """Give the seconds that a host asks to be left alone, as a number or as a date; None when it does not ask."""
-    text = fetched.header("retry-after").strip()
+def retry_after(result: FetchResult) -> float | None:
+    """Return the seconds of the Retry-After header, a number or a date; None if there is none."""
+    text = result.header("retry-after").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
     if not text:
         return None
     try:
-        moment = email.utils.parsedate_to_datetime(text)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return max(0.0, moment.timestamp() - fetched.when)
+        date = email.utils.parsedate_to_datetime(text)
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - result.when)
     except (ValueError, TypeError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""A crawl without a network: WARC files and JSON lines become visits in the page store."""
+"""The import of WARC files and JSON lines into the page store."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,15 +24,15 @@ _COMMIT: Final = 50_000
 
 
 class ImportCount(NamedTuple):
-    """What an import came to."""
+    """The result of an import."""
 
     pages: int
     skipped: int
-    """Records that hold no page: copies, failures, types that nobody reads."""
+    """Records without a page: duplicates, failures, unsupported content types."""
 
 
 class _Document(msgspec.Struct):
-    """One line of a collection."""
+    """One line of a JSON lines file."""
 
     id: str | int = ""
     url: str = ""
@@ -47,39 +47,39 @@ def _quiet(stage: str, done: int, total: int) -> None:
 def import_warc(
     store: PageStore, paths: Iterable[Path], settings: Settings, progress: Progress = _quiet
 ) -> ImportCount:
-    """Read the responses of WARC files as if they had just been fetched."""
-    originals = DuplicateTable()
+    """Import the responses of WARC files, parsed as if they had just been fetched."""
+    duplicates = DuplicateTable()
 
-    def visits() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
+    def records() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
         for path in paths:
-            yield from _read_responses(path, settings, originals)
+            yield from _read_responses(path, settings, duplicates)
 
-    return _take(store, visits(), progress)
+    return _append(store, records(), progress)
 
 
 def import_jsonl(
     store: PageStore, paths: Iterable[Path], settings: Settings, progress: Progress = _quiet
 ) -> ImportCount:
-    """Read lines of {id, url, title, text}; a line that cannot be read ends it, and what came before stays."""
+    """Import lines of {id, url, title, text}; an invalid line ends the import, and the lines before it are stored."""
 
-    def visits() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
+    def records() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
         for path in paths:
             for document in _read_lines(path):
                 yield document, None
 
-    return _take(store, visits(), progress)
+    return _append(store, records(), progress)
 
 
-def _take(
-    store: PageStore, found: Iterator[tuple[FetchRecord | None, FetchResult | None]], progress: Progress
+def _append(
+    store: PageStore, records: Iterator[tuple[FetchRecord | None, FetchResult | None]], progress: Progress
 ) -> ImportCount:
-    """Append visits, committing now and then; commit also what came before a fault."""
+    """Append records with a commit at intervals; records before an error are committed too."""
     pages = skipped = 0
     try:
-        for visit, fetched in found:
-            if visit is not None:
-                store.append(visit, fetched)
-            if visit is not None and visit.page is not None:
+        for record, result in records:
+            if record is not None:
+                store.append(record, result)
+            if record is not None and record.page is not None:
                 pages += 1
             else:
                 skipped += 1
@@ -89,38 +89,38 @@ def _take(
             if done % _COMMIT == 0:
                 store.commit()
     except BadFile as error:
-        raise BadFile(error.message, f"{error.hint} {_kept(pages)}".strip()) from error
+        raise BadFile(error.message, f"{error.hint} {_describe_pages(pages)}".strip()) from error
     finally:
         store.commit()
     progress("import", pages + skipped, pages + skipped)
     return ImportCount(pages, skipped)
 
 
-def _kept(pages: int) -> str:
-    """Say what an import that ended early has come to."""
+def _describe_pages(pages: int) -> str:
+    """Return a sentence about the pages that were stored before an error."""
     if not pages:
         return ""
     number = "1 page is" if pages == 1 else f"{pages:,} pages are"
-    return f"{number} kept; to search what is there: periplus index build."
+    return f"{number} stored; to search them, run: periplus index build."
 
 
 def _read_responses(
-    path: Path, settings: Settings, originals: DuplicateTable
+    path: Path, settings: Settings, duplicates: DuplicateTable
 ) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
-    for record in read_warc(path):
+    for response in read_warc(path):
         try:
-            due = FetchRequest(parse_address(record.url))
+            request = FetchRequest(parse_address(response.url))
         except BadUrl:
             yield None, None
             continue
-        if not 200 <= record.status < 300 or not record.body:
+        if not 200 <= response.status < 300 or not response.body:
             yield None, None
             continue
-        body = record.body[: settings.fetch.max_bytes]
-        fetched = FetchResult(due, Outcome.OK, record.when, record.status, tuple(record.headers), body)
-        visit = make_page_record(fetched, settings.parse, originals)
-        originals.learn(visit)
-        yield visit, fetched if visit.page is not None else None
+        body = response.body[: settings.fetch.max_bytes]
+        result = FetchResult(request, Outcome.OK, response.when, response.status, tuple(response.headers), body)
+        record = make_page_record(result, settings.parse, duplicates)
+        duplicates.learn(record)
+        yield record, result if record.page is not None else None
 
 
 def _read_lines(path: Path) -> Iterator[FetchRecord | None]:
@@ -133,17 +133,17 @@ def _read_lines(path: Path) -> Iterator[FetchRecord | None]:
             document = decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadFile(
-                f"{path}, line {number}: {error}.", "Each line is one JSON object of id, url, title and text."
+                f"{path}, line {number}: {error}.", "Each line is one JSON object with id, url, title and text."
             ) from None
-        place = _place(document)
-        if place is None:
-            raise BadFile(f"{path}, line {number}: neither an id nor a usable url.", "Give each line an id or a url.")
-        page = Page(url=place.url, title=document.title, text=document.text, kind="text/plain")
-        yield FetchRecord(place.url, place.key, Outcome.OK, now, 200, page=page, bytes=len(line))
+        address = _document_address(document)
+        if address is None:
+            raise BadFile(f"{path}, line {number}: neither an id nor a valid url.", "Each line needs an id or a url.")
+        page = Page(url=address.url, title=document.title, text=document.text, kind="text/plain")
+        yield FetchRecord(address.url, address.key, Outcome.OK, now, 200, page=page, bytes=len(line))
 
 
-def _place(document: _Document) -> Address | None:
-    """Give the document's own address, or one made from its id in a name space that nobody can own."""
+def _document_address(document: _Document) -> Address | None:
+    """Return the address of a document, or one derived from its id under a reserved host name."""
     if document.url:
         try:
             return parse_address(document.url)
@@ -152,6 +152,6 @@ def _place(document: _Document) -> Address | None:
     name = str(document.id)
     if not name:
         return None
-    # '.' and '..' are steps in a path and not names, whatever way they are written.
+    # '.' and '..' are path segments with a meaning, even if they are percent-encoded.
     path = quote(name, safe="") if name.strip(".") else f"dots-{len(name)}"
     return parse_address(f"https://import.invalid/{path}")

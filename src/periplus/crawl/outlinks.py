@@ -1,4 +1,4 @@
-"""Which URLs a visit leads to, and in which order they are worth fetching. The same live as in recovery."""
+"""The requests that a fetch record leads to, and their ranks; used by the crawl loop and by recovery alike."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -20,12 +20,13 @@ _MAX_HOPS: Final = 5
 _MAX_LISTS: Final = 100
 """Sitemaps and feeds of one host."""
 _MAX_REPEATS: Final = 4
-"""A path that names the same part this often goes round in circles."""
+"""A path with this many equal segments is a trap."""
 _FORM_PENALTY: Final = 2.0
 _WEAK_PENALTY: Final = 1.0
-_KNOWN_LINKS: Final = 200_000
-_LOOK_TWICE: Final = 0.5
-"""Relevance of a page from which on links that are known already are looked at again."""
+_LIST_BONUS: Final = 5.0
+_MAX_RECENT: Final = 200_000
+_RELEVANT: Final = 0.5
+"""Relevance of a page from which on links are considered although they were seen recently."""
 
 _TYPES: Final = {
     "application/pdf": ("pdf",),
@@ -43,12 +44,12 @@ _UNREADABLE: Final = frozenset(name for kind, names in _TYPES.items() if not is_
 
 
 class OutlinkExtractor:
-    """Turns visits into dues: scope, depth, length, extension and traps are checked here, and nowhere else."""
+    """Extracts requests from fetch records. Checks scope, depth, URL length, file extension and traps."""
 
     def __init__(self, settings: CrawlSettings, seeds: Iterable[Address], focus: Focus | None = None) -> None:
         self._settings = settings
         self.focus = focus
-        """The topic that the crawl keeps to, if it has one."""
+        """The topic of a focused crawl, or None."""
         self.traps = Traps()
         self.forms = FormFiller(settings.forms)
         self._filter = UrlFilter(settings)
@@ -58,147 +59,149 @@ class OutlinkExtractor:
         """Keys of the URLs that are sitemaps or feeds."""
         self.lists_of_host: dict[str, int] = {}
         self.links_to_host: dict[str, int] = {}
-        """Links seen from other hosts."""
+        """Number of links from other hosts."""
         self._link_scorer = LinkScorer(settings.weights)
         self._page_scorer = PageScorer(settings.weights)
         self._scope: dict[str, bool] = {}
-        self._known: dict[str, None] = {}
+        self._recent: dict[str, None] = {}
 
     def add_seed(self, seed: Address) -> None:
-        """Widen the scope by a seed, or by where a seed has moved to."""
+        """Add a seed, or the target of its redirect, to the scope."""
         if seed.key not in self._seed_keys:
             self._seed_keys.add(seed.key)
             self.seeds.append(seed)
             self._scope.clear()
-            self._known.clear()
+            self._recent.clear()
 
-    def extract(self, visit: FetchRecord) -> list[FetchRequest]:
-        """Give the dues that a visit leads to; many may be known already."""
-        if visit.outcome is Outcome.REDIRECT:
-            return self._redirect(visit)
-        probe = self.traps.learn(visit)
+    def extract(self, record: FetchRecord) -> list[FetchRequest]:
+        """Return the requests that a record leads to; the frontier may have seen many of them."""
+        if record.outcome is Outcome.REDIRECT:
+            return self._redirect(record)
+        probe = self.traps.learn(record)
         if self._settings.forms:
-            self.forms.learn(visit, _host_of(visit.url))
-        relevance = self.focus.look(visit) if self.focus is not None else 0.0
-        if visit.page is None or visit.duplicate_of:
+            self.forms.learn(record, _host_of(record.url))
+        relevance = self.focus.look(record) if self.focus is not None else 0.0
+        if record.page is None or record.duplicate_of:
             return []
-        asked = [probe] if probe is not None and self._settings.probe else []
+        probes = [probe] if probe is not None and self._settings.probe else []
         return [
-            *asked,
-            *self._links(visit, visit.page, relevance),
-            *self._canonical(visit, visit.page),
-            *self._lists(visit, visit.page),
-            *(self._filled_forms(visit, visit.page) if visit.page.forms else ()),
+            *probes,
+            *self._links(record, record.page, relevance),
+            *self._canonical(record, record.page),
+            *self._list_links(record, record.page),
+            *(self._filled_forms(record, record.page) if record.page.forms else ()),
         ]
 
     def list_requests(self, urls: Iterable[str], base: str) -> list[FetchRequest]:
-        """Give dues for sitemaps or feeds, and remember that these are lists."""
-        found = []
-        for place in self._addresses(urls, base):
-            count = self.lists_of_host.get(place.host, 0)
-            if place.key not in self.lists and count < _MAX_LISTS and self._in_scope(place):
-                self.lists_of_host[place.host] = count + 1
-                self.lists.add(place.key)
-                found.append(FetchRequest(place, 0, self.rank(place, 0) + 5.0))
-        return found
+        """Return requests for sitemaps or feeds, and register their URLs as lists."""
+        requests = []
+        for address in self._addresses(urls, base):
+            count = self.lists_of_host.get(address.host, 0)
+            if address.key not in self.lists and count < _MAX_LISTS and self._in_scope(address):
+                self.lists_of_host[address.host] = count + 1
+                self.lists.add(address.key)
+                requests.append(FetchRequest(address, 0, self.rank(address, 0) + _LIST_BONUS))
+        return requests
 
     def accept(self, url: str) -> Address | None:
-        """Give the address that stands for a URL from outside, if it is one that this crawl wants."""
-        for place in self._addresses([url], url):
-            if self._wanted(place):
-                self.forms.learn_url(place.url, _host_of(place.url))
-                return place
+        """Return the address for a reported URL, or None if it is outside of this crawl."""
+        for address in self._addresses([url], url):
+            if self._is_wanted(address):
+                self.forms.learn_url(address.url, _host_of(address.url))
+                return address
         return None
 
-    def rank(self, place: Address, depth: int, asked: float | None = None, source: float | None = None) -> float:
-        """Give the crawl rank: plain URLs near a seed, of hosts that others point to, on good pages come first.
+    def rank(self, address: Address, depth: int, promise: float | None = None, source: float | None = None) -> float:
+        """Return the crawl rank: short URLs near a seed, of hosts with many inlinks, on good pages come first.
 
-        `source` is the static rank of the page that the link is on. In a crawl with a topic what the link promises
-        comes before all that: `asked`, or what is known of the URL alone.
+        `source` is the static rank of the page with the link. In a focused crawl the expected relevance of the link has
+        precedence: `promise`, or an estimate from the URL alone.
         """
-        links, mirror = self.links_to_host.get(place.host, 0), place.host in self.traps.mirrors
-        plain = self._link_scorer.score(place, depth, links=links, source=source, mirror=mirror)
+        links, mirror = self.links_to_host.get(address.host, 0), address.host in self.traps.mirrors
+        rank = self._link_scorer.score(address, depth, links=links, source=source, mirror=mirror)
         if self.focus is None:
-            return plain
-        promise = 1.0 if place.key in self._seed_keys else self.focus.promise(place) if asked is None else asked
-        return rank_of(promise, plain)
+            return rank
+        promise = 1.0 if address.key in self._seed_keys else self.focus.promise(address) if promise is None else promise
+        return rank_of(promise, rank)
 
-    def _redirect(self, visit: FetchRecord) -> list[FetchRequest]:
-        if visit.hops >= _MAX_HOPS or not visit.location:
+    def _redirect(self, record: FetchRecord) -> list[FetchRequest]:
+        if record.hops >= _MAX_HOPS or not record.location:
             return []
-        for place in self._addresses([visit.location], visit.url):
-            is_list = visit.key in self.lists
+        for address in self._addresses([record.location], record.url):
+            is_list = record.key in self.lists
             if is_list:
-                self.lists.add(place.key)
-            elif visit.depth == 0:
-                self.add_seed(place)
-            if self._wanted(place, is_list):
-                return [FetchRequest(place, visit.depth, self.rank(place, visit.depth), 0, visit.hops + 1)]
+                self.lists.add(address.key)
+            elif record.depth == 0:
+                self.add_seed(address)
+            if self._is_wanted(address, is_list):
+                return [FetchRequest(address, record.depth, self.rank(address, record.depth), 0, record.hops + 1)]
         return []
 
-    def _links(self, visit: FetchRecord, page: Page, relevance: float) -> list[FetchRequest]:
-        depth = visit.depth + 1
+    def _links(self, record: FetchRecord, page: Page, relevance: float) -> list[FetchRequest]:
+        depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
-        here = _host_of(page.url)
-        found: list[tuple[Address, str]] = []
+        host = _host_of(page.url)
+        links: list[tuple[Address, str]] = []
         weak = set[int]()
         for link in page.links:
-            # A link that is known already may promise more here.
-            if not self._fresh(link.url, link.nofollow, relevance >= _LOOK_TWICE):
+            # On a relevant page a link is considered although it was seen recently.
+            if not self._is_fresh(link.url, link.nofollow, relevance >= _RELEVANT):
                 continue
-            for place in self._addresses((link.url,), visit.url):
-                if self._wanted(place):
+            for address in self._addresses((link.url,), record.url):
+                if self._is_wanted(address):
                     if link.weak:
-                        weak.add(place.key)
-                    elif here not in (place.host, f"{place.host}:{place.port}"):
-                        self.links_to_host[place.host] = self.links_to_host.get(place.host, 0) + 1
-                    found.append((place, link.text))
-        source = self._page_scorer.score(page) if found and page.kind != LIST_KIND else None
+                        weak.add(address.key)
+                    elif host not in (address.host, f"{address.host}:{address.port}"):
+                        self.links_to_host[address.host] = self.links_to_host.get(address.host, 0) + 1
+                    links.append((address, link.text))
+        source = self._page_scorer.score(page) if links and page.kind != LIST_KIND else None
         if self.focus is None:
-            ranks = (self.rank(place, depth, source=source) for place, _ in found)
+            ranks = (self.rank(address, depth, source=source) for address, _ in links)
             return [
-                FetchRequest(place, depth, rank - _WEAK_PENALTY if place.key in weak else rank)
-                for (place, _), rank in zip(found, ranks, strict=True)
+                FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank)
+                for (address, _), rank in zip(links, ranks, strict=True)
             ]
-        promises = self.focus.promises(visit, relevance, found)
+        promises = self.focus.promises(record, relevance, links)
         return [
-            FetchRequest(place, depth, self.rank(place, depth, promise, source))
-            for (place, _), promise in zip(found, promises, strict=True)
+            FetchRequest(address, depth, self.rank(address, depth, promise, source))
+            for (address, _), promise in zip(links, promises, strict=True)
         ]
 
-    def _canonical(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
+    def _canonical(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
         if not page.canonical:
             return []
-        places = self._addresses([page.canonical], visit.url)
+        addresses = self._addresses([page.canonical], record.url)
         return [
-            FetchRequest(place, visit.depth, self.rank(place, visit.depth)) for place in places if self._wanted(place)
+            FetchRequest(address, record.depth, self.rank(address, record.depth))
+            for address in addresses
+            if self._is_wanted(address)
         ]
 
-    def _lists(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
+    def _list_links(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
         wanted = self._settings.sitemaps if page.kind == LIST_KIND else self._settings.feeds
-        return self.list_requests(page.feeds, visit.url) if wanted else []
+        return self.list_requests(page.feeds, record.url) if wanted else []
 
-    def _filled_forms(self, visit: FetchRecord, page: Page) -> list[FetchRequest]:
-        """Give what the page's forms lead to when they are filled in."""
-        depth = visit.depth + 1
+    def _filled_forms(self, record: FetchRecord, page: Page) -> list[FetchRequest]:
+        """Return requests for the submissions of the forms of a page."""
+        depth = record.depth + 1
         if page.nofollow or depth > self._settings.depth:
             return []
-        host, found = _host_of(visit.url), []
+        host, requests = _host_of(record.url), []
         for url in self.forms.fill(page, host):
-            for place in self._addresses([url], visit.url):
-                if self._wanted(place) and place.key not in self.forms.state.pending:
-                    self.forms.note_request(place.key, host)
-                    found.append(FetchRequest(place, depth, self.rank(place, depth) - _FORM_PENALTY))
-        return found
+            for address in self._addresses([url], record.url):
+                if self._is_wanted(address) and address.key not in self.forms.state.pending:
+                    self.forms.note_request(address.key, host)
+                    requests.append(FetchRequest(address, depth, self.rank(address, depth) - _FORM_PENALTY))
+        return requests
 
-    def _fresh(self, url: str, nofollow: bool, again: bool = False) -> bool:
-        """Pass over links that were looked at a short while ago: most links of a page are on every page of its host."""
-        if nofollow or len(url) > 2 * self._settings.max_url or (url in self._known and not again):
+    def _is_fresh(self, url: str, nofollow: bool, repeated: bool = False) -> bool:
+        """Return whether to consider a link. Most links of a page are on all pages of its host, hence seen recently."""
+        if nofollow or len(url) > 2 * self._settings.max_url or (url in self._recent and not repeated):
             return False
-        if len(self._known) >= _KNOWN_LINKS:
-            self._known.clear()
-        self._known[url] = None
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent[url] = None
         return True
 
     def _addresses(self, urls: Iterable[str], base: str) -> Iterable[Address]:
@@ -208,24 +211,24 @@ class OutlinkExtractor:
             except BadUrl:
                 continue
 
-    def _wanted(self, place: Address, is_list: bool = False) -> bool:
-        if len(place.url) > self._settings.max_url or not self._in_scope(place):
+    def _is_wanted(self, address: Address, is_list: bool = False) -> bool:
+        if len(address.url) > self._settings.max_url or not self._in_scope(address):
             return False
-        if not is_list and not self._filter.accepts(place):
+        if not is_list and not self._filter.accepts(address):
             return False
-        path = place.path.partition("?")[0]
+        path = address.path.partition("?")[0]
         return path != "/robots.txt" and (
-            is_list or not (_unreadable(path) or _circles(path) or self.traps.rejects(place))
+            is_list or not (_has_unreadable_extension(path) or _is_circular(path) or self.traps.rejects(address))
         )
 
-    def _in_scope(self, place: Address) -> bool:
-        known = self._scope.get(place.host)
-        if known is None:
-            if len(self._scope) >= _KNOWN_LINKS:
+    def _in_scope(self, address: Address) -> bool:
+        included = self._scope.get(address.host)
+        if included is None:
+            if len(self._scope) >= _MAX_RECENT:
                 self._scope.clear()
-            known = any(in_scope(place, seed, self._settings.scope) for seed in self.seeds)
-            self._scope[place.host] = known
-        return known
+            included = any(in_scope(address, seed, self._settings.scope) for seed in self.seeds)
+            self._scope[address.host] = included
+        return included
 
 
 def parse_seed(text: str) -> Address:
@@ -240,13 +243,13 @@ def _host_of(url: str) -> str:
     return url.split("/", 3)[2] if url.count("/") > 2 else ""
 
 
-def _unreadable(path: str) -> bool:
+def _has_unreadable_extension(path: str) -> bool:
     name = path[path.rfind("/") + 1 :]
     stem, dot, extension = name.rpartition(".")
     return bool(dot and stem) and extension.lower() in _UNREADABLE
 
 
-def _circles(path: str) -> bool:
+def _is_circular(path: str) -> bool:
     if path.count("/") < _MAX_REPEATS:
         return False
     parts = [part for part in path.split("/") if part]

@@ -1,4 +1,4 @@
-"""What a crawl makes of visits that others report: new URLs to fetch, changed pages to look at again."""
+"""Reported visits as a source of crawl requests: new URLs to fetch, changed pages to fetch again."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -24,37 +24,37 @@ __all__ = [
     "write_position",
 ]
 
-_MOST_DIGESTS: Final = 1_000_000
-_BITE: Final = 256 << 10
-"""Bytes read at once: some thousand visits, so that a crawl is not held up."""
+_MAX_DIGESTS: Final = 1_000_000
+_READ_BYTES: Final = 256 << 10
+"""Bytes read in one call, a few thousand reports, so that the crawl loop is not delayed."""
 POSITION_FILE: Final = "heard.json"
-"""Beside the snapshot of a shard: how far that has read the queue, for those who clear it away."""
+"""Next to the snapshot of a shard: its position in the log, which limits how much the first shard may delete."""
 _FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
+"""Format number of the file, raised with every change of its content. Files without one have format 0."""
 _DEPTH: Final = 1
-"""Reported pages are as near as those that a seed links to; at 0 where they move to would widen the scope."""
+"""Reported pages have the depth of links of a seed; redirects of pages of depth 0 would extend the scope."""
 
 
 class VisitReportState(msgspec.Struct):
-    """How far the queue was read, and the last digest of each URL that had one."""
+    """The position in the log of visit reports, and the last reported digest of each URL."""
 
     position: tuple[int, int] = (0, 0)
     digests: dict[int, int] = {}
 
 
 class ReportedRequests(NamedTuple):
-    """What one look at the queue leads to."""
+    """The requests that result from a batch of visit reports."""
 
-    fresh: list[FetchRequest]
-    """URLs to fetch, were they never seen."""
-    again: list[tuple[FetchRequest, FetchRecord]]
-    """Pages whose content has changed since the visit that is stored."""
+    requests: list[FetchRequest]
+    """URLs to fetch unless the frontier has seen them."""
+    revisits: list[tuple[FetchRequest, FetchRecord]]
+    """Pages whose content has changed since they were fetched, each with its stored record."""
     read: bool
-    """Whether there was anything to read, good or damaged."""
+    """Whether anything was read, intact or damaged."""
 
 
 class VisitReportReader:
-    """Reads the queue from where it was left; the snapshot keeps that place with the frontier that reflects it."""
+    """Reads the log of visit reports; its position is saved in the snapshot, with the frontier that reflects it."""
 
     def __init__(self, folder: Path, state: VisitReportState | None = None) -> None:
         self._folder = folder
@@ -64,47 +64,50 @@ class VisitReportReader:
         self,
         outlinks: OutlinkExtractor,
         find: Callable[[int], FetchRecord | None],
-        is_mine: Callable[[Address], bool] = lambda place: True,
+        is_mine: Callable[[Address], bool] = lambda address: True,
         until: LogPosition | None = None,
     ) -> ReportedRequests:
-        """Take the next visits of the queue. `find` gives the stored visit of a key, `is_mine` whose host is ours."""
-        before = self.position
-        found, self.state.position = read_visit_reports(self._folder, before, _BITE, until=until)
-        counts: dict[int, int] = {}
-        places: dict[int, Address] = {}
-        changed: dict[int, FetchRecord] = {}
-        for sighting in found:
-            place = outlinks.accept(sighting.url)
-            if place is None or not is_mine(place):
-                continue
-            places[place.key] = place
-            counts[place.key] = counts.get(place.key, 0) + sighting.count
-            visit = find(place.key) if self._is_changed(place.key, sighting) else None
-            # A look of our own after theirs has seen the change already.
-            if visit is not None and visit.when < sighting.when:
-                changed[place.key] = visit
-        fresh = {key: _due(outlinks, place, counts[key]) for key, place in places.items()}
-        again = [(fresh[key], visit) for key, visit in changed.items()]
-        return ReportedRequests(list(fresh.values()), again, self.state.position != before)
+        """Read the next reports and return the requests that they lead to.
 
-    def _is_changed(self, key: int, sighting: VisitReport) -> bool:
-        """Tell whether a URL had another digest before; remember the one it has now."""
-        if not sighting.digest:
+        `find` returns the stored record of a key; `is_mine` whether the host of an address belongs to this shard.
+        """
+        before = self.position
+        reports, self.state.position = read_visit_reports(self._folder, before, _READ_BYTES, until=until)
+        counts: dict[int, int] = {}
+        addresses: dict[int, Address] = {}
+        changed: dict[int, FetchRecord] = {}
+        for report in reports:
+            address = outlinks.accept(report.url)
+            if address is None or not is_mine(address):
+                continue
+            addresses[address.key] = address
+            counts[address.key] = counts.get(address.key, 0) + report.count
+            record = find(address.key) if self._is_changed(address.key, report) else None
+            # A fetch after the reported visit has seen the change.
+            if record is not None and record.when < report.when:
+                changed[address.key] = record
+        requests = {key: _make_request(outlinks, address, counts[key]) for key, address in addresses.items()}
+        revisits = [(requests[key], record) for key, record in changed.items()]
+        return ReportedRequests(list(requests.values()), revisits, self.state.position != before)
+
+    def _is_changed(self, key: int, report: VisitReport) -> bool:
+        """Return whether the digest of a URL differs from the last one, and store the new one."""
+        if not report.digest:
             return False
-        digests, digest = self.state.digests, fingerprint_text(sighting.digest)
+        digests, digest = self.state.digests, fingerprint_text(report.digest)
         before = digests.pop(key, digest)
-        if len(digests) >= _MOST_DIGESTS:
+        if len(digests) >= _MAX_DIGESTS:
             digests.pop(next(iter(digests)))
         digests[key] = digest
         return before != digest
 
     @property
     def position(self) -> LogPosition:
-        """How far the queue was read."""
+        """The position up to which the log was read."""
         return LogPosition(*self.state.position)
 
     def prune(self, others: Iterable[LogPosition] = ()) -> None:
-        """Let go of what we and `others` have read, now that snapshots reflect it."""
+        """Delete reports that this shard and all `others` have read, once their snapshots reflect them."""
         update_visit_counts(self._folder)
         prune_visit_reports(self._folder, min([self.position, *others]))
 
@@ -116,35 +119,35 @@ class _PositionFile(msgspec.Struct, frozen=True):
 
 
 def write_position(path: Path, position: LogPosition) -> None:
-    """Write down how far a shard has read the queue."""
+    """Write the position of a shard in the log of visit reports."""
     write_atomically(path, msgspec.json.encode(_PositionFile(*position)))
 
 
 def read_position(path: Path) -> LogPosition:
-    """Return how far a shard has read by its own word; nothing at all where it says none."""
+    """Read the position of a shard; the start of the log if there is no valid file."""
     try:
         data = path.read_bytes()
         if data.startswith(b"["):  # format 0: file and offset alone
             return msgspec.json.decode(data, type=LogPosition)
-        heard = decode_json(path, data, _PositionFile, _FORMAT)
-        return LogPosition(heard.file, heard.offset)
+        stored = decode_json(path, data, _PositionFile, _FORMAT)
+        return LogPosition(stored.file, stored.offset)
     except (OSError, msgspec.MsgspecError, CorruptFile):
         return LogPosition()
 
 
 def share_digests(states: Sequence[VisitReportState]) -> None:
-    """Let each know the digests of all, which do not say whose URLs they are; the newest if they are too many.
+    """Merge the digests of all shards into each of them; above the limit, the newest are kept.
 
-    One that is out of date costs a look at a page that has not changed; one that is missing, a change that is.
+    Keys do not reveal which shard owns a URL. An outdated digest costs a needless fetch; a missing one hides a change.
     """
     merged: dict[int, int] = {}
     for state in states:
         merged.update(state.digests)
-    kept = dict(list(merged.items())[-_MOST_DIGESTS:])
+    newest = dict(list(merged.items())[-_MAX_DIGESTS:])
     for state in states:
-        state.digests = dict(list({**kept, **state.digests}.items())[-_MOST_DIGESTS:])
+        state.digests = dict(list({**newest, **state.digests}.items())[-_MAX_DIGESTS:])
 
 
-def _due(outlinks: OutlinkExtractor, place: Address, count: int) -> FetchRequest:
-    """Give a due that comes the sooner the more often it was visited."""
-    return FetchRequest(place, _DEPTH, round(outlinks.rank(place, _DEPTH) + math.log2(1 + count), 4))
+def _make_request(outlinks: OutlinkExtractor, address: Address, count: int) -> FetchRequest:
+    """Return a request whose rank grows with the number of visits."""
+    return FetchRequest(address, _DEPTH, round(outlinks.rank(address, _DEPTH) + math.log2(1 + count), 4))

@@ -1,6 +1,6 @@
-"""What the store knows of pages seen before: how often they were looked at and had changed, and what is due again.
+"""The history of stored pages: how often they were fetched and had changed, and which ones are due for a revisit.
 
-Sitemaps and feeds that give dates pull a page forward: one that its site says was changed since we looked is due now.
+Dates in sitemaps and feeds take precedence: a page that changed after its last fetch, by its site's dates, is due now.
 """
 
 from collections import Counter
@@ -18,157 +18,157 @@ from periplus.url import parse_address
 __all__ = ["CrawlHistory", "PageHistory", "history_of_record", "read_history"]
 
 _PRIOR: Final = 1 / (30 * 86_400.0)
-"""Changes a second of a page that was seen once: one a month."""
+"""Assumed change rate, per second, of a page that was fetched once: once a month."""
 _DAY: Final = 86_400.0
 _SLACK: Final = 0.7
-"""Looks that are left over today go to pages that far from their time: whoever comes once a day would waste them."""
+"""Revisits that remain today go to pages that are due within this share of their interval."""
 _LIST_AGE: Final = 3_600.0
-"""Sitemaps and feeds are looked at again after this long."""
+"""Seconds after which sitemaps and feeds are fetched again."""
 _HINTED: Final = 1_000.0
-"""Crawl rank of what a site says has changed; lists, which say so, come before."""
+"""Crawl rank of pages that changed by the dates of their site; lists, which contain the dates, come before."""
 _TRUST: Final = 0.8
-_AGAIN: Final = 100.0
-"""Crawl rank of other second looks: there are only so many a day, and new pages never end."""
-_STAMPED: Final = 20
-"""A list that gives so many pages the same date, and most of them, tells when it was made itself."""
+_REVISIT: Final = 100.0
+"""Crawl rank of other revisits, above new pages: revisits per day are limited, and new pages are endless."""
+_MAX_SAME_DATE: Final = 20
+"""If so many pages of a list, and most of them, have the same date, it is the date of the list itself."""
 
 
 class PageHistory(msgspec.Struct):
-    """One page and its past."""
+    """The fetch history of a page."""
 
     url: str
     when: float
-    """The last look at it."""
+    """When it was last fetched."""
     content: int
     depth: int = 0
     etag: str = ""
     modified: str = ""
     visits: int = 0
-    """Looks after the first."""
+    """Fetches after the first."""
     changes: int = 0
     seconds: float = 0.0
     is_list: bool = False
     """Whether it is a sitemap or a feed."""
     hinted: float = 0.0
-    """When its site says that it was changed last."""
+    """When it last changed, by the dates of its site."""
     vouched: float = 0.0
-    """When its site said last that it has not changed since we looked."""
+    """When its site last stated that it has not changed since it was fetched."""
     betrayed: bool = False
-    """Whether it had changed all the same, once."""
+    """Whether it was once found changed despite such a statement."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Give the headers that ask for the page only if it has changed."""
+        """The request headers for a conditional fetch."""
         pairs = (("If-None-Match", self.etag), ("If-Modified-Since", self.modified))
         return tuple(pair for pair in pairs if pair[1])
 
 
 class CrawlHistory:
-    """The past of every page that is still there."""
+    """The fetch history of all pages that still exist."""
 
     def __init__(self) -> None:
         self.pages: dict[int, PageHistory] = {}
 
-    def learn(self, visit: FetchRecord) -> None:
-        """Take note of a visit; a page that is gone is forgotten."""
-        known = self.pages.get(visit.key)
-        if visit.outcome is Outcome.GONE:
-            self.pages.pop(visit.key, None)
-        elif visit.outcome is Outcome.NOT_MODIFIED and known is not None:
-            self._look(known, visit.when, changed=False)
-        elif visit.outcome is Outcome.OK and visit.page is not None:
-            if known is None:
-                self.pages[visit.key] = known = PageHistory(visit.url, visit.when, visit.content, visit.depth)
+    def learn(self, record: FetchRecord) -> None:
+        """Add a record; a page that is gone is removed."""
+        page = self.pages.get(record.key)
+        if record.outcome is Outcome.GONE:
+            self.pages.pop(record.key, None)
+        elif record.outcome is Outcome.NOT_MODIFIED and page is not None:
+            self._count_visit(page, record.when, changed=False)
+        elif record.outcome is Outcome.OK and record.page is not None:
+            if page is None:
+                self.pages[record.key] = page = PageHistory(record.url, record.when, record.content, record.depth)
             else:
-                self._look(known, visit.when, changed=visit.content != known.content)
-            known.content, known.etag, known.modified = visit.content, visit.etag, visit.modified
-            known.is_list = visit.page.kind == LIST_KIND
-            self.read_dates(visit.page, visit.when)
+                self._count_visit(page, record.when, changed=record.content != page.content)
+            page.content, page.etag, page.modified = record.content, record.etag, record.modified
+            page.is_list = record.page.kind == LIST_KIND
+            self.read_dates(record.page, record.when)
 
-    def read_dates(self, page: Page, now: float) -> list[FetchRequest]:
-        """Take note of the dates that a list gave at `now`; give the pages that were changed since we looked."""
-        dates = [when for when in page.changed if when] if page.kind == LIST_KIND else []
+    def read_dates(self, list_page: Page, now: float) -> list[FetchRequest]:
+        """Apply the dates of a list fetched at `now`; return requests for pages that changed after their last fetch."""
+        dates = [when for when in list_page.changed if when] if list_page.kind == LIST_KIND else []
         most = max(Counter(dates).values(), default=0)
-        if most >= _STAMPED and most * 2 > len(dates):
+        if most >= _MAX_SAME_DATE and most * 2 > len(dates):
             return []
-        found = []
-        for link, when in zip(page.links, page.changed, strict=False):
-            known = self._known(link.url, page.url) if when else None
-            if known is not None:
-                # A date to come says no more than that it was changed by now.
-                known.hinted = max(known.hinted, min(when, now))
-                known.vouched = now if known.hinted <= known.when and not known.betrayed else 0.0
-                found.append(known)
-        return [due for due in map(_hinted_due, found) if due is not None]
+        dated = []
+        for link, when in zip(list_page.links, list_page.changed, strict=False):
+            page = self._find(link.url, list_page.url) if when else None
+            if page is not None:
+                # A date in the future means no more than a change until now.
+                page.hinted = max(page.hinted, min(when, now))
+                page.vouched = now if page.hinted <= page.when and not page.betrayed else 0.0
+                dated.append(page)
+        return [request for request in map(_hinted_request, dated) if request is not None]
 
-    def _known(self, url: str, base: str) -> PageHistory | None:
+    def _find(self, url: str, base: str) -> PageHistory | None:
         try:
-            known = self.pages.get(parse_address(url, base).key)
+            page = self.pages.get(parse_address(url, base).key)
         except BadUrl:
             return None
-        return known if known is not None and not known.is_list else None
+        return page if page is not None and not page.is_list else None
 
-    def _look(self, known: PageHistory, when: float, changed: bool) -> None:
-        known.betrayed |= changed and known.hinted <= known.when < known.vouched
-        known.visits += 1
-        known.changes += changed
-        known.seconds += max(0.0, when - known.when)
-        known.when = max(known.when, when)
+    def _count_visit(self, page: PageHistory, when: float, changed: bool) -> None:
+        page.betrayed |= changed and page.hinted <= page.when < page.vouched
+        page.visits += 1
+        page.changes += changed
+        page.seconds += max(0.0, when - page.when)
+        page.when = max(page.when, when)
 
     def select_due(self, now: float, per_day: int) -> list[FetchRequest]:
-        """Give what to look at again, when `per_day` looks are to be shared out: lists, then pages, the latest first.
+        """Return requests for all lists that are due, and for up to `per_day` pages in the order of their benefit.
 
-        Pages whose site says that they have changed go before those that only may have.
+        Pages that changed by the dates of their site come before those that are only likely to have changed.
         """
-        lists = [known for known in self.pages.values() if known.is_list and now - known.when >= _LIST_AGE]
-        pages = [known for known in self.pages.values() if not known.is_list]
-        asked = [_due(known, 2 * _HINTED) for known in lists]
-        asked += [_due(pages[place], rank) for place, rank in _worth(pages, now, per_day)]
-        return [due for due in asked if due is not None]
+        lists = [page for page in self.pages.values() if page.is_list and now - page.when >= _LIST_AGE]
+        pages = [page for page in self.pages.values() if not page.is_list]
+        requests = [_make_request(page, 2 * _HINTED) for page in lists]
+        requests += [_make_request(pages[row], rank) for row, rank in _rank_pages(pages, now, per_day)]
+        return [request for request in requests if request is not None]
 
 
-def _worth(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
-    """Give the places of pages that are worth a look now, the most worth first, each with its rank."""
+def _rank_pages(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
+    """Return the indices of the pages to revisit now, the most beneficial first, each with its crawl rank."""
     rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted, p.vouched) for p in pages]
     visits, changes, seconds, when, depth, hinted, vouched = np.array(rows, np.float64).reshape(-1, 7).T
     rates = change_rates(visits, changes, seconds, _PRIOR)
-    # Pages near the seeds are the ones that people look at.
+    # Pages near the seeds are read most.
     weights = 1.0 / (1.0 + depth)
     frequencies = best_frequencies(rates, weights, per_day / _DAY)
-    # Time for which its site vouches for a page counts for little.
+    # Time during which the site states that a page is unchanged counts little.
     age = np.maximum(now - when, 0.0) - _TRUST * np.clip(vouched - when, 0.0, np.maximum(now - when, 0.0))
     late = age * frequencies - 1.0
-    known = hinted > when
-    # What a look gives: the time that the page will then be fresh, times the chance that it is not.
+    is_hinted = hinted > when
+    # Benefit of a revisit: how long the page will then be fresh, times the probability that it is stale now.
     since = rates * age
-    worth = weights / np.maximum(rates, 1e-12) * np.where(known, 1.0, 1.0 - (1.0 + since) * np.exp(-since))
-    due = np.flatnonzero(known | (late >= -_SLACK))
-    had = int(((visits > 0) & (when > now - _DAY)).sum())
-    best = due[np.argsort(-worth[due], kind="stable")][: max(0, per_day - had)]
-    ranks = np.where(known, _HINTED, _AGAIN + np.clip(late, -1.0, 100.0))
-    return [(place, float(ranks[place])) for place in best.tolist()]
+    benefit = weights / np.maximum(rates, 1e-12) * np.where(is_hinted, 1.0, 1.0 - (1.0 + since) * np.exp(-since))
+    due = np.flatnonzero(is_hinted | (late >= -_SLACK))
+    recent = int(((visits > 0) & (when > now - _DAY)).sum())
+    best = due[np.argsort(-benefit[due], kind="stable")][: max(0, per_day - recent)]
+    ranks = np.where(is_hinted, _HINTED, _REVISIT + np.clip(late, -1.0, 100.0))
+    return [(row, float(ranks[row])) for row in best.tolist()]
 
 
-def _due(known: PageHistory, rank: float) -> FetchRequest | None:
+def _make_request(page: PageHistory, rank: float) -> FetchRequest | None:
     try:
-        return FetchRequest(parse_address(known.url), known.depth, rank)
+        return FetchRequest(parse_address(page.url), page.depth, rank)
     except BadUrl:
         return None
 
 
-def _hinted_due(known: PageHistory) -> FetchRequest | None:
-    """Give a page that was changed since we looked, by its site's own word."""
-    return _due(known, _HINTED) if known.hinted > known.when else None
+def _hinted_request(page: PageHistory) -> FetchRequest | None:
+    """Return a request for a page that changed after its last fetch by the dates of its site."""
+    return _make_request(page, _HINTED) if page.hinted > page.when else None
 
 
-def history_of_record(visit: FetchRecord) -> PageHistory:
-    """Give a page as one visit knows it."""
-    return PageHistory(visit.url, visit.when, visit.content, visit.depth, visit.etag, visit.modified)
+def history_of_record(record: FetchRecord) -> PageHistory:
+    """Return the history of a page with a single record."""
+    return PageHistory(record.url, record.when, record.content, record.depth, record.etag, record.modified)
 
 
-def read_history(visits: Iterable[FetchRecord]) -> CrawlHistory:
-    """Read the past of all pages out of their visits."""
+def read_history(records: Iterable[FetchRecord]) -> CrawlHistory:
+    """Return the history of all pages in `records`."""
     history = CrawlHistory()
-    for visit in visits:
-        history.learn(visit)
+    for record in records:
+        history.learn(record)
     return history

@@ -1,4 +1,4 @@
-"""What each origin allows, as far as we know: robots.txt by origin, for a day, with the fetch states of RFC 9309."""
+"""A cache of robots.txt files by origin, valid for a day, with the fetch states of RFC 9309."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
@@ -12,18 +12,18 @@ __all__ = ["CachedRobots", "RobotsCache", "robots_path"]
 
 _DAY: Final = 86_400.0
 _STALE: Final = 29 * _DAY
-"""So long after its day an old copy still speaks for a site whose robots.txt cannot be had."""
-_ASK_AGAIN: Final = 3_600.0
+"""How long an expired copy remains in use while robots.txt cannot be fetched."""
+_RETRY_SECONDS: Final = 3_600.0
 _ROBOTS: Final = {"gopher": "/0/robots.txt"}
-"""Where robots.txt is, for schemes whose paths begin with a type."""
+"""Path of robots.txt, for schemes whose paths begin with an item type."""
 _MAX_HOPS: Final = 5
 _MAX_BODY: Final = 512_000
 _NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
 
 
-def robots_path(place: Address) -> str:
-    """Give the path that robots.txt speaks of: a selector of gopher without its type."""
-    return place.path if place.scheme != "gopher" else place.path[2:] or "/"
+def robots_path(address: Address) -> str:
+    """Return the path that rules are matched against: for gopher, the selector without its item type."""
+    return address.path if address.scheme != "gopher" else address.path[2:] or "/"
 
 
 class CachedRobots(NamedTuple):
@@ -37,89 +37,93 @@ class CachedRobots(NamedTuple):
 
 
 class RobotsCacheOwner(Protocol):
-    """Whoever keeps a book of robots.txt."""
+    """An object that has a cache of robots.txt files, such as the state of a crawl."""
 
     robots: "RobotsCache"
 
 
 class RobotsCache:
-    """Rules by origin. It never fetches: it says what to ask for, and learns from the answer."""
+    """Rules by origin. The cache never fetches: it names the URL to request, and is updated with the result."""
 
-    def __init__(self, agent: str, known: tuple[CachedRobots, ...] = ()) -> None:
+    def __init__(self, agent: str, entries: tuple[CachedRobots, ...] = ()) -> None:
         self._agent = agent
-        self._known = {robots.origin: robots for robots in known}
+        self._entries = {robots.origin: robots for robots in entries}
         self._rules: dict[str, RobotsRules] = {}
         self._moved: dict[str, tuple[Address, int]] = {}
 
     def rules(self, origin: str, now: float) -> RobotsRules | None:
-        """Give the rules of an origin, or None when robots.txt has to be asked for."""
-        known = self._known.get(origin)
-        if known is None or known.until <= now:
+        """Return the rules of an origin, or None if its robots.txt has to be fetched."""
+        entry = self._entries.get(origin)
+        if entry is None or entry.until <= now:
             return None
         rules = self._rules.get(origin)
         if rules is None:
-            rules = self._rules[origin] = parse_robots(known.body, self._agent)
+            rules = self._rules[origin] = parse_robots(entry.body, self._agent)
         return rules
 
     def target(self, page: Address) -> Address:
-        """Give the address to ask for the rules of this page's origin: robots.txt, or where it has moved to."""
+        """Return the address of the robots.txt for the origin of `page`, or the one it redirects to."""
         moved = self._moved.get(page.origin)
         return moved[0] if moved else parse_address(_ROBOTS.get(page.scheme, "/robots.txt"), page.url)
 
-    def learn(self, origin: str, fetched: FetchResult, now: float) -> Outcome:
-        """Take the answer. OK: the rules are known now; REDIRECT: ask again; anything else: come back later."""
-        outcome = fetched.outcome
-        if outcome is Outcome.REDIRECT and self._follow(origin, fetched.location, now):
+    def learn(self, origin: str, result: FetchResult, now: float) -> Outcome:
+        """Update the cache with a result.
+
+        Return OK if the rules are available now, REDIRECT if `target` has to be fetched next, and otherwise the outcome
+        that the page should have until robots.txt can be fetched.
+        """
+        outcome = result.outcome
+        if outcome is Outcome.REDIRECT and self._follow(origin, result.location, now):
             return Outcome.OK if self.rules(origin, now) is not None else Outcome.REDIRECT
         self._moved.pop(origin, None)
         if outcome in (Outcome.OK, Outcome.TOO_LARGE):
-            self._note(origin, fetched.body[:_MAX_BODY], now)
-            place = fetched.request.address
-            if place.path == "/robots.txt":
-                self._note(place.origin, fetched.body[:_MAX_BODY], now)
+            self._store(origin, result.body[:_MAX_BODY], now)
+            address = result.request.address
+            if address.path == "/robots.txt":
+                self._store(address.origin, result.body[:_MAX_BODY], now)
         elif outcome in _NO_RULES or outcome is Outcome.REDIRECT:
-            self._note(origin, b"", now)
-        elif not self._prolong(origin, now):
+            self._store(origin, b"", now)
+        elif not self._extend(origin, now):
             return outcome
         return Outcome.OK
 
-    def _prolong(self, origin: str, now: float) -> bool:
-        """Go by the old copy for another while; False when there is none, or none that is young enough."""
-        known = self._known.get(origin)
-        if known is None or now > known.first + _DAY + _STALE:
+    def _extend(self, origin: str, now: float) -> bool:
+        """Keep using an expired copy; return False if there is none, or if it is too old."""
+        entry = self._entries.get(origin)
+        if entry is None or now > entry.first + _DAY + _STALE:
             return False
-        self._known[origin] = known._replace(until=max(known.until, now + _ASK_AGAIN))
+        self._entries[origin] = entry._replace(until=max(entry.until, now + _RETRY_SECONDS))
         return True
 
     def _follow(self, origin: str, location: str, now: float) -> bool:
-        """Go where robots.txt has moved; another host's that is known already need not be asked for again."""
+        """Follow a redirect of robots.txt; a copy that is cached for the target is used without another request."""
         hops = self._moved[origin][1] if origin in self._moved else 0
         if hops >= _MAX_HOPS:
             return False
         try:
-            place = parse_address(location)
+            address = parse_address(location)
         except BadUrl:
             return False
-        known = self._known.get(place.origin)
-        if place.path == "/robots.txt" and known is not None and known.until > now:
+        entry = self._entries.get(address.origin)
+        if address.path == "/robots.txt" and entry is not None and entry.until > now:
             self._moved.pop(origin, None)
-            self._note(origin, known.body, now)
+            self._store(origin, entry.body, now)
         else:
-            self._moved[origin] = (place, hops + 1)
+            self._moved[origin] = (address, hops + 1)
         return True
 
-    def _note(self, origin: str, body: bytes, now: float) -> None:
-        self._known[origin] = CachedRobots(origin, now + _DAY, body, now)
+    def _store(self, origin: str, body: bytes, now: float) -> None:
+        self._entries[origin] = CachedRobots(origin, now + _DAY, body, now)
         self._rules.pop(origin, None)
 
     def move_rules(self, owner: Callable[[str], "RobotsCacheOwner | None"]) -> None:
-        """Give the rules of origins that others have from now on to them."""
-        for origin in list(self._known):
+        """Move the rules of each origin to the cache of its owner; `owner` returns None for origins that stay."""
+        for origin in list(self._entries):
             other = owner(origin)
             if other is not None:
-                other.robots._known[origin] = self._known.pop(origin)
+                other.robots._entries[origin] = self._entries.pop(origin)
                 other.robots._rules.pop(origin, None)
 
     def entries(self, now: float) -> tuple[CachedRobots, ...]:
-        """List what is still worth knowing, for the snapshot."""
-        return tuple(robots for robots in self._known.values() if robots.first + _DAY + _STALE > now)
+        """Return the entries that are not too old to be used, for the snapshot."""
+        return tuple(robots for robots in self._entries.values() if robots.first + _DAY + _STALE > now)

@@ -1,6 +1,6 @@
-"""Where a crawl is with one URL: never seen, waiting, fetched and how that ended, forbidden, or not wanted at all.
+"""The state of one URL in a crawl: unseen, waiting, fetched with an outcome, disallowed by robots.txt, or out of scope.
 
-Read from the last snapshot and the log of visits; a crawl that runs is not disturbed, and may be a few seconds ahead.
+It is read from the last snapshot and the stored records; a running crawl is not disturbed, and may be seconds ahead.
 """
 
 import time
@@ -23,98 +23,102 @@ __all__ = ["UrlStatus", "url_status"]
 
 
 class UrlStatus(msgspec.Struct, frozen=True):
-    """What a crawl knows of one URL."""
+    """The state of one URL in a crawl."""
 
     state: str
     """'fetched', 'waiting', 'under way', 'seen' (and not waiting), 'forbidden', 'unwanted', 'unseen' or 'no crawl'."""
     visit: FetchRecord | None = None
-    """The last one, whatever became of it."""
+    """The last fetch record, whatever its outcome."""
     before: int = 0
-    """URLs of the same host that wait before it."""
+    """Queued URLs of the same host before it."""
     waiting: int = 0
-    """URLs that wait at its host."""
+    """Queued URLs of its host."""
 
 
-def url_status(folder: Path, settings: Settings, place: Address) -> UrlStatus:
-    """Say where the crawl of a data folder is with a URL."""
-    visit = last_visit(folder, settings, place)
-    states = _read_states(folder)
-    found = [one for name, state in states if (one := _in_frontier(name, state, settings, place)) is not None]
-    if found:
-        return msgspec.structs.replace(found[0], visit=visit)
-    if visit is not None:
-        return UrlStatus("fetched", visit)
-    if not states:
+def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
+    """Return the state of a URL in the crawl of a data folder."""
+    record = _find_record(folder, settings, address)
+    snapshots = _read_snapshots(folder)
+    for directory, snapshot in snapshots:
+        status = _find_in_frontier(directory, snapshot, settings, address)
+        if status is not None:
+            return msgspec.structs.replace(status, visit=record)
+    if record is not None:
+        return UrlStatus("fetched", record)
+    if not snapshots:
         return UrlStatus("no crawl")
-    if any(_forbids(state, settings, place) for _, state in states):
+    if any(_disallows(snapshot, settings, address) for _, snapshot in snapshots):
         return UrlStatus("forbidden")
-    if any(_frontier(name, state, settings).seen(place.key) for name, state in states):
+    if any(_load_frontier(*snapshot, settings).seen(address.key) for snapshot in snapshots):
         return UrlStatus("seen")
-    wanted = any(_wants(state, settings, place) for _, state in states)
+    wanted = any(_wants(snapshot, settings, address) for _, snapshot in snapshots)
     return UrlStatus("unseen" if wanted else "unwanted")
 
 
-def last_visit(folder: Path, settings: Settings, place: Address) -> FetchRecord | None:
-    """Give the last visit of a URL, whatever became of it."""
+def _find_record(folder: Path, settings: Settings, address: Address) -> FetchRecord | None:
+    """Return the last fetch record of a URL, whatever its outcome."""
     try:
         with PageStore.open(folder / "store", settings.store) as store:
-            return store.find_latest(place.key)
+            return store.find_latest(address.key)
     except NothingHere:
         return None
 
 
-def _read_states(folder: Path) -> list[tuple[Path, CrawlSnapshot]]:
-    """Read the snapshots of all shards that can be read."""
-    found = []
+def _read_snapshots(folder: Path) -> list[tuple[Path, CrawlSnapshot]]:
+    """Read the snapshots of all shards; damaged ones are left out."""
+    snapshots = []
     for number in read_topology(folder).shards:
-        where = shard_dir(folder, number)
+        directory = shard_dir(folder, number)
         try:
-            state = read_snapshot(where / "frontier.bin")
+            snapshot = read_snapshot(directory / "frontier.bin")
         except PeriplusError:
             continue
-        if state is not None:
-            found.append((where, state))
-    return found
+        if snapshot is not None:
+            snapshots.append((directory, snapshot))
+    return snapshots
 
 
-def _frontier(where: Path, state: CrawlSnapshot, settings: Settings) -> Frontier:
-    return Frontier.load(state.frontier, settings.frontier, where / "spill" if (where / "spill").is_dir() else None)
+def _load_frontier(directory: Path, snapshot: CrawlSnapshot, settings: Settings) -> Frontier:
+    spill = directory / "spill"
+    return Frontier.load(snapshot.frontier, settings.frontier, spill if spill.is_dir() else None)
 
 
-def _in_frontier(where: Path, state: CrawlSnapshot, settings: Settings, place: Address) -> UrlStatus | None:
-    """Look for a URL in the queues of one shard."""
+def _find_in_frontier(
+    directory: Path, snapshot: CrawlSnapshot, settings: Settings, address: Address
+) -> UrlStatus | None:
+    """Return the state of a URL in the frontier of one shard, or None if it is not queued there."""
     try:
-        frontier = _frontier(where, state, settings)
-        hosts = frontier.export_hosts([place.host]) if place.host in frontier.hosts() else []
+        frontier = _load_frontier(directory, snapshot, settings)
+        hosts = frontier.export_hosts([address.host]) if address.host in frontier.hosts() else []
     except PeriplusError:
-        return None  # a crawl that runs has moved on meanwhile
+        return None  # a running crawl has changed the files meanwhile
     frontier.close()
     if not hosts:
-        return UrlStatus("under way") if place.host in frontier.hosts() and _is_busy(frontier, place) else None
+        return UrlStatus("under way") if address.host in frontier.hosts() and _is_busy(frontier, address) else None
     queue = sorted(hosts[0].queue)
     for number, entry in enumerate(queue):
-        if entry.url == place.url:
+        if entry.url == address.url:
             return UrlStatus("waiting", None, number, len(queue))
     return None
 
 
-def _is_busy(frontier: Frontier, place: Address) -> bool:
-    """Tell whether the one URL that is asked for at a busy host is this one."""
+def _is_busy(frontier: Frontier, address: Address) -> bool:
+    """Return whether this URL is the one in flight at its host."""
     frontier.requeue_in_flight()
-    hosts = frontier.export_hosts([place.host])
-    return bool(hosts) and any(entry.url == place.url for entry in hosts[0].queue)
+    hosts = frontier.export_hosts([address.host])
+    return bool(hosts) and any(entry.url == address.url for entry in hosts[0].queue)
 
 
-def _forbids(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:
-    """Tell whether robots.txt, as far as it is known, forbids a URL."""
-    rules = RobotsCache(settings.fetch.user_agent, state.robots).rules(place.origin, time.time())
-    return rules is not None and not rules.allows(robots_path(place))
+def _disallows(snapshot: CrawlSnapshot, settings: Settings, address: Address) -> bool:
+    """Return whether the cached robots.txt disallows a URL."""
+    rules = RobotsCache(settings.fetch.user_agent, snapshot.robots).rules(address.origin, time.time())
+    return rules is not None and not rules.allows(robots_path(address))
 
 
-def _wants(state: CrawlSnapshot, settings: Settings, place: Address) -> bool:
-    """Tell whether a crawl with these seeds would follow a link to a URL."""
+def _wants(snapshot: CrawlSnapshot, settings: Settings, address: Address) -> bool:
+    """Return whether a crawl with these seeds would follow a link to a URL."""
     try:
-        seeds = [parse_address(seed) for seed in state.seeds]
+        seeds = [parse_address(seed) for seed in snapshot.seeds]
     except BadUrl:
         return False
-    return OutlinkExtractor(settings.crawl, seeds).accept(place.url) is not None
+    return OutlinkExtractor(settings.crawl, seeds).accept(address.url) is not None
