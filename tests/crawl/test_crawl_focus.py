@@ -134,8 +134,8 @@ def test_examples_come_from_files_too(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("<title>Bees</title><p>The hive and its honey, and a queen of bees in the apiary.</p>")
     focus = Focus(FocusSettings(pages=(str(page),)))
-    like = focus._classifier.look(Page("http://x.test/", text="A hive full of honey, the queen and her bees."))
-    other = focus._classifier.look(Page("http://y.test/", text="The valve of a steam locomotive was mended."))
+    like = focus._classifier.score_page(Page("http://x.test/", text="A hive full of honey, the queen and her bees."))
+    other = focus._classifier.score_page(Page("http://y.test/", text="The valve of a steam locomotive was mended."))
     assert like > other
     # What was learnt holds also when the file is gone.
     page.unlink()
@@ -162,24 +162,24 @@ def test_the_classifier_learns_words_that_nobody_gave() -> None:
     wrong = pages_about(["boiler", "valve", "rails", "piston", "guard"], 240, 2)
     made = Classifier("honey bees")
     for n in range(60):
-        made.look(right[n])
+        made.score_page(right[n])
         for other in wrong[4 * n : 4 * n + 4]:
-            made.look(other)
+            made.score_page(other)
     texts = [b"smoker and brood", b"piston and guard", b"", "灯台".encode()]
-    smoker, piston, *_ = made.look_at_links(texts).tolist()
+    smoker, piston, *_ = made.score_links(texts).tolist()
     assert smoker > 0.6
     assert piston < 0.3
-    assert made.look(right[0]) > 0.8
-    assert made.look(wrong[0]) < 0.2
+    assert made.score_page(right[0]) > 0.8
+    assert made.score_page(wrong[0]) < 0.2
     again = Classifier("", msgspec.msgpack.decode(msgspec.msgpack.encode(made.dump()), type=type(made.state)))
-    assert again.look_at_links(texts).tolist() == made.look_at_links(texts).tolist()
-    assert again.look(right[3]) == made.look(right[3])
+    assert again.score_links(texts).tolist() == made.score_links(texts).tolist()
+    assert again.score_page(right[3]) == made.score_page(right[3])
 
 
 def test_a_page_without_words_is_about_nothing() -> None:
     made = Classifier("bees")
-    assert made.look(Page("http://a.test/")) == 0.0
-    assert made.look(Page("http://a.test/", text="\ud800 \x00")) == 0.0
+    assert made.score_page(Page("http://a.test/")) == 0.0
+    assert made.score_page(Page("http://a.test/", text="\ud800 \x00")) == 0.0
 
 
 def test_links_of_hubs_are_raised_and_memory_is_bounded() -> None:
@@ -191,10 +191,10 @@ def test_links_of_hubs_are_raised_and_memory_is_bounded() -> None:
     raised: dict[str, dict[int, float]] = {}
     for n in range(200):
         distiller.add(1_000 + n, "dull.test", 0.0, [parse_address(f"http://dull.test/{n}")])
-        raised |= distiller.distil()
+        raised |= distiller.update_hubs()
     assert set(raised) == {"t.test"}
     assert set(raised["t.test"]) == {place.key for place in targets[8:]}
-    assert distiller.hub("hub.test") > distiller.hub("dull.test")
+    assert distiller.host_score("hub.test") > distiller.host_score("dull.test")
     for n in range(5_000):
         distiller.add(n, "x.test", 0.0, targets)
     assert len(distiller.state.nodes) == 4_000

@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_plain_twin(seed: int) -> None:
     texts = [" ".join(chance.choice(PIECES) for _ in range(chance.randint(0, 120))).encode() for _ in range(12)]
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     found = kernels.scores(np.frombuffer(b"".join(texts), np.uint8), ends, idf, weights)
-    wanted = [naive.score(text, idf.tolist(), weights.tolist(), kernels.MOST) for text in texts]
+    wanted = [naive.score(text, idf.tolist(), weights.tolist(), kernels.MAX_LINK_WORDS) for text in texts]
     assert found.tolist() == pytest.approx(wanted, abs=1e-4)
 
 

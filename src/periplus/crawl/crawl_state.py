@@ -6,7 +6,7 @@ from pathlib import Path
 
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
 from periplus.crawl.fetch_records import DuplicateTable
-from periplus.crawl.focus.focus import FocusState, by_host, open_focus
+from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.reported_visits import POSITION_FILE, VisitReportReader, read_position, write_position
@@ -133,7 +133,7 @@ class CrawlState:
         self.outlinks.focus = focus
         self.frontier.best_first = focus.choice if focus is not None else None
         if focus is not None:
-            focus.recall(store.find)
+            focus.add_fetched_examples(store.find)
             self.add_seeds(list(focus.urls.values()))
 
     def _connect_reputation(self) -> None:
@@ -167,8 +167,8 @@ class CrawlState:
         self.frontier.add(own)
         if focus is not None:
             # The priority of a queued URL rises with further links to it, and with the score of hubs that link to it.
-            self.frontier.reprioritize(by_host(queued))
-            self.frontier.reprioritize(focus.raised())
+            self.frontier.reprioritize(group_ranks_by_host(queued))
+            self.frontier.reprioritize(focus.update_ranks())
 
     def accept_message(self, message: ShardMessage) -> None:
         """Add the links and seeds that another shard has sent."""

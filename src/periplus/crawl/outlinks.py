@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from periplus.crawl.focus.focus import Focus, rank_of
+from periplus.crawl.focus.focus import Focus, crawl_rank
 from periplus.crawl.policies.form_filler import FormFiller
 from periplus.crawl.policies.traps import Traps
 from periplus.crawl.policies.url_filter import UrlFilter
@@ -80,7 +80,7 @@ class OutlinkExtractor:
         probe = self.traps.learn(record)
         if self._settings.forms:
             self.forms.learn(record, _host_of(record.url))
-        relevance = self.focus.look(record) if self.focus is not None else 0.0
+        relevance = self.focus.score_record(record) if self.focus is not None else 0.0
         if record.page is None or record.duplicate_of:
             return []
         probes = [probe] if probe is not None and self._settings.probe else []
@@ -121,8 +121,10 @@ class OutlinkExtractor:
         rank = self._link_scorer.score(address, depth, links=links, source=source, mirror=mirror)
         if self.focus is None:
             return rank
-        promise = 1.0 if address.key in self._seed_keys else self.focus.promise(address) if promise is None else promise
-        return rank_of(promise, rank)
+        promise = (
+            1.0 if address.key in self._seed_keys else self.focus.score_address(address) if promise is None else promise
+        )
+        return crawl_rank(promise, rank)
 
     def _redirect(self, record: FetchRecord) -> list[FetchRequest]:
         if record.hops >= _MAX_HOPS or not record.location:
@@ -162,7 +164,7 @@ class OutlinkExtractor:
                 FetchRequest(address, depth, rank - _WEAK_PENALTY if address.key in weak else rank)
                 for (address, _), rank in zip(links, ranks, strict=True)
             ]
-        promises = self.focus.promises(record, relevance, links)
+        promises = self.focus.score_links(record, relevance, links)
         return [
             FetchRequest(address, depth, self.rank(address, depth, promise, source))
             for (address, _), promise in zip(links, promises, strict=True)

@@ -1,7 +1,7 @@
-"""Which pages are hubs of the topic: HITS weighted by relevance over the pages crawled lately, now and then.
+"""Hubs of the topic: HITS weighted by relevance over the most recently crawled pages, computed at intervals.
 
-Kept of each page: its key, its relevance, and where its links lead (key and host), for the last `_PAGES` pages. Links
-of the best hubs that nobody has followed yet are raised in the frontier.
+Each of the last `_MAX_PAGES` pages is stored with its key, its relevance, and the targets of its links (key and host).
+Links of the best hubs that were not followed yet are raised in the frontier.
 """
 
 from collections.abc import Sequence
@@ -16,76 +16,76 @@ from periplus.records import Address
 
 __all__ = ["Distiller", "DistillerState"]
 
-_PAGES: Final = 4_000
-_LINKS: Final = 64
-"""Links of one page that are looked at."""
-_EVERY: Final = 100
-"""Pages from one distillation to the next."""
+_MAX_PAGES: Final = 4_000
+_MAX_LINKS: Final = 64
+"""Links of one page that are considered."""
+_INTERVAL: Final = 100
+"""Pages from one computation to the next."""
 _ROUNDS: Final = 5
-_BEST: Final = 20
+_MAX_HUBS: Final = 20
 """Hubs whose links are raised."""
-_GOOD: Final = 0.4
-"""Hub score from which on a page is a hub, beside the best with 1."""
+_MIN_HUB_SCORE: Final = 0.4
+"""Minimum score of a hub; that of the best is 1."""
 
 
 class _Node(msgspec.Struct, array_like=True):
-    """One page that was crawled."""
+    """A crawled page."""
 
     key: int
     host: str
     relevance: float
     targets: bytes
-    """Keys (u64) of where its links lead."""
+    """Keys (u64) of the targets of its links."""
     hosts: list[str]
-    """Host of each."""
+    """Host of each target."""
     hub: float = 0.0
 
 
 class DistillerState(msgspec.Struct):
-    """All that a distiller knows, for the crawl's snapshot."""
+    """State of a distiller, as stored in the crawl's snapshot."""
 
     nodes: list[_Node] = []
     seen: int = 0
 
 
 class Distiller:
-    """Gives hub scores to pages and hosts."""
+    """Computes the hub scores of pages and hosts."""
 
     def __init__(self, state: DistillerState | None = None) -> None:
         self.state = state or DistillerState()
-        self._of_host: dict[str, float] = {}
-        self._hosts()
+        self._host_scores: dict[str, float] = {}
+        self._average_hosts()
 
     def add(self, key: int, host: str, relevance: float, links: Sequence[Address]) -> None:
-        """Take a page that was crawled; what is older than `_PAGES` pages is forgotten."""
-        targets = np.array([link.key for link in links[:_LINKS]], "<u8").tobytes()
-        node = _Node(key, host, relevance, targets, [link.host for link in links[:_LINKS]])
-        nodes, place = self.state.nodes, self.state.seen % _PAGES
-        if place < len(nodes):
-            nodes[place] = node
+        """Add a crawled page, in place of the oldest one if there are `_MAX_PAGES` already."""
+        targets = np.array([link.key for link in links[:_MAX_LINKS]], "<u8").tobytes()
+        node = _Node(key, host, relevance, targets, [link.host for link in links[:_MAX_LINKS]])
+        nodes, slot = self.state.nodes, self.state.seen % _MAX_PAGES
+        if slot < len(nodes):
+            nodes[slot] = node
         else:
             nodes.append(node)
         self.state.seen += 1
 
-    def hub(self, host: str) -> float:
-        """Give how good a hub the pages of a host are, up to 1."""
-        return self._of_host.get(host, 0.0)
+    def host_score(self, host: str) -> float:
+        """Return the mean hub score of a host's pages, up to 1."""
+        return self._host_scores.get(host, 0.0)
 
-    def distil(self) -> dict[str, dict[int, float]]:
-        """Now and then, work hub scores out anew: give what the links of the best are worth, by host and key."""
+    def update_hubs(self) -> dict[str, dict[int, float]]:
+        """Recompute hub scores every `_INTERVAL` pages; return those of the best hubs' links by host and key."""
         nodes = self.state.nodes
-        if not nodes or self.state.seen % _EVERY:
+        if not nodes or self.state.seen % _INTERVAL:
             return {}
-        source, target = self._edges()
+        source, target = self._build_edges()
         relevance = np.array([node.relevance for node in nodes], np.float32)
-        found = kernel.hubs(source, target, relevance, _ROUNDS)
-        for node, hub in zip(nodes, found.tolist(), strict=True):
+        hub_scores = kernel.hubs(source, target, relevance, _ROUNDS)
+        for node, hub in zip(nodes, hub_scores.tolist(), strict=True):
             node.hub = hub
-        self._hosts()
-        return self._raised(found)
+        self._average_hosts()
+        return self._raise_links(hub_scores)
 
-    def _edges(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Give links between pages that are known here, each page by its place."""
+    def _build_edges(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return sources and targets, as indices of nodes, of the links between stored pages."""
         nodes = self.state.nodes
         keys = np.array([node.key for node in nodes], np.uint64)
         order = np.argsort(keys, kind="stable")
@@ -93,29 +93,29 @@ class Distiller:
         targets = np.frombuffer(b"".join(node.targets for node in nodes), "<u8")
         counts = [len(node.targets) // 8 for node in nodes]
         source = np.repeat(np.arange(len(nodes), dtype=np.int32), counts)
-        at = np.minimum(np.searchsorted(ordered, targets), len(ordered) - 1)
-        known = ordered[at] == targets
-        return source[known], order[at[known]].astype(np.int32)
+        position = np.minimum(np.searchsorted(ordered, targets), len(ordered) - 1)
+        is_known = ordered[position] == targets
+        return source[is_known], order[position[is_known]].astype(np.int32)
 
-    def _hosts(self) -> None:
-        """Average hub scores over hosts."""
+    def _average_hosts(self) -> None:
+        """Average the hub scores over hosts."""
         sums: dict[str, tuple[float, int]] = {}
         for node in self.state.nodes:
             total, count = sums.get(node.host, (0.0, 0))
             sums[node.host] = total + node.hub, count + 1
-        self._of_host = {host: total / count for host, (total, count) in sums.items()}
+        self._host_scores = {host: total / count for host, (total, count) in sums.items()}
 
-    def _raised(self, hubs: npt.NDArray[np.float32]) -> dict[str, dict[int, float]]:
-        best = np.argsort(-hubs, kind="stable")[:_BEST].tolist()
+    def _raise_links(self, hubs: npt.NDArray[np.float32]) -> dict[str, dict[int, float]]:
+        best = np.argsort(-hubs, kind="stable")[:_MAX_HUBS].tolist()
         crawled = {node.key for node in self.state.nodes}
-        raised: dict[str, dict[int, float]] = {}
-        for place in best:
-            node = self.state.nodes[place]
-            if node.hub < _GOOD:
+        link_scores: dict[str, dict[int, float]] = {}
+        for slot in best:
+            node = self.state.nodes[slot]
+            if node.hub < _MIN_HUB_SCORE:
                 break
             keys = np.frombuffer(node.targets, "<u8").tolist()
             for key, host in zip(keys, node.hosts, strict=True):
                 if key not in crawled:
-                    worth = raised.setdefault(host, {})
-                    worth[key] = max(worth.get(key, 0.0), node.hub)
-        return raised
+                    host_links = link_scores.setdefault(host, {})
+                    host_links[key] = max(host_links.get(key, 0.0), node.hub)
+        return link_scores
