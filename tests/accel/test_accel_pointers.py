@@ -9,7 +9,7 @@ from numba import config, njit
 from periplus.accel import pointers
 from periplus.index.kernels import postings_reader
 from periplus.query.kernels import match
-from periplus.query.kernels.plan import get_desk, get_plan
+from periplus.query.kernels.plan import get_plan, get_scratch, make_scratch
 
 
 def filled(made: Any) -> Any:
@@ -37,7 +37,7 @@ def tiny_plan() -> match.Plan:
     [
         (postings_reader.make_tiny_postings(), postings_reader.get_postings),
         (tiny_plan(), get_plan),
-        (match.make_desk(1, 1, 1, True, 1), get_desk),
+        (make_scratch(1, 1, 1, True, 1), get_scratch),
     ],
 )
 def test_every_field_comes_back(made: NamedTuple, get: Any) -> None:

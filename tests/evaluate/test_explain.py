@@ -124,7 +124,7 @@ def test_a_page_that_waits_is_found_in_the_frontier(tmp_path: Path) -> None:
     found = [explain(tmp_path / "data", settings, page.url, "tides") for page in web.truth().pages]
     assert {"waiting", "not indexed yet"} <= {one.reason for one in found}
     waiting = next(one for one in found if one.reason == "waiting")
-    assert "waits to be fetched" in waiting.summary
+    assert "It is queued" in waiting.summary
     assert explain(tmp_path / "nowhere", settings, web.seeds[0], "tides").reason == "no crawl"
 
 

@@ -9,7 +9,7 @@ from index.made_pages import visit
 from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
-from periplus.search.presentation.cards import is_named
+from periplus.search.presentation.cards import names_page
 from periplus.settings import Settings
 from periplus.store import PageStore
 
@@ -30,7 +30,7 @@ FACTS = (("og:title", "Pharos"), ("Height", "103 m"), ("Built", "280 BC"), ("@ty
     ],
 )
 def test_when_a_query_names_a_page(words: str, title: str, named: bool) -> None:
-    assert is_named(words, title) == named
+    assert names_page(words, title) == named
 
 
 def test_the_page_that_is_named_has_a_card(tmp_path: Path) -> None:

@@ -114,5 +114,5 @@ def test_a_crowd_fills_no_memory_and_completions_are_no_questions() -> None:
     app = make_app(searcher, ServeSettings())
     assert get(app, "/suggest?q=tide").status == 200
     assert get(app, "/search?q=tide").status == 200
-    taken = app._front._desk.asked.__self__  # type: ignore[attr-defined]
-    assert [raw for raw, _ in taken._waiting] == [b"q=tide"]
+    taken = app._middleware._handlers.record_query.__self__  # type: ignore[attr-defined]
+    assert [raw for raw, _ in taken._queue] == [b"q=tide"]

@@ -56,7 +56,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr("periplus.rank.external_signals._AGAIN", -1.0)
-    monkeypatch.setattr("periplus.signals.visit_counts.gather_visits.__defaults__", (-1.0,))
+    monkeypatch.setattr("periplus.signals.visit_counts.update_visit_counts.__defaults__", (-1.0,))
     return World(tmp_path)
 
 
