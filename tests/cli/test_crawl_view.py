@@ -21,7 +21,7 @@ def test_one_process():
 
 def test_a_line_for_each_shard():
     shards = [
-        CrawlStatus(11, "running", figures(5, recent=("http://a.test/x", HOSTILE)), number=0, kept=1_234),
+        CrawlStatus(11, "running", figures(5, recent=("http://a.test/x", HOSTILE)), number=0, unsent=1_234),
         CrawlStatus(12, "idle", figures(6), number=1),
     ]
     lines = crawl_block(figures(11, recent=("http://whole.test/",)), shards).splitlines()

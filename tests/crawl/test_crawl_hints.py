@@ -82,7 +82,7 @@ def test_a_site_that_vouches_for_a_page_is_believed_until_it_is_wrong():
     assert [due.address.url for due in history.select_due(160.5 * DAY, 1)[1:]] == [other]
     look(history, one, 161 * DAY, 2)
     listed(history, 162 * DAY, {one: 90 * DAY})
-    assert history.pages[parse_address(one).key].vouched == 0.0
+    assert history.pages[parse_address(one).key].unchanged_hint == 0.0
 
 
 def stale_share(hints: bool, budget: int = 8, pages: int = 160, days: int = 24) -> float:

@@ -283,7 +283,7 @@ def lagging(scripted, folder):
         while crawl.shards[0]._state.read_reports(crawl.shards[0]._store):
             pass
         crawl.shards[0].checkpoint()
-        assert crawl.shards[1]._state.passive.position < crawl.shards[0]._state.passive.position
+        assert crawl.shards[1]._state.visit_reports.position < crawl.shards[0]._state.visit_reports.position
         for shard in crawl.shards:
             shard._release()  # killed: nothing more is read, and what was read is in the first snapshot only
     return settings, data, [f"http://{host}/hidden" for host in hosts]

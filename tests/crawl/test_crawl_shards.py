@@ -249,14 +249,14 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     quotas, figures = Quotas(tmp_path, 1000), sum_statistics([])
     had, known = {0: 0, 1: 0}, {0: 0, 1: 0}
     for _ in range(200):
-        shards = {n: CrawlStatus(1, "idle" if n else "running", figures, had=had[n], quota=known[n]) for n in had}
+        shards = {n: CrawlStatus(1, "idle" if n else "running", figures, pages=had[n], quota=known[n]) for n in had}
         quotas.share_out(shards)
         told = read_quotas(tmp_path)
         known = {n: told.get(n, 0) for n in had}
         assert known[0] + known[1] <= 1000
         had[0] = known[0]
     assert had[0] == 1000
-    assert quotas.reached({0: CrawlStatus(1, "full", figures, had=1000), 1: CrawlStatus(1, "idle", figures)})
+    assert quotas.reached({0: CrawlStatus(1, "full", figures, pages=1000), 1: CrawlStatus(1, "idle", figures)})
 
 
 def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
@@ -267,7 +267,7 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
         if turn in (3, 9):
             quotas.restart(0, had)
             killed, had = killed + had, 0
-        quotas.share_out({0: CrawlStatus(1, "running", figures, had=had, quota=had)})
+        quotas.share_out({0: CrawlStatus(1, "running", figures, pages=had, quota=had)})
         told = read_quotas(tmp_path)
         assert killed + told[0] <= 100
         had = told[0]

@@ -60,8 +60,8 @@ def write_crawl(folder: Path) -> None:
         _use_every_state(memory)
         store.append(*fetched_page(0))
         store.commit()
-        memory.passive.state.position = (1, 99)
-        memory.passive.state.digests = {parse_address("http://light.test/").key: 17}
+        memory.visit_reports.state.position = (1, 99)
+        memory.visit_reports.state.digests = {parse_address("http://light.test/").key: 17}
         memory.save(1, NOW)
         memory.frontier.close()
     other = shard_dir(folder, 1)

@@ -57,7 +57,7 @@ def _shard_lines(shards: "Sequence[ShardStatus]") -> list[str]:
         lines.append(
             f"{shard.number:>9}  {shard.state:<8} {statistics.pages:>8,} {statistics.rate:>6,.0f}"
             f" {statistics.waiting:>8,} {statistics.busy:>10,} {sum(statistics.errors.values()):>7,}"
-            f" {shard.kept:>8,}   {last}".rstrip()
+            f" {shard.unsent:>8,}   {last}".rstrip()
         )
     return lines
 

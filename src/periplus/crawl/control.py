@@ -102,7 +102,7 @@ def is_running(folder: Path) -> bool:
 
 def _shard_figures(status: CrawlStatus) -> dict[str, Any]:
     figures: dict[str, Any] = msgspec.to_builtins(status.statistics)
-    own = {"number": status.number, "process": status.process, "state": status.state, "kept": status.kept}
+    own = {"number": status.number, "process": status.process, "state": status.state, "kept": status.unsent}
     return {**own, **figures}
 
 

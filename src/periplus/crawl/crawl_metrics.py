@@ -1,4 +1,4 @@
-"""A crawl's figures in Prometheus' text format, for a collector that reads files."""
+"""The statistics of a crawl in the text format of Prometheus, for a collector that reads files."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,37 +8,41 @@ from periplus.crawl.crawl_statistics import CrawlStatistics
 __all__ = ["as_metrics"]
 
 _FIGURES: Final = (
-    ("pages", "counter", "Pages stored, copies not counted"),
-    ("fetched", "counter", "Requests that ended"),
-    ("copies", "counter", "Pages whose very content was stored already"),
+    ("pages", "counter", "Pages stored, without duplicates"),
+    ("fetched", "counter", "Finished requests"),
+    ("copies", "counter", "Pages with the content of a stored page"),
     ("bytes", "counter", "Bytes of bodies fetched"),
-    ("rate", "gauge", "Pages a second over the last seconds"),
-    ("waiting", "gauge", "URLs that wait"),
-    ("busy", "gauge", "Requests under way"),
+    ("rate", "gauge", "Pages per second over the last seconds"),
+    ("waiting", "gauge", "URLs in the queue"),
+    ("busy", "gauge", "Requests in flight"),
     ("hosts", "gauge", "Hosts known"),
     ("seen", "gauge", "URLs ever seen"),
-    ("given_up", "gauge", "Hosts left alone for now"),
-    ("seconds", "gauge", "Seconds since this run began"),
+    ("given_up", "gauge", "Suspended hosts"),
+    ("seconds", "gauge", "Seconds since the start of this run"),
 )
 
 
-def as_metrics(found: CrawlStatistics | Mapping[int, CrawlStatistics]) -> str:
-    """Write the figures of a crawl, or those of each of its shards, one on a line."""
-    each = {f'shard="{number}"': one for number, one in found.items()} if isinstance(found, Mapping) else {"": found}
+def as_metrics(statistics: CrawlStatistics | Mapping[int, CrawlStatistics]) -> str:
+    """Return the statistics of a crawl, or of each of its shards, as metrics."""
+    by_label = (
+        {f'shard="{number}"': part for number, part in statistics.items()}
+        if isinstance(statistics, Mapping)
+        else {"": statistics}
+    )
     lines: list[str] = []
     for name, kind, meaning in _FIGURES:
         full = f"periplus_crawl_{name}" + ("_total" if kind == "counter" else "")
         lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}"]
-        lines += [f"{full}{_labels(shard)} {getattr(one, name):.15g}" for shard, one in each.items()]
+        lines += [f"{full}{_labels(label)} {getattr(part, name):.15g}" for label, part in by_label.items()]
     full = "periplus_crawl_failures_total"
-    lines += [f"# HELP {full} Requests that brought no page, by outcome.", f"# TYPE {full} counter"]
-    for shard, one in each.items():
-        for outcome, times in sorted(one.errors.items()):
-            labels = _labels(shard, f'outcome="{outcome}"')
+    lines += [f"# HELP {full} Requests without a page, by outcome.", f"# TYPE {full} counter"]
+    for label, part in by_label.items():
+        for outcome, times in sorted(part.errors.items()):
+            labels = _labels(label, f'outcome="{outcome}"')
             lines.append(f"{full}{labels} {times}")
     return "\n".join(lines) + "\n"
 
 
 def _labels(*labels: str) -> str:
-    given = ",".join(label for label in labels if label)
-    return f"{{{given}}}" if given else ""
+    joined = ",".join(label for label in labels if label)
+    return f"{{{joined}}}" if joined else ""

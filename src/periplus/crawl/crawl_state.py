@@ -46,14 +46,14 @@ class CrawlState:
         self.robots = RobotsCache(settings.fetch.user_agent)
         self.outlinks = OutlinkExtractor(settings.crawl, ())
         self._connect_reputation()
-        self.originals = DuplicateTable()
+        self.duplicates = DuplicateTable()
         self.totals = Totals()
         self.pages_of_host: dict[str, int] = {}
         self.history = CrawlHistory()
         """The fetch history of pages that are fetched again in this run."""
         self.notes: list[str] = []
         self._focus_state: FocusState | None = None
-        self.passive = VisitReportReader(self._data)
+        self.visit_reports = VisitReportReader(self._data)
 
     @classmethod
     def recover(
@@ -119,9 +119,9 @@ class CrawlState:
         self.outlinks.lists.update(snapshot.lists)
         self.outlinks.lists_of_host.update(snapshot.lists_of_host)
         self.outlinks.links_to_host.update(snapshot.links_to_host)
-        self.originals = DuplicateTable(snapshot.originals, snapshot.near)
+        self.duplicates = DuplicateTable(snapshot.originals, snapshot.near)
         self.totals = snapshot.totals
-        self.passive.state = snapshot.passive
+        self.visit_reports.state = snapshot.passive
         self.pages_of_host = snapshot.pages_of_host
         self._focus_state = snapshot.focus
         self._connect_reputation()
@@ -213,7 +213,7 @@ class CrawlState:
             self._add_revisits(self.history.read_dates(record.page, record.when)[: self.settings.crawl.recrawl_per_day])
         if record.page is None or record.page.kind == LIST_KIND:
             return False
-        self.originals.learn(record)
+        self.duplicates.learn(record)
         if record.revisit:
             return False
         totals.pages += 1
@@ -223,7 +223,7 @@ class CrawlState:
     def read_reports(self, store: PageStore, until: LogPosition | None = None) -> bool:
         """Read the next visit reports; return whether there were any."""
         router = self.router
-        reported = self.passive.read(
+        reported = self.visit_reports.read(
             self.outlinks, lambda key: router.find_record(store, key), lambda address: router.owns(address.host), until
         )
         self.frontier.add(reported.requests)
@@ -248,8 +248,8 @@ class CrawlState:
             frontier=self.frontier.dump(),
             seeds=seeds,
             robots=self.robots.entries(now),
-            originals=self.originals.urls,
-            near=self.originals.near.dump(),
+            originals=self.duplicates.urls,
+            near=self.duplicates.near.dump(),
             lists=tuple(self.outlinks.lists),
             lists_of_host=self.outlinks.lists_of_host,
             links_to_host=self.outlinks.links_to_host,
@@ -257,7 +257,7 @@ class CrawlState:
             totals=self.totals,
             traps=self.outlinks.traps.state,
             forms=self.outlinks.forms.state,
-            passive=self.passive.state,
+            passive=self.visit_reports.state,
             focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
         write_snapshot(path or self._path, snapshot)
@@ -268,9 +268,9 @@ class CrawlState:
     def _write_position(self) -> None:
         """Write the position in the visit report log; the first shard deletes reports that all shards have read."""
         shards = read_topology(self._data).shards
-        if len(shards) > 1 and self.passive.position != LogPosition():
-            write_position(self._path.with_name(POSITION_FILE), self.passive.position)
+        if len(shards) > 1 and self.visit_reports.position != LogPosition():
+            write_position(self._path.with_name(POSITION_FILE), self.visit_reports.position)
         if self.router.number == 0:
-            self.passive.prune(
+            self.visit_reports.prune(
                 read_position(shard_dir(self._data, number) / POSITION_FILE) for number in shards if number
             )

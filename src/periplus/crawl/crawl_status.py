@@ -32,15 +32,15 @@ class CrawlStatus(msgspec.Struct, frozen=True):
     """Of a supervisor: the numbers of its shards."""
     number: int = 0
     """Number of the shard; the following fields are of shards only."""
-    had: int = 0
+    pages: int = msgspec.field(default=0, name="had")
     """Pages that count against the quota, and the last quota that the shard has received."""
     quota: int = 0
-    taken: int = 0
+    received: int = msgspec.field(default=0, name="taken")
     """Messages read since the process started, and how many of them are still in the mailbox."""
-    held: int = 0
+    unacknowledged: int = msgspec.field(default=0, name="held")
     mark: int = 0
     """A fingerprint of the messages in the mailbox, which differs even if as many others replace them."""
-    kept: int = 0
+    unsent: int = msgspec.field(default=0, name="kept")
     """Links queued for other shards."""
     answered: int = 0
     """Requests that were answered by a server, over all runs."""
@@ -48,7 +48,7 @@ class CrawlStatus(msgspec.Struct, frozen=True):
 
     def activity(self) -> tuple[int, str, int, int]:
         """Return values of which at least one changes with any activity of the shard."""
-        return self.process, self.state, self.taken, self.mark
+        return self.process, self.state, self.received, self.mark
 
 
 def write_status(folder: Path, status: CrawlStatus) -> None:

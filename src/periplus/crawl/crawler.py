@@ -299,7 +299,7 @@ class Crawler:
         if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
-        record = make_page_record(result, settings.parse, state.originals, as_list, settings.crawl.forms > 0)
+        record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0)
         record = state.outlinks.traps.classify(record, request.address.host)
         stored = result if record.page is not None and not as_list else None
         return self._finish(request, record, stored, result.ip)

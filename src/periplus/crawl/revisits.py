@@ -49,11 +49,11 @@ class PageHistory(msgspec.Struct):
     seconds: float = 0.0
     is_list: bool = False
     """Whether it is a sitemap or a feed."""
-    hinted: float = 0.0
+    change_hint: float = 0.0
     """When it last changed, by the dates of its site."""
-    vouched: float = 0.0
+    unchanged_hint: float = 0.0
     """When its site last stated that it has not changed since it was fetched."""
-    betrayed: bool = False
+    hints_wrong: bool = False
     """Whether it was once found changed despite such a statement."""
 
     @property
@@ -96,8 +96,8 @@ class CrawlHistory:
             page = self._find(link.url, list_page.url) if when else None
             if page is not None:
                 # A date in the future means no more than a change until now.
-                page.hinted = max(page.hinted, min(when, now))
-                page.vouched = now if page.hinted <= page.when and not page.betrayed else 0.0
+                page.change_hint = max(page.change_hint, min(when, now))
+                page.unchanged_hint = now if page.change_hint <= page.when and not page.hints_wrong else 0.0
                 dated.append(page)
         return [request for request in map(_hinted_request, dated) if request is not None]
 
@@ -109,7 +109,7 @@ class CrawlHistory:
         return page if page is not None and not page.is_list else None
 
     def _count_visit(self, page: PageHistory, when: float, changed: bool) -> None:
-        page.betrayed |= changed and page.hinted <= page.when < page.vouched
+        page.hints_wrong |= changed and page.change_hint <= page.when < page.unchanged_hint
         page.visits += 1
         page.changes += changed
         page.seconds += max(0.0, when - page.when)
@@ -129,19 +129,19 @@ class CrawlHistory:
 
 def _rank_pages(pages: list[PageHistory], now: float, per_day: int) -> list[tuple[int, float]]:
     """Return the indices of the pages to revisit now, the most beneficial first, each with its crawl rank."""
-    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.hinted, p.vouched) for p in pages]
-    visits, changes, seconds, when, depth, hinted, vouched = np.array(rows, np.float64).reshape(-1, 7).T
+    rows = [(p.visits, p.changes, p.seconds, p.when, p.depth, p.change_hint, p.unchanged_hint) for p in pages]
+    visits, changes, seconds, when, depth, change_hint, unchanged_hint = np.array(rows, np.float64).reshape(-1, 7).T
     rates = change_rates(visits, changes, seconds, _PRIOR)
     # Pages near the seeds are read most.
     weights = 1.0 / (1.0 + depth)
     frequencies = best_frequencies(rates, weights, per_day / _DAY)
     # Time during which the site states that a page is unchanged counts little.
-    age = np.maximum(now - when, 0.0) - _TRUST * np.clip(vouched - when, 0.0, np.maximum(now - when, 0.0))
+    age = np.maximum(now - when, 0.0) - _TRUST * np.clip(unchanged_hint - when, 0.0, np.maximum(now - when, 0.0))
     late = age * frequencies - 1.0
-    is_hinted = hinted > when
+    is_hinted = change_hint > when
     # Benefit of a revisit: how long the page will then be fresh, times the probability that it is stale now.
-    since = rates * age
-    benefit = weights / np.maximum(rates, 1e-12) * np.where(is_hinted, 1.0, 1.0 - (1.0 + since) * np.exp(-since))
+    expected = rates * age
+    benefit = weights / np.maximum(rates, 1e-12) * np.where(is_hinted, 1.0, 1.0 - (1.0 + expected) * np.exp(-expected))
     due = np.flatnonzero(is_hinted | (late >= -_SLACK))
     recent = int(((visits > 0) & (when > now - _DAY)).sum())
     best = due[np.argsort(-benefit[due], kind="stable")][: max(0, per_day - recent)]
@@ -158,7 +158,7 @@ def _make_request(page: PageHistory, rank: float) -> FetchRequest | None:
 
 def _hinted_request(page: PageHistory) -> FetchRequest | None:
     """Return a request for a page that changed after its last fetch by the dates of its site."""
-    return _make_request(page, _HINTED) if page.hinted > page.when else None
+    return _make_request(page, _HINTED) if page.change_hint > page.when else None
 
 
 def history_of_record(record: FetchRecord) -> PageHistory:

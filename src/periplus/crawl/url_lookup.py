@@ -27,7 +27,7 @@ class UrlStatus(msgspec.Struct, frozen=True):
 
     state: str
     """'fetched', 'waiting', 'under way', 'seen' (and not waiting), 'forbidden', 'unwanted', 'unseen' or 'no crawl'."""
-    visit: FetchRecord | None = None
+    record: FetchRecord | None = None
     """The last fetch record, whatever its outcome."""
     before: int = 0
     """Queued URLs of the same host before it."""
@@ -42,7 +42,7 @@ def url_status(folder: Path, settings: Settings, address: Address) -> UrlStatus:
     for directory, snapshot in snapshots:
         status = _find_in_frontier(directory, snapshot, settings, address)
         if status is not None:
-            return msgspec.structs.replace(status, visit=record)
+            return msgspec.structs.replace(status, record=record)
     if record is not None:
         return UrlStatus("fetched", record)
     if not snapshots:

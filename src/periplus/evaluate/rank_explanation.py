@@ -199,7 +199,7 @@ def _left_out(asked: _IndexedPage, hits: tuple[Hit, ...], missing: tuple[str, ..
 
 def _elsewhere(url: str, words: str, deleted: bool, where: UrlStatus) -> Explanation:
     """Explain a page that is not in the index."""
-    visit = where.visit
+    visit = where.record
     summary = Explanation(url, words, "", "")
     if visit is None or where.state in ("waiting", "under way"):
         reason = "robots" if where.state == "forbidden" else where.state

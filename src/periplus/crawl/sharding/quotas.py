@@ -57,7 +57,7 @@ class Quotas:
         return sum(self._had(number, status) for number, status in shards.items()) >= self._limit
 
     def _had(self, number: int, status: CrawlStatus) -> int:
-        return status.had + self._spent.get(number, 0)
+        return status.pages + self._spent.get(number, 0)
 
     def restart(self, number: int, had: int) -> None:
         """Take note that a new process of a shard begins to count at zero, after another had so many."""

@@ -156,12 +156,12 @@ def _hear_out(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int
 
     Each reads all reports and takes those of its own hosts: a host that moves to one that has read on would lose some.
     """
-    passives = [state.passive for state, _ in shards.values()]
+    passives = [state.visit_reports for state, _ in shards.values()]
     until = max(passive.position for passive in passives)
     for number, (state, store) in shards.items():
-        while number in before and state.passive.position < until and state.read_reports(store, until):
+        while number in before and state.visit_reports.position < until and state.read_reports(store, until):
             pass
-        state.passive.state.position = until
+        state.visit_reports.state.position = until
     share_digests([passive.state for passive in passives])
 
 

@@ -200,12 +200,12 @@ class ShardRouter:
             statistics,
             time.time(),
             number=self.number,
-            had=pages,
+            pages=pages,
             quota=self._quota,
-            taken=self.received,
-            held=self.unacknowledged,
+            received=self.received,
+            unacknowledged=self.unacknowledged,
             mark=self.mark,
-            kept=self.unsent(),
+            unsent=self.unsent(),
             answered=answered,
         )
         write_status(mailbox_dir(self._folder, self.number), status)

@@ -118,7 +118,7 @@ class Supervisor:
     def _turn(self) -> None:
         for number, process in self._processes.items():
             if process.keep_alive() and self._settings.crawl.recrawl and process.last is not None:
-                self._quotas.restart(number, process.last.had)
+                self._quotas.restart(number, process.last.pages)
         known = self._known()
         if len(known) == len(self._processes):
             self._quotas.share_out(known)
@@ -166,7 +166,7 @@ class Supervisor:
             self.stop()
         elif word.startswith("shards "):
             self._end_all()
-            self._looks += sum(status.had for status in self.shards()) if self._settings.crawl.recrawl else 0
+            self._looks += sum(status.pages for status in self.shards()) if self._settings.crawl.recrawl else 0
             self._arrange(int(word.split()[1]), [])
         if word and word != "pause":
             clear_command(self._folder)
