@@ -59,12 +59,12 @@ class Together:
                 shard._polled = 0.0
                 shard.step()
             known = self.known()
-            self.quotas.share_out(known)
+            self.quotas.distribute(known)
             states = {status.state for status in known.values()}
             taken = all(
                 mailbox_mark(mailbox_dir(self.folder, n) / "inbox") == status.mark for n, status in known.items()
             )
-            done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.reached(known))
+            done = states <= {"idle"} or (states <= {"idle", "full"} and self.quotas.is_exhausted(known))
             if enough() or (done and taken):
                 return
         raise AssertionError("the crawl does not end")

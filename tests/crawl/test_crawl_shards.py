@@ -27,7 +27,7 @@ from periplus.crawl.sharding.mailbox import (
 from periplus.crawl.sharding.quotas import Quotas, read_quotas
 from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_router import ShardRouter
-from periplus.crawl.sharding.supervisor import share_of
+from periplus.crawl.sharding.supervisor import divide_settings
 from periplus.crawl.sharding.topology import HostPartitioner, Topology, mailbox_dir, read_topology
 from periplus.errors import BadInput, CorruptFile, NewerFormat
 from periplus.records import FetchRequest, Outcome
@@ -188,7 +188,7 @@ def waiting(data, settings) -> dict[str, tuple[int, tuple[str, ...]]]:
     topology, found = read_topology(data), {}
     ring = HostPartitioner(topology.shards)
     for number in topology.shards:
-        with resharding_module._open(data, settings, number, ring, 1.0) as (memory, _):
+        with resharding_module._open_shard(data, settings, number, ring, 1.0) as (memory, _):
             for host in memory.frontier.export_hosts(memory.frontier.hosts()):
                 assert host.name not in found
                 assert ring.owner(host.name) == number
@@ -237,11 +237,11 @@ def test_all_shards_together_keep_the_limit(server, fast, fake_web, tmp_path):
 
 def test_settings_are_meant_for_the_whole():
     whole = Settings(frontier=FrontierSettings(per_address=16, memory_mb=256), fetch=FetchSettings(connections=50))
-    part = share_of(whole, 4)
+    part = divide_settings(whole, 4)
     assert (part.frontier.per_address, part.frontier.memory_mb, part.fetch.connections) == (4, 64, 13)
-    part = share_of(Settings(frontier=FrontierSettings(per_address=0, memory_mb=1)), 64)
+    part = divide_settings(Settings(frontier=FrontierSettings(per_address=0, memory_mb=1)), 64)
     assert (part.frontier.per_address, part.frontier.memory_mb, part.store.keep_bytes) == (0, 1, 0)
-    assert share_of(whole, 64).frontier.per_address == 1
+    assert divide_settings(whole, 64).frontier.per_address == 1
 
 
 def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
@@ -250,13 +250,13 @@ def test_what_the_idle_do_not_need_goes_to_others(tmp_path):
     had, known = {0: 0, 1: 0}, {0: 0, 1: 0}
     for _ in range(200):
         shards = {n: CrawlStatus(1, "idle" if n else "running", figures, pages=had[n], quota=known[n]) for n in had}
-        quotas.share_out(shards)
+        quotas.distribute(shards)
         told = read_quotas(tmp_path)
         known = {n: told.get(n, 0) for n in had}
         assert known[0] + known[1] <= 1000
         had[0] = known[0]
     assert had[0] == 1000
-    assert quotas.reached({0: CrawlStatus(1, "full", figures, pages=1000), 1: CrawlStatus(1, "idle", figures)})
+    assert quotas.is_exhausted({0: CrawlStatus(1, "full", figures, pages=1000), 1: CrawlStatus(1, "idle", figures)})
 
 
 def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
@@ -265,9 +265,9 @@ def test_a_shard_that_counts_anew_has_no_more_for_it(tmp_path):
     quotas, figures, had, killed = Quotas(tmp_path, 100), sum_statistics([]), 0, 0
     for turn in range(60):
         if turn in (3, 9):
-            quotas.restart(0, had)
+            quotas.note_restart(0, had)
             killed, had = killed + had, 0
-        quotas.share_out({0: CrawlStatus(1, "running", figures, pages=had, quota=had)})
+        quotas.distribute({0: CrawlStatus(1, "running", figures, pages=had, quota=had)})
         told = read_quotas(tmp_path)
         assert killed + told[0] <= 100
         had = told[0]

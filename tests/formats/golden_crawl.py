@@ -146,7 +146,7 @@ def _write_beside(folder: Path) -> None:
         own = {"number": shard, "had": 3, "quota": 8, "taken": 2, "held": 1, "mark": 5, "kept": 4, "answered": 6}
         write_status(place, CrawlStatus(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
     quotas = Quotas(folder, 40)
-    quotas.share_out({number: CrawlStatus(1, "running", STATISTICS, number=number) for number in (0, 1)})
+    quotas.distribute({number: CrawlStatus(1, "running", STATISTICS, number=number) for number in (0, 1)})
     (folder / "crawl" / "control").write_bytes(b"pause")
 
 

@@ -1,8 +1,8 @@
-"""Other shards than before: hosts move, with all that waits there, their pauses and what was learnt of them.
+"""Resharding: hosts move between shards with their queues, their delays and what was learned about them.
 
-Nobody crawls meanwhile. Every shard's state is recovered, hosts move from one to another, and each shard's next
-snapshot is written beside its last one. One file then says that these hold: whoever is killed before has changed
-nothing, whoever is killed after goes on from there. Pages stay where they were stored: all stores are read as one.
+No shard runs meanwhile. Every shard's state is recovered, hosts are moved, and each shard's next snapshot is written
+beside its last one. Writing the topology then commits the move: a process killed before has changed nothing, and after
+a later kill the move is completed. Pages stay where they are stored: all stores are read as one.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ from periplus.url import parse_address
 
 __all__ = ["reshard"]
 
-_NEXT: Final = "frontier.next"
-_LAST: Final = "frontier.bin"
+_NEXT_SNAPSHOT: Final = "frontier.next"
+_SNAPSHOT: Final = "frontier.bin"
 
 
 class _LinkCollector:
@@ -75,36 +75,36 @@ class _LinkCollector:
 
 
 def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Address]) -> Topology:
-    """Let a crawl have `count` shards, or as many as it had with 0, and these seeds too; give what holds now.
+    """Change a crawl to `count` shards (0 leaves their number) and add seeds; return the new topology.
 
-    The caller holds the whole crawl, and no shard runs.
+    The caller has locked the whole crawl, and no shard runs.
     """
-    known = _finish(folder, read_topology(folder))
-    shards = tuple(range(count)) if count else known.shards
-    names = dict.fromkeys((*known.seeds, *(seed.url for seed in seeds)))
+    current = _complete_move(folder, read_topology(folder))
+    shards = tuple(range(count)) if count else current.shards
+    names = dict.fromkeys((*current.seeds, *(seed.url for seed in seeds)))
     wanted = Topology(shards, tuple(names))
-    if set(shards) != set(known.shards):
-        wanted = _move(folder, settings, known, wanted)
-    elif wanted != known:
+    if set(shards) != set(current.shards):
+        wanted = _move(folder, settings, current, wanted)
+    elif wanted != current:
         write_topology(folder, wanted)
     for number in shards:
-        # A store that is not there yet would not be looked for by those who read all of them.
+        # Readers of all stores would not find one that is created later.
         shard_folder(folder / "store", number).mkdir(parents=True, exist_ok=True)
         mailbox_dir(folder, number).mkdir(parents=True, exist_ok=True)
-    return _finish(folder, wanted)
+    return _complete_move(folder, wanted)
 
 
-def _finish(folder: Path, topology: Topology) -> Topology:
-    """Let the next snapshots hold where that was decided; forget those of a move that was not."""
-    every = {0, *topology.shards, *topology.moving, *_numbers(folder)}
-    for number in every:
-        following = shard_dir(folder, number) / _NEXT
-        if number in topology.moving and following.exists():
-            os.replace(following, shard_dir(folder, number) / _LAST)
+def _complete_move(folder: Path, topology: Topology) -> Topology:
+    """Put the next snapshots of a committed move into effect; delete those of a move that was not committed."""
+    numbers = {0, *topology.shards, *topology.moving, *_folder_numbers(folder)}
+    for number in numbers:
+        next_snapshot = shard_dir(folder, number) / _NEXT_SNAPSHOT
+        if number in topology.moving and next_snapshot.exists():
+            os.replace(next_snapshot, shard_dir(folder, number) / _SNAPSHOT)
             sync_folder(shard_dir(folder, number))
-        following.unlink(missing_ok=True)
+        next_snapshot.unlink(missing_ok=True)
         if number in topology.moving:
-            for path in _messages(folder, number):
+            for path in _message_files(folder, number):
                 path.unlink(missing_ok=True)
     if topology.moving:
         topology = msgspec.structs.replace(topology, moving=())
@@ -112,49 +112,50 @@ def _finish(folder: Path, topology: Topology) -> Topology:
     return topology
 
 
-def _numbers(folder: Path) -> list[int]:
-    found = (path.name.removeprefix("shard-") for path in (folder / "crawl").glob("shard-*") if path.is_dir())
-    return [int(name) for name in found if name.isdigit()]
+def _folder_numbers(folder: Path) -> list[int]:
+    names = (path.name.removeprefix("shard-") for path in (folder / "crawl").glob("shard-*") if path.is_dir())
+    return [int(name) for name in names if name.isdigit()]
 
 
-def _messages(folder: Path, number: int) -> list[Path]:
+def _message_files(folder: Path, number: int) -> list[Path]:
     return sorted((mailbox_dir(folder, number) / "inbox").glob("*.message"))
 
 
 def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) -> Topology:
-    """Write the next snapshot of every shard, old and new; give the topology that makes them hold."""
+    """Write the next snapshot of every shard, old and new; return the topology that commits them."""
     now = time.time()
-    every = tuple(sorted({*before.shards, *wanted.shards}))
-    with contextlib.ExitStack() as held:
+    numbers = tuple(sorted({*before.shards, *wanted.shards}))
+    with contextlib.ExitStack() as stack:
         shards = {
-            number: held.enter_context(_open(folder, settings, number, HostPartitioner(before.shards), now))
-            for number in every
+            number: stack.enter_context(_open_shard(folder, settings, number, HostPartitioner(before.shards), now))
+            for number in numbers
         }
         states = {number: shard[0] for number, shard in shards.items()}
-        loose = [state.router.message for state in states.values() if isinstance(state.router, _LinkCollector)]
-        loose += [read_message(path) for number in every for path in _messages(folder, number)]
-        _hear_out(shards, before.shards)
+        undelivered = [state.router.message for state in states.values() if isinstance(state.router, _LinkCollector)]
+        undelivered += [read_message(path) for number in numbers for path in _message_files(folder, number)]
+        _read_pending_reports(shards, before.shards)
         partitioner = HostPartitioner(wanted.shards)
         for number, state in states.items():
             state.router = _LinkCollector(number, partitioner)
-        _move_all(states, partitioner, wanted.shards)
-        known = _share_seeds(states, loose, wanted)
-        for message in loose:
+        _move_hosts(states, partitioner, wanted.shards)
+        seeds = _share_seeds(states, undelivered, wanted)
+        for message in undelivered:
             _deliver(message, states, partitioner)
         for number, (state, store) in shards.items():
-            state.save(store.commit(), now, shard_dir(folder, number) / _NEXT)
+            state.save(store.commit(), now, shard_dir(folder, number) / _NEXT_SNAPSHOT)
     with PageStore.open(folder / "store", settings.store) as stored:
-        # What was stored before comes before what is stored from now on, wherever it is.
+        # Records stored before the move precede those stored after it, in whichever store they are.
         stored.number_records()
-    topology = Topology(wanted.shards, known, every)
+    topology = Topology(wanted.shards, seeds, numbers)
     write_topology(folder, topology)
     return topology
 
 
-def _hear_out(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int, ...]) -> None:
-    """Let all shards have read as much of what others reported as the first of them, while hosts are still theirs.
+def _read_pending_reports(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int, ...]) -> None:
+    """Advance all shards to the same position in the visit reports before hosts move.
 
-    Each reads all reports and takes those of its own hosts: a host that moves to one that has read on would lose some.
+    Each shard reads all reports and uses those of its own hosts: a host that moved to a shard further ahead would
+    lose some.
     """
     passives = [state.visit_reports for state, _ in shards.values()]
     until = max(passive.position for passive in passives)
@@ -166,16 +167,16 @@ def _hear_out(shards: dict[int, tuple[CrawlState, PageStore]], before: tuple[int
 
 
 @contextlib.contextmanager
-def _open(
+def _open_shard(
     folder: Path, settings: Settings, number: int, partitioner: HostPartitioner, now: float
 ) -> Iterator[tuple[CrawlState, PageStore]]:
-    """Recover one shard as it was."""
+    """Recover the state of one shard."""
     plain = msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, recrawl=False))
     with (
         lock_folder(shard_dir(folder, number), "crawl"),
         PageStore.open(shard_folder(folder / "store", number), settings.store, write=True) as store,
     ):
-        path = shard_dir(folder, number) / _LAST
+        path = shard_dir(folder, number) / _SNAPSHOT
         state = CrawlState.recover(path, plain, store, (), now, _LinkCollector(number, partitioner))
         try:
             yield state, store
@@ -183,9 +184,9 @@ def _open(
             state.frontier.close()
 
 
-def _share_seeds(states: dict[int, CrawlState], loose: list[ShardMessage], wanted: Topology) -> tuple[str, ...]:
-    """Let every shard know the seeds of all; give them."""
-    seeds = {url: None for message in loose for url in message.seeds}
+def _share_seeds(states: dict[int, CrawlState], undelivered: list[ShardMessage], wanted: Topology) -> tuple[str, ...]:
+    """Send the seeds of all shards to every shard; return them."""
+    seeds = {url: None for message in undelivered for url in message.seeds}
     seeds.update((seed.url, None) for state in states.values() for seed in state.outlinks.seeds)
     for number in wanted.shards:
         states[number].accept_message(ShardMessage(number, seeds=list(seeds)))
@@ -201,16 +202,16 @@ def _deliver(message: ShardMessage, states: dict[int, CrawlState], partitioner: 
         states[owner].accept_message(part)
 
 
-def _move_all(states: dict[int, CrawlState], partitioner: HostPartitioner, shards: tuple[int, ...]) -> None:
+def _move_hosts(states: dict[int, CrawlState], partitioner: HostPartitioner, shards: tuple[int, ...]) -> None:
     keys = np.unique(np.concatenate([state.frontier.seen_keys() for state in states.values()]))
-    counted = sum(state.frontier.statistics().seen for state in states.values())
+    seen_count = sum(state.frontier.statistics().seen for state in states.values())
     for number, state in states.items():
-        gone = [name for name in state.frontier.hosts() if partitioner.owner(name) != number]
-        for host in state.frontier.export_hosts(gone):
+        moved = [name for name in state.frontier.hosts() if partitioner.owner(name) != number]
+        for host in state.frontier.export_hosts(moved):
             states[partitioner.owner(host.name)].frontier.import_hosts([host])
     for number, state in states.items():
-        # URLs are known by their keys alone, which do not say whose they are: each shard knows them all from here on.
-        state.frontier.set_seen(keys, len(keys) - counted if number == 0 else len(keys))
+        # Keys of URLs do not reveal their hosts: from here on each shard has the keys of all.
+        state.frontier.set_seen(keys, len(keys) - seen_count if number == 0 else len(keys))
     _move_facts(states, partitioner)
     first = states[0]
     for number in set(states) - set(shards):
@@ -219,12 +220,12 @@ def _move_all(states: dict[int, CrawlState], partitioner: HostPartitioner, shard
 
 
 def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> None:
-    """Move what is known of hosts that have moved."""
+    """Move the data about hosts that have moved."""
     for number, state in states.items():
 
         def owner(key: str, number: int = number) -> CrawlState | None:
-            found = partitioner.owner(_host_of(key))
-            return states[found] if found != number else None
+            shard = partitioner.owner(_host_of(key))
+            return states[shard] if shard != number else None
 
         state.robots.move_rules(owner)
         outlinks = state.outlinks
@@ -242,24 +243,24 @@ def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> 
 
 
 def _traps_table(name: str, state: CrawlState) -> dict[str, Any]:
-    found: dict[str, Any] = getattr(state.outlinks.traps.state, name)
-    return found
+    table: dict[str, Any] = getattr(state.outlinks.traps.state, name)
+    return table
 
 
 def _hand_over(
-    table: Any, owner: Callable[[str], CrawlState | None], place: Callable[[CrawlState], dict[str, Any]]
+    table: Any, owner: Callable[[str], CrawlState | None], table_of: Callable[[CrawlState], dict[str, Any]]
 ) -> None:
-    """Move the entries of a table whose keys begin with a host to the shards that have these hosts."""
+    """Move the entries of a table whose keys begin with a host to the shards that own these hosts."""
     if not isinstance(table, dict):
         return
     for key in [key for key in table if isinstance(key, str)]:
         other = owner(key)
         if other is not None:
-            place(other)[key] = table.pop(key)
+            table_of(other)[key] = table.pop(key)
 
 
 def _host_of(key: str) -> str:
-    """Give the host that a key begins with: 'host', 'host something', 'scheme://host:port'."""
+    """Return the host that a key begins with: 'host', 'host something', 'scheme://host:port'."""
     text = key.partition(" ")[0]
     scheme, mark, rest = text.partition("://")
     return rest.rpartition(":")[0] if mark and scheme else text

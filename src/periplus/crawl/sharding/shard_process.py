@@ -1,4 +1,4 @@
-"""The process of one shard, as its supervisor sees it: started, looked after, started again."""
+"""The process of one shard, as its supervisor manages it: start, supervision, restart."""
 
 import contextlib
 import os
@@ -19,20 +19,20 @@ from periplus.settings import Settings
 
 __all__ = ["ShardProcess"]
 
-_WELL: Final = 20.0
-"""A process that has lived so many seconds had a good start."""
-_FAILURES: Final = 5
-"""Bad starts in a row, after which there is no use in another one."""
-_KILLS: Final = 100
-"""The same, of processes that others have killed."""
-_REST: Final = 0.05
-_END: Final = 30.0
-_LONGEST_LOG: Final = 1 << 20
+_HEALTHY_AFTER: Final = 20.0
+"""Seconds after which a process counts as started successfully."""
+_MAX_FAILURES: Final = 5
+"""Consecutive failed starts after which the crawl is aborted."""
+_MAX_KILLS: Final = 100
+"""The same, for processes that were killed from outside."""
+_FIRST_DELAY: Final = 0.05
+_STOP_TIMEOUT: Final = 30.0
+_MAX_LOG_BYTES: Final = 1 << 20
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class ShardProcess:
-    """One shard's process, and the next one when it dies."""
+    """The process of one shard, restarted whenever it dies."""
 
     def __init__(
         self, folder: Path, settings: Settings, seeds: tuple[str, ...], number: int, shards: tuple[int, ...]
@@ -41,21 +41,21 @@ class ShardProcess:
         self._number, self._shards = number, shards
         self.log = mailbox_dir(folder, number) / "shard.log"
         self.last: CrawlStatus | None = None
-        """What the process before said last, where there was one."""
+        """Last status of the previous process, if there was one."""
         self._process = 0
         self._since = 0.0
         self._next = 0.0
         self._failures = self._kills = 0
 
     def keep_alive(self) -> bool:
-        """Start the process when there is none, after a pause when the last one failed; tell whether it was started.
+        """Start the process if it is not running, after a delay if the last one failed; return whether it was started.
 
-        Raise `ProcessFailed` when it has failed at once again and again.
+        Raise `ProcessFailed` if it has repeatedly failed immediately after its start.
         """
         self._reap()
         if self._process or time.monotonic() < self._next:
             return False
-        # What an earlier run has left behind is not of one that we started.
+        # A status from an earlier run is not that of a process started here.
         self.last = read_status(mailbox_dir(self._folder, self._number)) if self._since else None
         self._since = time.monotonic()
         self._process = self._fork()
@@ -67,21 +67,21 @@ class ShardProcess:
         number, status = os.waitpid(self._process, os.WNOHANG)
         if number:
             self._process = 0
-            self._judge(os.waitstatus_to_exitcode(status))
+            self._count_failure(os.waitstatus_to_exitcode(status))
 
-    def _judge(self, code: int) -> None:
-        """Count bad starts; the more of them, the longer until the next."""
-        if time.monotonic() - self._since > _WELL:
+    def _count_failure(self, code: int) -> None:
+        """Count failed starts, and delay the next start exponentially; raise `ProcessFailed` if there were too many."""
+        if time.monotonic() - self._since > _HEALTHY_AFTER:
             self._failures = self._kills = 0
         if code == -signal.SIGKILL:
             self._kills += 1
         elif code:
             self._failures += 1
-            self._next = time.monotonic() + _REST * 2**self._failures
-        if self._failures >= _FAILURES or self._kills >= _KILLS:
+            self._next = time.monotonic() + _FIRST_DELAY * 2**self._failures
+        if self._failures >= _MAX_FAILURES or self._kills >= _MAX_KILLS:
             raise ProcessFailed(
                 f"Shard {self._number} ended {max(self._failures, self._kills)} times in a row: {self._last_line()}",
-                f"See {self.log}; nothing is lost, the same command goes on.",
+                f"See {self.log}; nothing is lost, and the same command resumes the crawl.",
             )
 
     def _last_line(self) -> str:
@@ -89,36 +89,36 @@ class ShardProcess:
             lines = self.log.read_text("utf-8", "replace").split("\n")
         except OSError:
             lines = []
-        said = next((line for line in reversed(lines) if line.strip()), "")
-        return said.strip()[:300] if self._failures >= _FAILURES and said else "it was killed."
+        last_line = next((line for line in reversed(lines) if line.strip()), "")
+        return last_line.strip()[:300] if self._failures >= _MAX_FAILURES and last_line else "it was killed."
 
     def status(self) -> CrawlStatus | None:
-        """Give what the process that runs now says of itself; None when it has said nothing yet."""
-        found = read_status(mailbox_dir(self._folder, self._number))
-        return found if found is not None and self._process and found.process == self._process else None
+        """Return the status of the running process; None if it has not written one yet."""
+        status = read_status(mailbox_dir(self._folder, self._number))
+        return status if status is not None and self._process and status.process == self._process else None
 
     def send(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal to the process, if it is running."""
         if self._process:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process, number)
 
     def wait(self) -> None:
-        """Wait for the end; a process that takes too long is killed, which loses nothing but its time."""
-        end = time.monotonic() + _END
+        """Wait for the process to end; one that takes too long is killed, which loses no data."""
+        end = time.monotonic() + _STOP_TIMEOUT
         while self._process:
             number, _ = os.waitpid(self._process, os.WNOHANG)
             if number:
                 self._process = 0
             elif time.monotonic() > end:
                 self.send(signal.SIGKILL)
-                end += _END
+                end += _STOP_TIMEOUT
             else:
                 time.sleep(0.01)
 
     def _fork(self) -> int:
         supervisor = os.getpid()
-        # A signal that comes before the child is ready for it waits until then.
+        # A signal that arrives before the child has installed its handlers stays pending.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             child = os.fork()
@@ -142,10 +142,10 @@ class ShardProcess:
             os._exit(code)
 
     def _redirect(self) -> None:
-        """Let all that is said go to the log."""
+        """Redirect standard output and standard error to the log."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):
-            if self.log.stat().st_size > _LONGEST_LOG:
+            if self.log.stat().st_size > _MAX_LOG_BYTES:
                 self.log.unlink()
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(descriptor, 1)
@@ -154,20 +154,20 @@ class ShardProcess:
         sys.stdout = sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
     def _crawl(self, supervisor: int) -> None:
-        """Crawl until told to stop, or until nobody is there who could tell."""
+        """Crawl until the end, a signal, or the death of the supervisor."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        told: list[int] = []
+        signals: list[int] = []
 
-        def tell(number: int, frame: FrameType | None) -> None:
-            told.append(number)
+        def record_signal(number: int, frame: FrameType | None) -> None:
+            signals.append(number)
 
-        signal.signal(signal.SIGTERM, tell)
+        signal.signal(signal.SIGTERM, record_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         shard = ShardRouter(self._folder, self._number, self._shards, self._settings.store)
         with Crawler(self._folder, self._settings, self._seeds, shard) as crawler:
-            stops = 0
+            performed = 0
             while crawler.step():
-                wanted = len(told) + (os.getppid() != supervisor)
-                while stops < wanted:
-                    stops += 1
+                requested = len(signals) + (os.getppid() != supervisor)
+                while performed < requested:
+                    performed += 1
                     crawler.stop()

@@ -1,7 +1,7 @@
-"""A crawl in several processes: starts a shard for each, restarts those that die, tells when all of them are done.
+"""Supervisor of a crawl in several processes: starts the shards, restarts those that die, detects the end.
 
-It takes no part in the crawl. Whatever it knows is in files, so that it can be killed as well as any shard: shards
-whose supervisor is gone stop in good order, and a new one goes on where the last one was.
+It does not crawl itself. All of its state is in files, so that it can be killed like any shard: shards whose
+supervisor is gone shut down cleanly, and a new supervisor continues from the same state.
 """
 
 import contextlib
@@ -31,128 +31,134 @@ from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.url import parse_address
 
-__all__ = ["Supervisor", "share_of"]
+__all__ = ["Supervisor", "divide_settings"]
 
-_TURN: Final = 0.05
-_SHOW: Final = 0.2
-_SAY: Final = 0.5
-_ORPHANS: Final = 30.0
-"""Seconds that the shards of a supervisor that was killed have to end."""
+_POLL_INTERVAL: Final = 0.05
+_PROGRESS_INTERVAL: Final = 0.2
+_STATUS_INTERVAL: Final = 0.5
+_ORPHAN_TIMEOUT: Final = 30.0
+"""Seconds to wait for the shards of a killed supervisor to end."""
 _UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 Progress = Callable[[CrawlStatistics, list[CrawlStatus]], None]
 
 
 class Supervisor:
-    """One crawl of one data folder in several processes. `run` goes on to the end."""
+    """One crawl of one data folder in several processes."""
 
     def __init__(self, folder: Path, settings: Settings, seeds: Iterable[str] = (), shards: int = 0) -> None:
         self._folder = folder
         self._settings = settings
-        given = [parse_seed(text) for text in seeds]
+        addresses = [parse_seed(text) for text in seeds]
         self._stops = 0
-        self._looks = 0
-        """Pages looked at in this run before shards were added or removed, where it is looks that are limited."""
+        self._earlier_pages = 0
+        """Pages recrawled in this run before shards were added or removed; they count towards the limit."""
         self._processes: dict[int, ShardProcess] = {}
-        self._first: dict[int, CrawlStatistics] = {}
-        self._held = contextlib.ExitStack()
+        self._initial: dict[int, CrawlStatistics] = {}
+        self._locks = contextlib.ExitStack()
         open_data_folder(folder, create=True)
         self._claim()
         try:
-            self._arrange(shards, given)
+            self._prepare_shards(shards, addresses)
         except BaseException:
-            self._held.close()
+            self._locks.close()
             raise
         clear_command(folder)
-        _warm(settings)
+        _warm_up(settings)
         self._began = time.monotonic()
-        self._said = 0.0
+        self._status_written = 0.0
 
     def _claim(self) -> None:
-        """Take the whole crawl of this folder; wait for shards whose supervisor was killed."""
-        deadline = time.monotonic() + _ORPHANS
+        """Lock the crawl of this folder; wait for shards whose supervisor was killed."""
+        deadline = time.monotonic() + _ORPHAN_TIMEOUT
         while True:
             try:
-                self._held.enter_context(lock_folder(self._folder / "crawl", "supervisor"))
+                self._locks.enter_context(lock_folder(self._folder / "crawl", "supervisor"))
                 return
             except FolderInUse:
-                if time.monotonic() > deadline or _owner_lives(self._folder / "crawl" / ".supervisor.lock"):
+                if time.monotonic() > deadline or _is_owner_alive(self._folder / "crawl" / ".supervisor.lock"):
                     raise
-                time.sleep(_TURN)
+                time.sleep(_POLL_INTERVAL)
 
-    def _arrange(self, count: int, seeds: list[Address]) -> None:
+    def _prepare_shards(self, count: int, seeds: list[Address]) -> None:
         self._topology = reshard(self._folder, self._settings, count, seeds)
         if not self._topology.seeds:
             raise BadInput(f"There is no crawl in {self._folder} to continue.", "Give at least one URL to begin at.")
-        self._quotas = Quotas(self._folder, max(0, self._settings.crawl.pages - self._looks))
+        self._quotas = Quotas(self._folder, max(0, self._settings.crawl.pages - self._earlier_pages))
         shards, seeds_of_all = self._topology.shards, self._topology.seeds
-        part = share_of(self._settings, len(shards))
-        self._processes = {number: ShardProcess(self._folder, part, seeds_of_all, number, shards) for number in shards}
+        shard_settings = divide_settings(self._settings, len(shards))
+        self._processes = {
+            number: ShardProcess(self._folder, shard_settings, seeds_of_all, number, shards) for number in shards
+        }
 
     def stop(self) -> None:
-        """Ask for the end: the first time requests under way are waited for, the second time not."""
+        """Request the end of the crawl; a second call does not wait for requests in flight."""
         self._stops += 1
         if self._stops > 1:
             for process in self._processes.values():
                 process.send(signal.SIGTERM)
 
     def run(self, on_progress: Progress | None = None) -> CrawlStatistics:
-        """Crawl to the end: nothing left, a limit, or `stop`."""
+        """Crawl until nothing is left, a limit is reached, or `stop` is called; return the statistics."""
         try:
             shown = 0.0
             while not self._is_over():
-                self._turn()
-                if on_progress is not None and time.monotonic() - shown >= _SHOW:
+                self._supervise()
+                if on_progress is not None and time.monotonic() - shown >= _PROGRESS_INTERVAL:
                     shown = time.monotonic()
                     on_progress(self.statistics(), self.shards())
-                time.sleep(_TURN)
+                time.sleep(_POLL_INTERVAL)
             self._end_all()
-            self._say("stopping", now=True)
-            self._complain()
+            self._write_status("stopping", now=True)
+            self._check_network()
             return self.statistics()
         finally:
             self._end_all(self._stops > 1)
-            self._say("stopped", now=True)
-            self._held.close()
+            self._write_status("stopped", now=True)
+            self._locks.close()
 
-    def _turn(self) -> None:
+    def _supervise(self) -> None:
         for number, process in self._processes.items():
             if process.keep_alive() and self._settings.crawl.recrawl and process.last is not None:
-                self._quotas.restart(number, process.last.pages)
-        known = self._known()
-        if len(known) == len(self._processes):
-            self._quotas.share_out(known)
-        self._listen()
-        self._say(self._state())
+                self._quotas.note_restart(number, process.last.pages)
+        statuses = self._running_statuses()
+        if len(statuses) == len(self._processes):
+            self._quotas.distribute(statuses)
+        self._run_command()
+        self._write_status(self._state())
 
-    def _known(self) -> dict[int, CrawlStatus]:
-        """Give what the shards that run say of themselves."""
-        found = {number: process.status() for number, process in self._processes.items()}
-        known = {number: status for number, status in found.items() if status is not None}
-        for number, status in known.items():
-            self._first.setdefault(number, status.statistics)
-        return known
+    def _running_statuses(self) -> dict[int, CrawlStatus]:
+        """Return the statuses of the running shards."""
+        statuses = {}
+        for number, process in self._processes.items():
+            status = process.status()
+            if status is not None:
+                statuses[number] = status
+                self._initial.setdefault(number, status.statistics)
+        return statuses
 
     def _is_over(self) -> bool:
-        late = self._settings.crawl.minutes > 0 and time.monotonic() - self._began > self._settings.crawl.minutes * 60
-        return self._stops > 0 or late or self._is_done()
+        timed_out = (
+            self._settings.crawl.minutes > 0 and time.monotonic() - self._began > self._settings.crawl.minutes * 60
+        )
+        return self._stops > 0 or timed_out or self._is_done()
 
     def _is_done(self) -> bool:
-        """Tell whether nobody has anything to do, and nothing is on its way that would change that.
+        """Return whether all shards are idle and no message is in flight.
 
-        A parcel on its way is a file. Whoever takes one says so before it is gone: when all are idle, then no file is
-        there but those that were taken, and then all say the same as before, nothing has moved in between.
+        A message in flight is a file, and a shard reports that it has read one before deleting it. If all shards are
+        idle, every file was read, and all statuses are then still the same, nothing has moved in between.
         """
-        before = self._known()
+        before = self._running_statuses()
         if len(before) < len(self._processes):
             return False
         states = {status.state for status in before.values()}
-        if not states <= {"idle"} and not (states <= {"idle", "full"} and self._quotas.reached(before)):
+        if not states <= {"idle"} and not (states <= {"idle", "full"} and self._quotas.is_exhausted(before)):
             return False
         for number, status in before.items():
             if mailbox_mark(mailbox_dir(self._folder, number) / "inbox") != status.mark:
                 return False
-        after = self._known()
+        after = self._running_statuses()
         return [status.activity() for status in before.values()] == [status.activity() for status in after.values()]
 
     def _state(self) -> str:
@@ -160,43 +166,43 @@ class Supervisor:
             return "stopping"
         return "paused" if pending_command(self._folder) == "pause" else "running"
 
-    def _listen(self) -> None:
-        word = pending_command(self._folder)
-        if word == "stop":
+    def _run_command(self) -> None:
+        command = pending_command(self._folder)
+        if command == "stop":
             self.stop()
-        elif word.startswith("shards "):
+        elif command.startswith("shards "):
             self._end_all()
-            self._looks += sum(status.pages for status in self.shards()) if self._settings.crawl.recrawl else 0
-            self._arrange(int(word.split()[1]), [])
-        if word and word != "pause":
+            self._earlier_pages += sum(status.pages for status in self.shards()) if self._settings.crawl.recrawl else 0
+            self._prepare_shards(int(command.split()[1]), [])
+        if command and command != "pause":
             clear_command(self._folder)
 
     def _end_all(self, at_once: bool = False) -> None:
-        """Let all shards end in good order, and wait for them."""
+        """Stop all shards, cleanly unless `at_once`, and wait for them."""
         for process in self._processes.values():
             process.send(signal.SIGKILL if at_once else signal.SIGTERM)
         for process in self._processes.values():
             process.wait()
 
     def shards(self) -> list[CrawlStatus]:
-        """Say how each shard is."""
-        found = (read_status(mailbox_dir(self._folder, number)) for number in self._topology.shards)
-        return [status for status in found if status is not None]
+        """Return the last status of each shard."""
+        statuses = (read_status(mailbox_dir(self._folder, number)) for number in self._topology.shards)
+        return [status for status in statuses if status is not None]
 
     def statistics(self) -> CrawlStatistics:
-        """Say how the crawl is doing as a whole."""
+        """Return the statistics of the whole crawl."""
         figures = sum_statistics([status.statistics for status in self.shards()])
         return msgspec.structs.replace(figures, seconds=time.monotonic() - self._began)
 
     def before(self) -> CrawlStatistics:
-        """Say how it was doing when this run began."""
-        return sum_statistics(list(self._first.values()))
+        """Return the statistics at the beginning of this run."""
+        return sum_statistics(list(self._initial.values()))
 
-    def _say(self, state: str, now: bool = False) -> None:
-        """Say how we are, and write the figures for a collector."""
-        if not now and time.monotonic() - self._said < _SAY:
+    def _write_status(self, state: str, now: bool = False) -> None:
+        """Write the status and the metrics, at intervals unless `now`."""
+        if not now and time.monotonic() - self._status_written < _STATUS_INTERVAL:
             return
-        self._said = time.monotonic()
+        self._status_written = time.monotonic()
         shards = self._topology.shards
         write_status(
             self._folder / "crawl", CrawlStatus(os.getpid(), state, self.statistics(), time.time(), shards=shards)
@@ -205,15 +211,15 @@ class Supervisor:
         with contextlib.suppress(DiskFailed):
             write_atomically(self._folder / "crawl" / "metrics.prom", as_metrics(figures).encode())
 
-    def _complain(self) -> None:
-        """Raise `NoNetwork` when nobody ever answered any shard."""
+    def _check_network(self) -> None:
+        """Raise `NoNetwork` if no host ever responded to any shard."""
         shards, errors = self.shards(), set(self.statistics().errors)
         if not self._stops and errors and errors <= _UNREACHABLE and not any(status.answered for status in shards):
             raise NoNetwork("No host could be reached.", "Check the network and the seeds, then retry.")
 
 
-def share_of(settings: Settings, shards: int) -> Settings:
-    """Give the settings of each of so many shards, such that all together keep what was set for the whole."""
+def divide_settings(settings: Settings, shards: int) -> Settings:
+    """Return the settings of each of `shards` shards, such that together they respect the limits of the crawl."""
     frontier, fetch, store = settings.frontier, settings.fetch, settings.store
     replace = msgspec.structs.replace
     return replace(
@@ -223,23 +229,23 @@ def share_of(settings: Settings, shards: int) -> Settings:
         frontier=replace(
             frontier,
             memory_mb=max(1, frontier.memory_mb // shards),
-            # Hosts behind one address may be with any of them.
+            # Any shard may own hosts behind the same address.
             per_address=max(1, frontier.per_address // shards) if frontier.per_address else 0,
         ),
         store=replace(store, keep_bytes=store.keep_bytes // shards),
     )
 
 
-def _warm(settings: Settings) -> None:
-    """Read a page, so that what reading needs is loaded once, and not by every process that is forked from this one."""
+def _warm_up(settings: Settings) -> None:
+    """Parse a page, so that the parser is loaded once, and not by every forked process."""
     page = FetchRequest(parse_address("http://warm.invalid/"))
     body = b"<!doctype html><title>Warm</title><p>Some words, and <a href=/>a link</a>."
-    fetched = FetchResult(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
-    make_page_record(fetched, settings.parse, DuplicateTable())
+    result = FetchResult(page, Outcome.OK, 0.0, 200, (("content-type", "text/html"),), body)
+    make_page_record(result, settings.parse, DuplicateTable())
 
 
-def _owner_lives(path: Path) -> bool:
-    """Tell whether the process that wrote a lock is still there."""
+def _is_owner_alive(path: Path) -> bool:
+    """Return whether the process that wrote a lock file is alive."""
     try:
         os.kill(int(path.read_text()), 0)
     except (ProcessLookupError, ValueError):
