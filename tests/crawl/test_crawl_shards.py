@@ -54,6 +54,18 @@ def test_a_domain_is_on_one_shard_and_few_move():
     assert 2000 / 4 * 0.7 < len(moved) < 2000 / 4 * 1.3
 
 
+def test_messages_that_wait_are_delivered_when_hosts_move(tmp_path):
+    settings = Settings()
+    reshard(tmp_path, settings, 2, [parse_address("http://seed.test/")])
+    path = mailbox_dir(tmp_path, 1) / "inbox" / "00-1.parcel"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_message(path, ShardMessage(0, [ForwardedLink("http://waiting.test/", 1, 1.0, 0, False)]))
+    topology = reshard(tmp_path, settings, 1, [])
+    assert not path.exists()
+    with resharding_module._open_shard(tmp_path, settings, 0, HostPartitioner(topology.shards), 1.0) as (state, _):
+        assert "waiting.test" in state.frontier.hosts()
+
+
 def test_parcels_come_back_whole_or_not_at_all(tmp_path):
     parcel = ShardMessage(
         3,

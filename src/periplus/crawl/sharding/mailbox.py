@@ -20,6 +20,7 @@ from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import Outcome
 
 __all__ = [
+    "MESSAGE_SUFFIX",
     "ForwardedLink",
     "RobotsRequest",
     "RobotsResponse",
@@ -33,6 +34,7 @@ __all__ = [
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERIPARC"
 _VERSION: Final = 1
+MESSAGE_SUFFIX: Final = ".parcel"
 _REMEDY: Final = "Move the file away; its links may be found again on other pages."
 
 
@@ -116,4 +118,4 @@ def message_mark(names: Iterable[str]) -> int:
 
 def mailbox_mark(inbox: Path) -> int:
     """Return the fingerprint of all messages in a mailbox."""
-    return message_mark(path.name for path in inbox.glob("*.parcel"))
+    return message_mark(path.name for path in inbox.glob(f"*{MESSAGE_SUFFIX}"))

@@ -19,7 +19,7 @@ import numpy as np
 from periplus.crawl.crawl_snapshot import Totals
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.reported_visits import share_digests
-from periplus.crawl.sharding.mailbox import ForwardedLink, ShardMessage, read_message
+from periplus.crawl.sharding.mailbox import MESSAGE_SUFFIX, ForwardedLink, ShardMessage, read_message
 from periplus.crawl.sharding.topology import (
     HostPartitioner,
     Topology,
@@ -118,7 +118,7 @@ def _folder_numbers(folder: Path) -> list[int]:
 
 
 def _message_files(folder: Path, number: int) -> list[Path]:
-    return sorted((mailbox_dir(folder, number) / "inbox").glob("*.message"))
+    return sorted((mailbox_dir(folder, number) / "inbox").glob(f"*{MESSAGE_SUFFIX}"))
 
 
 def _move(folder: Path, settings: Settings, before: Topology, wanted: Topology) -> Topology:

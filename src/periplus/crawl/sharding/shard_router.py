@@ -11,6 +11,7 @@ from periplus.crawl.control import pending_command
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus, write_status
 from periplus.crawl.sharding.mailbox import (
+    MESSAGE_SUFFIX,
     ForwardedLink,
     RobotsRequest,
     RobotsResponse,
@@ -136,7 +137,7 @@ class ShardRouter:
         for shard, message in self._outgoing.items():
             due = at_once or len(message) >= _BATCH or now - self._oldest.get(shard, now) >= _MAX_AGE
             if len(message) and (everything or (due and self._has_room(shard))):
-                name = f"{self.number:02d}-{time.time_ns():020d}.parcel"
+                name = f"{self.number:02d}-{time.time_ns():020d}{MESSAGE_SUFFIX}"
                 write_message(self._inboxes[shard] / name, message)
                 self._outgoing[shard] = ShardMessage(self.number)
                 self._oldest.pop(shard, None)
@@ -146,7 +147,7 @@ class ShardRouter:
 
     def _mail(self, shard: int) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self._inboxes[shard]) if name.endswith(".parcel"))
+            return sorted(name for name in os.listdir(self._inboxes[shard]) if name.endswith(MESSAGE_SUFFIX))
         except OSError:
             return []
 
