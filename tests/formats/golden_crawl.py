@@ -143,7 +143,8 @@ def _write_beside(folder: Path) -> None:
     )
     write_message(inbox / "00-00001700000000000000.parcel", parcel)
     for shard, place in ((0, folder / "crawl"), (1, mailbox_dir(folder, 1))):
-        own = {"number": shard, "had": 3, "quota": 8, "taken": 2, "held": 1, "mark": 5, "kept": 4, "answered": 6}
+        counts = {"pages": 3, "quota": 8, "received": 2, "unacknowledged": 1, "mark": 5, "unsent": 4, "answered": 6}
+        own = {"number": shard, **counts}
         write_status(place, CrawlStatus(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
     quotas = Quotas(folder, 40)
     quotas.distribute({number: CrawlStatus(1, "running", STATISTICS, number=number) for number in (0, 1)})
