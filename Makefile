@@ -29,11 +29,11 @@ test: setup ## run all tests (ARGS= goes to pytest)
 	@$(BIN)/python -m pytest -n 2 -q $(ARGS)
 
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
-KERNEL_TESTS := tests/kernels $(wildcard tests/index/test_index_kernels_*.py) tests/graph/test_graph_backlinks.py \
-	tests/parse/test_parse_text_blocks.py \
-	tests/graph/test_graph_copies.py tests/graph/test_graph_pagerank.py tests/index/test_index_against_naive.py \
-	tests/index/test_index_merge.py tests/index/test_index_words.py tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py \
-	tests/search/test_snippets.py tests/query/test_offers.py tests/query/test_query_limits.py
+KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/test_graph_backlinks.py \
+	tests/graph/test_graph_duplicates.py tests/graph/test_graph_pagerank.py tests/parse/test_parse_text_blocks.py \
+	tests/index/test_index_against_naive.py tests/index/test_index_merge.py tests/index/test_index_words.py \
+	tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py tests/search/test_snippets.py \
+	tests/query/test_offers.py tests/query/test_query_limits.py
 KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
 
 test-slow: setup ## kernel tests without the JIT and with bounds checks, then the tests marked slow

@@ -82,6 +82,10 @@ def test_names_say_something_and_differ() -> None:
     assert rules.check_names(MODULES) == []
 
 
+def test_names_and_docstrings_use_the_words_of_the_field() -> None:
+    assert rules.check_vocabulary(MODULES) == []
+
+
 def test_no_folder_is_crowded() -> None:
     assert rules.check_folder_sizes(MODULES) == []
 
@@ -151,6 +155,8 @@ ALL: list[Callable[[list[rules.Module]], list[str]]] = [
     rules.check_length,
     rules.check_docstrings,
     rules.check_names,
+    rules.check_vocabulary,
+    rules.check_folder_sizes,
     rules.check_kernels,
     rules.check_prints,
 ]
@@ -194,6 +200,9 @@ def test_a_good_tree_has_no_complaints(tmp_path: Path) -> None:
         ("low__inner", INNER.replace('"""I."""\n', ""), "no docstring"),
         ("low__inner", INNER + "class Thing:\n    pass\n", "Thing has no docstring"),
         ("low__helpers", '"""H."""\n', "says nothing by its name"),
+        ("low__inner", INNER + "class Kept:\n    '''K.'''\n", "Kept is not named by what it is"),
+        ("low__inner", INNER + "def f():\n    '''Give it.'''\n", "docstring begins with 'Give'"),
+        ("high__inner", '"""I."""\n', "has the file name of periplus.high.inner"),
         ("low__inner", INNER + "@njit(cache=True, nogil=True)\ndef _f():\n    pass\n", "compiled outside kernels"),
         ("low__inner", INNER + "print(1)\n", "prints"),
         ("attic__api", '"""A."""\n__all__ = []\n', "attic: not in ARCHITECTURE.md"),

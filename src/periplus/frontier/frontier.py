@@ -243,7 +243,7 @@ class Frontier:
         self._attempts = AttemptLog()
 
     def revive(self) -> None:
-        """Give every suspended host one more chance, as a new run does."""
+        """Make every suspended host ready once more, as a new run does."""
         for host in self._hosts.values():
             if host.is_suspended():
                 host.failures = min(host.failures, self._settings.max_failures - 1)
