@@ -113,7 +113,7 @@ bench-maincontent: $(DEV_READY) ## main content extraction compared with resilip
 
 bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximations lose (TEXTS=1500 SIZES=30000,100000,200000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[semantic]'
-	@$(BIN)/python bench/embeddings.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
+	@$(BIN)/python bench/embedding_cost.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)

@@ -1,6 +1,6 @@
 """The cost of embeddings, and what quantisation and probing a part of the lists lose.
 
-    python bench/embeddings.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER] [--without-ranking]
+    python bench/embedding_cost.py [--texts 1500] [--sizes 30000,100000,200000] [--model FOLDER] [--without-ranking]
 
 Texts are short articles of the shared data folder. Further vectors are synthetic: mixtures of two real ones with noise.
 Ranking is timed on questions of squad11_dev, which is embedded for it. Times are CPU time of one thread; the load
