@@ -86,3 +86,33 @@ def test_processes_share_the_work_and_are_replaced(tmp_path: Path, begun: str) -
         except ProcessLookupError:
             continue
         raise AssertionError("a process was left behind")
+
+
+FORKING = """
+import multiprocessing, threading
+from periplus.serve import worker_processes
+
+release, compiling = threading.Event(), threading.Event()
+lock = threading.RLock()  # as Numba's compiler lock: taken by a thread that loads a kernel
+
+def load():
+    with lock:
+        compiling.set()
+        release.wait()
+
+loader = threading.Thread(target=load, daemon=True)
+loader.start()
+compiling.wait()
+assert not worker_processes.wait_for_other_threads(0.01), "there is a thread"
+threading.Timer(0.05, release.set).start()
+assert worker_processes.wait_for_other_threads(60.0), "there is none any more"
+child = multiprocessing.get_context("fork").Process(target=lock.acquire)
+child.start()
+child.join(60)
+assert child.exitcode == 0, "the child waits for a lock that nobody will release"
+"""
+
+
+def test_it_forks_without_the_locks_of_other_threads() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

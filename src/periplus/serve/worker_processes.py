@@ -28,6 +28,8 @@ __all__ = ["ServerResources", "run_processes"]
 
 _POLL_SECONDS: Final = 0.2
 _READY_SECONDS: Final = 60.0
+_THREADS_SECONDS: Final = 10.0
+"""How long to wait for threads that still load parts of the index before this process forks."""
 _STOP_SECONDS: Final = 10.0
 _RESTART_DELAYS: Final = (0.0, 1.0, 5.0, 30.0)
 """Seconds to wait before a process that died is restarted, by the number of its recent deaths."""
@@ -51,7 +53,7 @@ def run_processes(
     """Serve with `settings.workers` processes until Ctrl-C or SIGTERM; one that dies is replaced.
 
     opener: an importable function, called with `arguments` in each process; resources: what it returned in this
-    process, which forked workers then share. No thread may be running yet.
+    process, which forked workers then share.
     """
     count = settings.workers or os.cpu_count() or 1
     address, port = free_address(settings.host, settings.port)
@@ -92,12 +94,14 @@ class _ProcessPool:
     def start(self) -> None:
         """Start all processes: as forks of this one if it has everything open, else as new interpreters.
 
-        Replacements are always new interpreters: by then this process has threads, whose locks a fork would inherit
-        without the threads themselves.
+        A fork inherits the locks of threads without the threads themselves: if one of them was loading a kernel, every
+        search of the child would wait for the compiler lock for ever. So this process forks only without other
+        threads, and replacements, which come when it has some, are always new interpreters.
         """
-        context = multiprocessing.get_context("fork") if self._resources is not None else self._context
+        forked = self._resources is not None and wait_for_other_threads(_THREADS_SECONDS)
+        context = multiprocessing.get_context("fork") if forked else self._context
         for number in range(len(self._processes)):
-            self._start(number, context, self._resources)
+            self._start(number, context, self._resources if forked else None)
         self._resources = None
 
     def _start(self, number: int, context: Any, resources: ServerResources | None) -> None:
@@ -145,6 +149,15 @@ class _ProcessPool:
             if process.is_alive():
                 process.kill()
                 process.join()
+
+
+def wait_for_other_threads(seconds: float) -> bool:
+    """Wait until this thread is the only one of the process; return whether it is."""
+    deadline = time.monotonic() + seconds
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
+    return threading.active_count() == 1
 
 
 @contextlib.contextmanager
