@@ -73,7 +73,7 @@ def write_crawl(folder: Path) -> None:
 
 
 def _learn(memory: CrawlState) -> None:
-    """Take visits as a crawl does: links, a feed, forms, copies, totals."""
+    """Feed records to a crawl state: links, a feed, forms, duplicates, totals."""
     for number in range(len(WORDS)):
         visit, _ = fetched_page(number)
         memory.count(visit, parse_address(visit.url).host)
@@ -195,7 +195,7 @@ def _without_weights(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recovered(folder: Path) -> Any:
-    """Take up the crawl, and return how its frontier is and what is fetched first."""
+    """Resume the crawl; return the state of its frontier and what is fetched first."""
     with PageStore.open(folder / "store", StoreSettings(), write=True) as store:
         kept = msgspec.structs.replace(SETTINGS, focus=FocusSettings())
         memory = CrawlState.recover(folder / "crawl" / "frontier.bin", kept, store, [], NOW)
