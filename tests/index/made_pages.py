@@ -90,7 +90,10 @@ def queries() -> st.SearchStrategy[str]:
             st.lists(sequence, min_size=2, max_size=3).map(lambda s: "(" + " OR ".join(s) + ")"),
             sequence.map(lambda s: f"({s})"),
             sequence.map(lambda s: f"-({s})"),
+            st.lists(sequence, min_size=2, max_size=3).map(" AND ".join).map(lambda s: f"({s})"),
+            sequence.map(lambda s: f"intitle:({s})"),
         )
 
     item = st.recursive(signed, extend, max_leaves=5)
-    return st.lists(item, min_size=1, max_size=4).map(" ".join)
+    joint = st.sampled_from((" ", " ", " ", " AND "))
+    return st.tuples(joint, st.lists(item, min_size=1, max_size=4)).map(lambda parts: parts[0].join(parts[1]))

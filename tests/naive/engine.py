@@ -70,7 +70,7 @@ class NaiveEngine:
         if isinstance(node, Phrase):
             return _has_phrase(doc, _terms(node.words), node.fields)
         if isinstance(node, Near):
-            return _has_near(doc, _terms(node.words), node.distance)
+            return _has_near(doc, _terms(node.words), node.distance, node.fields)
         if isinstance(node, Prefix):
             return any(term.startswith(node.beginning.encode()) for term in doc.places)
         if isinstance(node, NumberRange):
@@ -171,8 +171,8 @@ def _has_phrase(doc: Doc, terms: Sequence[bytes], fields: int) -> bool:
     )
 
 
-def _has_near(doc: Doc, terms: Sequence[bytes], distance: int) -> bool:
-    held = doc.places.get(terms[0], [])
+def _has_near(doc: Doc, terms: Sequence[bytes], distance: int, fields: int) -> bool:
+    held = [(field, place) for field, place in doc.places.get(terms[0], []) if fields >> field & 1]
     for term in terms[1:]:
         held = [
             (field, place)

@@ -39,7 +39,20 @@ from periplus.query import (
         ("+sea charts", And((Word("sea"), BagOfWords(("charts",))))),
         ("sea OR land", Or((Word("sea"), Word("land")))),
         ("sea | land", Or((Word("sea"), Word("land")))),
-        ("sea AND land", BagOfWords(("sea", "land"))),
+        ("sea AND land", And((Word("sea"), Word("land")))),
+        ("old sea AND charts maps", And((Word("sea"), Word("charts"), BagOfWords(("old", "maps"))))),
+        ("sea OR land AND map", Or((Word("sea"), And((Word("land"), Word("map")))))),
+        ("sea AND NOT land", AndNot(Word("sea"), Word("land"))),
+        ("NOT sea AND land", AndNot(Word("land"), Word("sea"))),
+        ("(sea AND land) map", And((And((Word("sea"), Word("land"))), BagOfWords(("map",))))),
+        ("(deep sea) AND map", And((And((Word("deep"), Word("sea"))), Word("map")))),
+        ("AND sea AND", BagOfWords(("sea",))),
+        ("sea AND AND land", And((Word("sea"), Word("land")))),
+        ("sea AND OR land", Or((Word("sea"), Word("land")))),
+        ("sea and land", BagOfWords(("sea", "and", "land"))),
+        ('"deep sea" AND map', And((Phrase(("deep", "sea")), Word("map")))),
+        ("(+sea) map", And((Word("sea"), BagOfWords(("map",))))),
+        ("-(sea OR land) map", AndNot(BagOfWords(("map",)), Or((Word("sea"), Word("land"))))),
         ("(sea OR land) map", And((Or((Word("sea"), Word("land"))), BagOfWords(("map",))))),
         ("(deep sea)", BagOfWords(("deep", "sea"))),
         ("sea charts (deep water) maps", BagOfWords(("sea", "charts", "deep", "water", "maps"))),
@@ -94,6 +107,17 @@ def test_ten_thousand_words_are_survived() -> None:
     [
         ("intitle:tide", Word("tide", 1)),
         ('intitle:"spring tide"', Phrase(("spring", "tide"), 1)),
+        ("intitle:(spring tide)", And((Word("spring", 1), Word("tide", 1)))),
+        ("InTitle:(spring OR tide)", Or((Word("spring", 1), Word("tide", 1)))),
+        ('intitle:("spring tide" OR moon)', Or((Phrase(("spring", "tide"), 1), Word("moon", 1)))),
+        ("intitle:(tide inurl:moon)", And((Word("moon", 4), Word("tide", 1)))),
+        ("intitle:((tide) -(sun OR moon))", AndNot(Word("tide", 1), Or((Word("sun", 1), Word("moon", 1))))),
+        ("intitle:(fog NEAR bell)", Near(("fog", "bell"), 10, 1)),
+        ("-intitle:(tide moon)", AndNot(MatchAll(), And((Word("tide", 1), Word("moon", 1))))),
+        ("-intitle:tide", AndNot(MatchAll(), Word("tide", 1))),
+        ("intitle:(tide", Word("tide", 1)),
+        ("intitle:()", None),
+        ("intitle:a OR site:x.test b", Or((Word("a", 1), And((Site("x.test"), Word("b")))))),
         ("inurl:sea-charts", Phrase(("sea", "charts"), 4)),
         ("-intext:tide", AndNot(MatchAll(), Word("tide", 32))),
         ("fog NEAR bell", Near(("fog", "bell"), 10)),
@@ -108,9 +132,33 @@ def test_ten_thousand_words_are_survived() -> None:
         ("filetype:PDF", ContentType("pdf")),
         ("after:1970-01-03", DateRange(2, 1 << 30)),
         ("before:1971", DateRange(-(1 << 30), 364)),
-        ("before:whenever", BagOfWords(("before", "whenever"))),
-        ("after:9999999-99", BagOfWords(("after", "9999999", "99"))),
+        ("lang:pt-BR", Language("pt")),
     ],
 )
 def test_operators_mean_what_the_page_says(text: str, tree: Node | None) -> None:
     assert parse_query(text).tree == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "note"),
+    [
+        ("lang:qq tide", BagOfWords(("tide",)), "lang:qq was ignored: it is not a language code that Periplus knows."),
+        ("-lang:english tide", BagOfWords(("tide",)), "lang:english was ignored"),
+        ("lang:qq", None, "lang:qq was ignored"),
+        ("tide OR lang:qq", Word("tide"), "lang:qq was ignored"),
+        ("before:whenever tide", BagOfWords(("tide",)), "before:whenever was ignored: a date is written as 2024"),
+        ("after:9999999-99", None, "after:9999999-99 was ignored"),
+        ("after:2024-13-01", None, "after:2024-13-01 was ignored"),
+        ("before:2024-01-01-01", None, "before:2024-01-01-01 was ignored"),
+        ("before:2024-05-31T10:00", None, "before:2024-05-31t10:00 was ignored"),
+    ],
+)
+def test_filters_with_invalid_values_are_ignored_with_a_note(text: str, tree: Node | None, note: str) -> None:
+    parsed = parse_query(text)
+    assert parsed.tree == tree
+    assert [line.startswith(note) for line in parsed.notes] == [True]
+
+
+@given(st.text(alphabet='ab"()-+* AND OR intitle:lang:before:1.', max_size=200))
+def test_no_heap_of_fields_fails(text: str) -> None:
+    parse_query(text)

@@ -1,17 +1,21 @@
 """Any string to a tree, by recursive descent.
 
     query    = sequence { "OR" sequence }
-    sequence = { [ "+" | "-" | "NOT" ] item { near item } }
+    sequence = { [ "+" | "-" | "NOT" ] item [ "AND" ] }
+    item     = [ field ] "(" query ")" | [ field ] '"' words '"' | [ field ] word { near word }
+             | word "*" | number ".." number | filter
     near     = "NEAR" | "AROUND(" number ")"
-    item     = "(" query ")" | [ place ":" ] '"' words '"' | [ place ":" ] word | word "*" | number ".." number | filter
-    place    = "intitle" | "inheading" | "inurl" | "inanchor" | "intext"
-    filter   = ( "site" | "lang" | "filetype" | "before" | "after" | "link" ) ":" value
+    field    = "intitle:" | "inheading:" | "inurl:" | "inanchor:" | "intext:"
+    filter   = ( "site:" | "lang:" | "filetype:" | "before:" | "after:" | "link:" ) value
 
-It never fails: unbalanced quotes and parentheses close themselves, operators without operands are left out,
-unknown prefixes are words. Plain words of the outermost sequence are a `BagOfWords`; elsewhere each must be there.
+AND requires the items on both sides of it, and binds more tightly than OR. A field applies to everything in its
+parentheses that names no field of its own. It never fails: unbalanced quotes and parentheses close themselves,
+operators without operands are left out, unknown prefixes are words, filters with an invalid value are left out with a
+note. Plain words of the outermost sequence are a `BagOfWords`; elsewhere each must be there.
 """
 
 import re
+from dataclasses import replace
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -35,13 +39,13 @@ from periplus.query.query_tree import (
     Site,
     Word,
 )
-from periplus.text import split_text
+from periplus.text import LANGUAGES, split_text
 
 __all__ = ["ParsedQuery", "parse_query"]
 
 _LONGEST: Final = 20_000
 _DEEPEST: Final = 64
-_PLACE: Final = r'(?:in(?:title|heading|url|anchor|text)|link):(?=")'
+_PLACE: Final = r'(?i:in(?:title|heading|url|anchor|text):(?=["(])|link:(?="))'
 _PIECE: Final = re.compile(
     r'"(?P<phrase>[^"]*)"?|(?P<sign>[-+](?=["(]|'
     + _PLACE
@@ -60,11 +64,15 @@ _LINK: Final = "link:"
 _NEAR: Final = 10
 """How far apart words may be for NEAR."""
 _LINKED: Final = -1
-"""The place of what is no place, but an address in quotes: that of a link."""
+"""Stands for `link:` among fields: what follows is a URL in quotes."""
 _LONGEST_URL: Final = 2_000
 _FAR: Final = 1 << 30
 _RANGE: Final = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
-_FILTER: Final = re.compile(r"(lang|filetype|type|before|after):([\w./+-]+)", re.IGNORECASE)
+_FILTER: Final = re.compile(r"(lang|filetype|type|before|after):(\S*\w\S*)", re.IGNORECASE)
+_IGNORED: Final = MatchAll()
+"""Stands for a filter with an invalid value, which is left out."""
+_MOST_QUOTED: Final = 40
+"""Characters of a filter that a note quotes."""
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 _SITE: Final = re.compile(r"site:(?:https?://)?(?P<host>[^/\s:]+)(?::\d+)?(?P<path>/\S*)?", re.IGNORECASE)
@@ -103,25 +111,58 @@ def _pieces(text: str) -> list[_Piece]:
     return pieces
 
 
+class _Item(NamedTuple):
+    """One item of a sequence."""
+
+    node: Node
+    """What must match where the item is required or excluded."""
+    words: tuple[str, ...] = ()
+    """The words of an item that consists of nothing else: without a sign, any of them may match."""
+    sign: str = ""
+
+
 class _Sequence:
-    """The items of one sequence, sorted by what is asked of them."""
+    """The items of one sequence, in their order."""
 
     def __init__(self) -> None:
-        self.words: list[str] = []
-        self.required: list[Node] = []
-        self.barred: list[Node] = []
+        self._items: list[_Item] = []
+        self._and = False
+
+    def add(self, item: _Item) -> None:
+        """Append an item; after AND, it and the one before it are required."""
+        if self._and:
+            last = self._items[-1]
+            self._items[-1] = last._replace(sign=last.sign or "+")
+            item = item._replace(sign=item.sign or "+")
+        self._items.append(item)
+        self._and = False
+
+    def add_and(self) -> None:
+        """Join the last item to the next one by AND."""
+        self._and = bool(self._items)
+
+    def plain_words(self) -> tuple[str, ...]:
+        """Return the words of a sequence without operators; () if it has any."""
+        plain = all(item.words and not item.sign for item in self._items)
+        return tuple(word for item in self._items for word in item.words) if plain else ()
 
     def node(self, *, outermost: bool) -> Node | None:
         """Join the items."""
-        parts = list(self.required)
-        if self.words and outermost:
-            parts.append(BagOfWords(tuple(self.words)))
+        words = [word for item in self._items if not item.sign for word in item.words]
+        parts = [item.node for item in self._items if item.sign != "-" and (item.sign or not item.words)]
+        excluded = [item.node for item in self._items if item.sign == "-"]
+        if words and outermost:
+            parts.append(BagOfWords(tuple(words)))
         else:
-            parts += [Word(word) for word in self.words]
-        if not parts and not self.barred:
+            parts += [Word(word) for word in words]
+        if not parts and not excluded:
             return None
-        part: Node = MatchAll() if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
-        return AndNot(part, _any(self.barred)) if self.barred else part
+        part: Node = MatchAll() if not parts else _all(parts)
+        return AndNot(part, _any(excluded)) if excluded else part
+
+
+def _all(parts: list[Node]) -> Node:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def _any(parts: list[Node]) -> Node:
@@ -135,11 +176,17 @@ class _Parser:
         self._notes = notes
 
     def query(self, depth: int = 0) -> Node | None:
-        """Read sequences parted by OR, up to a closing parenthesis or the end."""
+        """Read sequences separated by OR, up to a closing parenthesis or the end."""
+        return self._join(self._sequences(depth), depth)
+
+    def _sequences(self, depth: int) -> list[_Sequence]:
         sequences = [self._sequence(depth)]
         while self._at < len(self._pieces) and self._pieces[self._at] in (_Piece("word", "OR"), _Piece("word", "|")):
             self._at += 1
             sequences.append(self._sequence(depth))
+        return sequences
+
+    def _join(self, sequences: list[_Sequence], depth: int) -> Node | None:
         outermost = depth == 0 and len(sequences) == 1
         parts = [node for sequence in sequences if (node := sequence.node(outermost=outermost))]
         return _any(parts) if parts else None
@@ -160,10 +207,12 @@ class _Parser:
             if piece.kind == "sign":
                 sign = piece.text
             elif piece.kind == "place":
-                place = _PLACES.get(piece.text, _LINKED)
+                place = _PLACES.get(piece.text.lower(), _LINKED)
             elif piece == _Piece("word", "NOT"):
                 sign = "-"
-            elif piece.kind != "near" and piece != _Piece("word", "AND"):
+            elif piece == _Piece("word", "AND"):
+                sequence.add_and()
+            elif piece.kind != "near":
                 self._item(piece, sign, place, sequence, depth)
                 sign, place = "", EVERYWHERE
         return sequence
@@ -171,24 +220,22 @@ class _Parser:
     def _item(self, piece: _Piece, sign: str, place: int, sequence: _Sequence, depth: int) -> None:
         """Read one item into the sequence."""
         if piece.kind == "paren":
-            self._group(sign, sequence, depth)
+            self._group(sign, place, sequence, depth)
             return
         text = piece.text
         if piece.kind == "word" and len(text) > 1 and text[0] in "+-" and text[1] not in "+-":
             sign, text = text[0], text[1:]
         node: Node | None = self._near(piece, text)
         if node is None and piece.kind == "word":
-            node = _special(text)
+            node = self._special(text)
         elif place == _LINKED:
             node, place = _link(text), EVERYWHERE
         words = () if node else tuple(split_text(text))
-        if not node and not words:
+        if node is _IGNORED or (not node and not words):
             return
-        if node is None and not sign and place == EVERYWHERE and piece.kind == "word":
-            sequence.words.extend(words)
-            return
+        plain = words if place == EVERYWHERE and piece.kind == "word" else ()
         node = node or (Word(words[0], place) if len(words) == 1 else Phrase(words, place))
-        (sequence.barred if sign == "-" else sequence.required).append(node)
+        sequence.add(_Item(node, plain, sign))
 
     def _near(self, piece: _Piece, text: str) -> Near | None:
         """Read the words that NEAR or AROUND(n) joins to this one, if there are any."""
@@ -209,43 +256,66 @@ class _Parser:
         self._at = at
         return Near(tuple(words), distance)
 
-    def _group(self, sign: str, sequence: _Sequence, depth: int) -> None:
+    def _group(self, sign: str, fields: int, sequence: _Sequence, depth: int) -> None:
         if depth >= _DEEPEST:
             self._notes.append("Parentheses nested too deeply were left out.")
             self._at = len(self._pieces)
             return
-        node = self.query(depth + 1)
+        sequences = self._sequences(depth + 1)
         self._at += 1  # the closing parenthesis, or past the end
-        if not sign and (words := _only_words(node)):
-            sequence.words.extend(words)  # An aside, as people write them, asks for no more than its words.
-        elif node:
-            (sequence.barred if sign == "-" else sequence.required).append(node)
+        node = self._join(sequences, depth + 1)
+        if node is None:
+            return
+        # Words in parentheses without operators are an aside, as people write them: as optional as other words.
+        plain = sequences[0].plain_words() if len(sequences) == 1 and fields == EVERYWHERE else ()
+        sequence.add(_Item(self._within(node, fields), plain, sign))
 
+    def _within(self, node: Node, fields: int) -> Node:
+        """Return a tree in which everything without fields of its own is restricted to some."""
+        if fields == EVERYWHERE:
+            return node
+        if isinstance(node, And | Or):
+            return type(node)(tuple(self._within(part, fields) for part in node.parts))
+        if isinstance(node, AndNot):
+            return AndNot(self._within(node.part, fields), self._within(node.barred, fields))
+        if isinstance(node, Word | Phrase | Near) and node.fields == EVERYWHERE:
+            return replace(node, fields=fields)
+        return node
 
-def _only_words(node: Node | None) -> tuple[str, ...]:
-    """Return the words of a group that contains nothing else."""
-    parts = node.parts if isinstance(node, And) else (node,)
-    words = tuple(part.word for part in parts if isinstance(part, Word) and part.fields == EVERYWHERE)
-    return words if len(words) == len(parts) else ()
+    def _special(self, text: str) -> Node | None:
+        """Read what a word may be besides a word: a site, another filter, a field, a prefix or a range."""
+        if match := _SITE.fullmatch(text):
+            return Site(match["host"].lower().removeprefix("*.").strip("."), match["path"] or "")
+        if text[: len(_LINK)].lower() == _LINK:
+            return _link(text[len(_LINK) :])
+        if match := _FILTER.fullmatch(text):
+            return self._filter(match[1].lower(), match[2].lower())
+        if match := _RANGE.fullmatch(text):
+            low, high = int(match[1]), int(match[2])
+            return NumberRange(min(low, high), max(low, high))
+        head, colon, rest = text.partition(":")
+        if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
+            return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
+        if text.endswith("*") and len(parts := split_text(text)) == 1:
+            return Prefix(parts[0])
+        return None
 
-
-def _special(text: str) -> Node | None:
-    """Read what a word may be besides a word: a site, another filter, a place, a prefix or a range."""
-    if match := _SITE.fullmatch(text):
-        return Site(match["host"].lower().removeprefix("*.").strip("."), match["path"] or "")
-    if text[: len(_LINK)].lower() == _LINK:
-        return _link(text[len(_LINK) :])
-    if match := _FILTER.fullmatch(text):
-        return _filter(match[1].lower(), match[2].lower())
-    if match := _RANGE.fullmatch(text):
-        low, high = int(match[1]), int(match[2])
-        return NumberRange(min(low, high), max(low, high))
-    head, colon, rest = text.partition(":")
-    if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
-        return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
-    if text.endswith("*") and len(parts := split_text(text)) == 1:
-        return Prefix(parts[0])
-    return None
+    def _filter(self, name: str, value: str) -> Node:
+        """Read a filter; one with an invalid value is ignored, with a note."""
+        if name in ("filetype", "type"):
+            return ContentType(value.lstrip("."))
+        quoted = f"{name}:{value}"[:_MOST_QUOTED]
+        if name == "lang":
+            code = re.split("[-_]", value)[0]
+            if code in LANGUAGES:
+                return Language(code)
+            self._notes.append(f"{quoted} was ignored: it is not a language code that Periplus knows.")
+            return _IGNORED
+        day = _day(value)
+        if day is None:
+            self._notes.append(f"{quoted} was ignored: a date is written as 2024, 2024-05 or 2024-05-31.")
+            return _IGNORED
+        return DateRange(-_FAR, day - 1) if name == "before" else DateRange(day, _FAR)
 
 
 def _link(target: str) -> Link | None:
@@ -253,19 +323,10 @@ def _link(target: str) -> Link | None:
     return Link(target.strip()[:_LONGEST_URL]) if split_text(target) else None
 
 
-def _filter(name: str, value: str) -> Node | None:
-    if name == "lang":
-        return Language(value[:2])
-    if name in ("filetype", "type"):
-        return ContentType(value.lstrip("."))
-    day = _day(value)
-    if day is None:
-        return None
-    return DateRange(-_FAR, day - 1) if name == "before" else DateRange(day, _FAR)
-
-
 def _day(text: str) -> int | None:
-    """Read a date: 2024, 2024-05 or 2024-05-31; give it in days since 1970."""
+    """Return a date (2024, 2024-05 or 2024-05-31) in days since 1970; None if it is not one."""
+    if text.count("-") + text.count("/") > 2:
+        return None
     parts = [*text.replace("/", "-").split("-"), "1", "1"][:3]
     try:
         return (date(*(int(part) for part in parts)) - date(1970, 1, 1)).days

@@ -341,8 +341,8 @@ class _Compiler:
         steps = []
         for terms in variants:
             leaves = tuple(self._leaf(term, scored) for term in terms)
-            reach, fields = (phrase.distance, EVERYWHERE) if isinstance(phrase, Near) else (0, phrase.fields)
-            self.phrases.append(PhrasePlan(leaves, reach, fields))
+            reach = phrase.distance if isinstance(phrase, Near) else 0
+            self.phrases.append(PhrasePlan(leaves, reach, phrase.fields))
             steps.append((len(self.phrases) - 1, match.PHRASE))
         self._either(steps)
         if scored:

@@ -60,10 +60,11 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Near:
-    """Words of which each must stand within `distance` words of the next, in any order."""
+    """Words of which each must stand within `distance` words of the next, in any order, in one of the fields."""
 
     words: tuple[str, ...]
     distance: int
+    fields: int = EVERYWHERE
 
 
 @dataclass(frozen=True)
