@@ -1,7 +1,12 @@
-"""Naive twin of `kernels.words.split`: one character at a time, over Python strings."""
+"""Naive twin of `kernels.tokenizer.split`: one character at a time, over Python strings."""
+
+import re
 
 from periplus.text.kernels import tokenizer
 from periplus.text.kernels.tokenizer import FoldTable
+
+_SYMBOL = re.compile(r"\+\+(?![a-zA-Z#+=])|[+#](?![a-zA-Z0-9#+=])")
+_LEADING_DOT = re.compile(r"(?:^|(?<=[\x00-\x20\"'`(\[/,:=>\x80-\U0010ffff]))\.(?=[a-zA-Z])")
 
 
 def split(text: str, fold: FoldTable) -> list[str]:
@@ -19,21 +24,24 @@ def split(text: str, fold: FoldTable) -> list[str]:
             found.append(run[0])
         run.clear()
 
+    symbol_end = 0
     for at, character in enumerate(text):
-        kind, folded = _look_up(character, fold)
-        if kind == tokenizer.MARK:
+        if at < symbol_end:
             continue
-        following = text[at + 1] if at + 1 < len(text) else ""
-        letter = following.isascii() and following.isalpha()
-        if kind == tokenizer.APOSTROPHE and not (word and (letter or following >= "\u00c0")):
-            kind = tokenizer.SEPARATOR
+        kind, folded = _look_up(character, fold)
+        if kind in (tokenizer.MARK, tokenizer.MODIFIER):
+            continue
         if kind != tokenizer.UNSPACED:
             end_run()
-        if kind in (tokenizer.WORD, tokenizer.APOSTROPHE):
+        if kind == tokenizer.WORD:
             longer = word + folded
             word = longer if len(longer.encode()) <= tokenizer.MAX_WORD else word
             continue
+        symbol = _SYMBOL.match(text, at) if word else _LEADING_DOT.match(text, at)
         end_word()
+        if symbol:
+            found.append(symbol[0])
+            symbol_end = symbol.end()
         if kind == tokenizer.UNSPACED:
             if run:
                 found.append(run[-1] + folded)
@@ -46,14 +54,10 @@ def split(text: str, fold: FoldTable) -> list[str]:
 def _look_up(character: str, fold: FoldTable) -> tuple[int, str]:
     code = ord(character)
     if code < 128:
-        if character == "'":
-            return tokenizer.APOSTROPHE, "'"
         return (tokenizer.WORD, character.lower()) if character.isalnum() else (tokenizer.SEPARATOR, "")
     if code >= tokenizer.TABLE_SIZE:
         return tokenizer.SEPARATOR, ""
     kind = int(fold.kind[code])
-    if kind == tokenizer.APOSTROPHE:
-        return kind, "'"
     start = int(fold.start[code])
     if start < 0:
         return kind, character

@@ -1,17 +1,18 @@
 """Snippets: always a piece of the page itself, of a bounded length, with the right words marked."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import snippets as naive
 from periplus.search import make_snippet
 from periplus.search.kernels import token_spans as kernel
-from periplus.text import code_point_kinds, token_spans
+from periplus.text import ANALYSIS, code_point_kinds, token_spans
 
 words = st.one_of(
     st.sampled_from(["sea", "salt.", "Häfen", "海の道", "道", "x" * 60, "\n", "…"]),
-    st.sampled_from(["don't", "o’clock", "e\u0301t\u0301", "?", "\0"]),
+    st.sampled_from(["don't", "o’clock", "e\u0301t\u0301", "?", "\0", "C++", "c#", ".net", "Hawai\u02bbi"]),
     st.sampled_from(["\u3000", "\u2003\x85 ", "ภาษาไทย", "\u00ad", "'", "! A", "\x1c\x1d"]),
     st.text(max_size=12),
 )
@@ -30,10 +31,25 @@ def test_the_kernel_cuts_what_plain_python_cuts(parts: list[str], at: list[list[
 def test_spans_are_those_of_splitting_however_often_one_stops(parts: list[str], wanted: int) -> None:
     text = "".join(parts).encode("utf-8", "replace")
     data, found = np.frombuffer(text or b"\0", np.uint8), np.zeros((len(text) + 4, 2), np.int64)
-    used, at = kernel.find_spans(data, 0, len(text), code_point_kinds(), found, 0, wanted)
-    used, at = kernel.find_spans(data, at, len(text), code_point_kinds(), found, used, 1 << 40)
+    used, at = kernel.find_spans(data, 0, len(text), code_point_kinds(), ANALYSIS, found, 0, wanted)
+    used, at = kernel.find_spans(data, at, len(text), code_point_kinds(), ANALYSIS, found, used, 1 << 40)
     assert at == len(text) + 1
     assert found[:used].tolist() == token_spans(text).tolist()
+
+
+@pytest.mark.parametrize(
+    ("analysis", "tokens"),
+    [
+        (0, ["l'eau", "don’t", "C", "F", "net", "Hawai\u02bbi", "end"]),
+        (1, ["l", "eau", "don", "t", "C", "++", "F", "#", ".", "net", "Hawai\u02bbi", "end"]),
+    ],
+)
+def test_texts_are_split_by_the_rules_that_they_were_indexed_by(analysis: int, tokens: list[str]) -> None:
+    text = "l'eau don’t C++ F# .net Hawai\u02bbi end".encode()
+    found = np.zeros((len(text) + 4, 2), np.int64)
+    data = np.frombuffer(text, np.uint8)
+    used, _ = kernel.find_spans(data, 0, len(text), code_point_kinds(), analysis, found, 0, 1 << 40)
+    assert [text[a:b].decode() for a, b in found[:used].tolist()] == tokens
 
 
 @given(texts, st.lists(st.integers(0, 300), max_size=12), st.integers(40, 200))

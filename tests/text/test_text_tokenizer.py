@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from naive import words as naive
 from periplus.text import WordTable, split_text, token_spans
 from periplus.text.folding import folding
+from periplus.text.kernels import symbols
 
-ALPHABET = "abcXYZ 0129'’-_.,\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d\u00ad\x00"
+ALPHABET = (
+    "abcXYZ 0129'’++##=/(-_..,\u02bb\u02bc\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d\u00ad\x00"
+)
 
 
 @given(st.text(alphabet=ALPHABET, max_size=60))
@@ -33,7 +36,16 @@ def test_broken_utf8_is_survived(data: bytes) -> None:
     ("text", "words"),
     [
         ("Hello, World!", ["hello", "world"]),
-        ("l'Été don't rock'n'roll 'quoted'", ["l'ete", "don't", "rock'n'roll", "quoted"]),
+        ("l'Été don’t 'quoted'", ["l", "ete", "don", "t", "quoted"]),
+        ("Hawaiʻi Qurʾān ʿAlī", ["hawaii", "quran", "ali"]),
+        ("C# F#, issue#1 #tag a#b", ["c", "#", "f", "#", "issue", "1", "tag", "a", "b"]),
+        ("C++ C++17 g++. a+b x+=1 i++;", ["c", "++", "c", "++", "17", "g", "++", "a", "b", "x", "1", "i", "++"]),
+        ("Disney+ 18+ a ++ b", ["disney", "+", "18", "+", "a", "b"]),
+        (
+            ".NET ASP.NET ~/.bashrc 0.5 .5 end. Next",
+            [".", "net", "asp", "net", ".", "bashrc", "0", "5", "5", "end", "next"],
+        ),
+        ("基于.NET平台 C#入门", ["基于", ".", "net", "平台", "c", "#", "入门"]),
         ("Straße ÆON naïve ﬁne", ["strasse", "aeon", "naive", "fine"]),
         ("東京都", ["東京", "京都"]),
         ("日 x", ["日", "x"]),
@@ -44,6 +56,11 @@ def test_broken_utf8_is_survived(data: bytes) -> None:
 )
 def test_words_that_people_would_expect(text: str, words: list[str]) -> None:
     assert split_text(text) == words
+
+
+@given(st.text(alphabet=".c#+ 'd", max_size=40))
+def test_there_is_room_for_every_token(text: str) -> None:
+    assert len(split_text(text)) <= symbols.max_tokens(len(text)) == -(-3 * len(text) // 4) + 2
 
 
 def test_spans_point_at_the_words() -> None:

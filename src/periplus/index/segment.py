@@ -22,6 +22,8 @@ __all__ = ["PARTS", "Segment", "TermEntry"]
 PARTS: Final = ("lexicon", "postings", "documents", "text")
 OPTIONAL_PARTS: Final = ("words", "extras")
 """Parts that a segment may lack."""
+_DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
+"""Columns that segments of earlier versions lack, and the value that they stand for."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _MAX_DIGITS: Final = 18
 _MAX_POSITIONS: Final = 1 << 14
@@ -187,10 +189,10 @@ class Segment:
         return masks
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """Return a column: key, static, host, kind, language, day, flags, fetched or title_key."""
+        """Return a column: key, static, host, kind, language, day, flags, fetched, title_key or analysis."""
         values = self._expanded.get(name)
         if values is None:
-            values = self._columns[name]
+            values = _DEFAULTS[name] if name in _DEFAULTS and name not in self._columns else self._columns[name]
             if len(values) == 1:
                 values = np.broadcast_to(values, self.documents)
             self._expanded[name] = values

@@ -7,11 +7,13 @@ UTF-8 form of a stem. Queries go through the same code, so that both sides alway
 
 from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, token_spans
 from periplus.text.folding import code_point_kinds
+from periplus.text.kernels.tokenizer import ANALYSIS
 from periplus.text.language_id import LANGUAGES, detect_language, language_number
 from periplus.text.stemmer import stem
 from periplus.text.stopwords import is_stop_word, stop_words
 
 __all__ = [
+    "ANALYSIS",
     "LANGUAGES",
     "Tokens",
     "WordTable",

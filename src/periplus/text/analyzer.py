@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.text.folding import folding
+from periplus.text.kernels import symbols, word_table
 from periplus.text.kernels import tokenizer as kernel
-from periplus.text.kernels import word_table
 from periplus.text.language_id import LANGUAGES, language_number
 from periplus.text.stemmer import has_stemmer, stem_all
 
@@ -64,7 +64,7 @@ class WordTable:
         """Tokenize the texts that `bounds` delimits in UTF-8 `data`; add new words to the table."""
         texts = len(bounds) - 1
         raw = np.frombuffer(data, np.uint8)
-        tokens = np.empty(len(data) // 2 + 2 * texts + 2, np.int32)
+        tokens = np.empty(symbols.max_tokens(len(data)) + 3 * texts, np.int32)
         lengths = np.zeros(texts, np.int32)
         done, used = 0, 0
         while done < texts:
@@ -142,7 +142,7 @@ class WordTable:
 
 def _split_one(data: bytes) -> tuple[kernel.WordSlots, int, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Tokenize one text with a table of its own; return the table, its size, word ids and byte spans."""
-    capacity = len(data) // 2 + 4
+    capacity = int(symbols.max_tokens(len(data))) + 8
     table = WordTable._allocate(capacity + 1, 3 * len(data) + 4 * kernel.MAX_WORD)
     tokens, lengths, spans = np.empty(capacity, np.int32), np.zeros(1, np.int32), np.empty((capacity, 2), np.int32)
     bounds, languages = np.array([0, len(data)], np.int64), np.zeros(1, np.uint8)

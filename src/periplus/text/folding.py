@@ -40,6 +40,8 @@ _NOT_FOLDED: Final = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x2
 """Han and Hangul: tokens are pairs of characters, nothing is folded."""
 _FOLDED_RANGES: Final = ((0x80, 0x33FF), (0xA000, 0xABFF), (0xF900, 0x107FF), (0x1D400, 0x1D7FF))
 _APOSTROPHES: Final = frozenset((0x2019, 0x02BC, 0xFF07))
+_MODIFIERS: Final = frozenset((0x02BB, 0x02BD, 0x02BE, 0x02BF))
+"""The okina, and ayin and hamza in transcriptions: letters that most people leave out ('Hawaii', 'Quran')."""
 _SPECIAL: Final = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "ı": "i", "þ": "th", "ð": "d"}
 
 
@@ -54,6 +56,8 @@ def _kind(code: int, character: str) -> int:
     category = unicodedata.category(character)
     if code in _APOSTROPHES:
         return tokenizer.APOSTROPHE
+    if code in _MODIFIERS:
+        return tokenizer.MODIFIER
     if _in_ranges(code, _UNSPACED):
         return tokenizer.UNSPACED if category[0] in "LNM" else tokenizer.SEPARATOR
     if category in ("Mn", "Me") and (_in_ranges(code, _ACCENTS_FOLD) or 0x0300 <= code <= 0x036F):

@@ -20,7 +20,7 @@ from periplus.index.kernels import forward_index
 from periplus.records import Media
 from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
-from periplus.text import WordTable, language_number
+from periplus.text import ANALYSIS, WordTable, language_number
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
 
@@ -87,6 +87,7 @@ def tokenize_batch(
         "fetched": np.array(fetched, np.float64),
         "simhash": np.array(simhashes, np.uint64),
         "news": np.array(news, np.bool_),
+        "analysis": np.full(len(batch), ANALYSIS, np.uint8),
         "sizes": sizes.astype(np.int32),
         "lengths": tokens.lengths.reshape(len(batch), len(Field)),
         "url_size": _sizes(addresses),

@@ -46,6 +46,7 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
     "flags": np.uint16,
     "fetched": np.float64,
     "title_key": np.uint64,
+    "analysis": np.uint8,
 }
 """Columns with a number for each document, and their types before they are packed."""
 

@@ -18,7 +18,8 @@ from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.search.kernels.clean_text import put_clean
 from periplus.search.kernels.token_spans import find_spans
-from periplus.text.kernels.tokenizer import TABLE_SIZE
+from periplus.text.kernels.symbols import max_tokens
+from periplus.text.kernels.tokenizer import ANALYSIS, TABLE_SIZE
 
 __all__ = ["MOST_PLACES", "SnippetBuffer", "SnippetQuery", "cut_all", "cut_one", "make_buffer"]
 
@@ -198,6 +199,7 @@ def cut_one(
     start: int,
     stop: int,
     kinds: Any,
+    analysis: int,
     flat: Any,
     ends: Any,
     weights: Any,
@@ -207,18 +209,19 @@ def cut_one(
 ) -> None:  # pragma: no cover - compiled
     """Write the snippet of one text, from `start` to `stop` in `data`.
 
+    analysis: the number of the rules that the text was indexed by, see `tokenizer.ANALYSIS`.
     flat, ends: the token numbers at which the words stand, word after word. at: pieces and bytes written so far, which
     this moves on. A text without tokens adds nothing.
     """
-    spans = np.empty((((stop - start) >> 1) + 4, 2), np.int64)
+    spans = np.empty((max_tokens(stop - start) + 2, 2), np.int64)
     known = flat.max() + 1 if len(flat) else 1
-    used, go_on = find_spans(data, start, stop, kinds, spans, 0, known)
+    used, go_on = find_spans(data, start, stop, kinds, analysis, spans, 0, known)
     if used == 0:
         return
     first, last = _window(_in_order(flat, ends, used), weights, max(4, chars // _TOKEN_CHARS))
     begin = _begin(data, spans, first, last, chars)
     # A token is a character at least; one more says whether the text goes on.
-    used, go_on = find_spans(data, go_on, stop, kinds, spans, used, begin + chars + 2)
+    used, go_on = find_spans(data, go_on, stop, kinds, analysis, spans, used, begin + chars + 2)
     end = _end(data, stop, spans, used, begin, chars)
     marks = np.zeros(end - begin, np.bool_)
     for place in flat:
@@ -256,6 +259,7 @@ def _cut_all(
     data: Any,
     bounds: Any,
     kinds: Any,
+    analyses: Any,
     chars: int,
     buffer: SnippetBuffer,
 ) -> None:  # pragma: no cover - compiled
@@ -269,7 +273,8 @@ def _cut_all(
     ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
     for number in range(len(documents)):
         flat = _read_places(lists, asked, rows, number, room, ends, buffer.has[number])
-        cut_one(data, bounds[number], bounds[number + 1], kinds, flat, ends, asked.weights, chars, buffer, at)
+        begin, end, analysis = bounds[number], bounds[number + 1], analyses[number]
+        cut_one(data, begin, end, kinds, analysis, flat, ends, asked.weights, chars, buffer, at)
         buffer.ends[number] = at[0]
 
 
@@ -291,14 +296,16 @@ def cut_all(
     data: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],
     kinds: npt.NDArray[np.uint8],
+    analyses: npt.NDArray[np.int64],
     chars: int,
 ) -> SnippetBuffer:
     """Cut the snippets of some documents of one segment, given in ascending order, out of their texts.
 
-    data, bounds: the texts, UTF-8, and where each begins and ends; kinds: code point classes (`tokenizer.FoldTable`).
+    data, bounds: the texts, UTF-8, and where each begins and ends; kinds: code point classes (`tokenizer.FoldTable`);
+    analyses: by document, the number of the rules that it was indexed by.
     """
     buffer = make_buffer(len(documents), len(asked.weights), len(data), chars)
-    _cut_all(lists_at, asked, documents, data, bounds, kinds, chars, buffer)
+    _cut_all(lists_at, asked, documents, data, bounds, kinds, analyses, chars, buffer)
     return buffer
 
 
@@ -310,5 +317,6 @@ def warm() -> None:
     data, kinds = np.frombuffer(b"a b", np.uint8), np.zeros(TABLE_SIZE, np.uint8)
     bounds = np.array([0, 3], np.int64)
     handle = pin(make_tiny_postings())
-    buffer = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, 40)
-    cut_one(data, 0, 3, kinds, bounds[:1], bounds[:1] + 1, asked.weights, 40, buffer, np.zeros(2, np.int64))
+    analyses = np.full(1, ANALYSIS, np.int64)
+    buffer = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, analyses, 40)
+    cut_one(data, 0, 3, kinds, ANALYSIS, bounds[:1], bounds[:1] + 1, asked.weights, 40, buffer, np.zeros(2, np.int64))

@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.text.kernels.tokenizer import APOSTROPHE, MARK, SEPARATOR, TABLE_SIZE, UNSPACED, WORD
+from periplus.text.kernels.symbols import is_leading_dot, symbol_length
+from periplus.text.kernels.tokenizer import (
+    APOSTROPHE,
+    MARK,
+    MODIFIER,
+    SEPARATOR,
+    TABLE_SIZE,
+    UNSPACED,
+    WORD,
+)
 
 __all__ = ["find_spans"]
 
@@ -43,13 +52,25 @@ def _kind_at(data: Any, at: int, end: int, kinds: Any) -> tuple[int, int]:  # pr
 
 @njit(cache=True, nogil=True)
 def find_spans(
-    data: Any, at: int, end: int, kinds: Any, spans: Any, used: int, wanted: int
+    data: Any, at: int, end: int, kinds: Any, analysis: int, spans: Any, used: int, wanted: int
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Note begin and end of tokens from byte `at`, which must lie between words, until `wanted` are known.
+    """Write begin and end of tokens from byte `at`, which must lie between words, until there are `wanted`.
 
-    kinds: code point classes, as in `tokenizer.FoldTable`. Gives how many are known and where to go on; or `end` + 1.
+    Parameters
+    ----------
+    data: UTF-8 bytes.
+    at, end: where to begin, and where the text ends; with no spans so far, the text begins at `at`.
+    kinds: code point classes, as in `tokenizer.FoldTable`.
+    analysis: the number of the tokenizer's rules by which the text was indexed, see `tokenizer.ANALYSIS`.
+    spans, used: the spans, and how many there are so far; room for `tokenizer.max_tokens` of the text.
+    wanted: the number of spans after which to stop; there may be one more.
+
+    Returns
+    -------
+    The number of spans, and where to continue: `end` + 1 if there are no more.
     """
     inside, run, opened, opened_pair = False, 0, at, at
+    begin = at if used == 0 else -1
     while at <= end:
         if not inside and run == 0 and used >= wanted:
             return used, at
@@ -63,22 +84,28 @@ def find_spans(
                     while letter < np.uint64(end) and _LETTER[data[letter]]:
                         letter += np.uint64(1)
                     at = np.int64(letter)
-                    if at < end and data[at] < 0x80 and data[at] != 39:  # Most words end so.
+                    if at < end and data[at] < 0x80 and (analysis > 0 or data[at] != 39):  # Most words end so.
                         spans[used, 0], spans[used, 1] = opened, at
                         used += 1
                         inside = False
-                        at += 1
+                        length = symbol_length(data, at, end) if analysis > 0 else 0
+                        if length > 0:
+                            spans[used, 0], spans[used, 1] = at, at + length
+                            used += 1
+                        at += max(1, length)
                     continue
                 kind = WORD
             else:
                 kind, step = _kind_at(data, at, end, kinds)
+        if kind == MODIFIER:
+            kind = MARK if analysis > 0 else WORD
         if kind == MARK:
             at += step
             continue
         if kind == APOSTROPHE:
             after = np.int64(data[at + step]) if at + step < end else 0
             lettered = (after | 32) >= 97 and (after | 32) <= 122
-            if not inside or not (lettered or after >= 0xC3):
+            if analysis > 0 or not inside or not (lettered or after >= 0xC3):
                 kind = SEPARATOR
         if kind != UNSPACED and run > 0:
             if run == 1:
@@ -94,6 +121,15 @@ def find_spans(
             spans[used, 0], spans[used, 1] = opened, at
             used += 1
             inside = False
+            length = symbol_length(data, at, end) if analysis > 0 else 0
+            if length > 0:
+                spans[used, 0], spans[used, 1] = at, at + length
+                used += 1
+                at += length
+                continue
+        elif analysis > 0 and at < end and data[at] == 46 and is_leading_dot(data, at, begin, end):
+            spans[used, 0], spans[used, 1] = at, at + 1
+            used += 1
         if kind == UNSPACED:
             if run > 0:
                 spans[used, 0], spans[used, 1] = opened_pair, at + step

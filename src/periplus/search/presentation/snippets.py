@@ -10,7 +10,7 @@ import numpy.typing as npt
 from periplus.index import Segment
 from periplus.query import QueryPlan
 from periplus.search.kernels import snippets
-from periplus.text import code_point_kinds
+from periplus.text import ANALYSIS, code_point_kinds
 
 __all__ = ["Piece", "cut_snippets", "make_snippet"]
 
@@ -44,6 +44,7 @@ def cut_snippets(
         np.frombuffer(b"".join(texts) or b"\0", np.uint8),
         bounds,
         code_point_kinds(),
+        segment.column("analysis")[list(documents)].astype(np.int64),
         chars,
     )
     return _read(buffer, texts, chars), buffer.has
@@ -61,6 +62,7 @@ def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: 
         0,
         len(text),
         code_point_kinds(),
+        ANALYSIS,
         np.concatenate([np.zeros(0, np.int64), *places]),
         np.cumsum([len(place) for place in places], dtype=np.int64),
         np.array(weights, np.float64),

@@ -1,8 +1,9 @@
 """The tokenizer: UTF-8 bytes to word ids; it splits, folds and looks words up in one pass.
 
-A word is a run of letters and digits, including apostrophes between letters. Scripts that do not separate words by
-spaces (Han, kana, Hangul, Thai and similar) yield overlapping pairs of characters. Folding (case, accents,
-compatibility forms) comes from a table over code points. WordSlots are truncated to MAX_WORD bytes.
+A word is a run of letters and digits. Some symbols that are written to a word are tokens of their own: '#', '+' and
+'++' behind it ('C#', 'Disney+', 'C++17'), and a dot before it ('.net', '~/.bashrc'). Scripts that do not separate words
+by spaces (Han, kana, Hangul, Thai and similar) yield overlapping pairs of characters. Folding (case, accents,
+compatibility forms) comes from a table over code points. Words are truncated to MAX_WORD bytes.
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.text.kernels.symbols import is_leading_dot, max_tokens, symbol_length
 
 __all__ = [
+    "ANALYSIS",
     "APOSTROPHE",
     "MARK",
     "MAX_WORD",
+    "MODIFIER",
     "SEPARATOR",
     "TABLE_SIZE",
     "UNSPACED",
@@ -26,8 +30,12 @@ __all__ = [
     "split",
 ]
 
-SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE = 0, 1, 2, 3, 4
-"""Classes of code points."""
+ANALYSIS = 1
+"""The number of these rules. By those of number 0, an apostrophe between letters was part of a word, and so were
+modifier letters; symbols were no tokens."""
+SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE, MODIFIER = 0, 1, 2, 3, 4, 5
+"""Classes of code points. An apostrophe separates words; a modifier letter (the okina of Hawaiian, ayin and hamza in
+transcriptions) is left out of them, as a mark is."""
 MAX_WORD = 64
 """Maximum length of a word, in bytes after folding."""
 TABLE_SIZE = 0x30000
@@ -43,7 +51,7 @@ class FoldTable(NamedTuple):
     """The folding table: class and folded form of each code point."""
 
     kind: npt.NDArray[np.uint8]
-    """SEPARATOR, WORD, UNSPACED, MARK or APOSTROPHE, by code point."""
+    """SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE or MODIFIER, by code point."""
     start: npt.NDArray[np.int32]
     """Offset in `blob` of its folded form (a length byte, then UTF-8), or -1 if it is not folded."""
     blob: npt.NDArray[np.uint8]
@@ -73,6 +81,7 @@ def _lower_table() -> npt.NDArray[np.uint8]:
 
 _LOWER = _lower_table()
 """For each byte, the letter or digit in lower case; 0 for all other bytes."""
+_DOT = 46
 
 
 @njit(cache=True, nogil=True)
@@ -156,6 +165,28 @@ def rehash(words: WordSlots, count: int) -> None:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
+def _add_symbol(
+    data: Any,
+    at: int,
+    length: int,
+    begin: int,
+    language: int,
+    words: WordSlots,
+    count: int,
+    tokens: Any,
+    used: int,
+    spans: Any,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Write the token of a symbol; return the number of words in the table and the number of tokens written."""
+    symbol = data[at : at + length]
+    number = _find_or_add(_hash(symbol, length), symbol, length, language, words, count)
+    tokens[used] = number
+    if len(spans) > 0:
+        spans[used, 0], spans[used, 1] = at - begin, at + length - begin
+    return count + (number == count), used + 1
+
+
+@njit(cache=True, nogil=True)
 def split(
     data: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],
@@ -191,8 +222,7 @@ def split(
     has_spans = len(spans) > 0
     for text in range(first, len(bounds) - 1):
         begin, end = bounds[text], bounds[text + 1]
-        needed = (end - begin) // 2 + 2
-        if count + needed >= len(words.hashes) or used + needed > len(tokens):
+        if count + (end - begin) // 2 + 8 >= len(words.hashes) or used + max_tokens(end - begin) > len(tokens):
             return text, count, used
         if words.starts[count] + 3 * (end - begin) + MAX_WORD > len(words.blob):
             return text, count, used
@@ -217,7 +247,7 @@ def split(
                         hashed = (hashed ^ np.uint64(letter)) * _PRIME
                         at += 1
                         letter = _LOWER[data[at]] if at < end else np.uint8(0)
-                    if at - opened <= MAX_WORD and (at >= end or (data[at] < 0x80 and data[at] != 39)):
+                    if at - opened <= MAX_WORD and (at >= end or data[at] < 0x80):
                         number, _ = _find_slot(words.slots, _mix(hashed, language))
                         if number < 0:
                             for i in range(at - opened):
@@ -228,7 +258,14 @@ def split(
                         if has_spans:
                             spans[used, 0], spans[used, 1] = opened - begin, at - begin
                         used += 1
-                        at += 1
+                        length = symbol_length(data, at, end)
+                        if length > 0:
+                            count, used = _add_symbol(
+                                data, at, length, begin, language, words, count, tokens, used, spans
+                            )
+                            at += length
+                        else:
+                            at += 1
                         hashed = _SEED
                         continue
                     at = opened
@@ -249,20 +286,13 @@ def split(
                 if letter:
                     kind = WORD
                     byte = int(letter)
-                elif byte == 39:
-                    kind = APOSTROPHE
                 elif byte >= 0x80:
                     code, step = _code_point(data, at, end)
                     if code < TABLE_SIZE:
                         kind = fold.kind[code]
-            if kind == MARK:
+            if kind in (MARK, MODIFIER):
                 at += step
                 continue
-            if kind == APOSTROPHE:
-                following = int(data[at + step]) if at + step < end else 0
-                before_letter = (following | 32) >= 97 and (following | 32) <= 122
-                if size == 0 or not (before_letter or following >= 0xC3):
-                    kind = SEPARATOR
             if kind != UNSPACED and run > 0:
                 if run == 1:  # a single character is a word of its own
                     number = _find_or_add(_hash(pair, previous), pair, previous, language, words, count)
@@ -273,7 +303,7 @@ def split(
                     used += 1
                 run = 0
                 previous = 0
-            if kind in (WORD, APOSTROPHE):
+            if kind == WORD:
                 if size == 0:
                     opened = at
                 if step == 1:
@@ -281,11 +311,6 @@ def split(
                         word[size] = byte
                         size += 1
                         hashed = (hashed ^ np.uint64(byte)) * _PRIME
-                elif kind == APOSTROPHE:
-                    if size < MAX_WORD:
-                        word[size] = 39
-                        size += 1
-                        hashed = (hashed ^ np.uint64(39)) * _PRIME
                 else:
                     folded_at = fold.start[code]
                     extra = step if folded_at < 0 else int(fold.blob[folded_at])
@@ -307,6 +332,13 @@ def split(
                 used += 1
                 size = 0
                 hashed = _SEED
+                length = symbol_length(data, at, end)
+                if length > 0:
+                    count, used = _add_symbol(data, at, length, begin, language, words, count, tokens, used, spans)
+                    at += length
+                    continue
+            elif at < end and data[at] == _DOT and is_leading_dot(data, at, begin, end):
+                count, used = _add_symbol(data, at, 1, begin, language, words, count, tokens, used, spans)
             if kind == UNSPACED:
                 folded_at = fold.start[code]
                 extra = step if folded_at < 0 else int(fold.blob[folded_at])
@@ -341,7 +373,7 @@ def warm() -> None:
         np.zeros(32, np.uint8),
         np.zeros(1024, np.uint8),
     )
-    data = np.frombuffer(b"a word's worth", np.uint8)
+    data = np.frombuffer(b"a word's worth of C++ and .net", np.uint8)
     bounds = np.array([0, len(data)], np.int64)
     tokens = np.zeros(64, np.int32)
     rehash(words, 0)
