@@ -13,7 +13,7 @@ import numpy as np
 from periplus.crawl import UrlStatus, url_status
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import parse_query
+from periplus.query import QueryWord, parse_query
 from periplus.rank import Ranker
 from periplus.records import FetchRecord, Hit, Outcome, Query
 from periplus.search import Searcher
@@ -138,11 +138,16 @@ class _IndexedPage:
         prepared = self.ranker.plan(tree)
         segment, document = self.index.segments[self._at[0]], self._at[1]
 
-        def has(terms: tuple[bytes, ...]) -> bool:
-            places = [segment.find_term(term) for term in terms]
-            return any(len(segment.positions(place, document)[0]) for place in places if place)
+        def has(word: QueryWord) -> bool:
+            languages = word.languages or (None,) * len(word.terms)
+            terms = [
+                segment.find_term(term)
+                for term, numbers in zip(word.terms, languages, strict=True)
+                if numbers is None or segment.in_languages(numbers)[document]
+            ]
+            return any(len(segment.positions(term, document)[0]) for term in terms if term)
 
-        return tuple(word.word for word in prepared.words if not has(word.terms))
+        return tuple(word.word for word in prepared.words if not has(word))
 
 
 def _in_index(url: str, asked: _IndexedPage) -> Explanation:

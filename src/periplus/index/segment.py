@@ -26,6 +26,8 @@ _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _MAX_DIGITS: Final = 18
+_MAX_LANGUAGE_SETS: Final = 64
+"""Sets of the documents of some languages that are kept for further queries."""
 _MAX_POSITIONS: Final = 1 << 14
 """Positions of one term in one document that are read; further ones are left out."""
 
@@ -57,6 +59,7 @@ class Segment:
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
+        self._language_sets: dict[frozenset[int], tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         """Documents that became news after the segment was written, ascending."""
 
@@ -197,6 +200,30 @@ class Segment:
                 values = np.broadcast_to(values, self.documents)
             self._expanded[name] = values
         return values
+
+    def in_languages(self, numbers: frozenset[int]) -> npt.NDArray[np.bool_]:
+        """Return which documents are in one of some languages, given by number."""
+        return self._language_set(numbers)[0]
+
+    def language_blocks(self, numbers: frozenset[int]) -> npt.NDArray[np.uint64]:
+        """Return the documents in one of some languages as sets: one 64-bit word for each block."""
+        return self._language_set(numbers)[1]
+
+    def _language_set(self, numbers: frozenset[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        sets = self._language_sets.get(numbers)
+        if sets is None:
+            listed = np.zeros(256, np.bool_)
+            listed[list(numbers)] = True
+            chosen = np.zeros(len(self.live) * inversion.BLOCK, np.bool_)
+            chosen[: self.documents] = listed[self.column("language")]
+            if "second_language" in self.columns:
+                listed[0] = False  # None, in this column.
+                chosen[: self.documents] |= listed[self.column("second_language")]
+            sets = chosen[: self.documents], np.packbits(chosen, bitorder="little").view(np.uint64)
+            if len(self._language_sets) >= _MAX_LANGUAGE_SETS:
+                self._language_sets = {}
+            self._language_sets[numbers] = sets
+        return sets
 
     def string(self, name: str, number: int) -> str:
         """Return entry `number` of a table of strings: url, title, hosts or kinds."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.accel import pointers
 from periplus.index import Index, Segment
@@ -12,6 +13,7 @@ from periplus.index.kernels import inversion
 from periplus.query.filter_sets import given_sets
 from periplus.query.kernels import match
 from periplus.query.query_planner import PhrasePlan, QueryPlan
+from periplus.query.term_forms import LanguageSet
 from periplus.records import Candidates
 
 __all__ = ["ScratchPool", "find_candidates", "plan_segment"]
@@ -62,15 +64,17 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays
     places = prepared.leaf_places(segment)
     often = places[:, 0].tolist()
     phrases, words = _lay_phrases(prepared.phrases, often)
+    rows, sets = _lay_leaves(segment, prepared)
+    filters = given_sets(segment, prepared.filters)
     plan = match.Plan(
         place=places,
         weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
-        leaves=np.array([(leaf.fields, leaf.group) for leaf in prepared.leaves], np.int32).reshape(-1, 2),
+        leaves=np.array(rows, np.int32).reshape(-1, 3),
         program=np.array(prepared.program, np.int32).reshape(-1, 2),
         phrases=np.array(phrases, np.int32).reshape(-1, 4),
         words=np.array(words, np.int32).reshape(-1, 2),
         order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
-        given=given_sets(segment, prepared.filters),
+        given=np.concatenate([filters, *sets]) if sets else filters,
         shape=_shape(prepared),
         groups=prepared.groups,
         required=np.uint64(required),
@@ -78,6 +82,20 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays
         bonus=float(prepared.bonus),
     )
     return pointers.pin(plan)
+
+
+def _lay_leaves(
+    segment: Segment, prepared: QueryPlan
+) -> tuple[list[tuple[int, int, int]], list[npt.NDArray[np.uint64]]]:
+    """Return the rows of all leaves, and the sets of documents, to be added to those of filters, that some count in."""
+    numbers: dict[LanguageSet, int] = {}
+    for leaf in prepared.leaves:
+        if leaf.languages is not None:
+            numbers.setdefault(leaf.languages, len(prepared.filters) + len(numbers))
+    rows = [
+        (leaf.fields, leaf.group, -1 if leaf.languages is None else numbers[leaf.languages]) for leaf in prepared.leaves
+    ]
+    return rows, [segment.language_blocks(languages)[np.newaxis] for languages in numbers]
 
 
 def _lay_phrases(
@@ -103,6 +121,7 @@ def _rare_first(phrase: PhrasePlan, often: Sequence[int]) -> list[tuple[int, int
 
 def _shape(prepared: QueryPlan) -> int:
     """Return the shape of the program: any of its leaves, all of them, one phrase, or mixed."""
+    restricted = any(leaf.languages is not None for leaf in prepared.leaves)
     if prepared.synonyms:  # Some leaves are no part of it: they score, and match nothing.
         return match.MIXED
     used = {operation for operation, _ in prepared.program}
@@ -110,7 +129,7 @@ def _shape(prepared: QueryPlan) -> int:
         return match.EVERY
     if used <= {match.LEAF, match.OR}:
         return match.SOME
-    return match.QUOTE if used == {match.PHRASE} else match.MIXED
+    return match.QUOTE if used == {match.PHRASE} and not restricted else match.MIXED
 
 
 def _required(prepared: QueryPlan) -> int:

@@ -4,7 +4,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from periplus.index import Index, Segment, title_key
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Index, Segment
 from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.kernels import match
 from periplus.query.query_tree import (
@@ -21,15 +24,12 @@ from periplus.query.query_tree import (
     Prefix,
     Word,
 )
+from periplus.query.term_forms import LanguageSet, TermForm, WordForms, excluded_terms
 from periplus.query.term_lookups import TermLookup, TermRows
-from periplus.text import is_stop_word, terms_of
+from periplus.text import is_stop_word
 
 __all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "idf", "plan_query"]
 
-_MAIN_SHARE: Final = 0.2
-"""Languages with at least this share of the index give their stems to every word."""
-_SHARE: Final = 0.02
-"""Languages with at least this share are asked about words that the main ones do not know."""
 _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
 _MOST_LOOKED_AT: Final = 5_000
@@ -56,9 +56,11 @@ class QueryWord(NamedTuple):
     terms: tuple[bytes, ...]
     """Its stems in the languages of the index."""
     weight: float
-    """Inverse document frequency of the rarest of them, times how often the word was given."""
+    """Inverse document frequency of the word in all its forms, times how often the query has it."""
     place: int = 0
     """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
+    languages: tuple[LanguageSet | None, ...] = ()
+    """By term: the languages of documents in which it counts, None for all documents; empty if all count everywhere."""
 
 
 class Leaf(NamedTuple):
@@ -68,6 +70,8 @@ class Leaf(NamedTuple):
     weight: float
     group: int
     fields: int = EVERYWHERE
+    languages: LanguageSet | None = None
+    """Languages of the documents in which it counts; None for all documents."""
 
 
 class PhrasePlan(NamedTuple):
@@ -90,8 +94,8 @@ class QueryPlan(NamedTuple):
     filters: tuple[Filter, ...]
     scoring: Scoring
     bonus: float
-    title: int
-    """The title key of the words, 0 if there are none."""
+    titles: tuple[int, ...]
+    """The title keys of the words, by language; none if there are no words."""
     notes: tuple[str, ...]
     lookup: TermLookup
     """Where its terms are."""
@@ -122,6 +126,14 @@ class QueryPlan(NamedTuple):
         """Return the dictionary rows of the terms of all `words` in a segment, by word and variant."""
         return self.lookup.places(segment, [term for word in self.words for term in word.terms])
 
+    def excluded_terms(self, segment: Segment, documents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Return which of the terms that `places` has do not count in which documents; empty where all of them count.
+
+        By document and term: a stem of one language does not stand for the word in a document of another.
+        """
+        languages = [numbers for word in self.words for numbers in word.languages or (None,) * len(word.terms)]
+        return excluded_terms(segment, documents, languages)
+
     def leaf_places(self, segment: Segment) -> TermRows:
         """Return the dictionary rows of the terms of all `leaves` in a segment."""
         return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
@@ -136,7 +148,6 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
     leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
     asked = [word.word for word in compiler.words]
-    main = compiler.languages[0] if compiler.languages else ""
     return QueryPlan(
         tuple(compiler.words),
         leaves,
@@ -146,7 +157,7 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
         tuple(compiler.filters),
         scoring,
         scoring.all_words_bonus * best if groups else 0.0,
-        title_key(asked, terms_of(asked, main), main) if asked else 0,
+        compiler.forms.title_keys(asked),
         tuple(compiler.notes),
         compiler.lookup,
     )
@@ -179,23 +190,15 @@ class _Compiler:
         self.words: list[QueryWord] = []
         self.bag: list[str] = []
         self.leaves: list[Leaf] = []
-        self.numbers: dict[tuple[bytes, bool, int, int], int] = {}
+        self.numbers: dict[tuple[TermForm, bool, int, int], int] = {}
         self.program: list[tuple[int, int]] = []
         self.phrases: list[PhrasePlan] = []
         self.filters: list[Filter] = []
-        self.stems: dict[str, dict[str, bytes]] = {}
-        self.variants: dict[str, list[bytes]] = {}
-        ranked = sorted(index.languages.items(), key=lambda item: -item[1])
-        self.known = [code for code, n in ranked if n >= _SHARE * index.documents] or ["en"]
-        self.languages = [c for c in self.known if index.languages.get(c, 0) >= _MAIN_SHARE * index.documents]
-        self.languages = self.languages or self.known[:1]
+        self.forms = WordForms(index, self.lookup)
 
     def look_up(self, tree: Node) -> None:
         """Stem and look up all words of a query at once."""
-        words = list(dict.fromkeys(_words_in(tree)))[:_MOST_AT_ONCE]
-        for code in self.languages:
-            self.stems[code] = dict(zip(words, terms_of(words, code), strict=True))
-        self.lookup.add([stem for stems in self.stems.values() for stem in stems.values()])
+        self.forms.prepare(list(dict.fromkeys(_words_in(tree)))[:_MOST_AT_ONCE])
 
     def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
         """Write the steps of one node; what is barred is not scored."""
@@ -233,22 +236,6 @@ class _Compiler:
             if number:
                 self._step(match.OR, 0)
 
-    def _stem(self, word: str, code: str) -> bytes:
-        known = self.stems.setdefault(code, {})
-        if word not in known:
-            known[word] = terms_of([word], code)[0]
-        return known[word]
-
-    def _variants(self, word: str) -> list[bytes]:
-        """Return the stems of a word in the main languages of the index, or in all if none of those has it."""
-        found = self.variants.get(word)
-        if found is None:
-            stems = dict.fromkeys(self._stem(word, code) for code in self.languages)
-            if not any(self.lookup.frequency(stem) for stem in stems):
-                stems |= dict.fromkeys(self._stem(word, code) for code in self.known)
-            found = self.variants[word] = list(stems)[: len(self.languages) + 1]
-        return found
-
     def _filter(self, node: Filter, scored: bool) -> None:
         """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
         self.filters.append(node)
@@ -261,15 +248,19 @@ class _Compiler:
                     frequencies[term] = frequencies.get(term, 0) + int(segment.dictionary.frequency[number])
             often = sorted(frequencies, key=lambda term: -frequencies[term])
             for term in often[: min(_EXPANSIONS, self._room())]:
-                self._leaf(term, True)
+                self._leaf(TermForm(term), self.idf(term))
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
         return idf(self.index, self.lookup.frequency(term))
 
+    def word_idf(self, word: str) -> float:
+        """Weigh a word by its rarity in all its forms: in whatever language a page has it, it counts the same."""
+        return idf(self.index, self.forms.frequency(word))
+
     def _room(self) -> int:
-        """Return how many more words, in all their variants, the program has room for; with none, add a note."""
-        room = (match.MAX_LEAVES - len(self.leaves)) // (len(self.languages) + 1)
+        """Return how many more leaves the program has room for; with none, add a note."""
+        room = match.MAX_LEAVES - len(self.leaves)
         if room == 0:
             self._note_length()
         return room
@@ -280,72 +271,92 @@ class _Compiler:
             self.notes.append(note)
 
     def _word(self, node: Word, scored: bool) -> None:
-        if not self._room():
+        forms = self.forms.forms(node.word)
+        if len(forms) > self._room():
+            self._note_length()
             self._step(match.ALL, 0)
             return
-        terms = self._variants(node.word)
-        self._either([(self._leaf(term, scored, fields=node.fields), match.LEAF) for term in terms])
+        weight = self.word_idf(node.word) if scored else 0.0
+        self._either([(self._leaf(form, weight, scored=scored, fields=node.fields), match.LEAF) for form in forms])
         if scored:
             self._score(node.word, 1, self._next_place())
 
-    def _leaf(self, term: bytes, scored: bool, times: int = 1, group: int = -1, fields: int = EVERYWHERE) -> int:
-        """Add a leaf, or to the weight of one that is there already; give its number."""
-        weight = self.idf(term) * times if scored else 0.0
-        key = (term, scored, group, fields)
+    def _leaf(
+        self, form: TermForm, weight: float, *, scored: bool = True, group: int = -1, fields: int = EVERYWHERE
+    ) -> int:
+        """Add a leaf, or to the weight of one that is there already; return its number."""
+        key = (form, scored, group, fields)
         if key in self.numbers:
             number = self.numbers[key]
             self.leaves[number] = self.leaves[number]._replace(weight=self.leaves[number].weight + weight)
             return number
         self.numbers[key] = len(self.leaves)
-        self.leaves.append(Leaf(term, weight, group, fields))
+        self.leaves.append(Leaf(form.term, weight, group, fields, form.languages))
         return len(self.leaves) - 1
 
     def _next_place(self) -> int:
         return self.words[-1].place + 1 if self.words else 0
 
     def _score(self, word: str, times: int, place: int) -> None:
-        terms = tuple(self._variants(word))
-        self.words.append(QueryWord(word, terms, times * max(self.idf(term) for term in terms), place))
+        terms, languages = zip(*self.forms.forms(word), strict=True)
+        self.words.append(
+            QueryWord(word, terms, times * self.word_idf(word), place, languages if any(languages) else ())
+        )
 
     def _bag(self, bag: BagOfWords) -> None:
         """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
         counts: dict[str, int] = {}
         for word in bag.words:
             counts[word] = counts.get(word, 0) + 1
-        meant = {w: n for w, n in counts.items() if not is_stop_word(w, self.languages[0])} or counts
-        room = self._room()
-        if not room:
+        content = {w: n for w, n in counts.items() if not is_stop_word(w, self.forms.main_language)} or counts
+        content = self._fit_words(content)
+        if not content:
             self._step(match.ALL, 0)
             return
-        if len(meant) > room:
-            rarest = sorted(meant, key=lambda w: -max(self.idf(t) for t in self._variants(w)))
-            kept = set(rarest[:room])
-            meant = {word: n for word, n in meant.items() if word in kept}
-            self.notes.append(f"The query is long; its {len(meant)} rarest words were used.")
         steps, begin = [], self._next_place()
-        for group, (word, times) in enumerate(meant.items()):
-            steps += [(self._leaf(term, True, times, group), match.LEAF) for term in self._variants(word)]
+        for group, (word, times) in enumerate(content.items()):
+            weight = times * self.word_idf(word)
+            steps += [(self._leaf(form, weight, group=group), match.LEAF) for form in self.forms.forms(word)]
             self._score(word, times, begin + bag.words.index(word))
-        self.bag = list(meant)
+        self.bag = list(content)
         self._either(steps)
 
+    def _fit_words(self, counts: dict[str, int]) -> dict[str, int]:
+        """Return as many words as the program has room for, in all their forms: the rarest, if there are too many."""
+        sizes = {word: len(self.forms.forms(word)) for word in counts}
+        room = self._room()
+        if sum(sizes.values()) <= room:
+            return counts
+        fitting: set[str] = set()
+        for word in sorted(counts, key=lambda word: -self.word_idf(word)):
+            if sizes[word] <= room:
+                fitting.add(word)
+                room -= sizes[word]
+        if fitting:
+            self.notes.append(f"The query is long; its {len(fitting)} rarest words were used.")
+        return {word: times for word, times in counts.items() if word in fitting}
+
     def _phrase(self, phrase: Phrase | Near, scored: bool) -> None:
-        """Match the phrase in each language's stems."""
+        """Match the phrase in the stems of each language of the index."""
         words = phrase.words[: self._room()]
         if not words:
             self._step(match.ALL, 0)
             return
         if len(words) < len(phrase.words):
             self._note_length()
-        variants = dict.fromkeys(tuple(self._stem(word, code) for word in words) for code in self.languages)
         steps = []
-        for terms in variants:
-            leaves = tuple(self._leaf(term, scored) for term in terms)
+        for number, form in enumerate(self.forms.phrase_forms(words)):
+            if number and len(words) > self._room():
+                break
+            leaves = tuple(
+                self._leaf(TermForm(term, form.languages), self.word_idf(word) if scored else 0.0, scored=scored)
+                for word, term in zip(words, form.terms, strict=True)
+            )
             reach = phrase.distance if isinstance(phrase, Near) else 0
             self.phrases.append(PhrasePlan(leaves, reach, phrase.fields))
             steps.append((len(self.phrases) - 1, match.PHRASE))
         self._either(steps)
         if scored:
             for place, word in enumerate(words, self._next_place()):
-                if not is_stop_word(word, self.languages[0]):
+                if not is_stop_word(word, self.forms.main_language):
                     self._score(word, 1, place)

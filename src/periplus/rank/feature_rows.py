@@ -52,15 +52,27 @@ class FeatureExtractor:
             np.array([word.weight for word in words]),
             np.array([word.place for word in words], np.int32),
             _bonds(plan, len(words), fixed_phrases),
+            self._excluded_terms(plan, candidates),
             candidates.segments,
             candidates.documents,
             candidates.scores,
         )
-        title = np.uint64(plan.title)
-        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, title, self._outside.today)
+        titles = np.array(plan.titles, np.uint64)
+        measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
         return measured
+
+    def _excluded_terms(self, plan: QueryPlan, candidates: Candidates) -> npt.NDArray[np.bool_]:
+        """Return which terms do not count in which candidates; empty where all of them count."""
+        terms = sum(len(word.terms) for word in plan.words)
+        if not any(word.languages for word in plan.words):
+            return np.zeros((0, 0), np.bool_)
+        excluded = np.zeros((len(candidates.documents), terms), np.bool_)
+        for number, segment in enumerate(self._index.segments):
+            rows = np.flatnonzero(candidates.segments == number)
+            excluded[rows] = plan.excluded_terms(segment, candidates.documents[rows])
+        return excluded
 
     def _keys(self, candidates: Candidates) -> list[int]:
         keys = [segment.column("key") for segment in self._index.segments]

@@ -95,7 +95,8 @@ class Ranker:
         words = {term: word.word for word in plan.words for term in word.terms} | dict(plan.synonyms)
         present: set[int] = set()
         for leaf in plan.leaves:
-            entry = segment.find_term(leaf.term)
+            counts = leaf.languages is None or bool(segment.in_languages(leaf.languages)[document])
+            entry = segment.find_term(leaf.term) if counts else None
             impact = segment.positions(entry, document)[1] if entry else 0
             if impact and leaf.weight:
                 name = f"word: {words.get(leaf.term, leaf.term.decode('utf-8', 'replace'))}"

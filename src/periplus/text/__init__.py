@@ -9,7 +9,7 @@ from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, toke
 from periplus.text.folding import code_point_kinds
 from periplus.text.kernels.tokenizer import ANALYSIS
 from periplus.text.language_id import LANGUAGES, detect_language, language_number
-from periplus.text.stemmer import stem
+from periplus.text.stemmer import has_stemmer, stem
 from periplus.text.stopwords import is_stop_word, stop_words
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "WordTable",
     "code_point_kinds",
     "detect_language",
+    "has_stemmer",
     "is_stop_word",
     "language_number",
     "split_text",

@@ -170,4 +170,5 @@ def token_spans(data: bytes) -> npt.NDArray[np.int32]:
 def terms_of(words: Sequence[str], language: str) -> list[bytes]:
     """Return the terms of folded words of one language."""
     code = LANGUAGES[language_number(language)]
-    return [stemmed.encode("utf-8") for stemmed in stem_all(words, code)]
+    stems = zip(words, stem_all(words, code), strict=True)
+    return [(stemmed or word).encode("utf-8", "replace") for word, stemmed in stems]

@@ -30,7 +30,7 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_POSITIONS,
     read_varint,
 )
-from periplus.query.kernels.plan import ALL, GIVEN, Plan, Scratch, place_of_leaf
+from periplus.query.kernels.plan import ALL, GIVEN, LEAF_DOCUMENTS, LEAF_GROUP, Plan, Scratch, place_of_leaf
 
 __all__ = ["SLACK", "bound_of", "find_blocks"]
 
@@ -67,13 +67,13 @@ def _unpack(lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int) -> N
 def _add_sparse(plan: Plan, scratch: Scratch, leaf: int, must: Any) -> None:  # pragma: no cover - compiled
     """Add the bounds of a sparse term to its blocks, those that have all of `must`."""
     bound, have, weight, bit = scratch.bound, scratch.have, plan.weight[leaf], _ONE << np.uint64(leaf)
-    last, highest, counts = np.int64(-1), np.int64(0), False
+    last, highest, counts, within = np.int64(-1), np.int64(0), False, plan.leaves[leaf, LEAF_DOCUMENTS]
     for n in range(plan.place[leaf, ENTRY_FREQUENCY]):
         posting = scratch.sparse[leaf, n]
         block, impact = posting >> 30, (posting >> 8) & 255
         if block != last:
             last, highest = block, impact
-            counts = have[block] & must == must
+            counts = have[block] & must == must and (within < 0 or plan.given[within, block] != 0)
             if counts:
                 bound[block] += weight * np.float32(impact)
                 have[block] |= bit
@@ -133,6 +133,7 @@ def _add_middling(
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
     bound, have = scratch.bound, scratch.have
     bit = _ONE << np.uint64(leaf)
+    within = plan.leaves[leaf, LEAF_DOCUMENTS]
     begin = plan.place[leaf, ENTRY_BEGIN] + 2
     heads = lists.stream[begin : begin + plan.place[leaf, ENTRY_HEADERS]]
     block = np.uint64(np.int64(-1))
@@ -144,6 +145,8 @@ def _add_middling(
             continue
         block += _ONE
         if must and have[block] & must != must:
+            continue
+        if within >= 0 and plan.given[within, block] == 0:
             continue
         bound[block] += scratch.level[leaf, head >> np.uint8(4)]
         have[block] |= bit
@@ -361,8 +364,8 @@ def find_blocks(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # 
     if plan.groups:
         words = np.zeros(plan.groups, np.uint64)
         for leaf in range(len(plan.leaves)):
-            if plan.leaves[leaf, 1] >= 0:
-                words[plan.leaves[leaf, 1]] |= _ONE << np.uint64(leaf)
+            if plan.leaves[leaf, LEAF_GROUP] >= 0:
+                words[plan.leaves[leaf, LEAF_GROUP]] |= _ONE << np.uint64(leaf)
         for i in range(count):
             every = True
             for word in words:

@@ -34,6 +34,9 @@ from periplus.query.kernels.plan import (
     EVERY,
     GIVEN,
     LEAF,
+    LEAF_DOCUMENTS,
+    LEAF_FIELDS,
+    LEAF_GROUP,
     MAX_LEAVES,
     MIXED,
     OR,
@@ -118,7 +121,7 @@ def _score(
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Add a leaf's scores in the open block; give its documents where it counts, and the highest score so far."""
     at, stop, found = scratch.spots[leaf, 0], scratch.spots[leaf, 1], np.uint64(0)
-    scores, weight, fields = scratch.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, 0])
+    scores, weight, fields = scratch.scores, plan.weight[leaf], np.int64(plan.leaves[leaf, LEAF_FIELDS])
     if plan.place[leaf, ENTRY_ENCODING] == SPARSE:
         for n in range(at, stop):
             posting = scratch.sparse[leaf, n]
@@ -155,6 +158,22 @@ def _highest_of(scores: Any, documents: Any) -> Any:  # pragma: no cover - compi
     return highest
 
 
+@njit(cache=True, nogil=True)
+def _score_within(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, block: int, allowed: Any, highest: Any
+) -> tuple[Any, Any]:  # pragma: no cover - compiled
+    """Do the same for a leaf that counts in some documents of the block only."""
+    # Few leaves are of this kind: the scores of the other documents are put back, and `_score` needs no test for it.
+    before = scratch.scores[:BLOCK].copy()
+    documents, _ = _score(lists, plan, scratch, leaf, block, highest)
+    excluded = documents & ~allowed
+    while excluded:
+        offset = lowest_bit(excluded)
+        excluded &= excluded - _ONE
+        scratch.scores[offset] = before[offset]
+    return documents & allowed, max(highest, _highest_of(scratch.scores, documents & allowed))
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _open(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, possible: Any, least: Any
@@ -175,7 +194,11 @@ def _open(
             sets[0, leaf] = 0
             continue
         _find_postings(lists, plan, scratch, leaf, block)
-        found, highest = _score(lists, plan, scratch, leaf, block, highest)
+        if plan.leaves[leaf, LEAF_DOCUMENTS] < 0:
+            found, highest = _score(lists, plan, scratch, leaf, block, highest)
+        else:
+            allowed = plan.given[plan.leaves[leaf, LEAF_DOCUMENTS], block]
+            found, highest = _score_within(lists, plan, scratch, leaf, block, allowed, highest)
         sets[0, leaf] = found
         some |= found
         if plan.required & bit:
@@ -196,7 +219,7 @@ def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
     for group in range(plan.groups):
         either = np.uint64(0)
         for leaf in range(len(plan.leaves)):
-            if plan.leaves[leaf, 1] == group:
+            if plan.leaves[leaf, LEAF_GROUP] == group:
                 either |= sets[0, leaf]
         result &= either
     return result
@@ -342,7 +365,7 @@ def warm() -> None:
     plan = Plan(
         np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64),
         np.ones(1, np.float32),
-        np.array([[255, 0]], np.int32),
+        np.array([[255, 0, -1]], np.int32),
         np.array([[LEAF, 0], [PHRASE, 0], [AND, 0]], np.int32),
         np.array([[0, 1, 0, 255]], np.int32),
         np.zeros((1, 2), np.int32),

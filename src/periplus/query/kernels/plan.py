@@ -26,6 +26,9 @@ __all__ = [
     "EVERY",
     "GIVEN",
     "LEAF",
+    "LEAF_DOCUMENTS",
+    "LEAF_FIELDS",
+    "LEAF_GROUP",
     "MAX_LEAVES",
     "MIXED",
     "MOST_POSITIONS",
@@ -47,6 +50,8 @@ LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
 """Steps of a program: push the set of a leaf, a phrase, all documents or a given set; or join the two sets on top."""
 SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 """Shapes of a program: any of the leaves, all of them, one phrase, or something that must be run step by step."""
+LEAF_FIELDS, LEAF_GROUP, LEAF_DOCUMENTS = 0, 1, 2
+"""Columns of `Plan.leaves`."""
 MAX_LEAVES = 64
 PROGRESS = 10
 """Numbers that a query in several turns is taken up by."""
@@ -62,8 +67,9 @@ class Plan(NamedTuple):
     weight: npt.NDArray[np.float32]
     """What one step of impact adds to the score, never below 0; 0 for leaves that only exclude."""
     leaves: npt.NDArray[np.int32]
-    """By leaf: the fields in which a posting counts, as a mask; the word of the query it stands for, or -1: a document
-    with all words gets the bonus."""
+    """By leaf, with the columns LEAF_*: the fields in which a posting counts, as a mask; the word of the query it
+    stands for, or -1: a document with all words gets the bonus; the row of `given` with the documents in which it
+    counts, or -1."""
     program: npt.NDArray[np.int32]
     """Operation and argument of each step, in postfix order."""
     phrases: npt.NDArray[np.int32]
@@ -74,7 +80,7 @@ class Plan(NamedTuple):
     order: npt.NDArray[np.int32]
     """Leaves in the order in which they are looked at: required ones first, the rarest of them before others."""
     given: npt.NDArray[np.uint64]
-    """Sets made beforehand (a site, a language), by set and block."""
+    """Sets made beforehand (a site, the pages in some languages), by set and block."""
     shape: int
     groups: int
     """How many words of the query its leaves stand for."""

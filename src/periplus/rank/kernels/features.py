@@ -79,6 +79,8 @@ class FeatureQuery(NamedTuple):
     """Where each word stands in the query, ascending."""
     bond: npt.NDArray[np.float64]
     """How firmly each word belongs to the next, 0 to 1: above 0 the two are a fixed phrase."""
+    excluded: npt.NDArray[np.bool_]
+    """By candidate and term: whether the term does not count there, being a stem of another language; may be empty."""
     segments: npt.NDArray[np.int32]
     documents: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
@@ -278,14 +280,15 @@ def _entry(column: Any, document: int) -> Any:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True)
 def _look_at_document(
-    sheet: DocumentColumns, document: int, title: Any, today: float, row: Any
+    sheet: DocumentColumns, document: int, titles: Any, today: float, row: Any
 ) -> None:  # pragma: no cover - compiled
     """Fill in what is known of a document whatever words were asked for."""
     begin, end = sheet.title_start[document], sheet.title_start[document + 1]
     row[_TITLE_WORDS] = _count_words(sheet.title_blob, begin, end)
     row[_FILL] = min(1.0, row[_FILL] / max(1.0, row[_TITLE_WORDS]))
     _look_at_url(sheet.url_blob, sheet.url_start[document], sheet.url_start[document + 1], row)
-    row[_EQUAL] = _entry(sheet.title_key, document) == title
+    for title in titles:
+        row[_EQUAL] = max(row[_EQUAL], np.float64(_entry(sheet.title_key, document) == title))
     row[_STATIC] = _entry(sheet.static, document)
     row[_QUALITY] = _entry(sheet.quality, document) / 255.0
     day = _entry(sheet.day, document)
@@ -319,11 +322,11 @@ def _look_at_words(
 
 @njit(cache=True, nogil=True)
 def measure(
-    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: FeatureQuery, title: Any, today: float
+    lists_at: npt.NDArray[np.int64], sheets_at: npt.NDArray[np.int64], asked: FeatureQuery, titles: Any, today: float
 ) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
     """Return the features `NAMES` of each candidate, a row each; addresses have a row for each segment.
 
-    Words are 1 to 64; `title` is the query's title key, `today` the day since 1970.
+    Words are 1 to 64; `titles` are the query's title keys, `today` the day since 1970.
     """
     terms, words = len(asked.word), len(asked.spot)
     rows = np.zeros((len(asked.documents), len(NAMES)))
@@ -350,12 +353,12 @@ def measure(
             masks[:] = 0
             for term in range(terms):
                 mask, code, at = found[term, i, 0], found[term, i, 2], found[term, i, 3]
-                if mask:
+                if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
                     masks[asked.word[term]] |= mask
                     size = read_positions(lists.positions, at, code, mask, places)
                     count = _merge(events, count, asked.word[term], places, size, spare)
             _look_at_words(asked, events, count, masks, row, spare, one, two)
-            _look_at_document(sheet, documents[i], title, today, row)
+            _look_at_document(sheet, documents[i], titles, today, row)
     return rows
 
 
@@ -368,6 +371,8 @@ def warm() -> None:
     )
     zero = np.zeros(1, np.int32)
     place = np.array([[TINY_ENTRY]], np.int64)
-    asked = FeatureQuery(place, zero, np.ones(1), zero, np.zeros(1), zero, zero, np.ones(1, np.float32))
+    asked = FeatureQuery(
+        place, zero, np.ones(1), zero, np.zeros(1), np.zeros((0, 0), np.bool_), zero, zero, np.ones(1, np.float32)
+    )
     held = pin(sheet)
-    measure(lists, held.addresses.reshape(1, -1), asked, np.uint64(0), 0.0)
+    measure(lists, held.addresses.reshape(1, -1), asked, np.zeros(1, np.uint64), 0.0)

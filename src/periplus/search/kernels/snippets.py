@@ -43,6 +43,8 @@ class SnippetQuery(NamedTuple):
     """The word that each term stands for; ascending."""
     weights: npt.NDArray[np.float64]
     """By word."""
+    excluded: npt.NDArray[np.bool_]
+    """By document and term: whether the term does not count there, being a stem of another language; may be empty."""
 
 
 class SnippetBuffer(NamedTuple):
@@ -238,7 +240,7 @@ def _read_places(
     used = 0
     for term in range(len(asked.places)):
         word, mask = asked.words[term], rows[term, number, 0]
-        if mask:
+        if mask and not (len(asked.excluded) and asked.excluded[number, term]):
             has[word] = True
             out = room[used : used + _MOST_POSITIONS]
             count = read_positions(lists.positions, rows[term, number, 3], rows[term, number, 2], mask, out)
@@ -313,7 +315,9 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     from periplus.accel.pointers import pin
 
-    asked = SnippetQuery(np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1))
+    asked = SnippetQuery(
+        np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64), np.zeros(1, np.int64), np.ones(1), np.zeros((0, 0), np.bool_)
+    )
     data, kinds = np.frombuffer(b"a b", np.uint8), np.zeros(TABLE_SIZE, np.uint8)
     bounds = np.array([0, 3], np.int64)
     handle = pin(make_tiny_postings())

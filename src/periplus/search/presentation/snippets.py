@@ -30,17 +30,19 @@ def cut_snippets(
 
     Gives, too, which words of the query each of them has.
     """
+    numbers = np.array(documents, np.int32)
     asked = snippets.SnippetQuery(
         plan.places(segment),
         np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
         np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
+        plan.excluded_terms(segment, numbers),
     )
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=bounds[1:])
     buffer = snippets.cut_all(
         segment.pinned_postings.addresses,
         asked,
-        np.array(documents, np.int32),
+        numbers,
         np.frombuffer(b"".join(texts) or b"\0", np.uint8),
         bounds,
         code_point_kinds(),
