@@ -29,7 +29,10 @@ class IndexSettings(Section, frozen=True):
     emphasis_weight: Annotated[
         float, Meta(description="BM25F weight of emphasized words, in addition to the body", ge=0)
     ] = 0.2
-    body_weight: Annotated[float, Meta(description="BM25F weight of the body", ge=0)] = 1.0
+    body_weight: Annotated[float, Meta(description="BM25F weight of the body: the main content of a page", ge=0)] = 1.0
+    boilerplate_weight: Annotated[
+        float, Meta(description="BM25F weight of navigation, footers and repeated blocks of a site", ge=0)
+    ] = 0.05
     body_b: Annotated[
         float, Meta(description="BM25F b of the body: the higher, the more length is penalized", ge=0, le=1)
     ] = 0.6

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ def random_visits(seed: int, count: int) -> list[FetchRecord]:
     def words(most: int) -> str:
         return " ".join(chance.choice(WORDS) for _ in range(chance.randint(0, most)))
 
-    return [
+    visits = [
         visit(
             f"https://{chance.choice(HOSTS)}/{chance.choice('ab')}/{number}",
             words(5),
@@ -39,6 +40,18 @@ def random_visits(seed: int, count: int) -> list[FetchRecord]:
         )
         for number in range(count)
     ]
+    return [_with_main(record, random.Random(f"{seed} {number}")) for number, record in enumerate(visits)]
+
+
+def _with_main(record: FetchRecord, chance: random.Random) -> FetchRecord:
+    """Return half of the records with main content: a run of words from the text of the page."""
+    page = record.page
+    assert page is not None
+    starts = [0, *(at + 1 for at, letter in enumerate(page.text) if letter == " ")]
+    if chance.random() < 0.5 or len(starts) < 3:
+        return record
+    begin, end = sorted(chance.sample(starts[1:], 2))
+    return msgspec.structs.replace(record, page=msgspec.structs.replace(page, main=(begin, end - 1)))
 
 
 class Ranks:

@@ -61,7 +61,7 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     numbers = np.full(segment.documents + 64, -1, np.int64)
     numbers[: segment.documents] = np.arange(segment.documents)[::-1]
     numbers[3] = -1
-    counts, lengths = np.zeros(100, np.int64), np.zeros((100, 6), np.int32)
+    counts, lengths = np.zeros(100, np.int64), np.zeros((100, 7), np.int32)
     held = segment.terms()
     every = np.arange(len(held.frequency))
     part, totals = postings_merge.MergeSource(held, 0, len(every), every, numbers), np.zeros(len(every), np.int64)
@@ -77,7 +77,7 @@ def test_tokens_of_the_kernels_are_those_of_the_naive_twin(tmp_path: Path) -> No
     assert list(zip(owner.tolist(), found.documents.tolist(), found.positions.tolist(), strict=True)) == expected
     for document in range(100):
         places = [p for _, d, p in expected if d == document]
-        for field in range(6):
+        for field in range(7):
             last = max((p & (1 << 29) - 1 for p in places if p >> 29 == field), default=-1)
             assert lengths[document, field] == last + 1
 

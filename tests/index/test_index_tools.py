@@ -131,7 +131,9 @@ def test_exported_bounds_are_those_of_every_posting(tmp_path: Path, name: str) -
     about = export_index(index, tmp_path / name)
     head, *lines = [json.loads(line) for line in read_lines(tmp_path / name)]
     assert (head["documents"], head["indexed"], head["terms"]) == (300, 300, len(lines))
-    assert head["tokens"]["body"] == sum(len(v.page.text.split()) for v in visits if v.page)
+    assert head["tokens"]["body"] + head["tokens"]["boilerplate"] == sum(
+        len(v.page.text.split()) for v in visits if v.page
+    )
     assert about.terms == len(lines)
     assert [line[0] for line in lines] == sorted(line[0] for line in lines)
     for term, frequency, highest in lines:

@@ -26,7 +26,7 @@ from periplus.query import (
     Site,
     Word,
 )
-from periplus.records import FetchRecord
+from periplus.records import FetchRecord, Page
 from periplus.settings import IndexSettings
 from periplus.text import is_stop_word, split_text, terms_of
 
@@ -186,7 +186,15 @@ def _fields(visit: FetchRecord) -> list[str]:
     page = visit.page
     assert page is not None
     url = visit.url.partition("://")[2].removeprefix("www.")
-    return [page.title, "\n".join(page.headings), url, "", "\n".join(page.emphasis), page.text]
+    return [page.title, "\n".join(page.headings), url, "", "\n".join(page.emphasis), *split_body(page)]
+
+
+def split_body(page: Page) -> tuple[str, str]:
+    """Return the main content, if it has 32 characters, and the rest of the text."""
+    if not page.main or page.main[1] - page.main[0] < 32:
+        return page.text, ""
+    begin, end = page.main
+    return page.text[begin:end], page.text[:begin] + "\n" + page.text[end:]
 
 
 def _doc(

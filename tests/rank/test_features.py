@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from index.made_pages import random_visits
+from naive.engine import split_body
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
@@ -31,7 +32,7 @@ def fields_of(visit: FetchRecord) -> dict[str, list[str]]:
         visit.url.partition("://")[2].removeprefix("www."),
         "",
         "\n".join(page.emphasis),
-        page.text,
+        split_body(page)[0],
     )
     return {
         name: [term.decode() for term in terms_of(split_text(text), "en")]

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from periplus.index.media_file import is_news, select_media
-from periplus.records import FetchRecord, Media
+from periplus.records import FetchRecord, Media, Page
 from periplus.settings import IndexSettings
 
-__all__ = ["FIELD_NAMES", "Document", "Field", "field_weights", "make_document"]
+__all__ = ["FIELD_NAMES", "Document", "Field", "field_weights", "make_document", "split_text"]
 
 
 class Field(enum.IntEnum):
@@ -21,10 +21,15 @@ class Field(enum.IntEnum):
     ANCHOR = 3
     EMPHASIS = 4
     BODY = 5
+    """The main content."""
+    BOILERPLATE = 6
+    """What else a page shows: navigation, footers, repeated blocks of its site."""
 
 
 _EPOCH: Final = date(1970, 1, 1)
 FIELD_NAMES: Final = tuple(field.name.lower() for field in Field)
+_MIN_MAIN: Final = 32
+"""Characters of main content from which on the rest of a page is boilerplate: below, the extraction may have failed."""
 
 
 class Document(NamedTuple):
@@ -59,14 +64,18 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
     if "@" in host or ":" in host:
         host = host.rpartition("@")[2].partition(":")[0]
     address = rest.removeprefix("www.")
-    headings, emphasis, text = page.headings, page.emphasis, page.text or page.description
+    body, boilerplate = split_text(page)
+    headings, emphasis = page.headings, page.emphasis
+    if boilerplate:
+        headings, emphasis = (_outside(boilerplate, body, phrases) for phrases in (headings, emphasis))
     fields = (
         page.title.encode("utf-8", "replace"),
         "\n".join(headings).encode("utf-8", "replace") if headings else b"",
         (unquote(address) if "%" in address else address).encode("utf-8", "replace"),
         anchors.encode("utf-8", "replace") if anchors else b"",
         "\n".join(emphasis).encode("utf-8", "replace") if emphasis else b"",
-        text.encode("utf-8", "replace"),
+        body.encode("utf-8", "replace"),
+        boilerplate.encode("utf-8", "replace") if boilerplate else b"",
     )
     title = page.title or (headings[0] if headings else "") or url
     day = _day(page.published, record.when) if page.published else int(record.when // 86_400)
@@ -74,6 +83,23 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
     # By position: this runs for every page, and keywords take as long as all the rest.
     values = record.key, url, host, title, language, record.when, page.kind, fields, page.flags, day, record.simhash
     return Document._make((*values, media, news))
+
+
+def split_text(page: Page) -> tuple[str, str]:
+    """Return the main content of a page and the rest of its text; all of it is main content if hardly any was found."""
+    text, spans = page.text, page.main
+    if not spans:
+        return text or page.description, ""
+    inside = [text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=True)]
+    if sum(map(len, inside)) < _MIN_MAIN:
+        return text or page.description, ""
+    outside = (text[end:begin].strip() for end, begin in zip((0, *spans[1::2]), (*spans[::2], len(text)), strict=True))
+    return "\n".join(inside), "\n".join(filter(None, outside))
+
+
+def _outside(boilerplate: str, body: str, phrases: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the phrases that are not in the boilerplate alone, such as the heading of a menu."""
+    return tuple(phrase for phrase in phrases if phrase not in boilerplate or phrase in body)
 
 
 def _day(published: str, fetched: float) -> int:

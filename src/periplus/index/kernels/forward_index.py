@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, SortedTokens
+from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT, FIELDS, SortedTokens
 
 __all__ = [
     "USES_DOCUMENTS",
@@ -103,16 +103,16 @@ def sort_tokens(
 def sample_tokens(
     texts: DocumentTokens, every: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:  # pragma: no cover - compiled
-    """Return the tokens of all fields but the last, and of the last field those of one in `every` documents.
+    """Return the tokens of all fields before the body, and of the body those of one in `every` documents.
+
+    Boilerplate, which comes after the body, is left out: it is the same on all pages of a site.
 
     Returns
         the tokens, and how many there are in each field of each document
     """
-    fields = texts.lengths.shape[1]
     lengths = texts.lengths.copy()
     for document in range(len(texts.begin)):
-        if document % every:
-            lengths[document, fields - 1] = 0
+        lengths[document, BODY_FIELD + (document % every == 0) :] = 0
     tokens = np.empty(lengths.sum(), np.int32)
     done = 0
     for document in range(len(texts.begin)):
@@ -178,7 +178,7 @@ def warm() -> None:
     blob = np.frombuffer(b"a", np.uint8)
     tokens = np.zeros(1, np.int32)
     tokens.flags.writeable = False
-    texts = DocumentTokens(tokens, zero, np.eye(1, 6, dtype=np.int32))
+    texts = DocumentTokens(tokens, zero, np.eye(1, FIELDS, dtype=np.int32))
     count_word_uses(texts, 1)
     sort_tokens(texts, np.zeros(1, np.int32), one, 0)
     sample_tokens(texts, 1)

@@ -28,6 +28,7 @@ from periplus.index.kernels.term_dictionary import write_varint
 
 __all__ = [
     "BLOCK",
+    "BODY_FIELD",
     "FIELDS",
     "FIELD_SHIFT",
     "MAX_IMPACT",
@@ -39,15 +40,18 @@ __all__ = [
     "count_postings",
 ]
 
-FIELDS = 6
+FIELDS = 7
+BODY_FIELD = 5
+"""The field of the body. Only the boilerplate has a higher number."""
 FIELD_SHIFT = 29
 """A position shifted right by this many bits is its field."""
 MAX_IMPACT = 255
 """Impacts are 1 to MAX_IMPACT, which is a term weight of 1: one byte each."""
 ONE_BYTE_LIMIT = 192
 """Position deltas below this take one byte; two bytes reach to 16,319, which few documents exceed."""
-_IN_BODY = np.uint32(FIELDS - 1) << np.uint32(FIELD_SHIFT)
-"""Positions from here on are in the body."""
+_IN_BODY = np.uint32(BODY_FIELD) << np.uint32(FIELD_SHIFT)
+_AFTER_BODY = np.uint32(BODY_FIELD + 1) << np.uint32(FIELD_SHIFT)
+"""Positions from the first up to, not including, the second are in the body."""
 
 
 class SortedTokens(NamedTuple):
@@ -205,7 +209,8 @@ def _collect(
         times = np.int64(at - first)
         out.document[count] = document
         out.position[count] = at_position - begin
-        if times <= ESCAPED and tokens.positions[first] >= _IN_BODY:  # The body is the last field: it is in no other.
+        is_short = times <= ESCAPED and tokens.positions[first] >= _IN_BODY
+        if is_short and tokens.positions[at - np.uint64(1)] < _AFTER_BODY:  # Positions ascend: all are in the body.
             at_position = _write_positions(tokens, first, at, positions, at_position)
             out.impact[count] = plain_impact[np.uint64((block * ESCAPED + times - 1) * BLOCK + document % BLOCK)]
             out.code[count] = times - 1
@@ -234,7 +239,7 @@ def _fill_plain_impacts(scale: Any, k1: float, out: Any) -> None:  # pragma: no 
     for document in range(len(scale)):
         weight = 0.0
         for times in range(ESCAPED):
-            weight += np.float64(scale[document, FIELDS - 1])
+            weight += np.float64(scale[document, BODY_FIELD])
             out[(document // BLOCK * ESCAPED + times) * BLOCK + document % BLOCK] = _impact(weight, k1)
 
 

@@ -55,7 +55,8 @@ def export_index(index: Index, path: Path) -> CollectionStatistics:
     terms, frequency, highest = _merge_terms(index)
     tokens = np.zeros(len(FIELD_NAMES), np.int64)
     for segment in index.segments:
-        tokens += segment.column("length")
+        lengths = segment.column("length")
+        tokens[: len(lengths)] += lengths  # Old segments have no boilerplate.
     statistics = CollectionStatistics(
         1,
         index.manifest.generation,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.builder.byte_sort import sort_strings
-from periplus.index.kernels import forward_index
+from periplus.index.kernels import forward_index, inversion
 from periplus.index.vocabulary.kernels import surface_forms as kernel
 from periplus.text.kernels import word_table
 
@@ -94,7 +94,7 @@ def _pack(
 def _count_pairs(
     hashes: npt.NDArray[np.uint64], texts: forward_index.DocumentTokens, spellable: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], int]:
-    bodies = int(texts.lengths[:, -1].sum(dtype=np.int64))
+    bodies = int(texts.lengths[:, inversion.BODY_FIELD].sum(dtype=np.int64))
     distinct_keys = max(1, -(-bodies // _SAMPLE_TOKENS))
     tokens, lengths = forward_index.sample_tokens(texts, distinct_keys)
     slots = min(_MAX_SLOTS, max(64, 1 << (2 * len(tokens)).bit_length()))

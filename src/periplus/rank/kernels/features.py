@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import array_1d, pin
-from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
+from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
@@ -46,7 +46,9 @@ _MOST_PLACES: Final = 512
 """Places of one term in one document that are looked at."""
 _MOST_EVENTS: Final = 4096
 _TITLE: Final = 0
-_BODY: Final = FIELDS - 1
+_BODY: Final = BODY_FIELD
+_MEASURED: Final = (1 << BODY_FIELD + 1) - 1
+"""The fields that features are made of, as a mask: all but the boilerplate, which is behind the body."""
 _PLACE: Final = (1 << FIELD_SHIFT) - 1
 
 
@@ -264,7 +266,7 @@ def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover
     """Set the share of the query's weight that each field, and the whole document, has."""
     whole = max(1e-12, asked.weight.sum())
     for word in range(len(masks)):
-        for field in range(FIELDS):
+        for field in range(_BODY + 1):
             if (masks[word] >> field) & 1:
                 row[_FIELD + field] += asked.weight[word] / whole
         if masks[word]:
@@ -352,7 +354,7 @@ def measure(
             row, count = rows[which[i]], 0
             masks[:] = 0
             for term in range(terms):
-                mask, code, at = found[term, i, 0], found[term, i, 2], found[term, i, 3]
+                mask, code, at = found[term, i, 0] & _MEASURED, found[term, i, 2], found[term, i, 3]
                 if mask and not (len(asked.excluded) and asked.excluded[which[i], term]):
                     masks[asked.word[term]] |= mask
                     size = read_positions(lists.positions, at, code, mask, places)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS
+from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
@@ -29,7 +29,9 @@ _MOST_POSITIONS = 1 << 14
 _TOKEN_CHARS = 6
 _AGAIN = 0.1
 """What a word counts, of its weight, that the window has already."""
-_BODY = np.int64(FIELDS - 1) << FIELD_SHIFT
+_BODY = np.int64(BODY_FIELD) << FIELD_SHIFT
+_UP_TO_BODY = (1 << BODY_FIELD + 1) - 1
+"""The fields up to the body, as a mask."""
 _MORE = np.frombuffer("… ".encode() + " …".encode(), np.uint8)
 """What stands before and behind a piece from within a text: four bytes each."""
 
@@ -243,8 +245,10 @@ def _read_places(
         if mask and not (len(asked.excluded) and asked.excluded[number, term]):
             has[word] = True
             out = room[used : used + _MOST_POSITIONS]
-            count = read_positions(lists.positions, rows[term, number, 3], rows[term, number, 2], mask, out)
-            for i in range(count):  # Positions are in order of fields, and the body is the last of them.
+            count = read_positions(
+                lists.positions, rows[term, number, 3], rows[term, number, 2], mask & _UP_TO_BODY, out
+            )
+            for i in range(count):  # Positions are in order of fields, and the body is the last of these.
                 if out[i] >= _BODY:
                     room[used] = out[i] - _BODY
                     used += 1
