@@ -186,7 +186,13 @@ def _fields(visit: FetchRecord) -> list[str]:
     page = visit.page
     assert page is not None
     url = visit.url.partition("://")[2].removeprefix("www.")
-    return [page.title, "\n".join(page.headings), url, "", "\n".join(page.emphasis), *split_body(page)]
+    return [page.title, in_body(page, page.headings), url, "", in_body(page, page.emphasis), *split_body(page)]
+
+
+def in_body(page: Page, phrases: Sequence[str]) -> str:
+    """Return the phrases, one a line, without those that only the boilerplate has."""
+    body, rest = split_body(page)
+    return "\n".join(phrase for phrase in phrases if not rest or phrase in body or phrase not in rest)
 
 
 def split_body(page: Page) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from index.made_pages import random_visits
-from naive.engine import split_body
+from naive.engine import in_body, split_body
 from naive.features import FIELDS, features
 from periplus.index import Index, build_index
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
@@ -28,10 +28,10 @@ def fields_of(visit: FetchRecord) -> dict[str, list[str]]:
     assert page is not None
     texts = (
         page.title,
-        "\n".join(page.headings),
+        in_body(page, page.headings),
         visit.url.partition("://")[2].removeprefix("www."),
         "",
-        "\n".join(page.emphasis),
+        in_body(page, page.emphasis),
         split_body(page)[0],
     )
     return {
