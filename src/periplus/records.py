@@ -307,6 +307,8 @@ class Query(msgspec.Struct, frozen=True):
     """1 excludes adult pages, 2 also deceptive ones."""
     folded: bool = True
     """Whether near-duplicates and many results of one host are folded."""
+    verbatim: bool = False
+    """Whether the query is searched as typed: neither relaxed nor corrected where it finds nothing."""
 
 
 class Candidates(NamedTuple):

@@ -128,5 +128,5 @@ def test_every_documented_example_is_here() -> None:
 @pytest.mark.parametrize("words", [*EXAMPLES, *FURTHER])
 def test_an_example_finds_what_it_says(searcher: Searcher, words: str) -> None:
     names = {record.url: name for name, record in PAGES.items()}
-    hits = searcher.search(Query(words, size=50, folded=False)).hits
+    hits = searcher.search(Query(words, size=50, folded=False, verbatim=True)).hits
     assert {names[hit.url] for hit in hits} == {**EXAMPLES, **FURTHER}[words]

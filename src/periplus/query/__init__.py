@@ -8,6 +8,7 @@ them by idf and compiles the tree. `find_candidates` runs the match kernel on ev
 `correct_spelling` and `suggest_alternatives` return other spellings of a query.
 """
 
+from periplus.query.filter_sets import filter_matches_any
 from periplus.query.matcher import ScratchPool, find_candidates, plan_segment
 from periplus.query.query_parser import ParsedQuery, parse_query
 from periplus.query.query_planner import QueryPlan, QueryWord, Scoring, plan_query
@@ -29,6 +30,7 @@ from periplus.query.query_tree import (
     Site,
     Vertical,
     Word,
+    alternative_words,
     query_text,
 )
 from periplus.query.spelling_correction import correct_spelling
@@ -62,7 +64,9 @@ __all__ = [
     "TermRows",
     "Vertical",
     "Word",
+    "alternative_words",
     "correct_spelling",
+    "filter_matches_any",
     "find_candidates",
     "parse_query",
     "plan_query",

@@ -6,25 +6,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Segment, documents_with
+from periplus.index import Index, Segment, documents_with
 from periplus.index.kernels import inversion
+from periplus.query.content_types import CONTENT_TYPES
 from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Prefix, Site, Vertical
 from periplus.text import language_number
 
-__all__ = ["MOST_TERMS", "given_sets"]
+__all__ = ["MOST_TERMS", "filter_matches_any", "given_sets"]
 
 MOST_TERMS: Final = 20_000
 """A prefix or a range with more words than this is taken for the most frequent of them."""
-
-_KINDS: Final = {
-    "htm": "text/html",
-    "html": "text/html",
-    "txt": "text/plain",
-    "text": "text/plain",
-    "pdf": "application/pdf",
-    "md": "text/markdown",
-    "xml": "application/xml",
-}
 
 Chosen = npt.NDArray[np.bool_]
 
@@ -37,6 +28,11 @@ def given_sets(segment: Segment, filters: Sequence[Filter]) -> npt.NDArray[np.ui
         chosen[: segment.documents] = _choose(segment, asked)
         sets[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
     return sets
+
+
+def filter_matches_any(index: Index, part: Filter) -> bool:
+    """Return whether any page of an index passes a filter."""
+    return any(bool((_choose(segment, part) & segment.is_live).any()) for segment in index.segments)
 
 
 def _choose(segment: Segment, asked: Filter) -> Chosen:
@@ -81,7 +77,7 @@ def _of_site(segment: Segment, site: Site) -> Chosen:
 
 def _of_kind(segment: Segment, name: str) -> Chosen:
     """Choose by content type: its whole name, its last part, or what a file ending stands for."""
-    wanted = _KINDS.get(name, name)
+    wanted = CONTENT_TYPES.get(name, name)
     kinds = [n for n, kind in enumerate(segment.strings("kinds")) if wanted in (kind, kind.rpartition("/")[2])]
     return np.asarray(np.isin(segment.column("kind"), kinds))
 

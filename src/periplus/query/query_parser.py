@@ -20,6 +20,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from periplus.index import Field
+from periplus.query.content_types import is_content_type
 from periplus.query.query_tree import (
     EVERYWHERE,
     And,
@@ -302,9 +303,12 @@ class _Parser:
 
     def _filter(self, name: str, value: str) -> Node:
         """Read a filter; one with an invalid value is ignored, with a note."""
-        if name in ("filetype", "type"):
-            return ContentType(value.lstrip("."))
         quoted = f"{name}:{value}"[:_MOST_QUOTED]
+        if name in ("filetype", "type"):
+            if is_content_type(value.lstrip(".")):
+                return ContentType(value.lstrip("."))
+            self._notes.append(f"{quoted} was ignored: it is not a type of document that Periplus indexes.")
+            return _IGNORED
         if name == "lang":
             code = re.split("[-_]", value)[0]
             if code in LANGUAGES:

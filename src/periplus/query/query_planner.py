@@ -105,6 +105,8 @@ class QueryPlan(NamedTuple):
     """Whether the query is nothing but words, any of which may match."""
     synonyms: Mapping[bytes, str] = {}
     """Terms of leaves that stand for words of the query, and how explanations name them."""
+    alternatives: frozenset[str] = frozenset()
+    """Words that a page may lack because they are alternatives of an OR."""
 
     @property
     def best_score(self) -> float:

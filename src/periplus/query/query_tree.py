@@ -26,6 +26,7 @@ __all__ = [
     "Site",
     "Vertical",
     "Word",
+    "alternative_words",
     "query_text",
 ]
 
@@ -173,3 +174,19 @@ def query_text(tree: Node, depth: int = 0) -> str:
     if isinstance(tree, And | Or) and depth < _DEEPEST:
         return " ".join(words for part in tree.parts if (words := query_text(part, depth + 1)))
     return ""
+
+
+def alternative_words(tree: Node) -> frozenset[str]:
+    """Return the words that stand only in alternatives of an OR: a page without them does not miss them."""
+    required: set[str] = set()
+    alternatives: set[str] = set()
+    nodes: list[tuple[Node, bool]] = [(tree, False)]
+    while nodes:
+        node, inside = nodes.pop()
+        if isinstance(node, And | Or):
+            nodes += [(part, inside or isinstance(node, Or)) for part in node.parts]
+        elif isinstance(node, AndNot):
+            nodes.append((node.part, inside))
+        else:
+            (alternatives if inside else required).update(query_text(node).split(" "))
+    return frozenset(alternatives - required)

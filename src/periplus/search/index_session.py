@@ -10,14 +10,14 @@ import numpy as np
 
 from periplus.graph import read_synonyms
 from periplus.index import Index
-from periplus.query import ParsedQuery, QueryPlan, Synonyms
+from periplus.query import ParsedQuery, QueryPlan, Synonyms, alternative_words
 from periplus.rank import Ranker, open_external_signals
 from periplus.records import Query
 from periplus.search.link_queries import resolve_links
 from periplus.search.presentation.stored_fields import DocumentCache
 from periplus.search.presentation.verticals import list_verticals
 from periplus.search.ranking_weights import change_weights
-from periplus.search.request_filters import add_filters
+from periplus.search.request_filters import add_filters, filter_notes
 from periplus.search.suggester import Suggester
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
@@ -94,7 +94,8 @@ class IndexSession:
         assert parsed.tree is not None
         graph = self.index.folder.parent / "graph"
         tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.record_count)
-        plan = self.ranker.plan(add_filters(tree, query), parsed.notes + notes)
+        plan = self.ranker.plan(add_filters(tree, query), parsed.notes + notes + filter_notes(query))
+        plan = plan._replace(alternatives=alternative_words(tree))
         return self.synonyms.expand(self.index, plan, tree)
 
     def parts(self) -> IndexParts:

@@ -5,8 +5,9 @@ from typing import Final
 
 from periplus.query import And, ContentType, DateRange, Language, Node, Or, Site, Vertical
 from periplus.records import Query
+from periplus.text import LANGUAGES
 
-__all__ = ["add_filters", "is_site_search"]
+__all__ = ["add_filters", "filter_notes", "is_site_search"]
 
 _NO_END: Final = 1 << 30
 _DAY: Final = 86_400
@@ -15,7 +16,7 @@ _DAY: Final = 86_400
 def add_filters(tree: Node, query: Query) -> Node:
     """Return a tree with the filters of a request added to it."""
     parts: list[Node] = [tree]
-    if query.language:
+    if query.language in LANGUAGES and query.language:
         parts.append(Language(query.language))
     if query.site:
         parts.append(Site(query.site))
@@ -27,6 +28,13 @@ def add_filters(tree: Node, query: Query) -> Node:
     if query.having:
         parts.append(Vertical(query.having))
     return tree if len(parts) == 1 else And(tuple(parts))
+
+
+def filter_notes(query: Query) -> tuple[str, ...]:
+    """Return notes on the filters of a request that are not valid and therefore ignored."""
+    if query.language in LANGUAGES:
+        return ()
+    return (f"lang:{query.language[:20]} was ignored: it is not a language code that Periplus knows.",)
 
 
 def is_site_search(query: Query) -> bool:

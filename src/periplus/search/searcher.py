@@ -12,16 +12,19 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
-from periplus.query import QueryPlan, correct_spelling, parse_query, suggest_alternatives
+from periplus.query import BagOfWords, ParsedQuery, QueryPlan, correct_spelling, parse_query, suggest_alternatives
 from periplus.records import Card, Hit, Query, ResultPage
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
-from periplus.search.navigational import site_name
+from periplus.search.navigational import SiteName, site_name
 from periplus.search.page_status import INDEXED, PageStatus, status_of_record
 from periplus.search.present import present
 from periplus.search.presentation.cards import CardReader, names_page
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
-from periplus.search.rerank import rerank
+from periplus.search.request_filters import add_filters
+from periplus.search.rerank import RerankedCandidates, rerank
 from periplus.search.retrieve import retrieve
+from periplus.search.rewriting.filter_notes import explain_filters
+from periplus.search.rewriting.query_relaxation import note_unknown_words, relax_query
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
 from periplus.text import LANGUAGES
@@ -123,27 +126,19 @@ class Searcher:
         return self._search(session.with_weights(weights) if session else None, query)
 
     def _search(self, session: IndexSession | None, query: Query) -> ResultPage:
-        timer, settings = _StageTimer(), self._settings.search
+        timer = _StageTimer()
         parsed = parse_query(query.words)
         if session is None or parsed.tree is None:
             documents = session.index.documents if session else 0
             return ResultPage(query, (), 0, True, False, timer.elapsed(), documents, parsed.notes)
         plan = session.plan(parsed, query)
         timer.end_stage("query")
-        last, news = self._last_result(query), query.having == "news"
-        limit = min(settings.max_results, -(-max(last, 1) // _STEP) * _STEP)
-        retrieved = retrieve(
-            session.ranker,
-            plan,
-            limit,
-            settings.budget_ms / 1000,
-            site_name=site_name(parsed.tree, query),
-            dated=news,
-        )
-        timer.end_stage("retrieve")
-        candidates = rerank(retrieved, session.ranker.model, limit, int(time.time() // _DAY) if news else None)
+        candidates = self._find(session, plan, query, timer, site_name(parsed.tree, query))
         timer.end_stage("rerank")
-        results = present(session, plan, candidates, query, settings)
+        if not len(candidates.documents) and not candidates.partial and not query.verbatim:
+            plan, candidates = self._relax(session, parsed, query, plan, candidates, timer)
+            timer.end_stage("relax")
+        results = present(session, plan, candidates, query, self._settings.search)
         timer.end_stage("present")
         return ResultPage(
             query,
@@ -161,6 +156,43 @@ class Searcher:
             generation=session.index.manifest.generation,
             card=self._card(query, results.hits),
         )
+
+    def _find(
+        self, session: IndexSession, plan: QueryPlan, query: Query, timer: _StageTimer, name: SiteName | None
+    ) -> RerankedCandidates:
+        """Return the candidates of a plan, in their final order; name: that of a site which the query may be."""
+        settings, last, news = self._settings.search, self._last_result(query), query.having == "news"
+        limit = min(settings.max_results, -(-max(last, 1) // _STEP) * _STEP)
+        budget = settings.budget_ms / 1000 - timer.elapsed()
+        retrieved = retrieve(session.ranker, plan, limit, budget, site_name=name, dated=news)
+        timer.end_stage("retrieve")
+        return rerank(retrieved, session.ranker.model, limit, int(time.time() // _DAY) if news else None)
+
+    def _relax(
+        self,
+        session: IndexSession,
+        parsed: ParsedQuery,
+        query: Query,
+        plan: QueryPlan,
+        nothing: RerankedCandidates,
+        timer: _StageTimer,
+    ) -> tuple[QueryPlan, RerankedCandidates]:
+        """Return what a query that matches nothing finds with fewer requirements, or notes why it finds nothing."""
+        assert parsed.tree is not None
+        unknown = frozenset(word.word for word in plan.words if not word.weight)
+        for relaxed in relax_query(parsed.tree, unknown):
+            if timer.elapsed() > self._settings.search.budget_ms / 1000:
+                break
+            other = session.plan(ParsedQuery(relaxed.tree, (*parsed.notes, relaxed.note)), query)
+            candidates = self._find(session, other, query, timer, None)
+            if len(candidates.documents):
+                return other, candidates
+        notes = explain_filters(
+            session.index, add_filters(parsed.tree, query), has_words=len(unknown) < len(plan.words)
+        )
+        if unknown and not isinstance(parsed.tree, BagOfWords):
+            notes = (note_unknown_words(unknown), *notes)
+        return plan._replace(notes=plan.notes + notes), nothing
 
     def _last_result(self, query: Query) -> int:
         """Return the number of the last result that a query asks for."""

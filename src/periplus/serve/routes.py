@@ -21,6 +21,9 @@ _FILTERS: Final = (
     Parameter("safesearch", "1 excludes adult pages, 2 also deceptive ones", integer(0, 2, 0)),
     Parameter("tab", "the kind of pages", {"type": "string", "enum": list(TABS), "default": "web"}),
     Parameter("similar", "1 includes near-duplicates and all pages of a host", {"type": "string", "enum": ["0", "1"]}),
+    Parameter(
+        "verbatim", "1 searches the query as typed, though it finds nothing", {"type": "string", "enum": ["0", "1"]}
+    ),
 )
 _FORMAT: Final = Parameter(
     "format", "alternatively, the Accept header", {"type": "string", "enum": list(FORMATS), "default": "html"}

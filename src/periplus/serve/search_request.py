@@ -121,6 +121,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         kinds=TABS[tab],
         having=tab if tab in _FEATURE_TABS else "",
         folded=parameters.get("similar", "") != "1",
+        verbatim=parameters.get("verbatim", "") == "1",
     )
     format_name = parameters.get("format", "").lower()
     return SearchRequest(
@@ -134,7 +135,19 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
     )
 
 
-_NAMES: Final = ("q", "start", "explain", "lang", "site", "time_range", "safesearch", "tab", "similar", "hl")
+_NAMES: Final = (
+    "q",
+    "start",
+    "explain",
+    "lang",
+    "site",
+    "time_range",
+    "safesearch",
+    "tab",
+    "similar",
+    "verbatim",
+    "hl",
+)
 
 
 def request_url(request: SearchRequest, **changes: str | int) -> str:
@@ -150,6 +163,7 @@ def request_url(request: SearchRequest, **changes: str | int) -> str:
         query.safe,
         "" if request.tab == "web" else request.tab,
         "" if query.folded else 1,
+        1 if query.verbatim else "",
         request.locale,
     )
     parameters = dict(zip(_NAMES, values, strict=True)) | changes

@@ -103,6 +103,7 @@ class HitBuilder:
         """
         snippets, missing = self._snippets(rows, chars)
         words, stored = [word.word for word in self._plan.words], self._stored_fields(rows)
+        alternatives = self._plan.alternatives
         hits = []
         for row, parts in zip(rows, reasons, strict=True):
             fields = stored[row]
@@ -118,7 +119,7 @@ class HitBuilder:
                     language=fields.language,
                     fetched=fields.fetched,
                     kind=fields.kind,
-                    missing=tuple([words[n] for n in missing[row]]),
+                    missing=tuple([words[n] for n in missing[row] if words[n] not in alternatives]),
                     reasons=parts,
                     day=fields.day,
                     flags=fields.flags,
