@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-embeddings bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -106,6 +106,10 @@ bench-serve: $(DEV_READY) ## HTTP search under load: start, cold and warm cache,
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) --seconds $(or $(SECONDS),15) --crowd-seconds $(or $(CROWD),120) \
 		--new $(or $(NEW),0.1)
+
+bench-findable: $(DEV_READY) ## every page found by its title and by its own words, in mixed languages (CORPUS=file[:label] MAJORITY=file ROUNDS=3)
+	@$(BIN)/python bench/findable.py $(foreach file,$(CORPUS),--corpus $(file)) $(if $(MAJORITY),--majority $(MAJORITY)) \
+		--rounds $(or $(ROUNDS),3)
 
 bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'

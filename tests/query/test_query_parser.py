@@ -162,3 +162,19 @@ def test_filters_with_invalid_values_are_ignored_with_a_note(text: str, tree: No
 @given(st.text(alphabet='ab"()-+* AND OR intitle:lang:before:1.', max_size=200))
 def test_no_heap_of_fields_fails(text: str) -> None:
     parse_query(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("501(c)(3)-company", ("501", "c", "3", "company")),
+        ('"south africa"-movement of', ("movement", "of")),
+        ("oxygen -18 and -16.5", ("oxygen", "18", "and", "16", "5")),
+    ],
+)
+def test_a_hyphen_within_text_and_a_negative_number_exclude_nothing(text: str, words: tuple[str, ...]) -> None:
+    tree = parse_query(text).tree
+    bag = tree if isinstance(tree, BagOfWords) else next(p for p in tree.parts if isinstance(p, BagOfWords))  # type: ignore[union-attr]
+    assert bag.words == words
+    assert isinstance(parse_query("oxygen -carbon").tree, AndNot)
+    assert isinstance(parse_query('oxygen -"18"').tree, AndNot)

@@ -75,6 +75,8 @@ _IGNORED: Final = MatchAll()
 _MOST_QUOTED: Final = 40
 """Characters of a filter that a note quotes."""
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_NEGATIVE: Final = re.compile(r"-\d[\d.,]*")
+"""A negative number; to exclude a number, it is put in quotes."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 _SITE: Final = re.compile(r"site:(?:https?://)?(?P<host>[^/\s:]+)(?::\d+)?(?P<path>/\S*)?", re.IGNORECASE)
 
@@ -107,8 +109,14 @@ def _pieces(text: str) -> list[_Piece]:
     clean = _CONTROL.sub(" ", text.translate(_QUOTES))
     pieces = []
     for match in _PIECE.finditer(clean):
-        kind = match.lastgroup or "phrase"
-        pieces.append(_Piece(kind, match[kind] or ""))
+        kind, begin = match.lastgroup or "phrase", match.start()
+        text = match[kind] or ""
+        attached = begin > 0 and not clean[begin - 1].isspace() and clean[begin - 1] != "("
+        if kind == "sign" and attached:
+            continue  # 501(c)(3)-company: a hyphen.
+        if kind == "word" and (attached or _NEGATIVE.fullmatch(text)):
+            text = text.lstrip("+-")
+        pieces.append(_Piece(kind, text))
     return pieces
 
 

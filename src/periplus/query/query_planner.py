@@ -24,7 +24,7 @@ from periplus.query.query_tree import (
     Prefix,
     Word,
 )
-from periplus.query.term_forms import LanguageSet, TermForm, WordForms, excluded_terms
+from periplus.query.term_forms import LanguageSet, PhraseForm, TermForm, WordForms, excluded_terms
 from periplus.query.term_lookups import TermLookup, TermRows
 from periplus.text import is_stop_word
 
@@ -338,18 +338,25 @@ class _Compiler:
             self.notes.append(f"The query is long; its {len(fitting)} rarest words were used.")
         return {word: times for word, times in counts.items() if word in fitting}
 
+    def _fit_phrase(self, words: tuple[str, ...]) -> tuple[tuple[str, ...], list[PhraseForm]]:
+        """Return as many words of a phrase as the program has room for in all their forms, and these forms."""
+        fitting = words[: self._room()]
+        forms = self.forms.phrase_forms(fitting) if fitting else []
+        while len(forms) * len(fitting) > self._room() and len(fitting) > 1:
+            fitting = fitting[: max(1, min(len(fitting) - 1, self._room() // len(forms)))]
+            forms = self.forms.phrase_forms(fitting)
+        if len(fitting) < len(words):
+            self._note_length()
+        return fitting, forms[: self._room()]
+
     def _phrase(self, phrase: Phrase | Near, scored: bool) -> None:
         """Match the phrase in the stems of each language of the index."""
-        words = phrase.words[: self._room()]
+        words, forms = self._fit_phrase(phrase.words)
         if not words:
             self._step(match.ALL, 0)
             return
-        if len(words) < len(phrase.words):
-            self._note_length()
         steps = []
-        for number, form in enumerate(self.forms.phrase_forms(words)):
-            if number and len(words) > self._room():
-                break
+        for form in forms:
             leaves = tuple(
                 self._leaf(TermForm(term, form.languages), self.word_idf(word) if scored else 0.0, scored=scored)
                 for word, term in zip(words, form.terms, strict=True)
