@@ -6,7 +6,7 @@ import pytest
 
 from index.made_pages import random_visits
 from periplus.index import Index, build_index
-from periplus.query import Scoring, find_candidates, parse_query, plan_query
+from periplus.query import QueryBudget, Scoring, find_candidates, parse_query, plan_query
 from periplus.query.kernels import match
 from periplus.settings import IndexSettings
 
@@ -53,7 +53,7 @@ def test_a_segment_that_was_not_reached_in_time_makes_the_answer_partial(tmp_pat
     index = Index.open(tmp_path)
     parsed = parse_query("sea")
     assert parsed.tree is not None
-    found = find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10, budget=-1.0)
+    found = find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10, budget=QueryBudget(-1.0))
     assert found.partial
     assert not found.exact
     assert not find_candidates(index, plan_query(index, parsed.tree, Scoring()), 10).partial
@@ -96,7 +96,7 @@ def test_time_is_looked_at_within_a_segment(tmp_path: Path, monkeypatch: pytest.
     assert tree is not None
     whole = find_candidates(index, plan_query(index, tree, Scoring()), 900)
     monkeypatch.setattr(match, "TURN", 2)
-    found = find_candidates(index, plan_query(index, tree, Scoring()), 900, budget=-1.0)
+    found = find_candidates(index, plan_query(index, tree, Scoring()), 900, budget=QueryBudget(-1.0))
     assert found.partial
     assert not found.exact
     assert 0 < found.total < whole.total

@@ -1,6 +1,5 @@
 """One segment, opened for reading: term dictionary, postings, columns and stored text, all memory-mapped."""
 
-import bisect
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,16 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.index.kernels import inversion, positions, postings_reader, postings_scan, term_dictionary, term_lookup
+from periplus.index.kernels import (
+    document_sets,
+    frequent_terms,
+    inversion,
+    positions,
+    postings_reader,
+    postings_scan,
+    term_dictionary,
+    term_lookup,
+)
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
 from periplus.store import decompress
@@ -25,7 +33,6 @@ OPTIONAL_PARTS: Final = ("words", "extras")
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
-_MAX_DIGITS: Final = 18
 _MAX_LANGUAGE_SETS: Final = 64
 """Sets of the documents of some languages that are kept for further queries."""
 _MAX_POSITIONS: Final = 1 << 14
@@ -128,47 +135,29 @@ class Segment:
         unpacked: term_dictionary.TermTable = term_dictionary.unpack_terms(self._packed_terms, self.term_count)
         return unpacked
 
-    @functools.cached_property
-    def dictionary(self) -> term_dictionary.TermTable:
-        """The whole term dictionary, unpacked once: for prefixes, ranges and corrections."""
-        return self.terms()
+    def frequent_terms(self, prefix: bytes, most: int) -> tuple[list[tuple[bytes, int]], int]:
+        """Return the `most` most frequent terms with a prefix, each with its frequency, and how many have it in all."""
+        return frequent_terms.select_prefix(self._packed_terms, prefix, most)
 
-    def term(self, number: int) -> bytes:
-        """Return a term by its number in the unpacked dictionary."""
-        start = self.dictionary.start
-        return self.dictionary.blob[start[number] : start[number + 1]].tobytes()
+    def frequent_numbers(self, low: int, high: int, most: int) -> tuple[list[tuple[bytes, int]], int]:
+        """Return the same of terms that are integers from `low` to `high`."""
+        return frequent_terms.select_numbers(self._packed_terms, low, high, most)
 
-    def terms_with_prefix(self, beginning: bytes) -> npt.NDArray[np.int64]:
-        """Return the numbers of all terms with this prefix."""
-        return self.terms_between(beginning, beginning + b"\xff" * 8)
+    def documents_with_terms(self, terms: Sequence[bytes], most: int) -> tuple[npt.NDArray[np.uint64], int]:
+        """Return the documents that have any of some terms, as a set by block, and the work units that it took.
 
-    def terms_in_number_range(self, low: int, high: int) -> npt.NDArray[np.int64]:
-        """Return the numbers of all terms that are integers from `low` to `high`."""
-        values, numbers = self._number_terms
-        return numbers[(values >= low) & (values <= high)]
+        most: work units after which no further term is read.
+        """
+        sets = np.zeros(len(self.live), np.uint64)
+        _, work = document_sets.mark_terms(self.postings, self.find_terms(terms), sets, most)
+        return sets, work
 
-    @functools.cached_property
-    def _number_terms(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The values of all terms of up to 18 digits, and the numbers of those terms."""
-        pairs = [
-            (int(term), number)
-            for number in self.terms_between(b"0", b":").tolist()
-            if (term := self.term(number)).isdigit() and len(term) <= _MAX_DIGITS
-        ]
-        values, numbers = zip(*pairs, strict=True) if pairs else ((), ())
-        return np.array(values, np.int64), np.array(numbers, np.int64)
-
-    def terms_between(self, first: bytes, last: bytes) -> npt.NDArray[np.int64]:
-        """Return the numbers of all terms from `first` up to, not including, `last`."""
-        low = bisect.bisect_left(range(self.term_count), first, key=self.term)
-        return np.arange(low, bisect.bisect_left(range(self.term_count), last, lo=low, key=self.term))
-
-    def documents_with_term(self, number: int) -> npt.NDArray[np.int32]:
-        """Return the documents that have the term with this number."""
-        documents: npt.NDArray[np.int32] = postings_scan.read_documents_by_number(
-            self.postings, self.dictionary, number
-        )
-        return documents
+    def documents_of_site(self, host: bytes, path: bytes) -> tuple[npt.NDArray[np.uint64], int]:
+        """Return the pages of a host and its subdomains below a path, as a set by block, and the work units it took."""
+        sets = np.zeros(len(self.live), np.uint64)
+        hosts = self._columns["host"].astype(np.int64)
+        names = (np.frombuffer(name, np.uint8) for name in (host, path))
+        return sets, document_sets.mark_site(*self.table("hosts"), hosts, *self.table("url"), *names, sets)
 
     def positions(self, term: TermEntry, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Return a term's positions in a document, its impact (0 if it does not occur) and its mask of fields."""

@@ -5,11 +5,13 @@ with their first-stage scores.
 `parse_query` builds the tree (grammar: docs/query-language.md). `plan_query` looks its words up in the index, weighs
 them by idf and compiles the tree. `find_candidates` runs the match kernel on every segment and merges the results;
 `plan_segment` and `ScratchPool` are the two steps before the kernel, for callers that time it alone.
+All of them charge one `QueryBudget`, which bounds the time and the work of a query.
 `correct_spelling` and `suggest_alternatives` return other spellings of a query.
 """
 
 from periplus.query.filter_sets import filter_matches_any
 from periplus.query.matcher import ScratchPool, find_candidates, plan_segment
+from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
 from periplus.query.query_planner import QueryPlan, QueryWord, Scoring, plan_query
 from periplus.query.query_tree import (
@@ -54,6 +56,7 @@ __all__ = [
     "ParsedQuery",
     "Phrase",
     "Prefix",
+    "QueryBudget",
     "QueryPlan",
     "QueryWord",
     "Scoring",

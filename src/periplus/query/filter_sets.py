@@ -1,7 +1,14 @@
-"""Filters to sets of documents: one 64-bit word for each block, made before matching begins."""
+"""Filters to sets of documents: one 64-bit word for each block, made before matching begins.
 
+Sets that take longer to make than to look up are cached with their segment, which never changes: those of sites,
+languages, content types and terms. What may change beside a segment is made anew: dates, news and links.
+"""
+
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -9,51 +16,109 @@ import numpy.typing as npt
 from periplus.index import Index, Segment, documents_with
 from periplus.index.kernels import inversion
 from periplus.query.content_types import CONTENT_TYPES
-from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Prefix, Site, Vertical
+from periplus.query.query_budget import QueryBudget
+from periplus.query.query_tree import ContentType, DateRange, Filter, Language, Link, Site, Vertical
+from periplus.query.term_lookups import TermSet
 from periplus.text import language_number
 
-__all__ = ["MOST_TERMS", "filter_matches_any", "given_sets"]
+__all__ = ["FilterCache", "filter_matches_any", "given_sets"]
 
-MOST_TERMS: Final = 20_000
-"""A prefix or a range with more words than this is taken for the most frequent of them."""
+_MOST_BYTES: Final = 4 << 20
+"""Memory for the cached sets of one segment."""
 
 Chosen = npt.NDArray[np.bool_]
+DocumentSet = npt.NDArray[np.uint64]
 
 
-def given_sets(segment: Segment, filters: Sequence[Filter]) -> npt.NDArray[np.uint64]:
-    """Make the set of documents of each filter, by filter and block."""
+class FilterCache:
+    """The sets of documents that were made last for each segment, as long as the segment is open."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._segments: WeakKeyDictionary[Segment, OrderedDict[Filter | TermSet, DocumentSet]] = WeakKeyDictionary()
+
+    def get(self, segment: Segment, wanted: Filter | TermSet) -> DocumentSet | None:
+        """Return the set of a filter if it is there."""
+        with self._lock:
+            sets = self._segments.get(segment)
+            found = sets.get(wanted) if sets else None
+            if sets and found is not None:
+                sets.move_to_end(wanted)
+            return found
+
+    def put(self, segment: Segment, wanted: Filter | TermSet, documents: DocumentSet) -> None:
+        """Keep the set of a filter, and forget those that were not used for longest."""
+        with self._lock:
+            sets = self._segments.setdefault(segment, OrderedDict())
+            sets[wanted] = documents
+            while sets and len(sets) * documents.nbytes > self._most:
+                sets.popitem(last=False)
+
+
+_CACHE: Final = FilterCache()
+
+
+def given_sets(
+    segment: Segment, filters: Sequence[Filter | TermSet], budget: QueryBudget | None = None
+) -> DocumentSet | None:
+    """Return the set of documents of each filter, by filter and block; None if the budget is used up before the last.
+
+    Without a budget all of them are made.
+    """
     sets = np.zeros((len(filters), len(segment.live)), np.uint64)
-    for number, asked in enumerate(filters):
-        chosen = np.zeros(len(segment.live) * inversion.BLOCK, np.uint8)
-        chosen[: segment.documents] = _choose(segment, asked)
-        sets[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
+    for number, wanted in enumerate(filters):
+        documents = _CACHE.get(segment, wanted)
+        if documents is None:
+            if budget is not None and budget.late():
+                return None
+            documents, work, cacheable = _find(segment, wanted, budget)
+            if budget is not None:
+                budget.charge(work)
+            if cacheable:
+                _CACHE.put(segment, wanted, documents)
+        sets[number] = documents
     return sets
 
 
-def filter_matches_any(index: Index, part: Filter) -> bool:
+def filter_matches_any(index: Index, part: Filter | TermSet) -> bool:
     """Return whether any page of an index passes a filter."""
-    return any(bool((_choose(segment, part) & segment.is_live).any()) for segment in index.segments)
+    for segment in index.segments:
+        sets = given_sets(segment, [part])
+        if sets is not None and (sets[0] & segment.live).any():
+            return True
+    return False
 
 
-def _choose(segment: Segment, asked: Filter) -> Chosen:
-    if isinstance(asked, Site):
-        return _of_site(segment, asked)
-    if isinstance(asked, Language):
-        return np.asarray(segment.column("language") == language_number(asked.code))
-    if isinstance(asked, ContentType):
-        return _of_kind(segment, asked.name)
-    if isinstance(asked, Vertical):
+def _find(segment: Segment, wanted: Filter | TermSet, budget: QueryBudget | None) -> tuple[DocumentSet, int, bool]:
+    """Return the set of a filter, the work units that it took, and whether it may be cached."""
+    if isinstance(wanted, Site):
+        path = wanted.path if wanted.path.strip("/") else ""
+        return *segment.documents_of_site(*(part.encode("utf-8", "replace") for part in (wanted.host, path))), True
+    if isinstance(wanted, TermSet):
+        most = budget.work_left if budget is not None else 1 << 62
+        documents, work = segment.documents_with_terms(wanted.terms, most)
+        return documents, work, work < most
+    chosen = np.zeros(len(segment.live) * inversion.BLOCK, np.uint8)
+    chosen[: segment.documents] = _choose(segment, wanted)
+    packed: DocumentSet = np.packbits(chosen, bitorder="little").view(np.uint64)
+    return packed, segment.documents, isinstance(wanted, Language | ContentType)
+
+
+def _choose(segment: Segment, wanted: Filter) -> Chosen:
+    if isinstance(wanted, Language):
+        return np.asarray(segment.column("language") == language_number(wanted.code))
+    if isinstance(wanted, ContentType):
+        return _of_kind(segment, wanted.name)
+    if isinstance(wanted, Vertical):
         chosen: Chosen = np.zeros(segment.documents, np.bool_)
-        chosen[documents_with(segment, asked.what)] = True
+        chosen[documents_with(segment, wanted.what)] = True
         return chosen
-    if isinstance(asked, DateRange):
+    if isinstance(wanted, DateRange):
         days = segment.column("day")
-        return np.asarray((days >= asked.after) & (days <= asked.before))
-    if isinstance(asked, Link):
-        return _with_keys(segment, asked.pages)
-    if isinstance(asked, Prefix):
-        return _with_terms(segment, segment.terms_with_prefix(asked.beginning.encode()))
-    return _with_terms(segment, segment.terms_in_number_range(asked.low, asked.high))
+        return np.asarray((days >= wanted.after) & (days <= wanted.before))
+    assert isinstance(wanted, Link), f"{wanted} is planned as the terms that it stands for"
+    return _with_keys(segment, wanted.pages)
 
 
 def _with_keys(segment: Segment, keys: npt.NDArray[np.uint64]) -> Chosen:
@@ -64,30 +129,8 @@ def _with_keys(segment: Segment, keys: npt.NDArray[np.uint64]) -> Chosen:
     return np.asarray(keys[np.minimum(np.searchsorted(keys, own), len(keys) - 1)] == own)
 
 
-def _of_site(segment: Segment, site: Site) -> Chosen:
-    hosts = segment.strings("hosts")
-    wanted = [n for n, host in enumerate(hosts) if host == site.host or host.endswith("." + site.host)]
-    chosen: Chosen = np.isin(segment.column("host"), wanted)
-    if site.path.strip("/"):
-        for document in np.flatnonzero(chosen):
-            path = segment.string("url", int(document)).partition("://")[2].partition("/")[2]
-            chosen[document] = ("/" + path).startswith(site.path)
-    return chosen
-
-
 def _of_kind(segment: Segment, name: str) -> Chosen:
     """Choose by content type: its whole name, its last part, or what a file ending stands for."""
     wanted = CONTENT_TYPES.get(name, name)
     kinds = [n for n, kind in enumerate(segment.strings("kinds")) if wanted in (kind, kind.rpartition("/")[2])]
     return np.asarray(np.isin(segment.column("kind"), kinds))
-
-
-def _with_terms(segment: Segment, numbers: npt.NDArray[np.int64]) -> Chosen:
-    """Choose the documents that have any of some terms, given by their numbers."""
-    chosen = np.zeros(segment.documents, np.bool_)
-    if len(numbers) > MOST_TERMS:
-        frequency = segment.dictionary.frequency[numbers]
-        numbers = numbers[np.argsort(-frequency, kind="stable")[:MOST_TERMS]]
-    for number in numbers.tolist():
-        chosen[segment.documents_with_term(number)] = True
-    return chosen

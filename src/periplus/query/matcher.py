@@ -1,7 +1,6 @@
 """A prepared query to candidates: plan for each segment, match, merge."""
 
 import threading
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from periplus.index import Index, Segment
 from periplus.index.kernels import inversion
 from periplus.query.filter_sets import given_sets
 from periplus.query.kernels import match
+from periplus.query.query_budget import QueryBudget
 from periplus.query.query_planner import PhrasePlan, QueryPlan
 from periplus.query.term_forms import LanguageSet
 from periplus.records import Candidates
@@ -22,20 +22,18 @@ _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
 
 
-def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: float = float("inf")) -> Candidates:
-    """Return the `k` best documents of the index; what is not matched within `budget` seconds is left out."""
-    deadline = time.monotonic() + budget
-
-    def late() -> bool:
-        return time.monotonic() > deadline
-
+def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudget | None = None) -> Candidates:
+    """Return the `k` best documents of the index; what is not matched within the budget is left out."""
+    budget = budget or QueryBudget()
     found: list[match.MatchResult] = []
     for segment in index.segments:
-        if found and late():
+        given = given_sets(segment, prepared.filters, budget)
+        if given is None or (found and budget.late()):
             break
-        plan = plan_segment(segment, prepared)
+        plan = plan_segment(segment, prepared, given)
         scratch = _SCRATCH.get(len(segment.live), plan, max(1, k))
-        found.append(match.match(segment.pinned_postings, plan, scratch, max(1, k), _COUNT_BLOCKS, late))
+        limit = max(1, budget.work_left)
+        found.append(match.match(segment.pinned_postings, plan, scratch, max(1, k), _COUNT_BLOCKS, budget.late, limit))
     whole = len(found) == len(index.segments) and all(part.whole for part in found)
     return _merge(found, k, partial=not whole)
 
@@ -58,14 +56,21 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays[match.Plan]:
-    """Find the query's terms in one segment and lay the program out as arrays."""
+def plan_segment(
+    segment: Segment, prepared: QueryPlan, given: npt.NDArray[np.uint64] | None = None
+) -> pointers.PinnedArrays[match.Plan]:
+    """Find the query's terms in one segment and lay the program out as arrays.
+
+    given: the sets of its filters, where they have been made.
+    """
+    if given is None:
+        given = given_sets(segment, prepared.filters)
+        assert given is not None
     required = _required(prepared)
     places = prepared.leaf_places(segment)
     often = places[:, 0].tolist()
     phrases, words = _lay_phrases(prepared.phrases, often)
     rows, sets = _lay_leaves(segment, prepared)
-    filters = given_sets(segment, prepared.filters)
     plan = match.Plan(
         place=places,
         weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
@@ -74,7 +79,7 @@ def plan_segment(segment: Segment, prepared: QueryPlan) -> pointers.PinnedArrays
         phrases=np.array(phrases, np.int32).reshape(-1, 4),
         words=np.array(words, np.int32).reshape(-1, 2),
         order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
-        given=np.concatenate([filters, *sets]) if sets else filters,
+        given=np.concatenate([given, *sets]) if sets else given,
         shape=_shape(prepared),
         groups=prepared.groups,
         required=np.uint64(required),

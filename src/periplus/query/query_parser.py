@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from periplus.index import Field
 from periplus.query.content_types import is_content_type
+from periplus.query.query_limits import limit_tree
 from periplus.query.query_tree import (
     EVERYWHERE,
     And,
@@ -101,8 +102,11 @@ def parse_query(text: str) -> ParsedQuery:
         text = text[:_LONGEST]
         notes.append("The query is very long; only its beginning was used.")
     parser = _Parser(_pieces(text), notes)
-    parts = parser.query()
-    return ParsedQuery(parts, tuple(notes))
+    tree = parser.query()
+    if tree is None:
+        return ParsedQuery(None, tuple(notes))
+    tree, cut = limit_tree(tree)
+    return ParsedQuery(tree, (*notes, *cut))
 
 
 def _pieces(text: str) -> list[_Piece]:

@@ -19,20 +19,20 @@ from periplus.query.query_tree import (
     MatchAll,
     Near,
     Node,
+    NumberRange,
     Or,
     Phrase,
     Prefix,
     Word,
 )
 from periplus.query.term_forms import LanguageSet, PhraseForm, TermForm, WordForms, excluded_terms
-from periplus.query.term_lookups import TermLookup, TermRows
+from periplus.query.term_lookups import TermExpander, TermLookup, TermRows, TermSet
 from periplus.text import is_stop_word
 
 __all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "idf", "plan_query"]
 
 _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
-_MOST_LOOKED_AT: Final = 5_000
 _DEEPEST: Final = 200
 _MOST_AT_ONCE: Final = 500
 """Words of a query that are looked up together; of more than this, most are not used anyway."""
@@ -91,7 +91,8 @@ class QueryPlan(NamedTuple):
     program: tuple[tuple[int, int], ...]
     """Steps of `kernels.match`: operation and argument."""
     phrases: tuple[PhrasePlan, ...]
-    filters: tuple[Filter, ...]
+    filters: tuple[Filter | TermSet, ...]
+    """What sets of documents are made of before matching; prefixes and ranges as the terms that they stand for."""
     scoring: Scoring
     bonus: float
     titles: tuple[int, ...]
@@ -195,7 +196,8 @@ class _Compiler:
         self.numbers: dict[tuple[TermForm, bool, int, int], int] = {}
         self.program: list[tuple[int, int]] = []
         self.phrases: list[PhrasePlan] = []
-        self.filters: list[Filter] = []
+        self.filters: dict[Filter | TermSet, int] = {}
+        self.expansions = TermExpander(self.lookup)
         self.forms = WordForms(index, self.lookup)
 
     def look_up(self, tree: Node) -> None:
@@ -218,16 +220,21 @@ class _Compiler:
             self._step(match.ALL, 0)
         elif isinstance(node, AndNot):
             self.compile(node.part, scored=scored, depth=depth + 1)
-            self.compile(node.barred, scored=False, depth=depth + 1)
-            self._step(match.WITHOUT, 0)
+            if self._has_room(node.barred):
+                self.compile(node.barred, scored=False, depth=depth + 1)
+                self._step(match.WITHOUT, 0)
         else:
             self._join(node, scored, depth)
 
     def _join(self, node: And | Or, scored: bool, depth: int) -> None:
-        for number, part in enumerate(node.parts):
+        written = 0
+        for part in node.parts:
+            if written and not self._has_room(part):
+                continue
             self.compile(part, scored=scored, depth=depth + 1)
-            if number:
+            if written:
                 self._step(match.AND if isinstance(node, And) else match.OR, 0)
+            written += 1
 
     def _step(self, operation: int, argument: int) -> None:
         self.program.append((operation, argument))
@@ -240,16 +247,10 @@ class _Compiler:
 
     def _filter(self, node: Filter, scored: bool) -> None:
         """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
-        self.filters.append(node)
-        self._step(match.GIVEN, len(self.filters) - 1)
-        if isinstance(node, Prefix) and scored:
-            frequencies: dict[bytes, int] = {}
-            for segment in self.index.segments:
-                for number in segment.terms_with_prefix(node.beginning.encode())[:_MOST_LOOKED_AT].tolist():
-                    term = segment.term(number)
-                    frequencies[term] = frequencies.get(term, 0) + int(segment.dictionary.frequency[number])
-            often = sorted(frequencies, key=lambda term: -frequencies[term])
-            for term in often[: min(_EXPANSIONS, self._room())]:
+        wanted = self.expansions.expand(node, self.notes) if isinstance(node, Prefix | NumberRange) else node
+        self._step(match.GIVEN, self.filters.setdefault(wanted, len(self.filters)))
+        if isinstance(node, Prefix) and isinstance(wanted, TermSet) and scored:
+            for term in wanted.terms[: min(_EXPANSIONS, self._room())]:
                 self._leaf(TermForm(term), self.idf(term))
 
     def idf(self, term: bytes) -> float:
@@ -266,6 +267,14 @@ class _Compiler:
         if room == 0:
             self._note_length()
         return room
+
+    def _has_room(self, node: Node) -> bool:
+        """Return whether a part can be added: without room for its words it would match everything."""
+        leaves = len(self.forms.forms(node.word)) if isinstance(node, Word) else 1
+        if not isinstance(node, Word | BagOfWords | Phrase | Near) or leaves <= self._room():
+            return True
+        self._note_length()
+        return False
 
     def _note_length(self) -> None:
         note = f"The query is long; only some of its words ({match.MAX_LEAVES} at most) were used."

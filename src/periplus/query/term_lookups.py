@@ -5,16 +5,32 @@ ask here, so that no term is ever searched for twice while one query is answered
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index, Segment, SpellingDictionary
+from periplus.query.query_budget import LIMITS, QueryLimits
+from periplus.query.query_tree import NumberRange, Prefix
 
-__all__ = ["TermLookup", "TermRows"]
+__all__ = ["TermExpander", "TermLookup", "TermRows", "TermSet"]
 
 TermRows = npt.NDArray[np.int64]
 """A row for each term, with the columns of `TermEntry`; its frequency is 0 where a segment does not have it."""
+
+
+_MOST_NOTES: Final = 3
+"""Prefixes and ranges of which the answer says one by one what they stand for."""
+
+
+@dataclass(frozen=True)
+class TermSet:
+    """The terms that a prefix or a range of numbers stands for: documents with any of them match."""
+
+    terms: tuple[bytes, ...]
+    """The most frequent first."""
 
 
 class TermLookup:
@@ -54,8 +70,62 @@ class TermLookup:
             self.add([term])
         return self._frequencies[self._rows[term]]
 
+    def expand_prefix(self, prefix: bytes, most: int) -> tuple[TermSet, int]:
+        """Return the `most` most frequent terms with a prefix over all segments, and about how many have it."""
+        return _most_frequent([segment.frequent_terms(prefix, most) for segment in self._index.segments], most)
+
+    def expand_range(self, low: int, high: int, most: int) -> tuple[TermSet, int]:
+        """Return the same of terms that are integers from `low` to `high`."""
+        return _most_frequent([segment.frequent_numbers(low, high, most) for segment in self._index.segments], most)
+
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order."""
         self.add(terms)
         table = self._tables[self._index.segments.index(segment)]
         return table[[self._rows[term] for term in terms]] if terms else table[:0]
+
+
+def _most_frequent(selections: Sequence[tuple[list[tuple[bytes, int]], int]], most: int) -> tuple[TermSet, int]:
+    """Merge what each segment has; a term is weighed by its documents in the segments that it is frequent in."""
+    if len(selections) == 1:
+        terms, total = selections[0]
+        return TermSet(tuple(term for term, _ in terms)), total
+    counts: dict[bytes, int] = {}
+    for terms, _ in selections:
+        for term, frequency in terms:
+            counts[term] = counts.get(term, 0) + frequency
+    often = sorted(counts, key=lambda term: (-counts[term], term))
+    return TermSet(tuple(often[:most])), max([len(often), *(total for _, total in selections)])
+
+
+class TermExpander:
+    """Finds the terms that the prefixes and ranges of one query stand for: a bounded number, each of them once."""
+
+    def __init__(self, lookup: TermLookup, limits: QueryLimits = LIMITS) -> None:
+        self._lookup = lookup
+        self._limits = limits
+        self._room = limits.expansions
+        self._expansions: dict[Prefix | NumberRange, TermSet] = {}
+        self._noted = 0
+
+    def expand(self, node: Prefix | NumberRange, notes: list[str]) -> TermSet:
+        """Return the terms of a node, the most frequent ones if there are too many; then add a note."""
+        if node not in self._expansions:
+            if isinstance(node, Prefix):
+                most, name, kind = min(self._limits.prefix_terms, self._room), f"{node.beginning}*", "words"
+                terms, total = self._lookup.expand_prefix(node.beginning.encode(), most)
+            else:
+                most, name, kind = min(self._limits.range_terms, self._room), f"{node.low}..{node.high}", "numbers"
+                terms, total = self._lookup.expand_range(node.low, node.high, most)
+            if total > len(terms.terms):
+                self._note(f"{name} stands for its {len(terms.terms):,} most frequent {kind} of {total:,}.", notes)
+            self._room -= len(terms.terms)
+            self._expansions[node] = terms
+        return self._expansions[node]
+
+    def _note(self, note: str, notes: list[str]) -> None:
+        self._noted += 1
+        if self._noted <= _MOST_NOTES:
+            notes.append(note)
+        elif self._noted == _MOST_NOTES + 1:
+            notes.append("So do further prefixes and ranges of the query, or they are left out.")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index
-from periplus.query import QueryPlan, find_candidates
+from periplus.query import QueryBudget, QueryPlan, find_candidates
 from periplus.rank import FEATURES, Ranker, Similarities
 from periplus.records import Candidates
 from periplus.search.column_reader import read_columns
@@ -73,14 +73,14 @@ def retrieve(
     ranker: Ranker,
     plan: QueryPlan,
     limit: int,
-    budget: float = float("inf"),
+    budget: QueryBudget | None = None,
     *,
     site_name: SiteName | None = None,
     dated: bool = False,
 ) -> RetrievedCandidates:
     """Return the `limit` best candidates of a shard by their first-stage score, or as many as are reranked if more.
 
-    What is not matched within `budget` seconds is left out. site_name: the name of a site that the query may be; its
+    What is not matched within the budget is left out. site_name: the name of a site that the query may be; its
     home page is looked up. dated: whether the dates of candidates count in reranking.
     """
     model, index = ranker.model, ranker.index

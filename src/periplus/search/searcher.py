@@ -12,7 +12,15 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
-from periplus.query import BagOfWords, ParsedQuery, QueryPlan, correct_spelling, parse_query, suggest_alternatives
+from periplus.query import (
+    BagOfWords,
+    ParsedQuery,
+    QueryBudget,
+    QueryPlan,
+    correct_spelling,
+    parse_query,
+    suggest_alternatives,
+)
 from periplus.records import Card, Hit, Query, ResultPage
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.navigational import SiteName, site_name
@@ -127,16 +135,17 @@ class Searcher:
 
     def _search(self, session: IndexSession | None, query: Query) -> ResultPage:
         timer = _StageTimer()
+        budget = QueryBudget(self._settings.search.budget_ms / 1000)
         parsed = parse_query(query.words)
         if session is None or parsed.tree is None:
             documents = session.index.documents if session else 0
             return ResultPage(query, (), 0, True, False, timer.elapsed(), documents, parsed.notes)
         plan = session.plan(parsed, query)
         timer.end_stage("query")
-        candidates = self._find(session, plan, query, timer, site_name(parsed.tree, query))
+        candidates = self._find(session, plan, query, timer, budget, site_name(parsed.tree, query))
         timer.end_stage("rerank")
         if not len(candidates.documents) and not candidates.partial and not query.verbatim:
-            plan, candidates = self._relax(session, parsed, query, plan, candidates, timer)
+            plan, candidates = self._relax(session, parsed, query, plan, candidates, timer, budget)
             timer.end_stage("relax")
         results = present(session, plan, candidates, query, self._settings.search)
         timer.end_stage("present")
@@ -158,12 +167,17 @@ class Searcher:
         )
 
     def _find(
-        self, session: IndexSession, plan: QueryPlan, query: Query, timer: _StageTimer, name: SiteName | None
+        self,
+        session: IndexSession,
+        plan: QueryPlan,
+        query: Query,
+        timer: _StageTimer,
+        budget: QueryBudget,
+        name: SiteName | None = None,
     ) -> RerankedCandidates:
         """Return the candidates of a plan, in their final order; name: that of a site which the query may be."""
         settings, last, news = self._settings.search, self._last_result(query), query.having == "news"
         limit = min(settings.max_results, -(-max(last, 1) // _STEP) * _STEP)
-        budget = settings.budget_ms / 1000 - timer.elapsed()
         retrieved = retrieve(session.ranker, plan, limit, budget, site_name=name, dated=news)
         timer.end_stage("retrieve")
         return rerank(retrieved, session.ranker.model, limit, int(time.time() // _DAY) if news else None)
@@ -176,15 +190,16 @@ class Searcher:
         plan: QueryPlan,
         nothing: RerankedCandidates,
         timer: _StageTimer,
+        budget: QueryBudget,
     ) -> tuple[QueryPlan, RerankedCandidates]:
         """Return what a query that matches nothing finds with fewer requirements, or notes why it finds nothing."""
         assert parsed.tree is not None
         unknown = frozenset(word.word for word in plan.words if not word.weight)
         for relaxed in relax_query(parsed.tree, unknown):
-            if timer.elapsed() > self._settings.search.budget_ms / 1000:
+            if budget.skips("relax"):
                 break
             other = session.plan(ParsedQuery(relaxed.tree, (*parsed.notes, relaxed.note)), query)
-            candidates = self._find(session, other, query, timer, None)
+            candidates = self._find(session, other, query, timer, budget)
             if len(candidates.documents):
                 return other, candidates
         notes = explain_filters(

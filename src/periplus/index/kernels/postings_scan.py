@@ -17,9 +17,8 @@ from periplus.index.kernels.postings_reader import (
     make_tiny_postings,
     read_escaped,
     seek_posting,
-    term_entry,
 )
-from periplus.index.kernels.term_dictionary import TermEntry, TermTable, make_tiny_terms, read_varint
+from periplus.index.kernels.term_dictionary import TermEntry, read_varint
 
 __all__ = [
     "LOOKUP_CODE",
@@ -29,7 +28,6 @@ __all__ = [
     "POSITIONS_SIZED",
     "look_up_documents",
     "read_documents",
-    "read_documents_by_number",
     "read_postings",
 ]
 
@@ -182,17 +180,8 @@ def read_documents(postings: PostingsReader, entry: TermEntry) -> npt.NDArray[np
     return documents
 
 
-@njit(cache=True, nogil=True)
-def read_documents_by_number(
-    postings: PostingsReader, terms: TermTable, term: int
-) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
-    """Return all documents of a term, ascending, by its number in the unpacked dictionary: one call instead of two."""
-    return read_documents(postings, term_entry(terms, term))
-
-
 def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     postings = make_tiny_postings()
     look_up_documents(postings, TINY_ENTRY, np.zeros(1, np.int32))
     read_documents(postings, TINY_ENTRY)
-    read_documents_by_number(postings, make_tiny_terms(), 0)

@@ -26,6 +26,7 @@ __all__ = [
     "TermDictionary",
     "TermEntry",
     "TermTable",
+    "compare_first",
     "find_term",
     "make_tiny_terms",
     "pack_terms",
@@ -178,7 +179,7 @@ def pack_terms(terms: TermTable, out: TermDictionary) -> int:  # pragma: no cove
 
 
 @njit(cache=True, nogil=True)
-def _compare_first(dictionary: TermDictionary, page: int, term: Any) -> int:  # pragma: no cover - compiled
+def compare_first(dictionary: TermDictionary, page: int, term: Any) -> int:  # pragma: no cover - compiled
     """Return -1, 0 or 1: a page's first term sorts before, equals or sorts after `term`."""
     _, at = read_varint(dictionary.pages, dictionary.page_start[page])
     length, at = read_varint(dictionary.pages, at)
@@ -201,7 +202,7 @@ def find_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> TermEn
     low, high = 0, len(dictionary.page_start) - 1
     while low < high:
         middle = (low + high) >> 1
-        if _compare_first(dictionary, middle, term) <= 0:
+        if compare_first(dictionary, middle, term) <= 0:
             low = middle + 1
         else:
             high = middle

@@ -9,7 +9,7 @@ from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.postings_format import BLOCK
 from periplus.index.kernels.postings_reader import PostingsReader
 from periplus.query.kernels.phrase_match import has_phrase
-from periplus.query.kernels.plan import ALL, AND, GIVEN, LEAF, OR, PHRASE, QUOTE, Plan, Scratch
+from periplus.query.kernels.plan import ALL, AND, GIVEN, LEAF, OR, PHRASE, QUOTE, WORK, WORK_LIMIT, Plan, Scratch
 
 __all__ = ["may_match", "run_program"]
 
@@ -66,6 +66,8 @@ def _with_phrase(
                 score += np.float32(plan.static_weight) * lists.static[block * BLOCK + offset]
             if score < least:
                 continue
+        if scratch.progress[WORK] > scratch.progress[WORK_LIMIT]:
+            break
         if has_phrase(lists, plan, scratch, phrase, block, offset):
             result |= _ONE << np.uint64(offset)
     return result
@@ -78,6 +80,7 @@ def run_program(
     """Run the program on one open block; give the set of documents that match, within `allowed`."""
     stack = scratch.sets[1]
     top = 0
+    scratch.progress[WORK] += len(plan.program)
     for step in range(len(plan.program)):
         operation, argument = plan.program[step, 0], plan.program[step, 1]
         if operation == LEAF:

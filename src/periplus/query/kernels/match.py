@@ -24,7 +24,7 @@ from periplus.index.kernels.postings_reader import (
     read_escaped,
 )
 from periplus.index.kernels.term_dictionary import ENTRY_ENCODING, ENTRY_FREQUENCY
-from periplus.index.kernels.topk_heap import push, sort_best_first
+from periplus.query.kernels.best_documents import offer, put_in_order
 from periplus.query.kernels.block_bounds import SLACK, bound_of, find_blocks
 from periplus.query.kernels.block_order import choose
 from periplus.query.kernels.boolean_program import may_match, run_program
@@ -36,7 +36,6 @@ from periplus.query.kernels.plan import (
     LEAF,
     LEAF_DOCUMENTS,
     LEAF_FIELDS,
-    LEAF_GROUP,
     MAX_LEAVES,
     MIXED,
     OR,
@@ -44,12 +43,15 @@ from periplus.query.kernels.plan import (
     QUOTE,
     SOME,
     WITHOUT,
+    WORK,
+    WORK_LIMIT,
     Plan,
     Scratch,
     get_plan,
     get_scratch,
     make_scratch,
     place_of_leaf,
+    scan_work,
 )
 
 __all__ = [
@@ -75,8 +77,12 @@ __all__ = [
 ]
 
 _ONE = np.uint64(1)
-TURN = 1_024
-"""Blocks that are opened before the time is looked at: a few milliseconds, and more than most queries open."""
+UNBOUNDED = 1 << 62
+TURN = 1 << 20
+"""Work units, postings and positions decoded, after which the time is looked at: a few milliseconds, and more than most
+queries take."""
+_BLOCK_WORK = 16
+"""Work units of opening a block, besides its postings."""
 
 
 class MatchResult(NamedTuple):
@@ -194,6 +200,7 @@ def _open(
             sets[0, leaf] = 0
             continue
         _find_postings(lists, plan, scratch, leaf, block)
+        scratch.progress[WORK] += scratch.spots[leaf, 1] - scratch.spots[leaf, 0]
         if plan.leaves[leaf, LEAF_DOCUMENTS] < 0:
             found, highest = _score(lists, plan, scratch, leaf, block, highest)
         else:
@@ -213,23 +220,11 @@ def _open(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _all_words(plan: Plan, sets: Any) -> Any:  # pragma: no cover - compiled
-    """Return the set of documents that have every word of the query."""
-    result = ~np.uint64(0)
-    for group in range(plan.groups):
-        either = np.uint64(0)
-        for leaf in range(len(plan.leaves)):
-            if plan.leaves[leaf, LEAF_GROUP] == group:
-                either |= sets[0, leaf]
-        result &= either
-    return result
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _matching(
     lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, least: Any
 ) -> Any:  # pragma: no cover - compiled
     """Open a block; give the documents that match, but for some that score below `least`."""
+    scratch.progress[WORK] += _BLOCK_WORK
     if plan.shape == MIXED and not may_match(plan, block, scratch.have[block], scratch.sets[1]):
         return np.uint64(0)
     possible = scratch.common[0, block] if plan.required else lists.live[block]
@@ -243,57 +238,32 @@ def _matching(
     return possible
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _offer(
-    lists: PostingsReader, plan: Plan, scratch: Scratch, block: int, matched: Any, kept: int, k: int
-) -> int:  # pragma: no cover - compiled
-    """Offer what matches in the open block to the heap of the best; give the heap's size."""
-    full = _all_words(plan, scratch.sets) if plan.groups > 0 else np.uint64(0)
-    static, bonus = np.float32(plan.static_weight), np.float32(plan.bonus)
-    best_scores, best = scratch.scores[BLOCK : BLOCK + k], scratch.best[0, :k]
-    while matched:
-        offset = lowest_bit(matched)
-        matched &= matched - _ONE
-        document = block * BLOCK + offset
-        score = scratch.scores[offset]
-        if len(lists.static):
-            score += static * lists.static[document]
-        if (full >> np.uint64(offset)) & _ONE:
-            score += bonus
-        kept = push(best_scores, best, kept, score, document)
-    return kept
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _put_in_order(scratch: Scratch, kept: int) -> None:  # pragma: no cover - compiled
-    """Sort the best, and write their scores down beside them."""
-    sort_best_first(scratch.scores[BLOCK:], scratch.best[0], kept)
-    scratch.best[1].view(np.float32)[:kept] = scratch.scores[BLOCK : BLOCK + kept]
-
-
 @njit(cache=True, nogil=True)
 def match_best(
     lists_at: Any, plan_at: Any, desk_at: Any, k: int, count_blocks: int, most: int
 ) -> tuple[int, float, bool, bool]:  # pragma: no cover - compiled
     """Leave the `k` best documents in the desk; give how many there are, how many match in all, whether that is exact,
-    and whether it was all: after opening `most` blocks it stops, and another call goes on; below 0 is a new query.
+    and whether it was all: after `most` work units it stops, and another call goes on; below 0 is a new query.
 
     The first `count_blocks` blocks are counted while they are scored; of all others up to as many, by sampling if
     there are more. With 0 nothing is counted that need not be looked at for the best: a lower bound. `scratch.progress`
     has, between calls: phase + 1, the next block of the phase, its blocks (-1: not chosen yet), blocks that can match,
-    and kept, total, skipped, counted, step and blocks counted whole so far.
+    and kept, total, skipped, counted, step and blocks counted whole so far; then the work units so far, over all calls,
+    and how many there may be, which the caller sets.
     """
     lists, plan, scratch = get_postings(lists_at), get_plan(plan_at), get_scratch(desk_at)
     progress = scratch.progress
     if most < 0:
         most = -most
-        progress[:] = 0
+        progress[:WORK_LIMIT] = 0
         progress[0], progress[2], progress[8] = 1, -1, 1
         progress[3] = find_blocks(lists, plan, scratch)
+        progress[WORK] = scan_work(plan, len(lists.live))
     bound, chosen, count = scratch.bound, scratch.order[1], progress[3]
     choosy, whole = count_blocks == 0, progress[9]
     kept, total, skipped, counted, step = progress[4], progress[5], progress[6], progress[7], progress[8]
-    opened, done = 0, True
+    turn_end, done = min(progress[WORK] + most, progress[WORK_LIMIT]), True
+    started = progress[WORK]
     for phase in range(progress[0] - 1, 2 if choosy else 3):
         if progress[2] < 0:
             progress[1], progress[2] = 0, choose(scratch, count, phase, kept == k, scratch.scores[BLOCK])
@@ -305,10 +275,9 @@ def match_best(
             least = scratch.scores[BLOCK] if kept == k else np.float32(-1)
             if phase < 2 and bound[block] * SLACK < least:
                 continue
-            if opened == most:
+            if progress[WORK] >= turn_end and progress[WORK] > started:
                 progress[0], progress[1], done = phase + 1, i, False
                 break
-            opened += 1
             # Below the least score there is nothing to find, only to count: that is left to phase 2 where it is much.
             prunes = phase < 2 and least > 0 and whole >= count_blocks
             matched = _matching(lists, plan, scratch, block, least if prunes else np.float32(-1))
@@ -320,12 +289,12 @@ def match_best(
             if choosy or not prunes:
                 total += popcount(matched)
             if matched:
-                kept = _offer(lists, plan, scratch, block, matched, kept, k)
+                kept = offer(lists, plan, scratch, block, matched, kept, k)
         if not done:
             break
         progress[2] = -1
     if done:
-        _put_in_order(scratch, kept)
+        put_in_order(scratch, kept)
     else:
         progress[4], progress[5], progress[6], progress[7], progress[8] = kept, total, skipped, counted, step
         progress[9] = whole
@@ -338,7 +307,7 @@ def match_best(
 def _break_off(desk_at: Any) -> None:  # pragma: no cover - compiled
     """Put the best so far in order."""
     scratch = get_scratch(desk_at)
-    _put_in_order(scratch, scratch.progress[4])
+    put_in_order(scratch, scratch.progress[4])
 
 
 def match(
@@ -347,17 +316,29 @@ def match(
     scratch: PinnedArrays[Scratch],
     k: int,
     count_blocks: int,
-    late: Callable[[], bool] = lambda: False,
+    late: Callable[[int], bool] = lambda work: False,
+    most_work: int = UNBOUNDED,
 ) -> MatchResult:
-    """Return the `k` best documents; see `match_best`. `late` is called at intervals: whether to stop early."""
+    """Return the `k` best documents; see `match_best`.
+
+    late: called with the work units of each turn; returns whether to stop early. most_work: units after which it ends.
+    """
+    progress, charged = scratch.arrays.progress, 0
+    progress[WORK_LIMIT] = most_work
     kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, -TURN)
-    while not done:
-        if late():
+    while True:
+        work = int(progress[WORK])
+        stop, charged = late(work - charged), work
+        if done:
+            break
+        if stop or work >= most_work:
             _break_off(scratch.addresses)
             exact = False
             break
         kept, total, exact, done = match_best(lists.addresses, plan.addresses, scratch.addresses, k, count_blocks, TURN)
-    return MatchResult(scratch.arrays.best[:, :kept].copy(), total, exact, done)
+    # Without further work a phrase is not looked for: what a block gave then is not all of it.
+    whole = done and charged <= most_work
+    return MatchResult(scratch.arrays.best[:, :kept].copy(), total, exact and whole, whole)
 
 
 def warm() -> None:

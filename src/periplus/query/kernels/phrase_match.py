@@ -9,9 +9,12 @@ from periplus.index.kernels.inversion import FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions, skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_offsets, read_escaped
-from periplus.query.kernels.plan import Plan, Scratch, place_of_leaf
+from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
 
 __all__ = ["has_phrase"]
+
+_READ_WORK = 8
+"""Work units of finding the positions of a posting, besides reading them."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -60,6 +63,7 @@ def has_phrase(
     count = 0
     for word in range(begin, end):
         size = _read(lists, plan, scratch, plan.words[word, 0], block, offset, other)
+        scratch.progress[WORK] += size + count + _READ_WORK
         if word == begin:
             for i in range(size):
                 if (fields >> (other[i] >> FIELD_SHIFT)) & 1:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import array_1d, array_2d, scalar
-from periplus.index.kernels.postings_format import BLOCK, BLOCKED_MIN_DOCUMENTS, BOUND_LEVELS
+from periplus.index.kernels.postings_format import BLOCK, BLOCKED_MIN_DOCUMENTS, BOUND_LEVELS, SPARSE
 from periplus.index.kernels.term_dictionary import (
     ENTRY_BEGIN,
     ENTRY_BITSET_ROW,
@@ -38,12 +38,15 @@ __all__ = [
     "QUOTE",
     "SOME",
     "WITHOUT",
+    "WORK",
+    "WORK_LIMIT",
     "Plan",
     "Scratch",
     "get_plan",
     "get_scratch",
     "make_scratch",
     "place_of_leaf",
+    "scan_work",
 ]
 
 LEAF, AND, OR, WITHOUT, PHRASE, ALL, GIVEN = 0, 1, 2, 3, 4, 5, 6
@@ -53,8 +56,11 @@ SOME, EVERY, QUOTE, MIXED = 0, 1, 2, 3
 LEAF_FIELDS, LEAF_GROUP, LEAF_DOCUMENTS = 0, 1, 2
 """Columns of `Plan.leaves`."""
 MAX_LEAVES = 64
-PROGRESS = 10
+PROGRESS = 12
 """Numbers that a query in several turns is taken up by."""
+WORK, WORK_LIMIT = 10, 11
+"""Elements of `Scratch.progress`: work units so far, postings and positions that were decoded, and how many there may
+be: then documents of the open block are left out, and the query ends."""
 MOST_POSITIONS = 1 << 16
 """More positions of one term in one document than this are not read."""
 
@@ -196,3 +202,20 @@ def place_of_leaf(plan: Plan, leaf: int) -> TermEntry:  # pragma: no cover - com
         place[leaf, ENTRY_HEADERS],
         place[leaf, ENTRY_BITSET_ROW],
     )
+
+
+@njit(cache=True, nogil=True)
+def scan_work(plan: Plan, blocks: int) -> int:  # pragma: no cover - compiled
+    """Return the work units of finding the blocks that can match.
+
+    Parameters
+        plan: of the query
+        blocks: how many the segment has
+    Returns
+        these, with the block headers of all leaves, or the postings of sparse ones
+    """
+    work = np.int64(blocks)
+    for leaf in range(len(plan.place)):
+        sparse = plan.place[leaf, ENTRY_ENCODING] == SPARSE
+        work += plan.place[leaf, ENTRY_FREQUENCY] if sparse else plan.place[leaf, ENTRY_HEADERS]
+    return work

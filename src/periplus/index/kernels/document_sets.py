@@ -1,0 +1,162 @@
+"""Sets of documents, one 64-bit word for each block: those that have any of some terms, or are pages of a site."""
+
+from typing import Any
+
+import numpy as np
+
+from periplus.accel import njit
+from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
+from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, make_tiny_postings, read_escaped
+from periplus.index.kernels.term_dictionary import (
+    ENTRY_BEGIN,
+    ENTRY_BITSET_ROW,
+    ENTRY_ENCODING,
+    ENTRY_END,
+    ENTRY_FREQUENCY,
+    ENTRY_HEADERS,
+    read_varint,
+)
+
+__all__ = ["mark_site", "mark_terms"]
+
+_ONE = np.uint64(1)
+_COLON, _SLASH, _DOT = 58, 47, 46
+
+
+@njit(cache=True, nogil=True)
+def _mark_sparse(stream: Any, at: int, end: int, sets: Any) -> None:  # pragma: no cover - compiled
+    """Add the documents of a sparse term, whose postings are those from `at` to `end`."""
+    document = np.int64(-1)
+    while at < end:
+        step, at = read_varint(stream, at)
+        document += step >> 2
+        if step & 3 == ESCAPED:
+            _, _, at = read_escaped(stream, at)
+        sets[document // BLOCK] |= _ONE << np.uint64(document % BLOCK)
+
+
+@njit(cache=True, nogil=True)
+def _mark_blocked(stream: Any, begin: int, number: int, sets: Any) -> None:  # pragma: no cover - compiled
+    """Add the documents of a term with `number` block headers, whose postings begin at `begin`."""
+    headers = begin + 2
+    lengths = headers + number
+    at = lengths + (number + 3) // 4
+    block = np.int64(-1)
+    for n in range(number):
+        step = np.int64(stream[headers + n]) & 15
+        if step == SKIP_STEP:
+            block += SKIP_STEP
+            at += 1
+            continue
+        block += step + 1
+        length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
+        if length == LONG_BLOCK:
+            length = np.int64(stream[at]) + LONG_BLOCK
+            at += 1
+        sets[block] |= block_bitset(stream, at, at + length + 1)
+        at += length + 1
+
+
+@njit(cache=True, nogil=True)
+def mark_terms(postings: PostingsReader, entries: Any, sets: Any, most: int) -> tuple[int, int]:  # pragma: no cover
+    """Add the documents that have any of some terms to a set.
+
+    Parameters
+        postings: of the segment
+        entries: a row for each term, with the columns ENTRY_*; those of frequency 0 are passed over
+        sets: a 64-bit word for each block; filled
+        most: work units, each a posting or a block of a bitset, after which no further term is read
+    Returns
+        how many of the terms were read, and the work units that it took
+    """
+    work = np.int64(0)
+    for n in range(len(entries)):
+        if work >= most:
+            return n, work
+        if entries[n, ENTRY_FREQUENCY] == 0:
+            continue
+        encoding = entries[n, ENTRY_ENCODING]
+        if encoding == BITSET:
+            row = entries[n, ENTRY_BITSET_ROW]
+            for block in range(len(sets)):
+                sets[block] |= postings.bitsets[row, block]
+            work += len(sets)
+            continue
+        if encoding == SPARSE:
+            _mark_sparse(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_END], sets)
+        else:
+            _mark_blocked(postings.stream, entries[n, ENTRY_BEGIN], entries[n, ENTRY_HEADERS], sets)
+        work += entries[n, ENTRY_FREQUENCY]
+    return len(entries), work
+
+
+@njit(cache=True, nogil=True)
+def _is_within(blob: Any, begin: int, end: int, host: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether the host from `begin` to `end` is `host` or a subdomain of it."""
+    shift = end - begin - len(host)
+    if shift < 0 or (shift > 0 and blob[begin + shift - 1] != _DOT):
+        return False
+    same = 0
+    while same < len(host) and blob[begin + shift + same] == host[same]:
+        same += 1
+    return same == len(host)
+
+
+@njit(cache=True, nogil=True)
+def _is_below(blob: Any, begin: int, end: int, path: Any) -> bool:  # pragma: no cover - compiled
+    """Return whether what comes after the host of a URL begins with `path`."""
+    at = begin
+    while at + 3 <= end and not (blob[at] == _COLON and blob[at + 1] == _SLASH and blob[at + 2] == _SLASH):
+        at += 1
+    at = at + 3 if at + 3 <= end else end
+    while at < end and blob[at] != _SLASH:
+        at += 1
+    if at == end:
+        return len(path) == 1 and path[0] == _SLASH
+    if end - at < len(path):
+        return False
+    same = 0
+    while same < len(path) and blob[at + same] == path[same]:
+        same += 1
+    return same == len(path)
+
+
+@njit(cache=True, nogil=True)
+def mark_site(
+    host_start: Any, host_blob: Any, hosts: Any, url_start: Any, url_blob: Any, host: Any, path: Any, sets: Any
+) -> int:  # pragma: no cover - compiled
+    """Add the pages of a host and its subdomains, below a path, to a set.
+
+    Parameters
+        host_start, host_blob: the table of hosts
+        hosts: the number of each document's host, or one for all of them
+        url_start, url_blob: the table of URLs, by document
+        host, path: bytes; an empty path stands for any
+        sets: a 64-bit word for each block; filled
+    Returns
+        the work units that it took: hosts, documents and URLs that were compared
+    """
+    documents = len(url_start) - 1
+    wanted = np.zeros(len(host_start) - 1, np.bool_)
+    for number in range(len(wanted)):
+        wanted[number] = _is_within(host_blob, host_start[number], host_start[number + 1], host)
+    work = len(wanted) + documents
+    for document in range(documents):
+        if not wanted[hosts[document if len(hosts) > 1 else 0]]:
+            continue
+        if len(path) > 0:
+            work += 1
+            if not _is_below(url_blob, url_start[document], url_start[document + 1], path):
+                continue
+        sets[document // BLOCK] |= _ONE << np.uint64(document % BLOCK)
+    return work
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
+    sets = np.zeros(1, np.uint64)
+    entries = np.array([[1, 0, 1, 0, 0, 0, 0, -1]], np.int64)
+    mark_terms(make_tiny_postings(), entries, sets, 1)
+    start, blob, url = np.array([0, 1]), np.frombuffer(b"a", np.uint8), np.frombuffer(b"x://a/", np.uint8)
+    start.flags.writeable = False
+    mark_site(start, blob, np.zeros(1, np.int64), start, url, blob, np.zeros(0, np.uint8), sets)
