@@ -47,11 +47,12 @@ _FIRST = 10
 """Results among which a title must have its page; more pages than this cannot share a title."""
 _WORDS = 3
 _WORD = re.compile(r"[^\W_]")
+_JOINERS = "\u200c\u200d"
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR", "AROUND"})
 _SENTENCE = re.compile(r"[.!?](?=\s)|[。！？؟।]")
 _SHARE = 0.01
 """Share of the index that is not in the language whose turn it is."""
-_SHORTEST = 8
+_SHORTEST = 24
 """Characters of a sentence."""
 _SHOWN = 12
 
@@ -96,7 +97,7 @@ def sentences(text: str) -> list[str]:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text: runs of letters, digits and the marks that belong to them."""
-    joined = "".join(c if c.isalnum() or unicodedata.category(c).startswith("M") else " " for c in text)
+    joined = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" or c in _JOINERS else " " for c in text)
     return [word for word in joined.split() if _WORD.search(word)]
 
 
