@@ -111,7 +111,7 @@ bench-findable: $(DEV_READY) ## every page found by its title and by its own wor
 	@$(BIN)/python bench/findable.py $(foreach file,$(CORPUS),--corpus $(file)) $(if $(MAJORITY),--majority $(MAJORITY)) \
 		--rounds $(or $(ROUNDS),3)
 
-bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=...)
+bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=... DOCS_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
 

@@ -1,21 +1,24 @@
-"""Main content: ours, resiliparse's and trafilatura's, on the hand-marked pages of bench/pages, in one run.
+"""Main content: ours, resiliparse's and trafilatura's, on hand-marked pages and on documentation, in one run.
 
 .venv/bin/python bench/maincontent.py [FOLDER]
 
-What stands between <!--[--> and <!--]--> is the main content; the marks are taken out before anybody sees the page.
-The measure is F1 over words (as a bag) for each page, then the mean over pages.
+In the pages of bench/pages, what stands between <!--[--> and <!--]--> is the main content; the marks are taken out
+before anybody sees the page. Documentation is read from DOCS_FOLDER (/usr/share/doc), where the markup of the generator
+that wrote a page is the truth: see generators.py. The measure is F1 over words (as a bag) for each page, then the mean
+over pages; for documentation over the pages of a generator, then over generators.
 """
 
 import html
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from generators import docs_folder, read_pages
 from periplus.parse import main_text, parse
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import ParseSettings
@@ -24,6 +27,7 @@ from record import save
 
 MARKED = re.compile(r"<!--\[-->(.*?)<!--\]-->", re.DOTALL)
 WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]|\w+")
+_PAGES_PER_GENERATOR = 25
 Extract = Callable[[str], str]
 
 
@@ -103,12 +107,37 @@ def measure(folder: Path) -> dict[str, dict[str, object]]:
     return figures
 
 
+def measure_documentation(folder: Path) -> dict[str, dict[str, object]]:
+    """Measure documentation by generator, and show it."""
+    ways: dict[str, Extract] = {"periplus": ours, **peers(), "all text": all_text}
+    rows: dict[str, list[list[float]]] = defaultdict(list)
+    for page in read_pages(folder, _PAGES_PER_GENERATOR):
+        rows[page.generator].append([score(extract(page.markup), page.content)[2] for extract in ways.values()])
+    if not rows:
+        print(f"\nno documentation of a known generator in {folder}: left out (DOCS_FOLDER=...)")
+        return {}
+    print(f"\n{'documentation':<16}{'pages':>6}" + "".join(f"{name:>21}" for name in ways))
+    means = {name: [sum(values) / len(pages) for values in zip(*pages, strict=True)] for name, pages in rows.items()}
+    for name, values in means.items():
+        print(f"{name:<16}{len(rows[name]):>6}" + "".join(f"{value:>21.3f}" for value in values))
+    figures: dict[str, dict[str, object]] = {}
+    for number, way in enumerate(ways):
+        by_generator = {name: values[number] for name, values in means.items()}
+        figures[way] = {"f1": sum(by_generator.values()) / len(by_generator), "worst": min(by_generator.values())}
+        figures[way]["generators"] = by_generator
+    for key in ("f1", "worst"):
+        print(f"{key:<22}" + "".join(f"{figures[way][key]:>21.3f}" for way in ways))
+    return figures
+
+
 def main(folder: Path) -> None:
-    """Measure pages that the rules were made with, then pages that nobody looked at before the rules were done."""
+    """Measure pages that the rules were made with, pages that were not looked at before, and documentation."""
     figures = {"seen": measure(folder)}
     if (folder / "unseen").is_dir():
         print("\nunseen")
         figures["unseen"] = measure(folder / "unseen")
+    if documentation := measure_documentation(docs_folder()):
+        figures["documentation"] = documentation
     saved = save("maincontent", figures).name
     for part, found in figures.items():
         best = max((found[way]["f1"], way) for way in found if way not in ("periplus", "all text"))

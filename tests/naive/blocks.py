@@ -4,6 +4,9 @@ import re
 
 _TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:[^>"'=]|=\ *"[^"]*(?:"|\Z)|=\ *'[^']*(?:'|\Z)|["'=])*)(?:>|\Z)""")
 
+_ONWARD = re.compile(r"""(?i)\s(?:acce|rel=["']?(?:pr|ne|up|st|co.t))""")
+_IS_MAIN = re.compile(r"""\srole=(["']?)main\1(?:\s|\Z)""")
+
 
 def blocks(markup, tables):
     """Return (begin, end, chars, linked, kind, inside, container) of each block of ASCII markup, raw elements aside."""
@@ -14,13 +17,13 @@ def blocks(markup, tables):
         table[packed.to_bytes(8, "big").lstrip(b"\0").decode()] = (does, region)
     found, stack, containers = [], [("", 0, 0)], 1
     place = begin = chars = linked = 0
-    kind, in_link = 1, False
+    kind, in_link, onward = 1, False, 0
 
     def flush(end):
-        nonlocal chars, linked
+        nonlocal chars, linked, onward
         if chars:
-            found.append((begin, end, chars, linked, kind, stack[-1][1], stack[-1][2]))
-        chars = linked = 0
+            found.append((begin, end, chars, linked, kind, stack[-1][1] | onward * 1024, stack[-1][2]))
+        chars = linked = onward = 0
 
     while place < len(markup):
         tag = _TAG.match(markup, place)
@@ -34,6 +37,7 @@ def blocks(markup, tables):
         does, region = table.get(name, (0, 0))
         if does == 8:
             in_link = not tag[1]
+            onward = onward or bool(in_link and _ONWARD.search(tag[3]))
         if does in (0, 8):
             place = tag.end()
             continue
@@ -42,6 +46,7 @@ def blocks(markup, tables):
             kind, in_link = 1, False
             if not tag[1]:
                 inherited, region = stack[-1][1], region & ~512
+                region |= 32 if _IS_MAIN.search(tag[3]) else 0
                 if region & 8 and inherited & (16 | 32):
                     region &= ~8
                 stack.append((name, inherited | region, containers))

@@ -41,6 +41,14 @@ PIECES = st.sampled_from(
         "<main>",
         "</main>",
         "<footer>",
+        "<a rel='next' href='x'>",
+        '<a accesskey="n" href="x">',
+        "<a rel=prev>",
+        "<a rel=nofollow>",
+        "<a title='x' rel=contents>",
+        "<div role='main' id='x'>",
+        '<div role="mainly">',
+        "<section role=main>",
         "x<y",
         "< ",
         "<section>",
@@ -72,6 +80,23 @@ def test_class_names_mark_boilerplate() -> None:
         b'<div class="x site-footer">a</div><div id=nav>b</div><div class="navy canvas">c</div><div role="main">d'
     )
     assert [bool(bits & kernel.NAMED) for bits in blocks.inside] == [True, True, False, False]
+
+
+def test_regions_by_role_and_whole_names() -> None:
+    blocks = scan(
+        b'<div role="main">a</div><div class="main">b</div><div id="content">c</div><div class="x content">d</div>'
+        b'<div class="my-content">e</div><div class="contents">f</div><div class=content>g'
+    )
+    assert [bool(bits & kernel.MAIN) for bits in blocks.inside] == [True] + [False] * 6
+    assert [bool(bits & kernel.BROAD) for bits in blocks.inside] == [False, False, True, True, False, True, True]
+
+
+def test_links_to_neighbours_mark_their_block() -> None:
+    blocks = scan(
+        b'<p><a href="x" rel="prev">a</a></p><p><a rel="nofollow">b</a></p><p><a accesskey="u" href=x>c</a></p>'
+        b"<p>d</p><p><a rel=next>e</a><p><a rel='stylesheet'>f"
+    )
+    assert [bool(bits & kernel.ONWARD) for bits in blocks.inside] == [True, False, True, False, True, True]
 
 
 def test_invisible_text_is_not_counted() -> None:

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.parse.html import kernels
 from periplus.parse.kernels import text_blocks as kernel
 
 __all__ = ["TAG_TABLES", "find_main_blocks", "scan_html_blocks"]
@@ -38,18 +39,30 @@ _BOILERPLATE: Final = (
     "sidebar side-bar footer comment cookie consent share sharing social related breadcrumb promo advert banner "
     "newsletter subscribe popup modal toolbar pagination pager widget masthead recommend sponsor menu navigation "
     "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
-    "most-read more-stories trending"
+    "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel infobox"
 )
 _WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar"
 _CONTENT: Final = (
-    "entry-content post-content article-body articlebody story-body post-body article-content main-content "
+    "entry-content post-content article-body articlebody story-body post-body article-content main-content maincontent "
     "markdown-body mw-parser-output mw-content-text rst-content page-content story-content"
 )
+_WHOLE_CONTENT: Final = "content contents apicontent body-content maincolumn"
 
 _BOILERPLATE_REGIONS: Final = kernel.NAV | kernel.ASIDE | kernel.FOOTER | kernel.HEADER
 _LONG: Final = 70
 """Characters, without white space, of a block that counts by itself."""
 _MAX_LINK_DENSITY: Final = 0.35
+_MAX_LOOSE_DENSITY: Final = 0.8
+_MAX_ITEM_DENSITY: Final = 0.5
+"""Link density from which on text outside of paragraphs, or a list item, is a link to somewhere else."""
+_MIN_OTHER_SHARE: Final = 0.2
+"""Text outside of what is marked as boilerplate, as a share of it, from which on the marks are trusted."""
+_NAMED_REGIONS: Final = ((kernel.CONTENT, 0.5), (kernel.ARTICLE, 0.5), (kernel.MAIN, 0.25), (kernel.BROAD, 0.5))
+"""Regions that are the content by their name, and the share of the text that each must have, narrow ones first."""
+_MIN_REGION: Final = 40
+"""Characters of text outside of links that a named region must have."""
+_MIN_ARTICLE_SHARE: Final = 0.8
+"""Share of the text near long blocks from which on a page is an article."""
 _MIN_CONTAINER_SHARE: Final = 0.7
 """Share of the good text that the chosen container must hold."""
 _MIN_GOOD_SHARE: Final = 0.5
@@ -71,9 +84,11 @@ def _pack(name: str) -> int:
 
 def _build_tag_tables() -> kernel.TagTables:
     entries = sorted((_pack(tag), *effect) for effect, tags in _TAGS.items() for tag in tags.split())
-    words = [(word, kernel.NAMED, 0) for word in _BOILERPLATE.split()]
-    words += [(word, kernel.NAMED, 1) for word in _WHOLE_BOILERPLATE.split()]
-    words += [(word, kernel.CONTENT, 1) for word in _CONTENT.split()]
+    words = [(word, kernel.NAMED, kernels.ANY_WORD) for word in _BOILERPLATE.split()]
+    words += [(word, kernel.NAMED, kernels.WHOLE_WORD) for word in _WHOLE_BOILERPLATE.split()]
+    words += [(word, kernel.CONTENT, kernels.WHOLE_WORD) for word in _CONTENT.split()]
+    words += [(word, kernel.BROAD, kernels.WHOLE_NAME) for word in _WHOLE_CONTENT.split()]
+    words += [("main", kernel.MAIN, kernels.ROLE), ("search", kernel.NAMED, kernels.ROLE)]
     words.sort(key=lambda word: ord(word[0][0]))
     starts = np.zeros(len(words) + 1, np.int32)
     np.cumsum([len(word) for word, _, _ in words], out=starts[1:])
@@ -119,44 +134,89 @@ def find_main_blocks(blocks: kernel.Blocks) -> Mask:
     if not len(blocks.chars):
         return np.zeros(0, np.bool_)
     density = blocks.linked / np.maximum(blocks.chars, 1)
-    is_boilerplate = _find_boilerplate(blocks, density)
+    plain = blocks.chars - blocks.linked
+    is_boilerplate = _find_boilerplate(blocks, plain, density)
     good = (blocks.chars >= _LONG) & (density < _MAX_LINK_DENSITY) & ~is_boilerplate & (blocks.kind != kernel.HEADING)
-    if not good.any():
-        plain = ~is_boilerplate & (density < _MAX_LINK_DENSITY)
-        # A page with hardly any text outside of links is a list, and the list is its content.
-        return plain if int(blocks.chars[plain].sum()) >= 2 * _LONG else ~is_boilerplate
-    within = _find_region(blocks, good, is_boilerplate)
-    if not (good & within).any():
-        within = np.ones(len(good), np.bool_)
-    chosen = _add_neighbours(blocks, good & within, within & ~is_boilerplate, density)
+    region = _find_named_region(blocks, plain, good, is_boilerplate)
+    if region is not None:
+        chosen = _select_text(blocks, region, density)
+    else:
+        text = np.where((blocks.kind == kernel.CONTAINER) & (blocks.chars < _LONG // 2) | is_boilerplate, 0, plain)
+        if int(text.sum()) < 2 * _LONG:
+            # A page with hardly any text outside of links is a list, and the list is its content.
+            return ~is_boilerplate if not is_boilerplate.all() else is_boilerplate
+        chosen = _find_unnamed_text(blocks, text, good, is_boilerplate, density)
     if blocks.kind[np.argmax(chosen)] == kernel.HEADING:
         return chosen
     return chosen | _find_title(blocks, chosen, is_boilerplate)
 
 
-def _find_boilerplate(blocks: kernel.Blocks, density: npt.NDArray[np.float64]) -> Mask:
-    """Return what is in navigation, asides and footers, unless most of the text is there."""
-    plain = (density < _MAX_LINK_DENSITY) & (blocks.chars >= _LONG)
-    total = max(1, int(blocks.chars[plain].sum()))
-    boilerplate = np.zeros(len(blocks.chars), np.bool_)
+def _find_boilerplate(blocks: kernel.Blocks, plain: Numbers, density: npt.NDArray[np.float64]) -> Mask:
+    """Return what is in navigation, asides and footers, unless nearly all of the text is there."""
+    in_main = ((blocks.inside & kernel.MAIN) != 0) & (plain > 0)
+    boilerplate: Mask = ((blocks.inside & kernel.ONWARD) != 0) & (density > _MAX_LINK_DENSITY)
     for bits in (_BOILERPLATE_REGIONS, kernel.NAMED):
-        marked = (blocks.inside & bits) != 0
-        if int(blocks.chars[plain & marked & ~boilerplate].sum()) <= 0.6 * total:
+        marked = ((blocks.inside & bits) != 0) & ~boilerplate
+        rest = int(plain[~marked & ~boilerplate].sum())
+        if rest >= _MIN_OTHER_SHARE * int(plain[marked].sum()) or (in_main & ~marked).any():
             boilerplate |= marked
     return boilerplate
 
 
-def _find_region(blocks: kernel.Blocks, good: Mask, is_boilerplate: Mask) -> Mask:
-    """Return which blocks are in the part of the page that holds the good text."""
-    total = int(blocks.chars[good].sum())
-    for bits in (kernel.CONTENT, kernel.ARTICLE, kernel.MAIN):
+def _find_named_region(blocks: kernel.Blocks, plain: Numbers, good: Mask, is_boilerplate: Mask) -> Mask | None:
+    """Return the part of the page that an element or its name declares to be the content, if the text is there."""
+    total, total_good = int(plain[~is_boilerplate].sum()), int(plain[good].sum())
+    for bits, least in _NAMED_REGIONS:
         marked = (blocks.inside & bits) != 0
-        if int(blocks.chars[good & marked].sum()) >= 0.5 * total:
-            return np.asarray(marked, np.bool_)
-    text = good | ((blocks.kind == kernel.HEADING) & ~is_boilerplate)
-    first, last = _find_container(
-        blocks, blocks.chars * text, blocks.chars * ~is_boilerplate, _MIN_CONTAINER_SHARE * total
-    )
+        region: Mask = marked & ~is_boilerplate
+        size = int(plain[region].sum())
+        if size >= max(_MIN_REGION, least * total) and int(plain[good & marked].sum()) >= 0.5 * total_good:
+            return region
+    return None
+
+
+def _select_text(blocks: kernel.Blocks, region: Mask, density: npt.NDArray[np.float64]) -> Mask:
+    """Return the blocks of a region without lists of links, which are not its text, and the headings of those lists.
+
+    Cells are content whatever they link to: the rows of a reference are links to what they describe.
+    """
+    loose = (blocks.kind == kernel.CONTAINER) | (blocks.kind == kernel.PARAGRAPH)
+    links = loose & (density >= _MAX_LOOSE_DENSITY) | (blocks.kind == kernel.ITEM) & (density >= _MAX_ITEM_DENSITY)
+    is_heading = blocks.kind == kernel.HEADING
+    chosen: Mask = region & ~links & ~is_heading
+    if not chosen.any():
+        return region
+    text, headings = np.flatnonzero(region & ~is_heading), np.flatnonzero(region & is_heading)
+    following = np.searchsorted(text, headings)
+    has_text = following < len(text)
+    chosen[headings[has_text]] = chosen[text[following[has_text]]]
+    return chosen
+
+
+def _find_unnamed_text(
+    blocks: kernel.Blocks, text: Numbers, good: Mask, is_boilerplate: Mask, density: npt.NDArray[np.float64]
+) -> Mask:
+    """Return the main content of a page whose elements have no telling names.
+
+    Around long blocks of text, short ones are content if they are near. Where that leaves out much of the text, the
+    page is not an article but a reference, and all text in the container of most of it is content.
+    """
+    within = _find_region(blocks, text, is_boilerplate, int(text.sum()))
+    everything = _select_text(blocks, within & ~is_boilerplate, density)
+    if not good.any():
+        return everything
+    headed = blocks.chars * (good | ((blocks.kind == kernel.HEADING) & ~is_boilerplate))
+    near = _find_region(blocks, headed, is_boilerplate, int(blocks.chars[good].sum()))
+    if not (good & near).any():
+        near = np.ones(len(good), np.bool_)
+    article = _add_neighbours(blocks, good & near, near & ~is_boilerplate, density)
+    plain = blocks.chars - blocks.linked
+    return article if int(plain[article].sum()) >= _MIN_ARTICLE_SHARE * int(plain[everything].sum()) else everything
+
+
+def _find_region(blocks: kernel.Blocks, text: Numbers, is_boilerplate: Mask, total: int) -> Mask:
+    """Return which blocks are in the part of the page that has most of the text."""
+    first, last = _find_container(blocks, text, blocks.chars * ~is_boilerplate, _MIN_CONTAINER_SHARE * total)
     inside: Mask = (blocks.container >= first) & (blocks.container <= last)
     return inside
 

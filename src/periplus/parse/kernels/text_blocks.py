@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
+from periplus.parse.html.kernels import classify_names, is_letter, is_onward_link
 from periplus.parse.kernels.html_tables import (
     DOUBLE_QUOTE,
     EQUALS,
@@ -17,12 +18,10 @@ from periplus.parse.kernels.html_tables import (
     GREATER_THAN,
     HYPHEN,
     LESS_THAN,
-    NEWLINE,
     QUESTION,
     SINGLE_QUOTE,
     SLASH,
     SPACE,
-    TAB,
 )
 from periplus.parse.kernels.html_tokenizer import find_byte
 
@@ -30,9 +29,12 @@ __all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "slot_of"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """Effects of a tag. The kind of a block is one of the first seven."""
-NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS = (1 << bit for bit in range(10))
+NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD = (
+    1 << bit for bit in range(12)
+)
 """Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
-NAMELESS elements describe the page and are not read."""
+NAMELESS elements describe the page and are not read. ONWARD: the block has a link to the previous or next page, to the
+one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content."""
 
 SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
@@ -79,7 +81,7 @@ class TagTables(NamedTuple):
     word_bits: npt.NDArray[np.int32]
     """By word: NAMED or CONTENT."""
     is_whole: npt.NDArray[np.uint8]
-    """By word: whether it must end where a word of the class ends."""
+    """By word: ANY_WORD, WHOLE_WORD, WHOLE_NAME or ROLE."""
     first_words: npt.NDArray[np.int32]
     """By byte: number of the first word that begins with it or a later one; words are sorted. 257 of them."""
     slots: npt.NDArray[np.int16]
@@ -89,18 +91,13 @@ class TagTables(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _is_letter(byte: int) -> bool:
-    return (byte | 32) >= 97 and (byte | 32) <= 122
-
-
-@njit(cache=True, nogil=True)
 def _read_name(data: Any, at: int, size: int) -> Any:
     """Return the first eight letters of a name, packed, and the offset behind the name."""
     packed = np.uint64(0)
     count = 0
     while at < size:
         byte = data[at]
-        if not (_is_letter(byte) or (byte >= 48 and byte <= 57)):
+        if not (is_letter(byte) or (byte >= 48 and byte <= 57)):
             break
         if count < 8:
             packed = (packed << np.uint64(8)) | np.uint64(byte | 32)
@@ -180,51 +177,6 @@ def _find_raw_end(data: Any, at: int, size: int, packed: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _matches_word(data: Any, at: int, end: int, words: Any, starts: Any, word: int, is_whole: int) -> bool:
-    """Return whether a word of the table is at an offset."""
-    begin, stop = starts[word], starts[word + 1]
-    if at + stop - begin > end:
-        return False
-    for k in range(stop - begin):
-        if data[at + k] | 32 != words[begin + k] | 32:
-            return False
-    after = at + stop - begin
-    return is_whole == 0 or after >= end or not _is_letter(data[after])
-
-
-@njit(cache=True, nogil=True)
-def _classify_names(
-    data: Any, begin: int, end: int, words: Any, starts: Any, word_bits: Any, is_whole: Any, first_words: Any
-) -> int:
-    """Return the region bits that the words in class, id and role of a tag stand for."""
-    bits = 0
-    at = begin
-    end = min(end, begin + 600)
-    while at + 4 < end:
-        byte = data[at] | 32
-        at_start = data[at - 1] == SPACE or data[at - 1] == NEWLINE or data[at - 1] == TAB
-        long = at_start and at + 6 < end and data[at + 5] == EQUALS and byte == 99 and data[at + 1] | 32 == 108
-        short = at_start and data[at + 2] == EQUALS and byte == 105 and data[at + 1] | 32 == 100
-        role = at_start and data[at + 4] == EQUALS and byte == 114 and data[at + 1] | 32 == 111
-        if not (long or short or role):
-            at += 1
-            continue
-        at += 6 if long else (3 if short else 5)
-        quote = data[at] if at < end and (data[at] == DOUBLE_QUOTE or data[at] == SINGLE_QUOTE) else 32
-        at += 1 if quote != SPACE else 0
-        at_start = True
-        while at < end and data[at] != quote and data[at] != GREATER_THAN:
-            if at_start:
-                letter = np.int64(data[at] | 32)
-                for word in range(first_words[letter], first_words[letter + 1]):
-                    if _matches_word(data, at, end, words, starts, word, is_whole[word]):
-                        bits |= word_bits[word]
-            at_start = not _is_letter(data[at])
-            at += 1
-    return bits
-
-
-@njit(cache=True, nogil=True)
 def _put_row(
     rows: Any, row: int, begin: int, end: int, chars: int, linked: int, kind: int, inside: int, container: int
 ) -> None:
@@ -278,7 +230,7 @@ def _scan_all(
     words, starts, word_bits, is_whole, first_words = word_pointers
     open_tags, lacks_end, container_of, bits = stack
     depth, count, containers = 0, 0, 1
-    kind, chars, linked, in_link = CONTAINER, 0, 0, False
+    kind, chars, linked, in_link, onward = CONTAINER, 0, 0, False, 0
     at, block = 0, 0
     while at < size and count < max_blocks:
         byte = data[at]
@@ -306,14 +258,16 @@ def _scan_all(
         end = _find_tag_end(data, after, size)
         if effect == LINK:
             in_link = not closing
+            if in_link and onward == 0 and is_onward_link(data, after, end):
+                onward = ONWARD
         if effect in (INLINE, LINK):
             at = end
             continue
         # Anything else ends a block.
         if chars > 0:
-            _put_row(rows, count, block, at, chars, linked, kind, bits[depth], container_of[depth])
+            _put_row(rows, count, block, at, chars, linked, kind, bits[depth] | onward, container_of[depth])
             count += 1
-        chars = linked = 0
+        chars = linked = onward = 0
         if effect == RAW:
             if not closing and not lacks_end[tag]:
                 stop = _find_raw_end(data, end, size, packed)
@@ -324,7 +278,7 @@ def _scan_all(
             if not closing and depth + 1 < _MAX_DEPTH:
                 region = regions[tag]
                 if not region & NAMELESS:
-                    region |= _classify_names(data, after, end, words, starts, word_bits, is_whole, first_words)
+                    region |= classify_names(data, after, end, words, starts, word_bits, is_whole, first_words)
                 region &= ~NAMELESS
                 inherited = bits[depth]
                 if region & HEADER and inherited & (ARTICLE | MAIN):
@@ -344,7 +298,7 @@ def _scan_all(
             kind = CONTAINER if closing else effect
         at = block = end
     if chars > 0 and count < max_blocks:
-        _put_row(rows, count, block, at, chars, linked, kind, bits[depth], container_of[depth])
+        _put_row(rows, count, block, at, chars, linked, kind, bits[depth] | onward, container_of[depth])
         count += 1
     return count, containers
 

@@ -1,0 +1,73 @@
+"""Main content as the generators of documentation mark it: regions by name, references, links to neighbours."""
+
+import pytest
+
+from periplus.parse import main_text
+
+LEGAL = (
+    "Report a bug or suggest an enhancement. For further reference see the documentation, which has more detailed, "
+    "developer-targeted descriptions with conceptual overviews, definitions of terms, workarounds and examples."
+)
+ROWS = "".join(
+    f"<tr><td><a href='#E{n}'>E{n}</a></td><td><a href='x{n}'>Error {n}</a></td><td>Cause {n}.</td></tr>"
+    for n in range(40)
+)
+
+
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
+def test_a_footer_is_not_the_content_of_a_page_with_main(parse_page) -> None:
+    page = parse_page(
+        f"<header><nav>Overview Package</nav></header><main role=main><h1>Class Tide</h1><div>public class Tide</div>"
+        f"<p>A tide of the day.</p></main><footer><p>{LEGAL}</p></footer>"
+    )
+    assert main_text(page) == "Class Tide\npublic class Tide\nA tide of the day."
+    assert page.preview == "public class Tide A tide of the day."
+
+
+def test_a_footer_by_name_is_not_the_content_of_a_short_page(parse_page) -> None:
+    page = parse_page(
+        f"<body><div class=refentry><h2>Struct tag::sum</h2><p>In header file tag.hpp, the sum of all weights.</p>"
+        f"<pre>struct sum : public depends_on&lt;count&gt; {{ typedef impl::sum impl; }};</pre></div>"
+        f"<div class='copyright-footer'>{LEGAL}</div>"
+    )
+    assert LEGAL not in main_text(page)
+    assert "struct sum" in main_text(page)
+
+
+@pytest.mark.parametrize("wrap", ["<main>{}</main>", '<div role="main">{}</div>', '<div id="content">{}</div>', "{}"])
+def test_a_reference_keeps_the_rows_of_its_tables(parse_page, wrap: str) -> None:
+    table = f"<h1>Errors</h1><p>All errors, by number.</p><table>{ROWS}</table>"
+    page = parse_page(f"<body><ul><li><a href=a>Home</a><li><a href=b>Manual</a></ul>{wrap.format(table)}")
+    assert {f"E{n}" for n in range(40)} <= words(main_text(page))
+    assert "Manual" not in words(main_text(page))
+
+
+def test_definition_lists_are_content(parse_page) -> None:
+    items = "".join(f"<dt><code>--option-{n}</code></dt><dd>Sets it to {n}.</dd>" for n in range(30))
+    page = parse_page(f"<body><div class=sect1><h2>Options</h2><dl>{items}</dl></div>")
+    assert {f"--option-{n}" for n in range(30)} <= words(main_text(page))
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        '<a accesskey="p" href="a">Prev</a> <a accesskey="u" href="b">Up</a> <a accesskey="n" href="c">Next</a>',
+        'Next: <a href="a" rel="next">Ebb</a>, Up: <a href="b" rel="up">Tides</a> [<a href="c" rel="contents">X</a>]',
+    ],
+)
+def test_links_to_neighbours_are_navigation(parse_page, links: str) -> None:
+    page = parse_page(
+        f"<body><div class=top><p>{links}</p></div><h1>Flood</h1><p>The flood is the rise of the water towards the "
+        f"coast, twice a day on most of them, and lasts for about six hours.</p><div><p>{links}</p></div>"
+    )
+    assert main_text(page).startswith("Flood\nThe flood is")
+    assert not {"Prev", "Next", "Next:", "[X]"} & words(main_text(page))
+
+
+def test_a_main_element_with_next_to_nothing_is_not_trusted(parse_page) -> None:
+    story = "The keeper trimmed the lantern every evening before the fog came in, and rowed home after midnight. " * 3
+    page = parse_page(f"<body><main><p>Loading the page</p></main><div class=story><p>{story}</p></div>")
+    assert "lantern" in main_text(page)
