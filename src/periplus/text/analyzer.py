@@ -10,7 +10,7 @@ import numpy.typing as npt
 from periplus.text.folding import folding
 from periplus.text.kernels import symbols, word_table
 from periplus.text.kernels import tokenizer as kernel
-from periplus.text.language_id import LANGUAGES, language_number
+from periplus.text.language_codes import LANGUAGES, language_number
 from periplus.text.stemmer import has_stemmer, stem_all
 
 __all__ = ["Tokens", "WordTable", "split_text", "terms_of", "token_spans"]

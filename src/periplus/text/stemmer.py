@@ -26,7 +26,20 @@ _ALGORITHMS: Final = {
     "ru": "russian",
     "sv": "swedish",
     "tr": "turkish",
+    "ca": "catalan",
+    "eo": "esperanto",
+    "et": "estonian",
+    "eu": "basque",
+    "ga": "irish",
+    "hy": "armenian",
+    "id": "indonesian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nn": "norwegian",
+    "sr": "serbian",
+    "ta": "tamil",
 }
+"""cs, fa, hi and pl get none: they had a number before they had a stemmer, and indexes have their words unstemmed."""
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Stop words: dropped from queries that have other words, kept in phrases and in the index.
 
-The lists (stopwords.txt) are short on purpose and in folded form (no accents); language identification uses them too.
+The lists (stopwords.txt) are short on purpose and in folded form (no accents).
 """
 
 from importlib.resources import files

@@ -63,7 +63,7 @@ class LanguageProfiles(NamedTuple):
     """Letter frequencies and stop words of languages, by the number of the language."""
 
     letters: npt.NDArray[np.float64]
-    """Letter frequencies by language and bucket; all 0 for a language without a profile."""
+    """Letter frequencies by language and bucket; all 0, or no row, for a language without a profile."""
     stop_words: npt.NDArray[np.uint64]
     """Hashes of stop words with their language: an open-addressing table whose size is a power of two."""
     has_stop_words: npt.NDArray[np.uint8]
@@ -153,9 +153,9 @@ def _divergence(counts: Any, total: float, letters: Any) -> float:  # pragma: no
 @njit(cache=True, nogil=True, fastmath=True)  # Sums in any order: four buckets at a time.
 def _nearest_language(counts: Any, total: float, language: int, letters: Any) -> int:  # pragma: no cover - compiled
     """Return the language whose letters to expect: the text's own, or the nearest one if that has no profile."""
-    if letters[language, 0] > 0 or letters[language].sum() > 0:
+    if language < len(letters) and (letters[language, 0] > 0 or letters[language].sum() > 0):
         return language
-    nearest, shortest, share = language, np.inf, 1.0 / total
+    nearest, shortest, share = 0, np.inf, 1.0 / total
     for other in range(len(letters)):
         distance = total_frequency = 0.0
         for bucket in range(BUCKETS):

@@ -1,0 +1,376 @@
+"""Language identification: UTF-8 texts to the probability of each language, by a fastText classifier.
+
+A text is the mean of the vectors of its words. The vector of a word is the sum of its own, where the model has the
+word, and those of its character n-grams, where the model has them. A binary tree (hierarchical softmax) turns the mean
+into probabilities: each inner node is a logistic regression, and the probability of a language is the product along the
+path to its leaf. The columns of a result are languages by number. The order of additions is always the same: a text has
+one result, alone or in a batch.
+"""
+
+from math import exp
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+from periplus.accel.bit_ops import popcount
+from periplus.accel.pointers import borrow
+
+__all__ = ["DIMENSIONS", "SCRIPT_BLOCKS", "ModelArrays", "find_scripts", "score_texts", "sum_words", "word_hash"]
+
+DIMENSIONS = 16
+"""Length of a vector: a constant, so that the loops over it are unrolled."""
+SCRIPT_BLOCKS = 0x30000 >> 4
+"""Blocks of 16 code points in the table of scripts; further code points have none."""
+_LONGEST_WORD = 1024
+"""Bytes of a word that are examined; the rest of a longer one is ignored, as are the spaces it may lack."""
+_OFFSET, _PRIME = np.uint32(2166136261), np.uint32(16777619)
+_ONE = np.uint64(1)
+_SIGN = np.uint32(0xFFFFFF00)
+_LOG_FLOOR = np.float32(1e-5)
+"""Added to every factor along a path, as in fastText."""
+_HAN_PER_KANA = 9
+"""Han characters for each kana or Hangul syllable up to which a text is Japanese or Korean."""
+_LATIN_PER_LETTER = 3
+"""Latin letters that one of another script outweighs: names are in Latin letters everywhere, and rarely in others."""
+_LESS, _GREATER = np.uint8(60), np.uint8(62)
+
+
+class ModelArrays(NamedTuple):
+    """A classifier as arrays."""
+
+    slots: npt.NDArray[np.int32]
+    """Open-addressing hash table of the words: their numbers, -1 for a free slot."""
+    hashes: npt.NDArray[np.uint32]
+    """By word."""
+    starts: npt.NDArray[np.int32]
+    """Offset of each word in `blob`; one offset more than words."""
+    blob: npt.NDArray[np.uint8]
+    vectors: npt.NDArray[np.float32]
+    """By word, the sum of its vector and those of its n-grams; then the vector of each n-gram, by bucket."""
+    word_counts: npt.NDArray[np.int32]
+    """By word, the number of vectors in that sum."""
+    bits: npt.NDArray[np.uint64]
+    """A bit for each bucket of n-grams: whether the model has it."""
+    ranks: npt.NDArray[np.int32]
+    """By element of `bits`, the number of bits before it."""
+    buckets: np.uint32
+    shortest: int
+    longest: int
+    """Characters of an n-gram."""
+    end_word: int
+    """Number of the word that ends every text, -1 if there is none."""
+    output: npt.NDArray[np.float32]
+    """The vector of each inner node of the tree, the root last."""
+    left: npt.NDArray[np.int32]
+    """Left child of each inner node: an inner node, or the complement (~) of the number of a language."""
+    right: npt.NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hash_byte(hashed: Any, byte: Any) -> Any:  # pragma: no cover - compiled
+    """Add a byte to a FNV-1a hash, sign-extended as by fastText."""
+    value = np.uint32(byte)
+    if byte >= 128:
+        value |= _SIGN
+    return np.uint32((hashed ^ value) * _PRIME)
+
+
+@njit(cache=True, nogil=True)
+def word_hash(data: npt.NDArray[np.uint8], begin: int, end: int) -> Any:  # pragma: no cover - compiled
+    """Return the hash of a word.
+
+    Parameters
+    ----------
+    data: UTF-8.
+    begin, end: offsets of the word in `data`.
+
+    Returns
+    -------
+    The 32-bit hash by which the model addresses words and n-grams.
+    """
+    hashed = _OFFSET
+    for at in range(begin, end):
+        hashed = _hash_byte(hashed, data[at])
+    return hashed
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_space(byte: Any) -> Any:  # pragma: no cover - compiled
+    return byte == 32 or (byte <= 13 and (byte >= 9 or byte == 0))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_word(model: Any, data: Any, begin: Any, end: Any, hashed: Any) -> Any:  # pragma: no cover - compiled
+    """Return the row of a word, -1 if the model does not have it."""
+    slots, mask, hashes, starts, blob = model[0], model[1], model[2], model[3], model[4]
+    slot = np.int64(hashed) & mask
+    while True:
+        number = np.int64(slots[slot])
+        if number < 0:
+            return np.int64(-1)
+        start = np.int64(starts[number])
+        if hashes[number] == hashed and np.int64(starts[number + 1]) - start == end - begin:
+            at = np.int64(0)
+            while at < end - begin and blob[start + at] == data[begin + at]:
+                at += 1
+            if at == end - begin:
+                return number
+        slot = (slot + 1) & mask
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_ngrams(model: Any, word: Any, size: Any, rows: Any, used: Any) -> Any:  # pragma: no cover - compiled
+    """Append the rows of the n-grams of `word`, which has its brackets, to `rows`; return how many there are now."""
+    bits, ranks, buckets, shortest, longest, first_row = model
+    for begin in range(size):
+        if word[begin] & 0xC0 == 0x80:
+            continue
+        hashed = _OFFSET
+        at = np.int64(begin)
+        for length in range(1, longest + 1):
+            if at >= size:
+                break
+            hashed = _hash_byte(hashed, word[at])
+            at += 1
+            while at < size and word[at] & 0xC0 == 0x80:
+                hashed = _hash_byte(hashed, word[at])
+                at += 1
+            if length < shortest or (length == 1 and (begin == 0 or at == size)):
+                continue
+            bucket = np.uint32(hashed % buckets)
+            element, bit = np.int64(bucket >> np.uint32(6)), np.uint64(bucket & np.uint32(63))
+            flags = bits[element]
+            if (flags >> bit) & _ONE:
+                rows[used] = first_row + np.int64(ranks[element]) + popcount(flags & ((_ONE << bit) - _ONE))
+                used += 1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def sum_words(model: ModelArrays) -> None:  # pragma: no cover - compiled
+    """Add to the vector of each word of a model those of its n-grams, so that a word is one row.
+
+    Parameters
+    ----------
+    model: the classifier, with `vectors` as in its file and `word_counts` of 1; both are changed.
+
+    Returns
+    -------
+    None.
+    """
+    word = np.empty(_LONGEST_WORD + 2, np.uint8)
+    rows = np.empty((_LONGEST_WORD + 2) * model.longest, np.int32)
+    ngrams = (model.bits, model.ranks, model.buckets, model.shortest, model.longest, len(model.hashes))
+    for number in range(len(model.hashes)):
+        if number == model.end_word:
+            continue
+        begin = np.int64(model.starts[number])
+        size = min(int(model.starts[number + 1]) - int(begin), _LONGEST_WORD)
+        word[0] = _LESS
+        for i in range(size):
+            word[1 + i] = model.blob[begin + i]
+        word[1 + size] = _GREATER
+        used = _find_ngrams(ngrams, word, size + 2, rows, 0)
+        for row in rows[:used]:
+            for i in range(DIMENSIONS):
+                model.vectors[number, i] += model.vectors[row, i]
+        model.word_counts[number] += used
+
+
+@njit(cache=True, nogil=True)
+def _walk_tree(output: Any, left: Any, right: Any, mean: Any, reach: Any, row: Any) -> None:  # pragma: no cover
+    """Write the probability of each language to `row`, from the root of the tree down."""
+    reach[len(left) - 1] = 1.0
+    for node in range(len(left) - 1, -1, -1):
+        product = np.float32(0.0)
+        for i in range(DIMENSIONS):
+            product += output[node, i] * mean[i]
+        share = np.float32(1.0) / (np.float32(1.0) + np.float32(exp(-product)))
+        value = reach[node] * (np.float32(1.0) - share + _LOG_FLOOR)
+        child = np.int64(left[node])
+        if child < 0:
+            row[~child] = value
+        else:
+            reach[child] = value
+        value = reach[node] * (share + _LOG_FLOOR)
+        child = np.int64(right[node])
+        if child < 0:
+            row[~child] = value
+        else:
+            reach[child] = value
+
+
+@njit(cache=True, nogil=True)
+def score_texts(
+    model: ModelArrays,
+    data: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    skipped: npt.NDArray[np.bool_],
+    scores: npt.NDArray[np.float32],
+) -> None:  # pragma: no cover - compiled
+    """Write the probability of each language of each text.
+
+    Parameters
+    ----------
+    model: the classifier.
+    data, bounds: the texts in UTF-8, and the offset of each; one offset more than texts. Any bytes are allowed.
+    skipped: whether to leave a text out.
+    scores: a row for each text with an element for each language by number, filled in; 0 for a text without words that
+        the model knows anything about, and for a text that is left out.
+
+    Returns
+    -------
+    None.
+    """
+    words = len(model.hashes)
+    dictionary = (
+        borrow(model.slots),
+        len(model.slots) - 1,
+        borrow(model.hashes),
+        borrow(model.starts),
+        borrow(model.blob),
+    )
+    ngrams = (borrow(model.bits), borrow(model.ranks), model.buckets, model.shortest, model.longest, words)
+    vectors, raw = borrow(model.vectors.reshape(-1)), borrow(data)
+    scratch = np.empty(_LONGEST_WORD + 2, np.uint8)
+    row_scratch = np.empty((_LONGEST_WORD + 2) * model.longest, np.int32)
+    sums = np.empty(DIMENSIONS, np.float32)
+    word, rows, total = borrow(scratch), borrow(row_scratch), borrow(sums)
+    reach = np.zeros(len(model.left), np.float32)
+    word[0] = _LESS
+    for text in range(len(bounds) - 1):
+        scores[text, :] = 0
+        if skipped[text]:
+            continue
+        end = bounds[text + 1]
+        at = bounds[text]
+        for i in range(DIMENSIONS):
+            total[i] = np.float32(0.0)
+        count = np.int64(0)
+        while at < end:
+            if _is_space(raw[at]):
+                at += 1
+                continue
+            opened = at
+            hashed = _OFFSET
+            while at < end and not _is_space(raw[at]):
+                hashed = _hash_byte(hashed, raw[at])
+                if at - opened < _LONGEST_WORD:
+                    word[1 + at - opened] = raw[at]
+                at += 1
+            number = _find_word(dictionary, raw, opened, at, hashed)
+            if number >= 0:
+                rows[0] = number
+                used = np.int64(1)
+                count += model.word_counts[number]
+            else:
+                size = min(at - opened, _LONGEST_WORD)
+                word[1 + size] = _GREATER
+                used = _find_ngrams(ngrams, word, size + 2, rows, np.int64(0))
+                count += used
+            for r in range(used):
+                begin = np.int64(rows[r]) * DIMENSIONS
+                for i in range(DIMENSIONS):
+                    total[i] += vectors[begin + i]
+        if count == 0:
+            continue
+        if model.end_word >= 0:
+            for i in range(DIMENSIONS):
+                total[i] += model.vectors[model.end_word, i]
+            count += model.word_counts[model.end_word]
+        for i in range(DIMENSIONS):
+            total[i] /= np.float32(count)
+        _walk_tree(model.output, model.left, model.right, sums, reach, scores[text])
+    scratch[0] = row_scratch[0] = 0  # what is borrowed lives until its last use
+
+
+@njit(cache=True, nogil=True)
+def find_scripts(
+    data: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    script_of: npt.NDArray[np.uint8],
+    weights: npt.NDArray[np.int64],
+    han: int,
+    kana: int,
+    hangul: int,
+    scripts: npt.NDArray[np.uint8],
+    letters: npt.NDArray[np.int32],
+) -> None:  # pragma: no cover - compiled
+    """Find the script of each text: that of most of its letters.
+
+    Parameters
+    ----------
+    data, bounds: the texts in UTF-8, and the offset of each; one offset more than texts. Any bytes are allowed.
+    script_of: the script of each block of 16 code points, 0 for none; 1 is Latin.
+    weights: how many letters of an alphabet a character of each script counts as.
+    han, kana, hangul: these scripts; a text in Han characters with some kana or Hangul is in the latter.
+    scripts, letters: the script of each text and the weight of its letters, filled in; 0 for a text without letters.
+
+    Returns
+    -------
+    None.
+    """
+    counts = np.zeros(len(weights), np.int64)
+    for text in range(len(bounds) - 1):
+        counts[:] = 0
+        at, end = bounds[text], bounds[text + 1]
+        while at < end:
+            first = np.int64(data[at])
+            if first < 0x80:
+                low = first | 32
+                counts[1] += low >= 97 and low <= 122
+                at += 1
+                continue
+            size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+            if first < 0xC2 or first > 0xF4 or at + size > end:
+                at += 1
+                continue
+            code = first & (0xFF >> (size + 1))
+            for i in range(1, size):
+                code = (code << 6) | (np.int64(data[at + i]) & 0x3F)
+            if code >> 4 < len(script_of):
+                counts[script_of[code >> 4]] += 1
+            at += size
+        for other in (kana, hangul):
+            if counts[other] * _HAN_PER_KANA >= counts[han] and counts[other] > 0:
+                counts[other] += counts[han]
+                counts[han] = 0
+        best, total = 0, 0
+        for script in range(1, len(counts)):
+            counts[script] *= weights[script]
+            total += counts[script]
+            factor = 1 if script == 1 else _LATIN_PER_LETTER
+            best_factor = 1 if best == 1 else _LATIN_PER_LETTER
+            if counts[script] * factor > (counts[best] * best_factor if best else 0):
+                best = script
+        scripts[text] = best
+        letters[text] = total
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    model = ModelArrays(
+        np.full(4, -1, np.int32),
+        np.zeros(1, np.uint32),
+        np.array([0, 1], np.int32),
+        np.frombuffer(b"a", np.uint8),
+        np.zeros((2, DIMENSIONS), np.float32),
+        np.ones(1, np.int32),
+        np.ones(1, np.uint64),
+        np.zeros(1, np.int32),
+        np.uint32(64),
+        2,
+        4,
+        -1,
+        np.zeros((1, DIMENSIONS), np.float32),
+        np.array([~1], np.int32),
+        np.array([~2], np.int32),
+    )
+    sum_words(model)
+    data, bounds = np.frombuffer(b"a word", np.uint8), np.array([0, 6], np.int64)
+    word_hash(data, 0, len(data))
+    score_texts(model, data, bounds, np.zeros(1, np.bool_), np.zeros((1, 3), np.float32))
+    script_of, weights = np.zeros(SCRIPT_BLOCKS, np.uint8), np.ones(4, np.int64)
+    find_scripts(data, bounds, script_of, weights, 1, 2, 3, np.zeros(1, np.uint8), np.zeros(1, np.int32))
