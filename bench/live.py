@@ -55,7 +55,7 @@ def measure(folder: Path, documents: int, pages: int, rate: float) -> dict[str, 
                 began = time.perf_counter()
                 page = Passage(f"https://fresh.example/{number}", f"Page {number}", f"one fresh {word} page")
                 live.add(*page_visits([page]))
-                while not searcher.search(Query(word)).hits:
+                while not searcher.search(Query(word, verbatim=True)).hits:
                     searcher.refresh()
                     time.sleep(0.002)
                 seconds.append(time.perf_counter() - began)

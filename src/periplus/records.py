@@ -389,3 +389,5 @@ class ResultPage(msgspec.Struct, frozen=True):
     generation: int = 0
     """The generation of the index that answered."""
     card: Card | None = None
+    showing_for: str = ""
+    """The corrected query of which these are the results, because hardly a page has the words as typed; or ''."""

@@ -106,11 +106,15 @@ class Engine:
         language: str = "",
         safe: int = 0,
         explain: bool = False,
+        verbatim: bool = False,
     ) -> "ResultPage":
-        """Return the results `start` to `start + size` for a query, in the query language of the search page."""
+        """Return the results `start` to `start + size` for a query, in the query language of the search page.
+
+        verbatim: search it as typed, neither relaxed nor corrected where it finds nothing.
+        """
         from periplus.records import Query
 
-        query = Query(words, start=start, size=size, language=language, safe=safe, explain=explain)
+        query = Query(words, start=start, size=size, language=language, safe=safe, explain=explain, verbatim=verbatim)
         return self._open_searcher().search(query)
 
     def _open_searcher(self) -> "Searcher":

@@ -14,6 +14,7 @@ from periplus.index import Index
 from periplus.publish import DeletionList
 from periplus.query import (
     BagOfWords,
+    Node,
     ParsedQuery,
     QueryBudget,
     QueryPlan,
@@ -31,6 +32,7 @@ from periplus.search.ranking_weights import RankingWeight, change_weights, list_
 from periplus.search.request_filters import add_filters
 from periplus.search.rerank import RerankedCandidates, rerank
 from periplus.search.retrieve import retrieve
+from periplus.search.rewriting.corrected_query import MIN_RESULTS, find_replacements
 from periplus.search.rewriting.filter_notes import explain_filters
 from periplus.search.rewriting.query_relaxation import note_unknown_words, relax_query
 from periplus.settings import Settings
@@ -142,6 +144,48 @@ class Searcher:
             return ResultPage(query, (), 0, True, False, timer.elapsed(), documents, parsed.notes)
         plan = session.plan(parsed, query)
         timer.end_stage("query")
+        if not query.verbatim and not budget.skips("correction"):
+            corrected = self._search_correction(session, parsed.tree, plan, query, timer, budget)
+            if corrected is not None:
+                return corrected
+        return self._answer(session, parsed, plan, query, timer, budget)
+
+    def _search_correction(
+        self,
+        session: IndexSession,
+        tree: Node,
+        plan: QueryPlan,
+        query: Query,
+        timer: _StageTimer,
+        budget: QueryBudget,
+    ) -> ResultPage | None:
+        """Return the answer to the correction of a misspelt query, if a page has all its words."""
+        corrections = find_replacements(session.index, tree, plan.words, query.words)
+        parsed = parse_query(corrections[0]) if corrections else None
+        if parsed is None or parsed.tree is None:
+            return None
+        other = msgspec.structs.replace(query, words=corrections[0])
+        plan = session.plan(parsed, other)
+        page = first = self._answer(session, parsed, plan, other, timer, budget)
+        if query.start or query.size < MIN_RESULTS:
+            first = self._answer(
+                session, parsed, plan, msgspec.structs.replace(other, start=0, size=MIN_RESULTS), timer, budget
+            )
+        timer.end_stage("correction")
+        if all(hit.missing for hit in first.hits[:MIN_RESULTS]):
+            return None
+        return msgspec.structs.replace(page, query=query, corrections=corrections, showing_for=corrections[0])
+
+    def _answer(
+        self,
+        session: IndexSession,
+        parsed: ParsedQuery,
+        plan: QueryPlan,
+        query: Query,
+        timer: _StageTimer,
+        budget: QueryBudget,
+    ) -> ResultPage:
+        """Return the answer to a planned query."""
         candidates = self._find(session, plan, query, timer, budget, site_name(parsed.tree, query))
         timer.end_stage("rerank")
         if not len(candidates.documents) and not candidates.partial and not query.verbatim:

@@ -39,13 +39,17 @@ def search(
     size: Annotated[int, typer.Option("--size", "-n", min=1, help="Number of results.")] = 10,
     start: Annotated[int, typer.Option("--start", min=0, help="Number of results to skip.")] = 0,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score is composed.")] = False,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Search the query as typed: neither relaxed nor corrected.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search the index and print the results. A minus sign, as in -land, excludes a word."""
     from periplus.app import result_page_as_json, search_folder
     from periplus.records import Query
 
-    query = Query(" ".join(word.strip() for word in words).strip(), start=start, size=size, explain=explain)
+    text = " ".join(word.strip() for word in words).strip()
+    query = Query(text, start=start, size=size, explain=explain, verbatim=verbatim)
     with observe(as_json) as observer:
         page = search_folder(Path(settings.folder), settings, query, observer)
     if as_json:
@@ -55,6 +59,8 @@ def search(
 
 
 def _print_results(page: "ResultPage") -> None:
+    if page.showing_for:
+        echo(f"Showing results for {clean(page.showing_for)}. --verbatim searches for {clean(page.query.words)}.")
     for remark in page.notes:
         echo(clean(remark))
     for number, hit in enumerate(page.hits, page.query.start + 1):

@@ -28,6 +28,7 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "results": [_result(hit, query.start + n, request.tab) for n, hit in enumerate(page.hits, 1)],
         "answers": list(answers),
         "corrections": list(page.corrections),
+        "showing_for": page.showing_for,
         "infoboxes": [_infobox(page.card)] if page.card else [],
         "suggestions": [],
         "unresponsive_engines": [],
@@ -109,6 +110,8 @@ def as_csv(page: ResultPage) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(_COLUMNS)
+    if page.showing_for:
+        writer.writerow([_without_formula(page.showing_for), "", "", "", _ENGINE, "", "correction"])
     for hit in page.hits:
         host = hit.breadcrumbs[0] if hit.breadcrumbs else ""
         row = (hit.title, hit.url, _content(hit), host, _ENGINE, f"{hit.score:.4f}", "result")
@@ -123,13 +126,14 @@ def _without_formula(value: str) -> str:
 
 def as_rss(page: ResultPage, request: SearchRequest, base: str) -> str:
     """Return a result page as an RSS feed."""
-    words = _xml(page.query.words)
+    words = _xml(page.showing_for or page.query.words)
+    instead = f" instead of {_xml(page.query.words)}" if page.showing_for else ""
     items = "".join(_item(hit, base) for hit in page.hits)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<rss version="2.0" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"><channel>\n'
         f"<title>{words} · Periplus</title><link>{_xml(base + request_url(request))}</link>"
-        f"<description>Results for {words}</description>\n"
+        f"<description>Results for {words}{instead}</description>\n"
         f"<opensearch:totalResults>{page.total}</opensearch:totalResults>"
         f"<opensearch:startIndex>{page.query.start + 1}</opensearch:startIndex>"
         f"<opensearch:itemsPerPage>{page.query.size}</opensearch:itemsPerPage>\n"

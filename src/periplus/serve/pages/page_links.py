@@ -77,7 +77,8 @@ def queries_without_one_word(query: Query) -> list[tuple[str, Query]]:
         return []
     rest = [" ".join(parts[:i] + parts[i + 1 :]) for i in range(len(parts))]
     return [
-        (part, msgspec.structs.replace(query, words=words, size=1)) for part, words in zip(parts, rest, strict=True)
+        (part, msgspec.structs.replace(query, words=words, size=1, verbatim=True))
+        for part, words in zip(parts, rest, strict=True)
     ]
 
 

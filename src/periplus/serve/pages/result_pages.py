@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from periplus.errors import NothingHere, Overloaded
 from periplus.records import Query, ResultPage
 from periplus.serve.api.result_formats import as_csv, as_json, as_rss
@@ -150,6 +152,9 @@ class ResultRenderer:
         self, page: ResultPage, request: SearchRequest, locale: Locale, shorter: list[tuple[str, str]]
     ) -> bytes:
         query, statistics = request.query, self._searcher.statistics()
+        if page.showing_for:  # Links lead to more results of the correction.
+            corrected = msgspec.structs.replace(query, words=page.showing_for)
+            request = msgspec.structs.replace(request, query=corrected)
         return self._renderer.render(
             "results.html",
             locale,
