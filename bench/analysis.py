@@ -191,9 +191,8 @@ def main() -> None:
     for name in ("stems", "streams", "families", "light"):
         row = figures[name]
         row["size"] = round(row["bytes"] / figures["stems"]["bytes"], 3)
-        print(
-            f"{name:10} {row['bytes'] / 1e6:8.1f} MB {row['size']:6.2f}x {row['us']:8.1f} us {row['leaves']:6.2f} leaves"
-        )
+        size, times = f"{row['bytes'] / 1e6:8.1f} MB {row['size']:6.2f}x", f"{row['us']:8.1f} us"
+        print(f"{name:10} {size} {times} {row['leaves']:6.2f} leaves")
     quality = {}
     for folder_name in JUDGED:
         if (SHARED / "ir" / folder_name).is_dir():

@@ -10,6 +10,7 @@ import pytest
 from periplus.hashing import fingerprint_text
 from periplus.index import Index, build_index
 from periplus.query import QueryPlan, Scoring, find_candidates, parse_query, plan_query
+from periplus.query.term_lookups import TermLookup
 from periplus.records import FetchRecord, Outcome, Page
 from periplus.settings import IndexSettings
 from periplus.text import LANGUAGES, has_stemmer, language_number, split_text, terms_of
@@ -158,3 +159,21 @@ def test_language_sets_of_a_segment(index: Index) -> None:
     blocks = segment.language_blocks(numbers)
     unpacked = np.unpackbits(blocks.view(np.uint8), bitorder="little")[: segment.documents]
     assert unpacked.astype(bool).tolist() == chosen.tolist()
+
+
+def test_terms_are_looked_up_in_the_documents_of_some_languages(index: Index) -> None:
+    """Against a naive scan of the stored texts."""
+    lookup = TermLookup(index)
+    languages = [frozenset({language_number("fr"), language_number("ru")}), frozenset({language_number("tr")})]
+    sentences = [*SENTENCES["fr"], *SENTENCES["tr"], *SENTENCES["en"]]
+    words = [word for sentence in sentences for word in split_text(sentence)]
+    terms = sorted({*terms_of(words, "fr"), *terms_of(words, "tr")})
+    pages = pages_of(index).values()
+    expected = [
+        any(language_number(code) in numbers and term in terms_of(split_text(text), code) for code, text in pages)
+        for numbers in languages
+        for term in terms
+    ]
+    groups = [number for number in range(len(languages)) for _ in terms]
+    assert lookup.any_has(terms * len(languages), groups, languages).tolist() == expected
+    assert 0 < sum(expected) < len(expected)

@@ -38,6 +38,9 @@ _MAX_LANGUAGE_SETS: Final = 64
 _MAX_POSITIONS: Final = 1 << 14
 """Positions of one term in one document that are read; further ones are left out."""
 
+_LanguageSet = tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64], npt.NDArray[np.int32]]
+"""The documents in some languages: one by one, as sets of blocks, and as a list."""
+
 
 class Segment:
     """An immutable set of documents that can be searched."""
@@ -66,7 +69,7 @@ class Segment:
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
-        self._language_sets: dict[frozenset[int], tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]] = {}
+        self._language_sets: dict[frozenset[int], _LanguageSet] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         """Documents that became news after the segment was written, ascending."""
 
@@ -194,11 +197,15 @@ class Segment:
         """Return which documents are in one of some languages, given by number."""
         return self._language_set(numbers)[0]
 
+    def documents_in_languages(self, numbers: frozenset[int]) -> npt.NDArray[np.int32]:
+        """Return the documents in one of some languages, ascending."""
+        return self._language_set(numbers)[2]
+
     def language_blocks(self, numbers: frozenset[int]) -> npt.NDArray[np.uint64]:
         """Return the documents in one of some languages as sets: one 64-bit word for each block."""
         return self._language_set(numbers)[1]
 
-    def _language_set(self, numbers: frozenset[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+    def _language_set(self, numbers: frozenset[int]) -> _LanguageSet:
         sets = self._language_sets.get(numbers)
         if sets is None:
             listed = np.zeros(256, np.bool_)
@@ -208,7 +215,8 @@ class Segment:
             if "second_language" in self.columns:
                 listed[0] = False  # None, in this column.
                 chosen[: self.documents] |= listed[self.column("second_language")]
-            sets = chosen[: self.documents], np.packbits(chosen, bitorder="little").view(np.uint64)
+            listing = np.flatnonzero(chosen).astype(np.int32)
+            sets = chosen[: self.documents], np.packbits(chosen, bitorder="little").view(np.uint64), listing
             if len(self._language_sets) >= _MAX_LANGUAGE_SETS:
                 self._language_sets = {}
             self._language_sets[numbers] = sets

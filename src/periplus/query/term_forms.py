@@ -6,6 +6,7 @@ whatever the rest of the index is. A term that only a minority of pages has for 
 languages only: 'cares' is 'car' to the Spanish stemmer, but an English page about cars is no answer to it.
 """
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -14,12 +15,15 @@ import numpy.typing as npt
 
 from periplus.index import Index, Segment, title_key
 from periplus.query.term_lookups import TermLookup
-from periplus.text import LANGUAGES, has_stemmer, language_number, terms_of
+from periplus.text import LANGUAGES, has_stemmer, language_number, stop_words, terms_of
 
-__all__ = ["LanguageSet", "PhraseForm", "TermForm", "WordForms", "excluded_terms"]
+__all__ = ["IndexLanguages", "LanguageSet", "PhraseForm", "TermForm", "WordForms", "excluded_terms"]
 
 _MAJORITY: Final = 0.5
 """A term that at least this share of the index has for a word counts in all pages: that needs no check of languages."""
+
+_FEW: Final = 32
+"""Pages of a language that are looked at one by one, whether they have a word at all."""
 
 LanguageSet = frozenset[int]
 """Languages by number."""
@@ -40,63 +44,108 @@ class PhraseForm(NamedTuple):
     languages: LanguageSet | None = None
 
 
+class IndexLanguages:
+    """The languages of one index, by their stemmers."""
+
+    def __init__(self, index: Index) -> None:
+        groups: dict[str, dict[int, int]] = {}
+        for code, pages in sorted(index.languages.items(), key=lambda item: -item[1]):
+            groups.setdefault(code if has_stemmer(code) else "", {})[language_number(code)] = pages
+        self.groups = groups or {"en": {language_number("en"): 1}}
+        """Pages by language, by the code of the stemmer; '' for languages without one."""
+        self.counts = {number: pages for group in self.groups.values() for number, pages in group.items()}
+        self.pages = max(1, sum(self.counts.values()))
+        self.main_language = LANGUAGES[max(self.counts, key=self.counts.__getitem__)] or "en"
+        """The language of most pages."""
+        self.rare = {code: frozenset(group) for code, group in self.groups.items() if sum(group.values()) <= _FEW}
+        """Languages of so few pages that these can be looked at one by one."""
+
+
+_LANGUAGES: weakref.WeakKeyDictionary[Index, IndexLanguages] = weakref.WeakKeyDictionary()
+
+
 class WordForms:
     """The terms of words in the languages of one index."""
 
     def __init__(self, index: Index, lookup: TermLookup) -> None:
+        languages = _LANGUAGES.get(index)
+        if languages is None:
+            languages = _LANGUAGES[index] = IndexLanguages(index)
         self._lookup = lookup
-        self._pages = max(1, sum(index.languages.values()))
-        by_stemmer: dict[str, dict[int, int]] = {}
-        for code, pages in sorted(index.languages.items(), key=lambda item: -item[1]):
-            by_stemmer.setdefault(code if has_stemmer(code) else "", {})[language_number(code)] = pages
-        self._groups = by_stemmer or {"en": {language_number("en"): 1}}
-        self._counts = {number: pages for group in self._groups.values() for number, pages in group.items()}
-        self._stems: dict[str, dict[str, bytes]] = {code: {} for code in self._groups}
+        self._languages = languages
+        self._stems: dict[str, dict[str, bytes]] = {code: {} for code in languages.groups}
+        self._absent: set[tuple[str, str]] = set()
+        """Languages of few pages, and words that none of these has."""
         self._forms: dict[str, tuple[TermForm, ...]] = {}
-        most = max(self._counts, key=self._counts.__getitem__)
-        self.main_language = LANGUAGES[most] or "en"
+
+    @property
+    def main_language(self) -> str:
         """The language of most pages."""
+        return self._languages.main_language
 
     def prepare(self, words: Sequence[str]) -> None:
         """Stem words in every language of the index, and look up all of their terms at once."""
+        new = [word for word in words if word not in next(iter(self._stems.values()))]
+        if not new:
+            return
         for code, stems in self._stems.items():
-            new = [word for word in words if word not in stems]
             stems.update(zip(new, terms_of(new, code), strict=True))
-        self._lookup.add(stems[word] for stems in self._stems.values() for word in words)
+        self._lookup.add(stems[word] for stems in self._stems.values() for word in new)
+        rare = self._languages.rare
+        if rare and len(self._stems) > 1:
+            pairs = [(code, word) for code in rare for word in new]
+            terms = [self._stems[code][word] for code, word in pairs]
+            groups = [number for number in range(len(rare)) for _ in new]
+            present = self._lookup.any_has(terms, groups, list(rare.values())).tolist()
+            self._absent.update([pair for pair, has in zip(pairs, present, strict=True) if not has])
 
     def forms(self, word: str) -> tuple[TermForm, ...]:
         """Return the terms of a word that the index has, that of most pages first; at least one."""
         forms = self._forms.get(word)
         if forms is None:
             forms = self._forms[word] = tuple(
-                TermForm(form.terms[0], form.languages) for form in self.phrase_forms([word])
+                [TermForm(form.terms[0], form.languages) for form in self.phrase_forms((word,))]
             )
         return forms
 
     def phrase_forms(self, words: Sequence[str]) -> list[PhraseForm]:
         """Return the terms of words in a row, by language; those that the index lacks are left out, but for one."""
-        if any(word not in stems for stems in self._stems.values() for word in words):
-            self.prepare(words)
+        self.prepare(words)
+        groups, stemmed = self._languages.groups, self._stems
+        codes = self._codes(words)
+        if len(codes) == 1:
+            stems = stemmed[codes[0]]
+            return [PhraseForm(tuple([stems[word] for word in words]))]
         languages: dict[tuple[bytes, ...], list[int]] = {}
-        for code, group in self._groups.items():
-            stems = self._stems[code]
-            languages.setdefault(tuple([stems[word] for word in words]), []).extend(group)
-        if len(languages) == 1:
-            return [PhraseForm(next(iter(languages)))]
-        pages = {terms: sum(self._counts[number] for number in numbers) for terms, numbers in languages.items()}
+        for code in codes:
+            stems = stemmed[code]
+            languages.setdefault(tuple([stems[word] for word in words]), []).extend(groups[code])
+        counts = self._languages.counts
+        pages = {terms: sum([counts[number] for number in numbers]) for terms, numbers in languages.items()}
         ordered = sorted(languages, key=lambda terms: -pages[terms])
         present = [terms for terms in ordered if all(self._lookup.frequency(term) for term in terms)]
+        majority = _MAJORITY * self._languages.pages
         return [
-            PhraseForm(terms, None if pages[terms] >= _MAJORITY * self._pages else frozenset(languages[terms]))
+            PhraseForm(terms, None if pages[terms] >= majority else frozenset(languages[terms]))
             for terms in present or ordered[:1]
         ]
+
+    def _codes(self, words: Sequence[str]) -> list[str]:
+        """Return the stemmers of languages that may have all of some words; at least one."""
+        rare, absent = self._languages.rare, self._absent
+        codes = [
+            code
+            for code in self._stems
+            if code not in rare or not absent or not any((code, word) in absent for word in words)
+        ]
+        return codes or list(self._stems)[:1]
 
     def frequency(self, word: str) -> int:
         """Return, nearly, how many pages have a word in one of its forms: what its weight is computed from."""
         total = 0
         for term, languages in self.forms(word):
             documents = self._lookup.frequency(term)
-            bound = documents if languages is None else sum(self._counts[number] for number in languages)
+            bound = documents if languages is None else sum(self._languages.counts[number] for number in languages)
             total += min(documents, bound)
         return total
 
@@ -105,13 +154,15 @@ class WordForms:
         if not words:
             return ()
         self.prepare(words)
-        return tuple(
-            dict.fromkeys(
-                title_key(words, [self._stems[code][word] for word in words], LANGUAGES[number])
-                for code, group in self._groups.items()
-                for number in group
-            )
-        )
+        keys: dict[tuple[tuple[bytes, ...], frozenset[str]], int] = {}
+        for code in self._codes(words):
+            terms = tuple([self._stems[code][word] for word in words])
+            for number in self._languages.groups[code]:
+                # Languages that treat these words alike have the same key.
+                stops = stop_words(LANGUAGES[number]).intersection(words)
+                if (terms, stops) not in keys:
+                    keys[terms, stops] = title_key(words, terms, LANGUAGES[number])
+        return tuple(dict.fromkeys(keys.values()))
 
 
 def excluded_terms(

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index, Segment, SpellingDictionary
+from periplus.index.kernels import postings_scan
 from periplus.query.query_budget import LIMITS, QueryLimits
 from periplus.query.query_tree import NumberRange, Prefix
 
@@ -77,6 +78,26 @@ class TermLookup:
     def expand_range(self, low: int, high: int, most: int) -> tuple[TermSet, int]:
         """Return the same of terms that are integers from `low` to `high`."""
         return _most_frequent([segment.frequent_numbers(low, high, most) for segment in self._index.segments], most)
+
+    def any_has(
+        self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return of each term whether any document in the languages of its group has it.
+
+        groups: by term, a number in `languages`, which are meant to be those of few documents.
+        """
+        self.add(terms)
+        present = np.zeros(len(terms), np.bool_)
+        rows, of_term = [self._rows[term] for term in terms], np.array(groups, np.int64)
+        for segment, table in zip(self._index.segments, self._tables, strict=True):
+            documents = [segment.documents_in_languages(numbers) for numbers in languages]
+            starts = np.zeros(len(documents) + 1, np.int64)
+            np.cumsum([len(group) for group in documents], out=starts[1:])
+            if starts[-1]:
+                present |= postings_scan.any_document_has(
+                    segment.pinned_postings.addresses, table[rows], of_term, np.concatenate(documents), starts
+                )
+        return present
 
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order."""

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.accel.pointers import pin
 from periplus.index.kernels.positions import skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
 from periplus.index.kernels.postings_reader import (
@@ -14,6 +15,7 @@ from periplus.index.kernels.postings_reader import (
     block_offsets,
     block_span,
     find_block_header,
+    get_postings,
     make_tiny_postings,
     read_escaped,
     seek_posting,
@@ -26,6 +28,7 @@ __all__ = [
     "LOOKUP_IMPACT",
     "LOOKUP_POSITIONS",
     "POSITIONS_SIZED",
+    "any_document_has",
     "look_up_documents",
     "read_documents",
     "read_postings",
@@ -147,6 +150,34 @@ def look_up_documents(
 
 
 @njit(cache=True, nogil=True)
+def any_document_has(
+    postings_at: npt.NDArray[np.int64],
+    entries: npt.NDArray[np.int64],
+    groups: npt.NDArray[np.int64],
+    documents: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
+    """Look several terms up, each in some documents.
+
+    Parameters
+        postings_at: the addresses of the segment's postings
+        entries: a row for each term, with the columns of `TermEntry`; frequency 0 for one that the segment lacks
+        groups: by term, the number of the group of documents in which it is looked up
+        documents, starts: the documents of all groups, ascending in each; where each group begins, and the end
+    Returns
+        of each term, whether any document of its group has it
+    """
+    postings = get_postings(postings_at)
+    present = np.zeros(len(entries), np.bool_)
+    for term in range(len(entries)):
+        row, group = entries[term], documents[starts[groups[term]] : starts[groups[term] + 1]]
+        if row[0] and len(group):
+            entry = TermEntry(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7])
+            present[term] = look_up_documents(postings, entry, group)[:, LOOKUP_FIELDS].any()
+    return present
+
+
+@njit(cache=True, nogil=True)
 def _look_up_sparse(
     postings: PostingsReader, entry: TermEntry, documents: Any, found: Any
 ) -> None:  # pragma: no cover - compiled
@@ -184,4 +215,6 @@ def warm() -> None:
     """Compile this module's kernels for the types that production uses."""
     postings = make_tiny_postings()
     look_up_documents(postings, TINY_ENTRY, np.zeros(1, np.int32))
+    entries, zeros = np.array([TINY_ENTRY], np.int64), np.zeros(1, np.int64)
+    any_document_has(pin(postings).addresses, entries, zeros, np.zeros(1, np.int32), np.array([0, 1], np.int64))
     read_documents(postings, TINY_ENTRY)
