@@ -13,6 +13,7 @@
     ├── DiskFailed             the disk is full, read-only or failing
     ├── PortInUse              cannot listen where we were told to
     ├── Overloaded             more requests at once than the queue holds
+    │   └── ExpensiveQuery     a query costs more than its caller allows
     ├── NoNetwork              nothing can be reached at all
     ├── ProcessFailed          a process that we need ends again and again
     └── MissingPart            an optional extra or a system program is not installed
@@ -28,6 +29,7 @@ __all__ = [
     "CorruptFile",
     "DataError",
     "DiskFailed",
+    "ExpensiveQuery",
     "FolderInUse",
     "MissingPart",
     "NewerFormat",
@@ -99,6 +101,10 @@ class PortInUse(PeriplusError):
 
 class Overloaded(PeriplusError):
     """More requests at once than the queue holds; they may come back."""
+
+
+class ExpensiveQuery(Overloaded):
+    """A query is estimated to cost more than its caller allows; it was planned, and nothing else."""
 
 
 class NoNetwork(PeriplusError):

@@ -11,6 +11,7 @@ PageFlag      a warning about a page, such as adult content or hidden text
 FetchRecord   one fetch with its outcome and its page: what the store contains and the index reads
 VisitReport   a visit that was reported by a browser, a proxy or a similar source
 Query         the query of a user, with its filters
+SearchLimits  what the answer to one query may cost
 Candidates    matching documents, best first, as arrays
 Hit           one result as it is displayed
 Card          the facts that the best result states about itself, if the query names it
@@ -41,6 +42,7 @@ __all__ = [
     "PageFlag",
     "Query",
     "ResultPage",
+    "SearchLimits",
     "VisitReport",
 ]
 
@@ -254,7 +256,6 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     duplicate_of: str = msgspec.field(default="", name="copy_of")
     """The URL of a page with identical content."""
     bytes: int = 0
-    """Length of the body, in bytes."""
     warc: str = ""
     """Name of the WARC file with the response, '' if it is not stored."""
     warc_offset: int = 0
@@ -275,7 +276,6 @@ class VisitReport(msgspec.Struct, frozen=True, array_like=True):
 
     url: str
     count: int = 1
-    """Number of visits."""
     digest: str = ""
     """An identifier of the content, which is compared only with earlier ones of the same URL."""
     when: float = 0.0
@@ -309,6 +309,14 @@ class Query(msgspec.Struct, frozen=True):
     """Whether near-duplicates and many results of one host are folded."""
     verbatim: bool = False
     """Whether the query is searched as typed: neither relaxed nor corrected where it finds nothing."""
+
+
+class SearchLimits(NamedTuple):
+    """What one answer may cost: seconds, if less than `search.budget_ms`, and estimated work units for each page of the
+    index, above which `ExpensiveQuery` is raised once the query is planned."""
+
+    seconds: float = float("inf")
+    cost: float = float("inf")
 
 
 class Candidates(NamedTuple):
@@ -353,7 +361,6 @@ class Hit(msgspec.Struct, frozen=True):
     links: tuple[tuple[str, str], ...] = ()
     """Title and URL of other results of the same site, if this one is its home page."""
     media: tuple[Media, ...] = ()
-    """Media of the page, if the query asks for media."""
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -375,19 +382,19 @@ class ResultPage(msgspec.Struct, frozen=True):
     partial: bool
     seconds: float
     documents: int
-    """Number of documents searched."""
     notes: tuple[str, ...] = ()
     """Messages for the user, such as about ignored words or unknown operators."""
     hidden: int = 0
-    """Results excluded by safe search, among those examined."""
     examined: int = 0
-    """Number of results examined for that."""
+    """Results excluded by safe search, and how many were examined for that."""
     timings: tuple[tuple[str, float], ...] = ()
     """Seconds by stage."""
     corrections: tuple[str, ...] = ()
     """Suggested spellings of words that are rare or missing in the index."""
     generation: int = 0
-    """The generation of the index that answered."""
     card: Card | None = None
     showing_for: str = ""
     """The corrected query of which these are the results, because hardly a page has the words as typed; or ''."""
+    plan: str = ""
+    work: int = 0
+    """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""

@@ -146,6 +146,10 @@ class SearchSettings(Section, frozen=True):
     budget_ms: Annotated[
         float, Meta(description="Time after which a query returns what it has, in milliseconds", gt=0)
     ] = 500.0
+    max_work: Annotated[
+        int,
+        Meta(description="Maximum number of postings and positions that a query decodes, in millions", ge=1),
+    ] = 200
     synonym_weight: Annotated[
         float, Meta(description="Weight of synonyms learned from links, relative to 1; 0 disables them", ge=0, le=1)
     ] = 0.4
@@ -169,8 +173,26 @@ class ServeSettings(Section, frozen=True):
     workers: Annotated[int, Meta(description="Number of server processes; 0 is one per core", ge=0, le=64)] = 1
     deadline: Annotated[
         float,
-        Meta(description="Maximum time that a search waits for a thread, in seconds; then it is refused (503)", gt=0),
+        Meta(
+            description="Time for a search, in seconds: it waits for a thread no longer than this, returns what it has "
+            "after it, and is refused (503) before twice as much",
+            gt=0,
+        ),
     ] = 0.5
+    expensive_query: Annotated[
+        float,
+        Meta(
+            description="Estimated work units per page of the index above which a query runs in the threads for "
+            "expensive queries",
+            gt=0,
+        ),
+    ] = 40.0
+    slow_query_ms: Annotated[
+        float, Meta(description="Time above which a query is logged with its plan, in milliseconds; 0 is never", ge=0)
+    ] = 250.0
+    slow_query_words: Annotated[bool, Meta(description="Log the words of slow queries too, not only their plan")] = (
+        False
+    )
     host_names: Annotated[
         tuple[str, ...], Meta(description="Host names that the server accepts; on loopback, none means its own")
     ] = ()

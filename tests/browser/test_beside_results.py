@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeCachedPage, FakeSearcher, FakeStatistics
 from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
-from periplus.records import Media, Query, ResultPage
+from periplus.records import Media, Query, ResultPage, SearchLimits
 from periplus.serve import Actions, ApiKeys, ClickEvent, JudgementRequest, background_server
 from periplus.settings import ServeSettings
 
@@ -65,7 +65,7 @@ class Searcher(FakeSearcher):
         super().__init__()
         self._pictures = pictures
 
-    def search(self, query: Query) -> ResultPage:
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         page = super().search(query)
         if not query.having:
             return page

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "serve"))
 from fake_searcher import FakeSearcher
 from tabs import DESK, PHONE, Tab, browser, violations, wait_until
 
-from periplus.records import Query, ResultPage
+from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve import Actions, ApiKeys, background_server
 from periplus.settings import ServeSettings
 
@@ -41,7 +41,7 @@ SEARCH_PATHS = {
 class Searcher(FakeSearcher):
     """Finds near-duplicates and inner links, and hides some."""
 
-    def search(self, query: Query) -> ResultPage:
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         page = super().search(query)
         hits = list(page.hits)
         if hits:

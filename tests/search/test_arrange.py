@@ -117,7 +117,7 @@ def test_a_home_page_has_links_into_its_site(searcher: Searcher) -> None:
 
 def test_stages_are_timed_and_the_generation_named(searcher: Searcher) -> None:
     page = searcher.search(Query("reef"))
-    assert [name for name, _ in page.timings] == ["query", "retrieve", "rerank", "present"]
+    assert [name for name, _ in page.timings] == ["query", "retrieve", "rerank", "present", "suggest"]
     assert sum(seconds for _, seconds in page.timings) <= page.seconds
     assert page.generation > 0
 

@@ -8,7 +8,7 @@ import msgspec
 
 from periplus.errors import BadInput, BadUrl
 from periplus.hashing import fingerprint_text
-from periplus.records import Hit, Query, ResultPage
+from periplus.records import Hit, Query, ResultPage, SearchLimits
 
 PLACES = (
     ("Salt harbour", "harbour", "the salt pans dry in the sun and boats carry the grain to the outer islands"),
@@ -120,7 +120,7 @@ class FakeSearcher:
         self.refreshes = 0
         self._lock = threading.Lock()
 
-    def search(self, query: Query) -> ResultPage:
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         with self._lock:
             self.asked.append(query)
         if self.answer:

@@ -8,7 +8,7 @@ from asgi_caller import call
 from fake_searcher import FakeSearcher
 
 from periplus.errors import CorruptFile, Overloaded
-from periplus.records import Query, ResultPage
+from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve import make_app
 from periplus.serve.search_executor import SearchExecutor
 from periplus.settings import ServeSettings
@@ -23,7 +23,7 @@ class Blocking(FakeSearcher):
         self.most = 0
         self._running = 0
 
-    def search(self, query: Query) -> ResultPage:
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
         with self._lock:
             self._running += 1
             self.most = max(self.most, self._running)

@@ -10,7 +10,7 @@ All of them charge one `QueryBudget`, which bounds the time and the work of a qu
 """
 
 from periplus.query.filter_sets import filter_matches_any
-from periplus.query.matcher import ScratchPool, find_candidates, plan_segment
+from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
 from periplus.query.query_planner import QueryPlan, QueryWord, Scoring, plan_query
@@ -69,6 +69,8 @@ __all__ = [
     "Word",
     "alternative_words",
     "correct_spelling",
+    "describe_plan",
+    "estimate_cost",
     "filter_matches_any",
     "find_candidates",
     "parse_query",

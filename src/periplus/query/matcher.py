@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,53 @@ from periplus.query.filter_sets import given_sets
 from periplus.query.kernels import match
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_planner import PhrasePlan, QueryPlan
+from periplus.query.query_tree import Site
 from periplus.query.term_forms import LanguageSet
+from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates
 
-__all__ = ["ScratchPool", "find_candidates", "plan_segment"]
+__all__ = ["ScratchPool", "describe_plan", "estimate_cost", "find_candidates", "plan_segment"]
 
 _COUNT_BLOCKS = 512
 """Blocks that are counted exactly beyond those opened for scoring; with more, as many are sampled and counted."""
+
+
+_POSITION_WORK: Final = 18
+"""Work units of comparing the positions of one word of a phrase in one document."""
+_MIXED_WORK: Final = 1_000
+"""Work units of running a program on one block, besides its steps."""
+_FILTER_WORK: Final = {TermSet: 8, Site: 16}
+"""Work units of a filter for each document of the index; others take one."""
+
+
+def estimate_cost(index: Index, prepared: QueryPlan) -> int:
+    """Return about how many work units the matching of a plan takes, before anything of it has run."""
+    blocks = sum(len(segment.live) for segment in index.segments)
+    often = [prepared.lookup.frequency(leaf.term) for leaf in prepared.leaves]
+    shape = _shape(prepared)
+    cost = sum(min(count, blocks) for count in often)
+    # The best of a union are found in few of its blocks; of the others, some are counted.
+    share = min(1.0, 2 * _COUNT_BLOCKS / max(1, blocks)) if shape == match.SOME else 1.0
+    cost += int(share * sum(often))
+    for phrase in prepared.phrases:
+        cost += min(often[leaf] for leaf in phrase.leaves) * len(phrase.leaves) * _POSITION_WORK
+    if shape == match.MIXED:
+        cost += blocks * (_MIXED_WORK + 8 * len(prepared.program))
+    return cost + index.documents * sum(_FILTER_WORK.get(type(wanted), 1) for wanted in prepared.filters)
+
+
+def describe_plan(prepared: QueryPlan) -> str:
+    """Return a summary of a plan for logs: the numbers of its parts, none of its words."""
+    sets = [wanted for wanted in prepared.filters if isinstance(wanted, TermSet)]
+    parts = {
+        "leaves": len(prepared.leaves),
+        "steps": len(prepared.program),
+        "phrases": len(prepared.phrases),
+        "phrase words": sum(len(phrase.leaves) for phrase in prepared.phrases),
+        "filters": len(prepared.filters),
+        "expansions": sum(len(wanted.terms) for wanted in sets),
+    }
+    return ", ".join(f"{count} {name}" for name, count in parts.items() if count) or "nothing"
 
 
 def find_candidates(index: Index, prepared: QueryPlan, k: int, budget: QueryBudget | None = None) -> Candidates:

@@ -9,7 +9,7 @@ builds the hits of its own documents.
 
 from typing import NamedTuple
 
-from periplus.query import QueryPlan
+from periplus.query import QueryBudget, QueryPlan
 from periplus.records import Hit, Query
 from periplus.search.index_session import IndexSession
 from periplus.search.navigational import explain_home_page
@@ -40,17 +40,20 @@ def present(
     query: Query,
     settings: SearchSettings,
     selection: Selection | None = None,
+    budget: QueryBudget | None = None,
 ) -> PresentedResults:
     """Return the page of results that a query asks for, in the order of the candidates.
 
-    selection: which candidates become results, where a broker has decided that.
+    selection: which candidates become results, where a broker has decided that; budget: once it is used up, further
+    near-duplicates are not folded, and further scores not explained.
     """
+    budget = budget or QueryBudget()
     builder = HitBuilder(session.index, plan, candidates, session.cache)
     if selection is None:
-        selection = _select(builder, query, settings)
+        selection = _select(builder, query, settings, budget)
     start = max(0, query.start)
     rows = selection.rows[start:]
-    reasons = _explain(session, plan, candidates, rows) if query.explain else [()] * len(rows)
+    reasons = _explain(session, plan, candidates, rows, budget) if query.explain else [()] * len(rows)
     hits = builder.hits(rows, selection, settings.snippet_chars, reasons)
     if query.having == "media":
         hits = add_media(hits, rows, candidates, session.index)
@@ -59,20 +62,25 @@ def present(
     return PresentedResults(tuple(hits), selection.hidden, selection.examined)
 
 
-def _select(builder: HitBuilder, query: Query, settings: SearchSettings) -> Selection:
+def _select(builder: HitBuilder, query: Query, settings: SearchSettings, budget: QueryBudget) -> Selection:
     """Return which candidates become results, up to the end of the page."""
     size = max(0, min(query.size, settings.max_results))
     end = min(max(0, query.start) + size, settings.max_results)
     bits = settings.near_duplicate_bits if query.folded and settings.near_duplicate_bits else -1
     per_host = settings.per_host if query.folded and not is_site_search(query) else 0
-    return select_results(builder.flags(), builder.fields(), end, excluded_flags(query.safe), per_host, bits)
+    excluded, late = excluded_flags(query.safe), lambda: budget.skips("near-duplicates")
+    return select_results(builder.flags(), builder.fields(), end, excluded, per_host, bits, late)
 
 
-def _explain(session: IndexSession, plan: QueryPlan, candidates: RerankedCandidates, rows: list[int]) -> list[Reasons]:
-    """Return the parts of the score of each row."""
+def _explain(
+    session: IndexSession, plan: QueryPlan, candidates: RerankedCandidates, rows: list[int], budget: QueryBudget
+) -> list[Reasons]:
+    """Return the parts of the score of each row, as long as there is time."""
     points = candidates.embedding_points
     return [
-        session.ranker.explain(
+        ()
+        if budget.skips("explanations")
+        else session.ranker.explain(
             plan,
             int(candidates.segments[row]),
             int(candidates.documents[row]),

@@ -95,7 +95,8 @@ def retrieve(
     home = find_home_page(index, site_name) if site_name else None
     ranked = site_name is not None and not len(features)
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
-    similarities = _compare_embeddings(ranker, plan, candidates, features)
+    late = ranker.embeddings is not None and budget is not None and budget.skips("embeddings")
+    similarities = None if late else _compare_embeddings(ranker, plan, candidates, features)
     return RetrievedCandidates(
         segments,
         documents,

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from periplus.errors import NothingHere
+from periplus.errors import ExpensiveQuery, NothingHere
 from periplus.index import Index
 from periplus.publish import DeletionList
 from periplus.query import (
@@ -19,10 +19,12 @@ from periplus.query import (
     QueryBudget,
     QueryPlan,
     correct_spelling,
+    describe_plan,
+    estimate_cost,
     parse_query,
     suggest_alternatives,
 )
-from periplus.records import Card, Hit, Query, ResultPage
+from periplus.records import Card, Hit, Query, ResultPage, SearchLimits
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.navigational import SiteName, site_name
 from periplus.search.page_status import INDEXED, PageStatus, status_of_record
@@ -45,6 +47,14 @@ __all__ = ["CachedPage", "Searcher"]
 _STEP: Final = 100
 """Candidates are retrieved in steps of this many, so that every page of results is cut from the same order."""
 _DAY: Final = 86_400
+_ROW_WORK: Final = 20_000
+"""Work units of each result up to the end of the page: its near-duplicates are looked for."""
+_PAIR_WORK: Final = 5_000
+"""Work units of each pair of words in reranking."""
+_SMALL_INDEX: Final = 50_000
+"""Pages below which no query is expensive because of the index alone."""
+_EXPLAIN_WORK: Final = 200_000
+"""Work units of explaining one score."""
 
 
 class CachedPage(msgspec.Struct, frozen=True):
@@ -121,9 +131,12 @@ class Searcher:
         session = self._session
         return session.statistics if session else SearchStatistics(0, 0, 0.0, 0)
 
-    def search(self, query: Query) -> ResultPage:
-        """Return the answer to a query. Any words are a query; no results is an answer too."""
-        return self._search(self._session, query)
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
+        """Return the answer to a query. Any words are a query; no results is an answer too.
+
+        Raise `ExpensiveQuery` if it is estimated to cost more than `limits` allow.
+        """
+        return self._search(self._session, query, limits or SearchLimits())
 
     def weights(self) -> tuple[RankingWeight, ...]:
         """Return the weights of ranking."""
@@ -133,17 +146,18 @@ class Searcher:
         """Return the answer that other weights would give; raise `BadInput` for weights that cannot be."""
         change_weights(self._settings.rank, weights)
         session = self._session
-        return self._search(session.with_weights(weights) if session else None, query)
+        return self._search(session.with_weights(weights) if session else None, query, SearchLimits())
 
-    def _search(self, session: IndexSession | None, query: Query) -> ResultPage:
-        timer = _StageTimer()
-        budget = QueryBudget(self._settings.search.budget_ms / 1000)
+    def _search(self, session: IndexSession | None, query: Query, limits: SearchLimits) -> ResultPage:
+        timer, settings = _StageTimer(), self._settings.search
+        budget = QueryBudget(min(settings.budget_ms / 1000, limits.seconds), settings.max_work * 1_000_000)
         parsed = parse_query(query.words)
         if session is None or parsed.tree is None:
             documents = session.index.documents if session else 0
             return ResultPage(query, (), 0, True, False, timer.elapsed(), documents, parsed.notes)
         plan = session.plan(parsed, query)
         timer.end_stage("query")
+        self._check_cost(session.index, plan, query, limits)
         if not query.verbatim and not budget.skips("correction"):
             corrected = self._search_correction(session, parsed.tree, plan, query, timer, budget)
             if corrected is not None:
@@ -191,24 +205,38 @@ class Searcher:
         if not len(candidates.documents) and not candidates.partial and not query.verbatim:
             plan, candidates = self._relax(session, parsed, query, plan, candidates, timer, budget)
             timer.end_stage("relax")
-        results = present(session, plan, candidates, query, self._settings.search)
+        results = present(session, plan, candidates, query, self._settings.search, budget=budget)
         timer.end_stage("present")
+        corrections = _other_spellings(session.index, query, plan, results.hits, budget)
+        card = self._card(query, results.hits) if not budget.skips("card") else None
+        timer.end_stage("suggest")
         return ResultPage(
             query,
             results.hits,
             candidates.total,
             candidates.exact,
-            candidates.partial,
+            candidates.partial or bool(budget.skipped),
             timer.elapsed(),
             session.index.documents,
-            self._notes(plan, candidates.total, query),
+            self._notes(plan, candidates.total, query) + _note_skipped(budget, candidates.partial),
             hidden=results.hidden,
             examined=results.examined,
             timings=timer.timings(),
-            corrections=_other_spellings(session.index, query, plan, results.hits),
+            corrections=corrections,
             generation=session.index.manifest.generation,
-            card=self._card(query, results.hits),
+            card=card,
+            plan=describe_plan(plan),
+            work=budget.spent,
         )
+
+    def _check_cost(self, index: Index, plan: QueryPlan, query: Query, limits: SearchLimits) -> None:
+        """Raise `ExpensiveQuery` if a query is estimated to cost more than allowed."""
+        if limits.cost == float("inf"):
+            return
+        rows = self._last_result(query) * _ROW_WORK + query.explain * query.size * _EXPLAIN_WORK
+        cost = estimate_cost(index, plan) + rows + len(plan.words) ** 2 * _PAIR_WORK
+        if cost > limits.cost * max(index.documents, _SMALL_INDEX):
+            raise ExpensiveQuery("The query costs too much to run beside others.", "Try a simpler query.")
 
     def _find(
         self,
@@ -310,11 +338,20 @@ class Searcher:
         return None
 
 
-def _other_spellings(index: Index, query: Query, plan: QueryPlan, hits: Sequence[Hit]) -> tuple[str, ...]:
-    """Return other spellings of a query, on its first page of results."""
-    if query.start:
-        return ()
+def _other_spellings(
+    index: Index, query: Query, plan: QueryPlan, hits: Sequence[Hit], budget: QueryBudget
+) -> tuple[str, ...]:
+    """Return other spellings of a query, on its first page of results, if there is time."""
     complete = bool(hits) and not hits[0].missing
-    return correct_spelling(index, query.words, plan.words, complete) or suggest_alternatives(
-        index, query.words, plan.words, complete
-    )
+    for find in (correct_spelling, suggest_alternatives):
+        if query.start or budget.skips("spelling"):
+            return ()
+        if spellings := find(index, query.words, plan.words, complete):
+            return spellings
+    return ()
+
+
+def _note_skipped(budget: QueryBudget, partial: bool) -> tuple[str, ...]:
+    """Return a note on what was left out of an answer because its time or its work was used up."""
+    parts = [*(("pages that were not reached",) if partial else ()), *budget.skipped]
+    return (f"The time for this query ran out. Left out: {', '.join(parts)}.",) if parts else ()

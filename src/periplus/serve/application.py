@@ -29,6 +29,7 @@ from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.serve.middleware.request_filter import RequestFilter
 from periplus.serve.middleware.response_headers import UnhandledErrorMiddleware
 from periplus.serve.middleware.search_middleware import Handlers, SearchMiddleware
+from periplus.serve.middleware.slow_query_log import SlowQueryLog
 from periplus.serve.pages.page_handlers import PageHandlers
 from periplus.serve.pages.page_templates import PageRenderer, read_assets
 from periplus.serve.pages.result_pages import PageExtras, ResultRenderer
@@ -96,7 +97,7 @@ def make_app(
     weather = WeatherService(settings, actions.fetch, renderer)
     admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
-    results = ResultRenderer(searcher, renderer, executor.is_busy, extras)
+    results = ResultRenderer(searcher, renderer, executor.is_busy, extras, SlowQueryLog(settings))
     errors = ErrorHandlers(executor, pages)
     groups = {
         "pages": pages,
@@ -132,7 +133,7 @@ def make_app(
         metrics=metrics,
         access_log=log,
         is_full=executor.is_full,
-        render=lambda key, started: executor.run(lambda: results.render(key), started),
+        render=lambda key, started: executor.run_search(lambda limits: results.render(key, limits), started),
         refusal=errors.refusal,
         search_error=errors.handle_search,
         overload=errors.overload,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from periplus.records import Query, ResultPage
+from periplus.records import Query, ResultPage, SearchLimits
 
 __all__ = ["CachedPageLike", "IndexPartsLike", "PageStatusLike", "SearcherLike", "StatisticsLike", "WeightLike"]
 
@@ -131,8 +131,8 @@ class WeightLike(Protocol):
 class SearcherLike(Protocol):
     """A searcher. All methods may be called from several threads at once."""
 
-    def search(self, query: Query) -> ResultPage:
-        """Answer a query."""
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
+        """Answer a query within limits; raise `ExpensiveQuery` if it is estimated to cost more."""
 
     def cached_page(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of the page with this fingerprint, if there is one."""

@@ -1,4 +1,9 @@
-"""Searches run in a few threads behind a bounded queue; what does not fit, or would wait too long, is refused."""
+"""Searches run in a few threads behind a bounded queue; what does not fit, or would wait too long, is refused.
+
+A search begins in a thread for ordinary ones. If it turns out, once it is planned, to be expensive, it begins again in
+a lane of its own: fewer threads of lower priority behind a short queue. So however many expensive queries there are,
+ordinary ones wait for their planning only.
+"""
 
 import asyncio
 import contextlib
@@ -6,11 +11,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from periplus.errors import Overloaded, PeriplusError
-from periplus.records import Query, ResultPage
+from periplus.errors import ExpensiveQuery, Overloaded, PeriplusError
+from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve.protocols import (
     CachedPageLike,
     IndexPartsLike,
@@ -22,10 +27,12 @@ from periplus.serve.protocols import (
 from periplus.serve.thread_workers import WorkerThreads
 from periplus.settings import ServeSettings
 
-__all__ = ["FULL", "LATE", "STOPPING", "SearchExecutor"]
+__all__ = ["EXPENSIVE", "FULL", "LATE", "STOPPING", "TIMED_OUT", "SearchExecutor"]
 
 LATE: Final = "Too many searches are waiting."
 FULL: Final = "Too many searches at once."
+EXPENSIVE: Final = "Too many expensive searches at once."
+TIMED_OUT: Final = "The search took too long."
 STOPPING: Final = "The server is stopping."
 
 T = TypeVar("T")
@@ -39,6 +46,14 @@ _GAIN: Final = 0.05
 """Weight of the latest search in the moving mean of their durations."""
 _MAX_SEARCH_SECONDS: Final = 0.25
 """A search that takes longer, such as the very first, counts as this much."""
+_LANE_NICE: Final = 5
+"""How much lower the priority of threads for expensive queries is."""
+_LANE_QUEUE: Final = 3
+"""Expensive queries that wait for each of these threads; they take up to the deadline each."""
+_HARD_DEADLINE: Final = 1.8
+"""Deadlines after which a search is refused, whatever its thread does."""
+_MIN_SHARE: Final = 0.5
+"""Share of the deadline that a search has to itself, however long it waited."""
 _STATISTICS_SECONDS: Final = 1.0
 _MAX_RETRY_SECONDS: Final = 30
 
@@ -55,7 +70,13 @@ class SearchExecutor:
         self._threads = settings.threads or max(2, os.cpu_count() or 1)
         self._capacity = self._threads + settings.max_waiting
         self._workers = WorkerThreads(self._threads)
+        lane_threads = max(1, self._threads - 1)
+        self._lane = WorkerThreads(lane_threads, "expensive", _LANE_NICE)
+        self._lane_capacity = lane_threads * (1 + _LANE_QUEUE)
+        self._expensive_cost = settings.expensive_query
         self._pending: set[asyncio.Future[Any]] = set()
+        self._lane_pending: set[asyncio.Future[Any]] = set()
+        self._warm = False
         self._closed = False
         self._status_lock = asyncio.Lock()
         self._mean_lock = threading.Lock()
@@ -68,7 +89,7 @@ class SearchExecutor:
     @property
     def waiting(self) -> int:
         """Number of searches that are queued or running."""
-        return len(self._pending)
+        return len(self._pending) + len(self._lane_pending)
 
     @property
     def documents(self) -> int:
@@ -77,7 +98,7 @@ class SearchExecutor:
 
     async def search(self, query: Query) -> ResultPage:
         """Answer a query; raise `Overloaded` when too many wait."""
-        return await self.run(lambda: self._searcher.search(query))
+        return await self.run_search(lambda limits: self._searcher.search(query, limits))
 
     async def page_status(self, url: str) -> PageStatusLike:
         """Return whether a page is in the index.
@@ -136,10 +157,48 @@ class SearchExecutor:
         if self._closed:
             return
         self._closed = True
-        for future in list(self._pending):
+        for future in [*self._pending, *self._lane_pending]:
             if not future.done():
                 future.set_exception(_stopping())
         self._workers.close()
+        self._lane.close()
+
+    async def run_search(self, call: Callable[[SearchLimits], T], started: float = 0.0) -> T:
+        """Run a search, in the lane of expensive ones if it turns out to be one; raise `Overloaded` as `run` does.
+
+        call: a search within limits, which raises `ExpensiveQuery`; started: as for `run`. Answers or raises before
+        twice the deadline; a thread that is still at work then ends by the limits of its search.
+        """
+        started = started or time.monotonic()
+        # The first search of a process loads compiled kernels, which may take longer than any deadline.
+        hard = started + _HARD_DEADLINE * self._deadline if self._warm else float("inf")
+        try:
+            result = await _wait(self.run(lambda: call(self._limits(started, self._expensive_cost)), started), hard)
+        except ExpensiveQuery:
+            result = await _wait(self._run_expensive(lambda: call(self._limits(started)), started), hard)
+        self._warm = True
+        return result
+
+    def _limits(self, started: float, cost: float = float("inf")) -> SearchLimits:
+        """Return the limits of a search that arrived at a time and begins now."""
+        left = started + self._deadline - time.monotonic()
+        return SearchLimits(max(left, _MIN_SHARE * self._deadline), cost)
+
+    async def _run_expensive(self, call: Callable[[], T], started: float) -> T:
+        """Run a call in the lane of expensive queries; raise `Overloaded` when it is full."""
+        if self._closed:
+            raise _stopping()
+        if len(self._lane_pending) >= self._lane_capacity:
+            raise Overloaded(EXPENSIVE, "Try again in a moment.")
+        future = self._lane.submit(lambda: self._unless_late(call, started))
+        self._lane_pending.add(future)
+        future.add_done_callback(self._lane_pending.discard)
+        return await future
+
+    def _unless_late(self, call: Callable[[], T], started: float) -> T:
+        if time.monotonic() - started > self._deadline:
+            raise _late()
+        return call()
 
     async def run(self, call: Callable[[], T], started: float = 0.0) -> T:
         """Run a call in a thread; raise `Overloaded` when too many wait, or for too long.
@@ -203,6 +262,16 @@ class SearchExecutor:
         finally:
             self._refreshed = time.monotonic()
             self._refresh_lock.release()
+
+
+async def _wait(running: Coroutine[Any, Any, T], end: float) -> T:
+    """Return the result of a search; raise `Overloaded` if it is not there by a time (monotonic)."""
+    if end == float("inf"):
+        return await running
+    try:
+        return await asyncio.wait_for(running, max(0.0, end - time.monotonic()))
+    except TimeoutError:
+        raise Overloaded(TIMED_OUT, "Try a simpler query.") from None
 
 
 def _late() -> Overloaded:

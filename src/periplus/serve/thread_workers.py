@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,11 +21,13 @@ class WorkerThreads:
     The pool of the standard library is joined at exit, so one search that hangs would block Ctrl-C.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, name: str = "search", nice: int = 0) -> None:
+        """Start the threads; nice: how much lower their priority is, where threads have one of their own (Linux)."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._count = count
+        self._nice = nice
         for number in range(count):
-            threading.Thread(target=self._work, name=f"periplus-search-{number}", daemon=True).start()
+            threading.Thread(target=self._work, name=f"periplus-{name}-{number}", daemon=True).start()
 
     def submit(self, call: Callable[[], T]) -> "asyncio.Future[T]":
         """Run `call` in a thread; a job that is cancelled before it starts is not run."""
@@ -38,6 +42,9 @@ class WorkerThreads:
             self._jobs.put(None)
 
     def _work(self) -> None:
+        if self._nice and sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
         while (job := self._jobs.get()) is not None:
             call, future, loop = job
             if future.done():

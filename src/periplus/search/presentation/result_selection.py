@@ -33,6 +33,8 @@ DECEPTIVE_FLAGS: Final = int(
 MIN_SIMHASH_BYTES: Final = 200
 """Bytes of text below which only equal texts are near-duplicates: the simhashes of a few words are close by chance."""
 _WINDOW: Final = 10
+_FEW: Final = 32
+"""Signatures up to which each is compared, which takes less than to compare arrays."""
 _MAX_DEFERRED: Final = 40
 """Candidates of crowded hosts that may be deferred; with more, they are admitted."""
 
@@ -80,16 +82,23 @@ def excluded_flags(safe: int) -> int:
 
 
 def select_results(
-    flags: npt.NDArray[np.int64], fields: CandidateFields, wanted: int, excluded: int, per_host: int, bits: int
+    flags: npt.NDArray[np.int64],
+    fields: CandidateFields,
+    wanted: int,
+    excluded: int,
+    per_host: int,
+    bits: int,
+    late: Callable[[], bool] = lambda: False,
 ) -> Selection:
     """Return the first `wanted` results in their order.
 
     flags: of the candidates, best first; excluded: flags that leave a page out; per_host: results of one host among
-    ten, 0 for no limit; bits: of simhashes in which near-duplicates differ, below 0 to keep them all.
+    ten, 0 for no limit; bits: of simhashes in which near-duplicates differ, below 0 to keep them all; late: whether the
+    time is up: then near-duplicates behind the first results are kept.
     """
     hidden = (flags & excluded) != 0
     untrusted = (flags & int(PageFlag.UNTRUSTED)) != 0
-    duplicates = _DuplicateFilter(fields, bits)
+    duplicates = _DuplicateFilter(fields, bits, late)
     rows: list[int] = []
     deferred: deque[int] = deque()
     # Hosts are diversified among those that are trusted: a link farm has many hosts, and would get every other place.
@@ -104,23 +113,44 @@ def select_results(
 class _DuplicateFilter:
     """The signatures of the results so far, and the rows that were collapsed into them."""
 
-    def __init__(self, fields: CandidateFields, bits: int) -> None:
+    def __init__(self, fields: CandidateFields, bits: int, late: Callable[[], bool]) -> None:
         self._fields = fields
         self._bits = bits
+        self._late = late
         self._signatures: list[tuple[int, ContentSignature]] = []
+        self._hashes = np.zeros((2, 0), np.uint64)
         self.similar: dict[int, list[int]] = {}
 
     def collapse(self, row: int) -> bool:
         """Return whether a row is a near-duplicate of an earlier one, and record it."""
-        if self._bits < 0:
+        if self._bits < 0 or (len(self._signatures) > _WINDOW and self._late()):
             return False
         own = self._fields.signature(row)
-        original = next((at for at, its in self._signatures if own.is_near_duplicate(its, self._bits)), None)
+        near = self._possible(own)
+        original = next((at for at, its in near if own.is_near_duplicate(its, self._bits)), None)
         if original is None:
-            self._signatures.append((row, own))
+            self._add(row, own)
             return False
         self.similar.setdefault(original, []).append(row)
         return True
+
+    def _possible(self, own: ContentSignature) -> list[tuple[int, ContentSignature]]:
+        """Return the signatures that may be of near-duplicates: all of few, those with close simhashes of many."""
+        count = len(self._signatures)
+        if count <= _FEW:
+            return self._signatures
+        simhashes, exact = self._hashes[:, :count]
+        close = np.bitwise_count(simhashes ^ np.uint64(own.simhash)) <= self._bits
+        if own.exact:
+            close |= exact == np.uint64(own.exact)
+        return [self._signatures[n] for n in np.flatnonzero(close).tolist()]
+
+    def _add(self, row: int, own: ContentSignature) -> None:
+        count = len(self._signatures)
+        if count == self._hashes.shape[1]:
+            self._hashes = np.concatenate((self._hashes, np.zeros((2, max(_FEW, count)), np.uint64)), axis=1)
+        self._hashes[:, count] = own.simhash, own.exact
+        self._signatures.append((row, own))
 
 
 def _fill_window(

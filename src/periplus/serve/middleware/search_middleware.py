@@ -127,7 +127,7 @@ class SearchMiddleware:
             return handlers.overload(key, error.message)
 
     async def _render(self, key: CacheKey, started: float) -> CachedResponse:
-        """Render a response, also for concurrent requests with the same key; cache it if its status is 200."""
+        """Render a response, also for concurrent requests with the same key; cache it if it is complete."""
         cache, epoch = self._handlers.cache, self._handlers.cache.epoch
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         response = None
@@ -136,7 +136,7 @@ class SearchMiddleware:
             own = {name for name, _ in page.headers}
             general = [pair for pair in (*HEADERS, *_CACHE_HEADERS) if pair[0] not in own]
             headers = ((b"content-type", page.media_type.encode()), *page.headers, *general)
-            if page.status == 200:
+            if page.status == 200 and page.cacheable:
                 response = cache.put(key, page.status, headers, page.body, epoch)
             return response or CachedResponse(page.status, headers, page.body)
         finally:

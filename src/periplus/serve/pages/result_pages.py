@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import NothingHere, Overloaded
-from periplus.records import Query, ResultPage
+from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve.api.result_formats import as_csv, as_json, as_rss
 from periplus.serve.instant.instant_answers import instant_answer
 from periplus.serve.instant.weather import WeatherQuery, parse_weather_query
+from periplus.serve.middleware.slow_query_log import SlowQueryLog
 from periplus.serve.pages.hit_html import write_results
 from periplus.serve.pages.locales import Locale, choose_locale
 from periplus.serve.pages.media_tab import MEDIA_POLICY, write_media
@@ -68,6 +69,8 @@ class RenderedPage(NamedTuple):
     media_type: str
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    cacheable: bool = True
+    """False for an answer that is incomplete because its time ran out: the next one may be complete."""
 
 
 class PageExtras(NamedTuple):
@@ -84,24 +87,33 @@ class ResultRenderer:
     """Renders responses to searches. Called from several threads."""
 
     def __init__(
-        self, searcher: SearcherLike, renderer: PageRenderer, is_busy: Callable[[], bool], extras: PageExtras
+        self,
+        searcher: SearcherLike,
+        renderer: PageRenderer,
+        is_busy: Callable[[], bool],
+        extras: PageExtras,
+        slow_queries: SlowQueryLog,
     ) -> None:
         self._searcher = searcher
         self._renderer = renderer
         self._is_busy = is_busy
         self._extras = extras
+        self._slow_queries = slow_queries
 
-    def render(self, key: CacheKey) -> RenderedPage:
-        """Render a response; raise `BadInput` for a program's invalid request, `NothingHere` if the index is empty."""
-        parameters = parse_parameters(key.query)
+    def render(self, key: CacheKey, limits: SearchLimits | None = None) -> RenderedPage:
+        """Render a response; raise `BadInput` for a program's invalid request, `NothingHere` if the index is empty.
+
+        limits: of its search; raise `ExpensiveQuery` for one that is estimated to cost more.
+        """
+        parameters, limits = parse_parameters(key.query), limits or SearchLimits()
         if key.path == "/suggest":
             return self._suggest(parameters.get("q", "")[:_MAX_PREFIX_LENGTH])
         if key.path == "/api/search":
-            return self._for_program(parse_api_request(parameters), "json", key.base)
+            return self._for_program(parse_api_request(parameters), "json", key.base, limits)
         format_name = parameters.get("format", "").lower() or key.format
         if format_name in FORMATS and format_name != "html":
-            return self._for_program(parse_api_request(parameters), format_name, key.base)
-        return self._page(parse_page_request(parameters), choose_locale(parameters, key.locale))
+            return self._for_program(parse_api_request(parameters), format_name, key.base, limits)
+        return self._page(parse_page_request(parameters), choose_locale(parameters, key.locale), limits)
 
     def _suggest(self, prefix: str) -> RenderedPage:
         """Complete a query, in the format of OpenSearch suggestions."""
@@ -110,37 +122,51 @@ class ResultRenderer:
         body = [prefix, [text for text, _ in completions], [], [], relevance]
         return RenderedPage(encode_json(body), "application/x-suggestions+json")
 
-    def _for_program(self, request: SearchRequest, format_name: str, base: str) -> RenderedPage:
-        page = self._searcher.search(request.query)
+    def _search(self, query: Query, limits: SearchLimits) -> ResultPage:
+        page = self._searcher.search(query, limits)
+        self._slow_queries.add(page)
+        return page
+
+    def _for_program(self, request: SearchRequest, format_name: str, base: str, limits: SearchLimits) -> RenderedPage:
+        page = self._search(request.query, limits)
         if not page.documents:
             raise NothingHere("The index is empty.")
         if format_name == "csv":
+            body, kind = as_csv(page).encode("utf-8", "replace"), "text/csv; charset=utf-8"
             headers = ((b"content-disposition", b'attachment; filename="results.csv"'),)
-            return RenderedPage(as_csv(page).encode("utf-8", "replace"), "text/csv; charset=utf-8", 200, headers)
+            return RenderedPage(body, kind, 200, headers, not page.partial)
         if format_name == "rss":
-            return RenderedPage(as_rss(page, request, base).encode("utf-8", "replace"), "application/rss+xml")
-        answer = instant_answer(request.query.words)
-        return RenderedPage(encode_json(as_json(page, request, [answer.text] if answer else [])), "application/json")
+            body, kind = as_rss(page, request, base).encode("utf-8", "replace"), "application/rss+xml"
+        else:
+            answer = instant_answer(request.query.words)
+            body, kind = encode_json(as_json(page, request, [answer.text] if answer else [])), "application/json"
+        return RenderedPage(body, kind, cacheable=not page.partial)
 
-    def _page(self, request: SearchRequest, locale: Locale) -> RenderedPage:
+    def _page(self, request: SearchRequest, locale: Locale, limits: SearchLimits) -> RenderedPage:
         if not request.query.words:
             return RenderedPage(b"", _HTML, 303, ((b"location", b"/"),))
-        page = self._searcher.search(request.query)
+        end = time.monotonic() + limits.seconds
+        page = self._search(request.query, limits)
         if not page.documents:
             return RenderedPage(self._renderer.render("first_run.html", locale), _HTML, 200)
-        no_results = not page.hits and not request.query.start
-        body = self._results(page, request, locale, self._shorter_queries(request) if no_results else [])
+        no_results = not page.hits and not page.partial and not request.query.start
+        shorter = self._shorter_queries(request, limits, end) if no_results else []
+        body = self._results(page, request, locale, shorter)
         headers = ((b"content-security-policy", MEDIA_POLICY),) if request.tab == "media" else ()
-        return RenderedPage(body, _HTML, 200, headers)
+        return RenderedPage(body, _HTML, 200, headers, not page.partial)
 
-    def _shorter_queries(self, request: SearchRequest) -> list[tuple[str, str]]:
-        """Return the words without which there are results, each with the URL of the query without it."""
+    def _shorter_queries(self, request: SearchRequest, limits: SearchLimits, end: float) -> list[tuple[str, str]]:
+        """Return the words without which there are results, each with the URL of the query without it.
+
+        end: when the time of the request is up (monotonic).
+        """
         shorter: list[tuple[str, str]] = []
         with contextlib.suppress(Overloaded):
             for word, query in queries_without_one_word(request.query):
-                if self._is_busy():  # other searches are more important
+                left = end - time.monotonic()
+                if left <= 0 or self._is_busy():  # other searches are more important
                     break
-                if self._searcher.search(query).hits:
+                if self._search(query, SearchLimits(left, limits.cost)).hits:
                     shorter.append((word, request_url(request, q=query.words)))
         return shorter
 
