@@ -9,7 +9,7 @@ from periplus.index.media_file import is_news, select_media
 from periplus.records import FetchRecord, Media, Page
 from periplus.settings import IndexSettings
 
-__all__ = ["FIELD_NAMES", "Document", "Field", "field_weights", "make_document", "split_text"]
+__all__ = ["FIELD_NAMES", "MIN_MAIN", "Document", "Field", "field_weights", "make_document", "split_text"]
 
 
 class Field(enum.IntEnum):
@@ -28,7 +28,7 @@ class Field(enum.IntEnum):
 
 _EPOCH: Final = date(1970, 1, 1)
 FIELD_NAMES: Final = tuple(field.name.lower() for field in Field)
-_MIN_MAIN: Final = 32
+MIN_MAIN: Final = 32
 """Characters of main content from which on the rest of a page is boilerplate: below, the extraction may have failed."""
 
 
@@ -53,6 +53,8 @@ class Document(NamedTuple):
     media: tuple[Media, ...] = ()
     """Its images, sounds and videos that are stored."""
     news: bool = False
+    has_main: bool = False
+    """Whether main content was found: the body is not just all of the text."""
 
 
 def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
@@ -82,7 +84,7 @@ def make_document(record: FetchRecord, language: str, anchors: str) -> Document:
     media, news = (select_media(page), is_news(page)) if page.media or page.feeds else ((), False)
     # By position: this runs for every page, and keywords take as long as all the rest.
     values = record.key, url, host, title, language, record.when, page.kind, fields, page.flags, day, record.simhash
-    return Document._make((*values, media, news))
+    return Document._make((*values, media, news, bool(page.main)))
 
 
 def split_text(page: Page) -> tuple[str, str]:
@@ -91,7 +93,7 @@ def split_text(page: Page) -> tuple[str, str]:
     if not spans:
         return text or page.description, ""
     inside = [text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=True)]
-    if sum(map(len, inside)) < _MIN_MAIN:
+    if sum(map(len, inside)) < MIN_MAIN:
         return text or page.description, ""
     outside = (text[end:begin].strip() for end, begin in zip((0, *spans[1::2]), (*spans[::2], len(text)), strict=True))
     return "\n".join(inside), "\n".join(filter(None, outside))

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.builder.feed_dates import FeedDates
+from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.document_fields import Document, make_document
 from periplus.records import FetchRecord, Outcome
 from periplus.text import detect_language
@@ -102,12 +103,15 @@ class DocumentBatcher:
         max_bytes: int,
         progress: Progress = lambda stage, done, total: None,
         feeds: FeedDates | None = None,
+        blocks: SiteBlocks | None = None,
     ) -> None:
         self._signals = signals
         self._max_bytes = max_bytes
         self.progress = progress
         self.feeds = feeds or FeedDates()
         """What feeds have listed, also pages of earlier batches: see `late_dates`."""
+        self.blocks = blocks or SiteBlocks()
+        """Repeated blocks of sites, learned with every batch."""
         self.seen = 0
         """How many records were read."""
         self.withdrawn: set[int] = set()
@@ -131,7 +135,7 @@ class DocumentBatcher:
                 batch.pop(record.key, None)
                 self.withdrawn.add(record.key)
             if size >= self._max_bytes:
-                yield list(map(self.feeds.date_document, batch.values()))
+                yield self.blocks.learn(list(map(self.feeds.date_document, batch.values())))
                 batch, size = {}, 0
         if batch:
-            yield list(map(self.feeds.date_document, batch.values()))
+            yield self.blocks.learn(list(map(self.feeds.date_document, batch.values())))

@@ -28,6 +28,7 @@ from periplus.index.builder.document_batches import (
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.segment_builder import SegmentBuilder, TokenizedBatch, tokenize_batch
 from periplus.index.builder.segment_finisher import finish_segment
+from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import (
     FORMAT,
@@ -88,13 +89,17 @@ def build_index(
         old = before if append else None
         number = next_number(folder, before)
         feeds = FeedDates(feed_log_path(folder) if append else None)
-        batcher = DocumentBatcher(signals or NullDocumentSignals(), max_batch_bytes(settings, workers), progress, feeds)
+        blocks = SiteBlocks(folder if append else None)
+        blocks.mark_counted(read_keys(folder, entry.name) for entry in (old.segments if old else ()))
+        max_bytes = max_batch_bytes(settings, workers)
+        batcher = DocumentBatcher(signals or NullDocumentSignals(), max_bytes, progress, feeds, blocks)
         with _removed_on_failure(folder, number):
             new = write_segments(records, batcher, folder, number, settings, signals or NullDocumentSignals(), workers)
             entries = (old.segments if old else ()) + tuple(new)
             deleted_before = read_deleted(folder, old) if old else []
             deleted = find_deleted(folder, entries, deleted_before, batcher.withdrawn)
             feeds.rewrite_log(feed_log_path(folder))
+            blocks.save(folder)
             news = write_late_news(folder, number, find_late_news(folder, entries, *feeds.dated_pages()))
         # Changes in the journal of a live index are kept when appending; a new index replaces them.
         journal = before.journal + (not append) if before else 0

@@ -66,7 +66,7 @@ def tokenize_batch(
     batch: Sequence[Document], static: npt.NDArray[np.float32], scorer: PageScorer, table: WordTable
 ) -> TokenizedBatch:
     """Return a batch with its texts split into words, which are added to `table`, and its pages measured."""
-    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news) = zip(
+    (keys, urls, hosts, titles, languages, fetched, kinds, fields, flags, days, simhashes, media, news, _) = zip(
         *batch, strict=True
     )
     texts = list(itertools.chain.from_iterable(fields))

@@ -9,6 +9,7 @@ __all__ = [
     "postings_merge",
     "postings_reader",
     "postings_scan",
+    "repeated_lines",
     "string_table",
     "term_dictionary",
     "term_lookup",

@@ -34,6 +34,7 @@ from periplus.index.builder.document_batches import (
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
 from periplus.index.builder.segment_finisher import write_segment
+from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import (
     FORMAT,
@@ -109,7 +110,7 @@ class LiveIndex:
         states = zip(self._manifest.segments, zip(deleted, late, strict=True), strict=True)
         self._segments = {entry.name: LiveSegment(self.folder, entry, *state) for entry, state in states}
         self._late = {name: segment.late for name, segment in self._segments.items() if len(segment.late.documents)}
-        self._feeds = FeedDates(feed_log_path(self.folder))
+        self._feeds, self._blocks = FeedDates(feed_log_path(self.folder)), SiteBlocks(self.folder, fixed=True)
         self._journal = Journal(journal_path(self.folder, self._manifest.journal))
         for entry in self._journal.entries:
             record = entry.record
@@ -184,7 +185,7 @@ class LiveIndex:
             keys = np.array(list(self._pending), np.uint64)
             is_representative = self.signals.representatives(keys) == keys
             added = [d for d in itertools.compress(self._pending.values(), is_representative) if d is not None]
-            documents = list(map(self._feeds.date_document, added))
+            documents = self._blocks.split(list(map(self._feeds.date_document, added)))
             entries = [segment.entry for segment in self._segments.values()]
             deleted = [segment.deleted_with(keys) for segment in self._segments.values()]
             name = f"seg-{next(self._numbers):06}-0000"
@@ -331,6 +332,7 @@ class LiveIndex:
                     deleted = find_deleted(self.folder, entries, [], batcher.withdrawn)
                     self.signals = signals
                     self._feeds.update(batcher.feeds)
+                    self._blocks = batcher.blocks.save(self.folder)
                     self._update_late_news()
                     late = find_late_news(self.folder, entries, *self._feeds.dated_pages())
                     self._commit(entries, deleted, batcher.seen, rotate=False, late=late)

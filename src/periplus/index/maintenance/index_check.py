@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import PeriplusError
+from periplus.index.builder.site_blocks import check_blocks
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.kernels import postings_check
 from periplus.index.live.late_dates import read_late_news
@@ -45,6 +46,7 @@ def _deletion_faults(folder: Path, manifest: Manifest) -> list[str]:
     try:
         read_deleted(folder, manifest)
         read_late_news(folder, manifest)
+        check_blocks(folder)
         return []
     except PeriplusError as error:
         return [str(error)]

@@ -16,6 +16,7 @@ from periplus.files import lock_folder
 from periplus.index.builder.document_batches import DocumentBatcher, DocumentSignals, NullDocumentSignals, Progress
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
+from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.index_manifest import (
     FORMAT,
     Manifest,
@@ -144,7 +145,8 @@ def _restore(
     lost = np.unique(np.concatenate([np.zeros(0, np.uint64), *survey.lost]))
     selection = _LostRecords(survey.keys(folder), lost, survey.lost_complete)
     feeds = FeedDates(feed_log_path(folder))
-    batcher = DocumentBatcher(signals, max_batch_bytes(settings), progress, feeds)
+    blocks = SiteBlocks(folder, fixed=True)
+    batcher = DocumentBatcher(signals, max_batch_bytes(settings), progress, feeds, blocks)
     new = write_segments(selection.select(records), batcher, folder, number, settings, signals)
     entries = [entry for entry, _ in survey.intact] + new
     deleted = find_deleted(folder, entries, [numbers for _, numbers in survey.intact], batcher.withdrawn)

@@ -1,0 +1,264 @@
+"""Lines of text that many pages of a site have: counted in a bounded hash table, and separated from the others.
+
+A line is what is between two newlines, without the white space around it. It counts once for each page, in each scope
+of the page: its host, and the first folder of its path. The entry of a scope with line 0 counts the pages themselves.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.accel import njit
+
+__all__ = [
+    "LineTable",
+    "SplitTexts",
+    "count_lines",
+    "insert_entries",
+    "make_table",
+    "mark_pages",
+    "split_lines",
+]
+
+SCOPES = 2
+"""Scopes of a page."""
+MIN_PAGES = 5
+"""Pages that must have a line for it to be repeated."""
+MIN_SHARE, MIN_SHORT_SHARE = 0.25, 0.5
+"""Share of the pages of a scope that must have it; short lines are often headings, such as 'Examples'."""
+SHORT_LINE = 20
+"""Bytes below which a line is short."""
+_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_NEWLINE, _SPACE = 10, 32
+
+
+class LineTable(NamedTuple):
+    """A hash table with open addressing; the number of slots is a power of two."""
+
+    key: npt.NDArray[np.uint64]
+    """Of a line in a scope; 0 where the slot is empty."""
+    count: npt.NDArray[np.uint32]
+    """Pages that have it."""
+    page: npt.NDArray[np.uint32]
+    """The page that was counted last."""
+    used: npt.NDArray[np.int64]
+    """One number: slots in use. Beyond three quarters of them, no line is added."""
+
+
+class SplitTexts(NamedTuple):
+    """Texts in two parts, one after the other: lines that are their own, and lines that are repeated."""
+
+    own: npt.NDArray[np.uint8]
+    own_end: npt.NDArray[np.int64]
+    """By text: where its part ends."""
+    repeated: npt.NDArray[np.uint8]
+    repeated_end: npt.NDArray[np.int64]
+
+
+def make_table(slots: int) -> LineTable:
+    """Return an empty table."""
+    return LineTable(
+        np.zeros(slots, np.uint64), np.zeros(slots, np.uint32), np.zeros(slots, np.uint32), np.zeros(1, np.int64)
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _line_key(line: Any, scope: Any) -> Any:  # pragma: no cover - compiled
+    key = (line ^ scope) * _MIX
+    key ^= key >> np.uint64(29)
+    return key if key else np.uint64(1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_slot(keys: Any, key: Any) -> Any:  # pragma: no cover - compiled
+    """Return the slot of a key, or the empty one where it belongs."""
+    within = np.uint64(len(keys) - 1)
+    slot = key & within
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + np.uint64(1)) & within
+    return slot
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _next_line(data: Any, at: int, end: int) -> tuple[int, int, int, Any]:  # pragma: no cover - compiled
+    """Return where the line at `at` begins and ends without white space, where the next begins, and its hash.
+
+    The hash of a line without letters or digits is 0: it says nothing, and stays where it is.
+    """
+    while at < end and data[at] <= _SPACE and data[at] != _NEWLINE:
+        at += 1
+    begin = stop = at
+    hashed, prefix, has_word = _OFFSET, _OFFSET, False
+    while at < end and data[at] != _NEWLINE:
+        byte = data[at]
+        hashed = (hashed ^ np.uint64(byte)) * _PRIME
+        at += 1
+        if byte > _SPACE:
+            stop, prefix = at, hashed
+            has_word = has_word or byte >= 128 or (48 <= byte <= 57) or (97 <= (byte | 32) <= 122)
+    return begin, stop, at + 1, prefix if has_word else np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _add(table: LineTable, key: Any, page: int) -> None:  # pragma: no cover - compiled
+    """Count a key for a page, once."""
+    slot = _find_slot(table.key, key)
+    if table.key[slot] == 0:
+        if table.used[0] * 4 >= len(table.key) * 3:
+            return
+        table.key[slot] = key
+        table.used[0] += 1
+    elif table.page[slot] == page:
+        return
+    table.count[slot] += np.uint32(1)
+    table.page[slot] = page
+
+
+@njit(cache=True, nogil=True)
+def insert_entries(
+    keys: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint32], table: LineTable
+) -> None:  # pragma: no cover - compiled
+    """Add entries to a table, as far as it has room; a key of 0 is none.
+
+    Parameters
+        keys, counts: the entries
+        table: updated
+    """
+    for entry in range(len(keys)):
+        slot = _find_slot(table.key, keys[entry])
+        if keys[entry] and (table.key[slot] or table.used[0] * 4 < len(table.key) * 3):
+            table.used[0] += table.key[slot] == 0
+            table.key[slot] = keys[entry]
+            table.count[slot] += counts[entry]
+
+
+@njit(cache=True, nogil=True)
+def count_lines(
+    data: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    scopes: npt.NDArray[np.uint64],
+    is_counted: npt.NDArray[np.bool_],
+    first_page: int,
+    table: LineTable,
+) -> None:  # pragma: no cover - compiled
+    """Count the lines of some pages.
+
+    Parameters
+        data, bounds: the texts of all pages, and where each begins and ends
+        scopes: by page, hashes of its scopes
+        is_counted: by page, whether it counts
+        first_page: a number for the first page, above 0 and above those of earlier calls
+        table: updated
+    """
+    for text in range(len(scopes)):
+        if not is_counted[text]:
+            continue
+        page = np.uint32(first_page + text)
+        for scope in range(SCOPES):
+            _add(table, _line_key(np.uint64(0), scopes[text, scope]), page)
+        at = bounds[text]
+        while at < bounds[text + 1]:
+            _, _, at, line = _next_line(data, at, bounds[text + 1])
+            if line:
+                for scope in range(SCOPES):
+                    _add(table, _line_key(line, scopes[text, scope]), page)
+
+
+@njit(cache=True, nogil=True)
+def _is_repeated(table: LineTable, line: Any, size: int, scopes: Any, pages: Any) -> bool:  # pragma: no cover
+    """Return whether a line is repeated in one of the scopes, which have so many pages."""
+    share = MIN_SHORT_SHARE if size < SHORT_LINE else MIN_SHARE
+    for scope in range(SCOPES):
+        slot = _find_slot(table.key, _line_key(line, scopes[scope]))
+        count = table.count[slot] if table.key[slot] else np.uint32(0)
+        if count >= MIN_PAGES and count >= share * pages[scope]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def split_lines(
+    data: npt.NDArray[np.uint8],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    scopes: npt.NDArray[np.uint64],
+    least: int,
+    table: LineTable,
+) -> SplitTexts:  # pragma: no cover - compiled
+    """Separate the repeated lines of some texts from the others.
+
+    Parameters
+        data, begins, ends: the texts, and where each begins and ends
+        scopes: by text, hashes of its scopes
+        least: bytes of its own that a text must have; otherwise all of it stays as it is
+        table: lines that were counted
+    Returns
+        the lines of each text in two parts, each in their order, with a newline between two lines
+    """
+    size = (ends - begins).sum() + len(begins)
+    own, repeated = np.empty(size, np.uint8), np.empty(size, np.uint8)
+    own_end, repeated_end = np.zeros(len(begins), np.int64), np.zeros(len(begins), np.int64)
+    pages = np.zeros(SCOPES, np.int64)
+    to_own, to_repeated = 0, 0
+    for text in range(len(begins)):
+        for scope in range(SCOPES):
+            slot = _find_slot(table.key, _line_key(np.uint64(0), scopes[text, scope]))
+            pages[scope] = table.count[slot] if table.key[slot] else 0
+        own_begin, repeated_begin, at, count = to_own, to_repeated, begins[text], 0
+        while pages.max() >= MIN_PAGES and at < ends[text]:
+            line_begin = at
+            begin, stop, at, line = _next_line(data, at, ends[text])
+            if line and _is_repeated(table, line, stop - begin, scopes[text], pages):
+                if to_repeated > repeated_begin:
+                    repeated[to_repeated] = _NEWLINE
+                    to_repeated += 1
+                repeated[to_repeated : to_repeated + stop - begin] = data[begin:stop]
+                to_repeated += stop - begin
+            else:
+                line_end = min(at - 1, ends[text])
+                if count:
+                    own[to_own] = _NEWLINE
+                    to_own += 1
+                own[to_own : to_own + line_end - line_begin] = data[line_begin:line_end]
+                to_own += line_end - line_begin
+                count += 1
+        if to_repeated == repeated_begin or to_own - own_begin < least:
+            to_repeated, to_own = repeated_begin, own_begin + ends[text] - begins[text]
+            own[own_begin:to_own] = data[begins[text] : ends[text]]
+        own_end[text], repeated_end[text] = to_own, to_repeated
+    return SplitTexts(own[:to_own], own_end, repeated[:to_repeated], repeated_end)
+
+
+@njit(cache=True, nogil=True)
+def mark_pages(
+    keys: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.bool_]:  # pragma: no cover - compiled
+    """Mark pages in a set of bits by their keys.
+
+    Parameters
+        keys: of pages
+        bits: as many bytes as a power of two; updated
+    Returns
+        by page, whether it was not marked before; some new ones are taken for marked, as the set is full
+    """
+    is_new = np.zeros(len(keys), np.bool_)
+    within = np.uint64(8 * len(bits) - 1)
+    for page in range(len(keys)):
+        bit = (keys[page] * _MIX >> np.uint64(20)) & within
+        mask = np.uint8(1 << (bit & np.uint64(7)))
+        byte = np.int64(bit >> np.uint64(3))
+        is_new[page] = bits[byte] & mask == 0
+        bits[byte] |= mask
+    return is_new
+
+
+def warm() -> None:
+    """Compile this module's kernels for the types that production uses."""
+    data, zero, end = np.frombuffer(b"a", np.uint8), np.zeros(1, np.int64), np.ones(1, np.int64)
+    scopes, table = np.ones((1, SCOPES), np.uint64), make_table(64)
+    count_lines(data, np.array([0, 1], np.int64), scopes, np.ones(1, np.bool_), 1, table)
+    split_lines(data, zero, end, scopes, 1, table)
+    insert_entries(np.ones(1, np.uint64), np.ones(1, np.uint32), table)
+    mark_pages(np.ones(1, np.uint64), np.zeros(64, np.uint8))
