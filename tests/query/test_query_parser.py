@@ -24,6 +24,7 @@ from periplus.query import (
     Word,
     parse_query,
 )
+from periplus.text import Compound
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_ten_thousand_words_are_survived() -> None:
         ("intitle:(tide", Word("tide", 1)),
         ("intitle:()", None),
         ("intitle:a OR site:x.test b", Or((Word("a", 1), And((Site("x.test"), Word("b")))))),
-        ("inurl:sea-charts", Phrase(("sea", "charts"), 4)),
+        ("inurl:sea-charts", Phrase(("sea", "charts"), 4, (Compound(0, 2, "-"),))),
         ("-intext:tide", AndNot(MatchAll(), Word("tide", 32))),
         ("fog NEAR bell", Near(("fog", "bell"), 10)),
         ("fog AROUND(3) bell", Near(("fog", "bell"), 3)),

@@ -35,6 +35,10 @@ _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _MAX_LANGUAGE_SETS: Final = 64
 """Sets of the documents of some languages that are kept for further queries."""
+_MAX_PHRASES: Final = 1_024
+"""Phrases whose documents are kept for further queries."""
+_MAX_PHRASE_DOCUMENTS: Final = 1 << 16
+"""Documents of the rarest term of a phrase that are searched for it."""
 _MAX_POSITIONS: Final = 1 << 14
 """Positions of one term in one document that are read; further ones are left out."""
 
@@ -70,6 +74,7 @@ class Segment:
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
         self._language_sets: dict[frozenset[int], _LanguageSet] = {}
+        self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         """Documents that became news after the segment was written, ascending."""
 
@@ -146,6 +151,29 @@ class Segment:
         """Return the same of terms that are integers from `low` to `high`."""
         return frequent_terms.select_numbers(self._packed_terms, low, high, most)
 
+    def terms_with_character(self, character: bytes) -> list[tuple[bytes, int]]:
+        """Return the terms that begin or end with a character of a script without spaces, each with its frequency."""
+        blob, start, frequency = self._unspaced_terms
+        begins, ends = (np.ones(len(frequency), np.bool_) for _ in range(2))
+        for number, byte in enumerate(character):
+            begins &= blob[start[:-1] + number] == byte
+            ends &= blob[start[1:] - len(character) + number] == byte
+        return [
+            (blob[start[term] : start[term + 1]].tobytes(), int(frequency[term]))
+            for term in np.flatnonzero(begins | ends).tolist()
+        ]
+
+    @functools.cached_property
+    def _unspaced_terms(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Terms that begin with a character of three or four bytes: a blob, their offsets and frequencies."""
+        terms = self.terms()
+        rows = np.flatnonzero(terms.blob[np.minimum(terms.start[:-1], max(0, len(terms.blob) - 1))] >= 0xE0)
+        sizes = terms.start[rows + 1] - terms.start[rows]
+        start = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(sizes, out=start[1:])
+        blob = terms.blob[np.repeat(terms.start[rows] - start[:-1], sizes) + np.arange(start[-1])]
+        return blob, start, terms.frequency[rows].astype(np.int64)
+
     def documents_with_terms(self, terms: Sequence[bytes], most: int) -> tuple[npt.NDArray[np.uint64], int]:
         """Return the documents that have any of some terms, as a set by block, and the work units that it took.
 
@@ -161,6 +189,18 @@ class Segment:
         hosts = self._columns["host"].astype(np.int64)
         names = (np.frombuffer(name, np.uint8) for name in (host, path))
         return sets, document_sets.mark_site(*self.table("hosts"), hosts, *self.table("url"), *names, sets)
+
+    def documents_with_phrase(self, terms: tuple[bytes, ...], fields: int) -> npt.NDArray[np.int32]:
+        """Return the documents in which terms stand one after the other, in one of some fields; of very many, some."""
+        documents = self._phrases.get((terms, fields))
+        if documents is None:
+            documents = document_sets.find_phrase_documents(
+                self.postings, self.find_terms(terms), fields, _MAX_PHRASE_DOCUMENTS
+            )
+            if len(self._phrases) >= _MAX_PHRASES:
+                self._phrases = {}
+            self._phrases[terms, fields] = documents
+        return documents
 
     def positions(self, term: TermEntry, document: int) -> tuple[npt.NDArray[np.int64], int, int]:
         """Return a term's positions in a document, its impact (0 if it does not occur) and its mask of fields."""

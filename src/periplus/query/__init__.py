@@ -10,6 +10,7 @@ All of them charge one `QueryBudget`, which bounds the time and the work of a qu
 """
 
 from periplus.query.filter_sets import filter_matches_any
+from periplus.query.forms.term_forms import restricted_documents
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
@@ -77,5 +78,6 @@ __all__ = [
     "plan_query",
     "plan_segment",
     "query_text",
+    "restricted_documents",
     "suggest_alternatives",
 ]

@@ -11,11 +11,11 @@ from periplus.accel import pointers
 from periplus.index import Index, Segment
 from periplus.index.kernels import inversion
 from periplus.query.filter_sets import given_sets
+from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_planner import PhrasePlan, QueryPlan
 from periplus.query.query_tree import Site
-from periplus.query.term_forms import LanguageSet
 from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates
 
@@ -134,14 +134,14 @@ def _lay_leaves(
     segment: Segment, prepared: QueryPlan
 ) -> tuple[list[tuple[int, int, int]], list[npt.NDArray[np.uint64]]]:
     """Return the rows of all leaves, and the sets of documents, to be added to those of filters, that some count in."""
-    numbers: dict[LanguageSet, int] = {}
+    numbers: dict[Restriction, int] = {}
     for leaf in prepared.leaves:
         if leaf.languages is not None:
             numbers.setdefault(leaf.languages, len(prepared.filters) + len(numbers))
     rows = [
         (leaf.fields, leaf.group, -1 if leaf.languages is None else numbers[leaf.languages]) for leaf in prepared.leaves
     ]
-    return rows, [segment.language_blocks(languages)[np.newaxis] for languages in numbers]
+    return rows, [restricted_blocks(segment, pages)[np.newaxis] for pages in numbers]
 
 
 def _lay_phrases(

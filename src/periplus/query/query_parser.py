@@ -41,7 +41,7 @@ from periplus.query.query_tree import (
     Site,
     Word,
 )
-from periplus.text import LANGUAGES, split_text
+from periplus.text import LANGUAGES, Compound, content_words, find_acronym, find_compounds, split_text
 
 __all__ = ["ParsedQuery", "parse_query"]
 
@@ -101,7 +101,7 @@ def parse_query(text: str) -> ParsedQuery:
     if len(text) > _LONGEST:
         text = text[:_LONGEST]
         notes.append("The query is very long; only its beginning was used.")
-    parser = _Parser(_pieces(text), notes)
+    parser = _Parser(_pieces(text), notes, text)
     tree = parser.query()
     if tree is None:
         return ParsedQuery(None, tuple(notes))
@@ -132,6 +132,8 @@ class _Item(NamedTuple):
     words: tuple[str, ...] = ()
     """The words of an item that consists of nothing else: without a sign, any of them may match."""
     sign: str = ""
+    compounds: tuple[Compound, ...] = ()
+    """Which of the words are written as one."""
 
 
 class _Sequence:
@@ -154,24 +156,41 @@ class _Sequence:
         """Join the last item to the next one by AND."""
         self._and = bool(self._items)
 
-    def plain_words(self) -> tuple[str, ...]:
-        """Return the words of a sequence without operators; () if it has any."""
+    def plain_words(self) -> tuple[tuple[str, ...], tuple[Compound, ...]]:
+        """Return the words of a sequence without operators, and its compounds; none if it has any operator."""
         plain = all(item.words and not item.sign for item in self._items)
-        return tuple(word for item in self._items for word in item.words) if plain else ()
+        return _gather_words(self._items) if plain else ((), ())
 
     def node(self, *, outermost: bool) -> Node | None:
         """Join the items."""
-        words = [word for item in self._items if not item.sign for word in item.words]
+        plain = [item for item in self._items if item.words and not item.sign]
         parts = [item.node for item in self._items if item.sign != "-" and (item.sign or not item.words)]
         excluded = [item.node for item in self._items if item.sign == "-"]
-        if words and outermost:
-            parts.append(BagOfWords(tuple(words)))
+        if plain and outermost:
+            parts.append(BagOfWords(*_gather_words(plain)))
         else:
-            parts += [Word(word) for word in words]
+            for item in plain:
+                parts += [item.node] if item.compounds else [Word(word) for word in item.words]
         if not parts and not excluded:
             return None
         part: Node = MatchAll() if not parts else _all(parts)
         return AndNot(part, _any(excluded)) if excluded else part
+
+
+def _gather_words(items: list[_Item]) -> tuple[tuple[str, ...], tuple[Compound, ...]]:
+    """Return the words of some items, and which of them are written as one."""
+    words: list[str] = []
+    compounds: list[Compound] = []
+    for item in items:
+        compounds += [compound.shift(len(words)) for compound in item.compounds]
+        words += item.words
+    return tuple(words), tuple(compounds)
+
+
+def _words_node(words: tuple[str, ...], compounds: tuple[Compound, ...], fields: int, *, quoted: bool) -> Node:
+    """Return what must match for words that are not separated: one word or a phrase."""
+    content = words if quoted else content_words(words, compounds) or words
+    return Word(content[0], fields) if len(content) == 1 else Phrase(words, fields, compounds)
 
 
 def _all(parts: list[Node]) -> Node:
@@ -183,7 +202,8 @@ def _any(parts: list[Node]) -> Node:
 
 
 class _Parser:
-    def __init__(self, pieces: list[_Piece], notes: list[str]) -> None:
+    def __init__(self, pieces: list[_Piece], notes: list[str], text: str) -> None:
+        self._text = text
         self._pieces = pieces
         self._at = 0
         self._notes = notes
@@ -243,12 +263,14 @@ class _Parser:
             node = self._special(text)
         elif place == _LINKED:
             node, place = _link(text), EVERYWHERE
-        words = () if node else tuple(split_text(text))
+        words, compounds = ((), ()) if node else find_compounds(text)
         if node is _IGNORED or (not node and not words):
             return
         plain = words if place == EVERYWHERE and piece.kind == "word" else ()
-        node = node or (Word(words[0], place) if len(words) == 1 else Phrase(words, place))
-        sequence.add(_Item(node, plain, sign))
+        if plain and len(words) == 1:
+            compounds = find_acronym(text, self._text)
+        node = node or _words_node(words, compounds, place, quoted=piece.kind != "word")
+        sequence.add(_Item(node, plain, sign, compounds))
 
     def _near(self, piece: _Piece, text: str) -> Near | None:
         """Read the words that NEAR or AROUND(n) joins to this one, if there are any."""
@@ -280,8 +302,8 @@ class _Parser:
         if node is None:
             return
         # Words in parentheses without operators are an aside, as people write them: as optional as other words.
-        plain = sequences[0].plain_words() if len(sequences) == 1 and fields == EVERYWHERE else ()
-        sequence.add(_Item(self._within(node, fields), plain, sign))
+        plain = sequences[0].plain_words() if len(sequences) == 1 and fields == EVERYWHERE else ((), ())
+        sequence.add(_Item(self._within(node, fields), plain[0], sign, plain[1]))
 
     def _within(self, node: Node, fields: int) -> Node:
         """Return a tree in which everything without fields of its own is restricted to some."""
@@ -307,8 +329,8 @@ class _Parser:
             low, high = int(match[1]), int(match[2])
             return NumberRange(min(low, high), max(low, high))
         head, colon, rest = text.partition(":")
-        if colon and (place := _PLACES.get(head.lower() + colon)) and (words := tuple(split_text(rest))):
-            return Word(words[0], place) if len(words) == 1 else Phrase(words, place)
+        if colon and (place := _PLACES.get(head.lower() + colon)) and split_text(rest):
+            return _words_node(*find_compounds(rest), place, quoted=False)
         if text.endswith("*") and len(parts := split_text(text)) == 1:
             return Prefix(parts[0])
         return None

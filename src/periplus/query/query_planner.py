@@ -1,7 +1,6 @@
 """A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,6 +8,8 @@ import numpy.typing as npt
 
 from periplus.index import Index, Segment
 from periplus.query.fixed_phrases import FixedPair, fixed_pairs
+from periplus.query.forms.term_forms import PhraseForm, Restriction, TermForm, WordForms, excluded_terms
+from periplus.query.forms.written_forms import WrittenForm, WrittenForms
 from periplus.query.kernels import match
 from periplus.query.query_tree import (
     EVERYWHERE,
@@ -24,9 +25,9 @@ from periplus.query.query_tree import (
     Phrase,
     Prefix,
     Word,
+    words_of,
 )
-from periplus.query.term_forms import LanguageSet, PhraseForm, TermForm, WordForms, excluded_terms
-from periplus.query.term_lookups import TermExpander, TermLookup, TermRows, TermSet
+from periplus.query.term_lookups import TermExpander, TermLookup, TermRows, TermSet, idf
 from periplus.text import is_stop_word
 
 __all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "idf", "plan_query"]
@@ -59,8 +60,8 @@ class QueryWord(NamedTuple):
     """Inverse document frequency of the word in all its forms, times how often the query has it."""
     place: int = 0
     """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
-    languages: tuple[LanguageSet | None, ...] = ()
-    """By term: the languages of documents in which it counts, None for all documents; empty if all count everywhere."""
+    languages: tuple[Restriction | None, ...] = ()
+    """By term: the documents in which it counts, None for all of them; empty if all count everywhere."""
 
 
 class Leaf(NamedTuple):
@@ -70,8 +71,8 @@ class Leaf(NamedTuple):
     weight: float
     group: int
     fields: int = EVERYWHERE
-    languages: LanguageSet | None = None
-    """Languages of the documents in which it counts; None for all documents."""
+    languages: Restriction | None = None
+    """The documents in which it counts: by language, or by a phrase; None for all of them."""
 
 
 class PhrasePlan(NamedTuple):
@@ -150,7 +151,6 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
     leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
-    asked = [word.word for word in compiler.words]
     return QueryPlan(
         tuple(compiler.words),
         leaves,
@@ -160,27 +160,10 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
         tuple(compiler.filters),
         scoring,
         scoring.all_words_bonus * best if groups else 0.0,
-        compiler.forms.title_keys(asked),
+        compiler.forms.title_keys(compiler.asked[: match.MAX_LEAVES]),
         tuple(compiler.notes),
         compiler.lookup,
     )
-
-
-def idf(index: Index, frequency: int) -> float:
-    """Return the inverse document frequency of a term that `frequency` documents have, 0 for none."""
-    documents = max(index.documents, frequency)
-    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0
-
-
-def _words_in(node: Node, depth: int = 0) -> Iterator[str]:
-    """Yield the words of a tree."""
-    if isinstance(node, BagOfWords | Phrase | Near):
-        yield from node.words
-    elif isinstance(node, Word):
-        yield node.word
-    elif isinstance(node, And | Or | AndNot) and depth <= _DEEPEST:
-        for part in (node.part, node.barred) if isinstance(node, AndNot) else node.parts:
-            yield from _words_in(part, depth + 1)
 
 
 class _Compiler:
@@ -199,10 +182,13 @@ class _Compiler:
         self.filters: dict[Filter | TermSet, int] = {}
         self.expansions = TermExpander(self.lookup)
         self.forms = WordForms(index, self.lookup)
+        self.written = WrittenForms(index, self.forms)
+        self.asked: list[str] = []
+        """The words of the query as titles have them, repetitions too."""
 
     def look_up(self, tree: Node) -> None:
         """Stem and look up all words of a query at once."""
-        self.forms.prepare(list(dict.fromkeys(_words_in(tree)))[:_MOST_AT_ONCE])
+        self.forms.prepare(list(dict.fromkeys(words_of(tree)))[:_MOST_AT_ONCE])
 
     def compile(self, node: Node, *, scored: bool = True, depth: int = 0) -> None:
         """Write the steps of one node; what is barred is not scored."""
@@ -257,9 +243,9 @@ class _Compiler:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""
         return idf(self.index, self.lookup.frequency(term))
 
-    def word_idf(self, word: str) -> float:
+    def word_idf(self, word: str, others: Sequence[WrittenForm] = ()) -> float:
         """Weigh a word by its rarity in all its forms: in whatever language a page has it, it counts the same."""
-        return idf(self.index, self.forms.frequency(word))
+        return idf(self.index, self.forms.frequency(word) + sum(other.frequency for other in others))
 
     def _room(self) -> int:
         """Return how many more leaves the program has room for; with none, add a note."""
@@ -287,10 +273,21 @@ class _Compiler:
             self._note_length()
             self._step(match.ALL, 0)
             return
-        weight = self.word_idf(node.word) if scored else 0.0
-        self._either([(self._leaf(form, weight, scored=scored, fields=node.fields), match.LEAF) for form in forms])
+        others = self.written.of(node.word, (), node.fields, self._room() - len(forms)) if scored else []
+        weight = self.word_idf(node.word, others) if scored else 0.0
+        self._either(self._word_steps(node.word, weight, others, scored, -1, node.fields))
         if scored:
-            self._score(node.word, 1, self._next_place())
+            self._score(node.word, 1, self._next_place(), others)
+            self.asked.append(node.word)
+
+    def _word_steps(
+        self, word: str, weight: float, others: Sequence[WrittenForm], scored: bool, group: int, fields: int
+    ) -> list[tuple[int, int]]:
+        """Return the steps that match a word: a leaf for each of its terms, and for those of its other forms."""
+        forms = (*self.forms.forms(word), *(form for other in others for form in other.leaves))
+        steps = [(self._leaf(form, weight, scored=scored, group=group, fields=fields), match.LEAF) for form in forms]
+        sets = [other.further for other in others if other.further]
+        return steps + [(self.filters.setdefault(terms, len(self.filters)), match.GIVEN) for terms in sets]
 
     def _leaf(
         self, form: TermForm, weight: float, *, scored: bool = True, group: int = -1, fields: int = EVERYWHERE
@@ -308,28 +305,31 @@ class _Compiler:
     def _next_place(self) -> int:
         return self.words[-1].place + 1 if self.words else 0
 
-    def _score(self, word: str, times: int, place: int) -> None:
-        terms, languages = zip(*self.forms.forms(word), strict=True)
-        self.words.append(
-            QueryWord(word, terms, times * self.word_idf(word), place, languages if any(languages) else ())
-        )
+    def _score(self, word: str, times: int, place: int, others: Sequence[WrittenForm] = ()) -> None:
+        forms = dict.fromkeys((*self.forms.forms(word), *(form for other in others for form in other.terms)))
+        terms, languages = zip(*forms, strict=True)
+        weight = times * self.word_idf(word, others)
+        self.words.append(QueryWord(word, terms, weight, place, languages if any(languages) else ()))
 
     def _bag(self, bag: BagOfWords) -> None:
         """Score by any of the words. Stop words are left out where there are others; the rarest are kept."""
-        counts: dict[str, int] = {}
-        for word in bag.words:
-            counts[word] = counts.get(word, 0) + 1
-        content = {w: n for w, n in counts.items() if not is_stop_word(w, self.forms.main_language)} or counts
+        arranged = self.written.arrange(bag.words, bag.compounds)
+        counts, names, main = arranged.counts, arranged.names, self.forms.main_language
+        content = {w: n for w, n in counts.items() if w in names or not is_stop_word(w, main)} or counts
         content = self._fit_words(content)
         if not content:
             self._step(match.ALL, 0)
             return
         steps, begin = [], self._next_place()
+        room = self._room() - sum(len(self.forms.forms(word)) for word in content)
         for group, (word, times) in enumerate(content.items()):
-            weight = times * self.word_idf(word)
-            steps += [(self._leaf(form, weight, group=group), match.LEAF) for form in self.forms.forms(word)]
-            self._score(word, times, begin + bag.words.index(word))
+            others = self.written.of(word, arranged.proposed.get(word, ()), room=room)
+            room -= sum(len(other.leaves) for other in others)
+            weight = times * self.word_idf(word, others)
+            steps += self._word_steps(word, weight, others, True, group, EVERYWHERE)
+            self._score(word, times, begin + arranged.places[word], others)
         self.bag = list(content)
+        self.asked += bag.words
         self._either(steps)
 
     def _fit_words(self, counts: dict[str, int]) -> dict[str, int]:
@@ -364,6 +364,25 @@ class _Compiler:
         if not words:
             self._step(match.ALL, 0)
             return
+        steps = self._phrase_steps(words, forms, phrase, scored)
+        if isinstance(phrase, Phrase) and scored and words == phrase.words:
+            for other in self.written.phrases(phrase):
+                others = self.forms.phrase_forms(other)
+                if len(others) * len(other) <= match.MAX_LEAVES - len(self.leaves):
+                    steps += self._phrase_steps(other, others, phrase, scored)
+        self._either(steps)
+        if scored:
+            compounds = phrase.compounds if isinstance(phrase, Phrase) else ()
+            proposed = self.written.arrange(words, compounds).proposed if compounds else {}
+            for place, word in enumerate(words, self._next_place()):
+                if not is_stop_word(word, self.forms.main_language):
+                    self._score(word, 1, place, self.written.of(word, proposed.get(word, ())))
+            self.asked += words
+
+    def _phrase_steps(
+        self, words: tuple[str, ...], forms: list[PhraseForm], phrase: Phrase | Near, scored: bool
+    ) -> list[tuple[int, int]]:
+        """Return the steps that match words in a row, in each of their forms."""
         steps = []
         for form in forms:
             leaves = tuple(
@@ -373,8 +392,4 @@ class _Compiler:
             reach = phrase.distance if isinstance(phrase, Near) else 0
             self.phrases.append(PhrasePlan(leaves, reach, phrase.fields))
             steps.append((len(self.phrases) - 1, match.PHRASE))
-        self._either(steps)
-        if scored:
-            for place, word in enumerate(words, self._next_place()):
-                if not is_stop_word(word, self.forms.main_language):
-                    self._score(word, 1, place)
+        return steps

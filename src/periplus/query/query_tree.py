@@ -1,10 +1,13 @@
 """What a query means, as a tree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from periplus.text import Compound
 
 __all__ = [
     "EVERYWHERE",
@@ -28,6 +31,7 @@ __all__ = [
     "Word",
     "alternative_words",
     "query_text",
+    "words_of",
 ]
 
 EVERYWHERE = 255
@@ -49,6 +53,8 @@ class BagOfWords:
     """Words of which at least one must be there; documents with more of them rank higher."""
 
     words: tuple[str, ...]
+    compounds: tuple[Compound, ...] = ()
+    """Which of the words are written as one."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Phrase:
 
     words: tuple[str, ...]
     fields: int = EVERYWHERE
+    compounds: tuple[Compound, ...] = ()
+    """Which of the words are written as one."""
 
 
 @dataclass(frozen=True)
@@ -190,3 +198,14 @@ def alternative_words(tree: Node) -> frozenset[str]:
         else:
             (alternatives if inside else required).update(query_text(node).split(" "))
     return frozenset(alternatives - required)
+
+
+def words_of(node: Node, depth: int = 0) -> Iterator[str]:
+    """Yield all words of a query, those that are excluded too."""
+    if isinstance(node, BagOfWords | Phrase | Near):
+        yield from node.words
+    elif isinstance(node, Word):
+        yield node.word
+    elif isinstance(node, And | Or | AndNot) and depth <= _DEEPEST:
+        for part in (node.part, node.barred) if isinstance(node, AndNot) else node.parts:
+            yield from words_of(part, depth + 1)

@@ -4,6 +4,7 @@ Preparing weighs terms by how many documents have them; planning, ranking and dr
 ask here, so that no term is ever searched for twice while one query is answered.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ from periplus.index.kernels import postings_scan
 from periplus.query.query_budget import LIMITS, QueryLimits
 from periplus.query.query_tree import NumberRange, Prefix
 
-__all__ = ["TermExpander", "TermLookup", "TermRows", "TermSet"]
+__all__ = ["TermExpander", "TermLookup", "TermRows", "TermSet", "idf"]
 
 TermRows = npt.NDArray[np.int64]
 """A row for each term, with the columns of `TermEntry`; its frequency is 0 where a segment does not have it."""
@@ -150,3 +151,9 @@ class TermExpander:
             notes.append(note)
         elif self._noted == _MOST_NOTES + 1:
             notes.append("So do further prefixes and ranges of the query, or they are left out.")
+
+
+def idf(index: Index, frequency: int) -> float:
+    """Return the inverse document frequency of a term that `frequency` documents have, 0 for none."""
+    documents = max(index.documents, frequency)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0

@@ -7,7 +7,7 @@ import numpy as np
 
 from periplus.index import Index
 from periplus.index.kernels import inversion
-from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text
+from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, restricted_documents
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_rows import FeatureExtractor
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights
@@ -95,7 +95,7 @@ class Ranker:
         words = {term: word.word for word in plan.words for term in word.terms} | dict(plan.synonyms)
         present: set[int] = set()
         for leaf in plan.leaves:
-            counts = leaf.languages is None or bool(segment.in_languages(leaf.languages)[document])
+            counts = leaf.languages is None or bool(restricted_documents(segment, leaf.languages)[document])
             entry = segment.find_term(leaf.term) if counts else None
             impact = segment.positions(entry, document)[1] if entry else 0
             if impact and leaf.weight:

@@ -7,6 +7,15 @@ their script, by a model over words, and by what is declared or expected.
 """
 
 from periplus.text.analyzer import Tokens, WordTable, split_text, terms_of, token_spans
+from periplus.text.compounds import (
+    ACRONYM,
+    SYMBOL,
+    Compound,
+    content_words,
+    find_acronym,
+    find_compounds,
+    is_clitic,
+)
 from periplus.text.folding import code_point_kinds
 from periplus.text.kernels.tokenizer import ANALYSIS
 from periplus.text.language_codes import (
@@ -25,31 +34,60 @@ from periplus.text.language_id import (
     detect_languages,
     measure_texts,
 )
+from periplus.text.spelling_rules import (
+    SYMBOL_NAMES,
+    acronym_letters,
+    contraction_parts,
+    group_digits,
+    join_digits,
+    letter_digit_parts,
+    splits,
+    symbol_parts,
+    umlaut_spelling,
+    variant_spellings,
+)
 from periplus.text.stemmer import has_stemmer, stem
 from periplus.text.stopwords import is_stop_word, stop_words
 
 __all__ = [
+    "ACRONYM",
     "ANALYSIS",
     "LANGUAGES",
     "NO_LANGUAGE",
+    "SYMBOL",
+    "SYMBOL_NAMES",
+    "Compound",
     "LanguageEvidence",
     "LanguageGuess",
     "Tokens",
     "WordTable",
+    "acronym_letters",
     "choose_languages",
     "code_point_kinds",
+    "content_words",
+    "contraction_parts",
     "detect_language",
     "detect_languages",
+    "find_acronym",
+    "find_compounds",
+    "group_digits",
     "has_stemmer",
+    "is_clitic",
     "is_language",
     "is_stop_word",
+    "join_digits",
     "language_name",
     "language_number",
+    "letter_digit_parts",
     "measure_texts",
     "normalize_language",
     "split_text",
+    "splits",
     "stem",
     "stop_words",
+    "symbol_parts",
     "terms_of",
     "token_spans",
+    "umlaut_spelling",
+    "variant_spellings",
 ]

@@ -1,12 +1,22 @@
-"""Sets of documents, one 64-bit word for each block: those that have any of some terms, or are pages of a site."""
+"""Sets of documents: those that have any of some terms, or some terms in a row, or are pages of a site."""
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from periplus.accel import njit
+from periplus.index.kernels.inversion import FIELD_SHIFT
+from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, make_tiny_postings, read_escaped
+from periplus.index.kernels.postings_scan import (
+    LOOKUP_CODE,
+    LOOKUP_FIELDS,
+    LOOKUP_POSITIONS,
+    look_up_documents,
+    read_documents,
+)
 from periplus.index.kernels.term_dictionary import (
     ENTRY_BEGIN,
     ENTRY_BITSET_ROW,
@@ -14,13 +24,16 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_END,
     ENTRY_FREQUENCY,
     ENTRY_HEADERS,
+    TermEntry,
     read_varint,
 )
 
-__all__ = ["mark_site", "mark_terms"]
+__all__ = ["find_phrase_documents", "mark_site", "mark_terms"]
 
 _ONE = np.uint64(1)
 _COLON, _SLASH, _DOT = 58, 47, 46
+_MAX_POSITIONS = 1 << 14
+"""Positions of one term in one document that are read."""
 
 
 @njit(cache=True, nogil=True)
@@ -152,6 +165,72 @@ def mark_site(
     return work
 
 
+@njit(cache=True, nogil=True)
+def _entry(rows: Any, row: int) -> TermEntry:  # pragma: no cover - compiled
+    return TermEntry(
+        rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4], rows[row, 5], rows[row, 6], rows[row, 7]
+    )
+
+
+@njit(cache=True, nogil=True)
+def _keep_followed(starts: Any, count: int, positions: Any, size: int, offset: int) -> int:  # pragma: no cover
+    """Keep those of the ascending `starts` that have one of `positions` so far behind them; return how many."""
+    selected, at = 0, 0
+    for n in range(count):
+        wanted = starts[n] + offset
+        while at < size and positions[at] < wanted:
+            at += 1
+        if at < size and positions[at] == wanted:
+            starts[selected] = starts[n]
+            selected += 1
+    return selected
+
+
+@njit(cache=True, nogil=True)
+def find_phrase_documents(
+    lists: PostingsReader, rows: npt.NDArray[np.int64], fields: int, limit: int
+) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Return the documents in which terms stand one after the other, ascending.
+
+    Parameters
+    ----------
+    lists: the postings of a segment.
+    rows: the dictionary rows of the terms, in order, with the columns of `TermEntry`.
+    fields: the fields in which they may stand, as a mask.
+    limit: the most documents of the rarest term that are looked at; further ones are left out.
+
+    Returns
+    -------
+    Numbers of documents; none if the segment lacks one of the terms.
+    """
+    rarest = np.argmin(rows[:, 0])
+    if rows[rarest, 0] == 0:
+        return np.zeros(0, np.int32)
+    documents = read_documents(lists, _entry(rows, rarest))[:limit]
+    postings = np.zeros((len(rows), len(documents), 4), np.int64)
+    shared = np.ones(len(documents), np.bool_)
+    for term in range(len(rows)):
+        postings[term] = look_up_documents(lists, _entry(rows, term), documents)
+        shared &= (postings[term, :, LOOKUP_FIELDS] & fields) != 0
+    starts, positions = np.empty(_MAX_POSITIONS, np.int64), np.empty(_MAX_POSITIONS, np.int64)
+    for n in np.flatnonzero(shared):
+        first = postings[0, n]
+        count = read_positions(
+            lists.positions, first[LOOKUP_POSITIONS], first[LOOKUP_CODE], first[LOOKUP_FIELDS], starts
+        )
+        for term in range(1, len(rows)):
+            row = postings[term, n]
+            size = read_positions(
+                lists.positions, row[LOOKUP_POSITIONS], row[LOOKUP_CODE], row[LOOKUP_FIELDS], positions
+            )
+            count = _keep_followed(starts, count, positions, size, term)
+        within = False
+        for start in starts[:count]:
+            within |= (fields >> (start >> FIELD_SHIFT)) & 1 == 1
+        shared[n] = within
+    return documents[shared]
+
+
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     sets = np.zeros(1, np.uint64)
@@ -160,3 +239,4 @@ def warm() -> None:
     start, blob, url = np.array([0, 1]), np.frombuffer(b"a", np.uint8), np.frombuffer(b"x://a/", np.uint8)
     start.flags.writeable = False
     mark_site(start, blob, np.zeros(1, np.int64), start, url, blob, np.zeros(0, np.uint8), sets)
+    find_phrase_documents(make_tiny_postings(), entries, 255, 10)

@@ -17,7 +17,18 @@ from periplus.index import Index, Segment, title_key
 from periplus.query.term_lookups import TermLookup
 from periplus.text import LANGUAGES, has_stemmer, language_number, stop_words, terms_of
 
-__all__ = ["IndexLanguages", "LanguageSet", "PhraseForm", "TermForm", "WordForms", "excluded_terms"]
+__all__ = [
+    "IndexLanguages",
+    "LanguageSet",
+    "PhraseForm",
+    "PhrasePages",
+    "Restriction",
+    "TermForm",
+    "WordForms",
+    "excluded_terms",
+    "restricted_blocks",
+    "restricted_documents",
+]
 
 _MAJORITY: Final = 0.5
 """A term that at least this share of the index has for a word counts in all pages: that needs no check of languages."""
@@ -29,12 +40,26 @@ LanguageSet = frozenset[int]
 """Languages by number."""
 
 
+class PhrasePages(NamedTuple):
+    """The pages in which some terms stand one after the other: there, each of them counts for the word they write."""
+
+    terms: tuple[bytes, ...]
+    fields: int
+    """Fields in which they may stand, as a mask."""
+    languages: LanguageSet | None = None
+    """Languages of the pages, None for all."""
+
+
+Restriction = LanguageSet | PhrasePages
+"""Pages in which a term counts: those of some languages, or those with a phrase."""
+
+
 class TermForm(NamedTuple):
     """One term of a word."""
 
     term: bytes
-    languages: LanguageSet | None = None
-    """Languages of the pages in which it counts; None for all pages."""
+    languages: Restriction | None = None
+    """Languages of the pages in which it counts, or the phrase that they must have; None for all pages."""
 
 
 class PhraseForm(NamedTuple):
@@ -140,12 +165,20 @@ class WordForms:
         ]
         return codes or list(self._stems)[:1]
 
+    def term_frequency(self, term: bytes) -> int:
+        """Return how many pages have a term."""
+        return self._lookup.frequency(term)
+
     def frequency(self, word: str) -> int:
         """Return, nearly, how many pages have a word in one of its forms: what its weight is computed from."""
         total = 0
         for term, languages in self.forms(word):
             documents = self._lookup.frequency(term)
-            bound = documents if languages is None else sum(self._languages.counts[number] for number in languages)
+            bound = (
+                sum(self._languages.counts[number] for number in languages)
+                if isinstance(languages, frozenset)
+                else documents
+            )
             total += min(documents, bound)
         return total
 
@@ -165,15 +198,33 @@ class WordForms:
         return tuple(dict.fromkeys(keys.values()))
 
 
+def restricted_documents(segment: Segment, restriction: Restriction) -> npt.NDArray[np.bool_]:
+    """Return which documents of a segment a restriction leaves."""
+    if not isinstance(restriction, PhrasePages):
+        return segment.in_languages(restriction)
+    chosen = np.zeros(segment.documents, np.bool_)
+    chosen[segment.documents_with_phrase(restriction.terms, restriction.fields)] = True
+    return chosen & segment.in_languages(restriction.languages) if restriction.languages else chosen
+
+
+def restricted_blocks(segment: Segment, restriction: Restriction) -> npt.NDArray[np.uint64]:
+    """Return the documents that a restriction leaves as sets: one 64-bit word for each block."""
+    if not isinstance(restriction, PhrasePages):
+        return segment.language_blocks(restriction)
+    bits = np.zeros(64 * len(segment.live), np.bool_)
+    bits[: segment.documents] = restricted_documents(segment, restriction)
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
 def excluded_terms(
-    segment: Segment, documents: npt.NDArray[np.int32], languages: Iterable[LanguageSet | None]
+    segment: Segment, documents: npt.NDArray[np.int32], languages: Iterable[Restriction | None]
 ) -> npt.NDArray[np.bool_]:
-    """Return which terms, each with its languages, do not count in which documents; an empty array where all count."""
+    """Return which terms, each with its restriction, do not count in which documents; empty where all of them count."""
     sets = list(languages)
     if not any(sets):
         return np.zeros((0, 0), np.bool_)
     excluded = np.zeros((len(documents), len(sets)), np.bool_)
-    for number, numbers in enumerate(sets):
-        if numbers:
-            excluded[:, number] = ~segment.in_languages(numbers)[documents]
+    for number, restriction in enumerate(sets):
+        if restriction:
+            excluded[:, number] = ~restricted_documents(segment, restriction)[documents]
     return excluded
