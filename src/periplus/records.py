@@ -46,7 +46,6 @@ __all__ = [
     "VisitReport",
 ]
 
-
 LIST_KIND: Final = "application/x-periplus-list"
 """The kind of a `Page` that is a sitemap or a feed: its links are followed, but it is not indexed."""
 
@@ -281,8 +280,7 @@ class VisitReport(msgspec.Struct, frozen=True, array_like=True):
     when: float = 0.0
     """Seconds since 1970; 0 means now."""
     source: int = 0
-    """1 to 63: a pseudonym of the reporter, different for each URL; 0 if unknown. It shows only whether two reports of
-    one URL may come from the same reporter."""
+    """1 to 63: a pseudonym of the reporter that is valid for this URL only; 0 if unknown."""
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -309,6 +307,8 @@ class Query(msgspec.Struct, frozen=True):
     """Whether near-duplicates and many results of one host are folded."""
     verbatim: bool = False
     """Whether the query is searched as typed: neither relaxed nor corrected where it finds nothing."""
+    as_you_type: bool = False
+    """Whether its writer is still typing: the last word, unless a space follows it, matches as a prefix too."""
 
 
 class SearchLimits(NamedTuple):
@@ -394,7 +394,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     generation: int = 0
     card: Card | None = None
     showing_for: str = ""
-    """The corrected query of which these are the results, because hardly a page has the words as typed; or ''."""
+    """The corrected query of which these are the results, because no page has the words as typed; or ''."""
     plan: str = ""
     work: int = 0
     """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""

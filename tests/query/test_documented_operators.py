@@ -11,7 +11,7 @@ from periplus.graph import Graph, build_graph
 from periplus.index import build_index
 from periplus.records import FetchRecord, Link, Query
 from periplus.search import Searcher
-from periplus.settings import Settings
+from periplus.settings import Settings, load
 from periplus.store import PageStore
 
 DOCS = Path(__file__).parents[2] / "docs" / "query-language.md"
@@ -112,7 +112,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
             store.append(record)
         build_graph(store, folder / "graph", settings.graph)
         build_index(store.records(), folder / "index", settings.index, Graph.open(folder / "graph"))
-    return Searcher.open(folder, settings)
+    return Searcher.open(folder, load(None, {}, ["search.budget_ms=60000"]))
 
 
 def documented() -> set[str]:

@@ -34,9 +34,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
         ("lighthuose", "lighthouse"),
         ("lighthuose keeper", "lighthouse keeper"),
         ("Lighthuose, keper!", "lighthouse, keeper!"),
-        ("harbourcharts", "harbour charts"),
         ("light house", "lighthouse"),
-        ("harbor chrats", "harbour charts"),
+        ("harbuor chrats", "harbour charts"),
     ],
 )
 def test_results_of_the_correction_are_shown(searcher: Searcher, typed: str, meant: str) -> None:

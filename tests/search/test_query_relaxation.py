@@ -76,7 +76,7 @@ def titles(page: ResultPage) -> set[str]:
         ("fog AND moon site:inland.test", set(), "No page that site:inland.test leaves has these words."),
         ("zibble site:coast.test", set(), 'No page has "zibble".'),
         ("fog site:nowhere.test", set(), "The index has no pages of nowhere.test."),
-        ("fog lang:de", set(), "The index has no pages in the language de."),
+        ("fog lang:de", set(), "The index has no pages in German."),
         ("fog filetype:docx", set(), "The index has no documents of the type docx."),
         ("fog after:2200", set(), "The index has no pages of that time."),
         ("fog -fog", set(), ""),

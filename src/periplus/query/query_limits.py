@@ -4,6 +4,8 @@ A part that is left out is left out of its operator: an AND or an OR goes on wit
 Nothing is ever replaced by a part that matches everything.
 """
 
+from dataclasses import replace
+
 from periplus.query.query_budget import LIMITS, QueryLimits
 from periplus.query.query_tree import And, AndNot, BagOfWords, Filter, Link, MatchAll, Near, Node, Or, Phrase
 
@@ -89,8 +91,7 @@ class _TreeLimiter:
         if len(phrase.words) <= room:
             return phrase
         self.notes[f"Only the first {limits.phrase_words} words of phrases were used."] = None
-        words = phrase.words[:room]
-        return Phrase(words, phrase.fields) if isinstance(phrase, Phrase) else Near(words, phrase.distance)
+        return replace(phrase, words=phrase.words[:room])
 
     def _count_filter(self, node: Filter) -> bool:
         limits = self._limits

@@ -41,7 +41,15 @@ from periplus.query.query_tree import (
     Site,
     Word,
 )
-from periplus.text import LANGUAGES, Compound, content_words, find_acronym, find_compounds, split_text
+from periplus.text import (
+    Compound,
+    content_words,
+    find_acronym,
+    find_compounds,
+    is_language,
+    normalize_language,
+    split_text,
+)
 
 __all__ = ["ParsedQuery", "parse_query"]
 
@@ -344,9 +352,8 @@ class _Parser:
             self._notes.append(f"{quoted} was ignored: it is not a type of document that Periplus indexes.")
             return _IGNORED
         if name == "lang":
-            code = re.split("[-_]", value)[0]
-            if code in LANGUAGES:
-                return Language(code)
+            if is_language(value):
+                return Language(normalize_language(value))
             self._notes.append(f"{quoted} was ignored: it is not a language code that Periplus knows.")
             return _IGNORED
         day = _day(value)

@@ -143,10 +143,13 @@ class QueryPlan(NamedTuple):
         return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
-def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = ()) -> QueryPlan:
-    """Look up and weigh the words of `tree`, and compile it."""
+def plan_query(
+    index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = (), unfinished: str = ""
+) -> QueryPlan:
+    """Look up and weigh the words of `tree`, and compile it; unfinished: a word that may begin longer ones."""
     compiler = _Compiler(index, list(notes))
     compiler.look_up(tree)
+    compiler.forms.add_completions(unfinished)
     compiler.compile(tree)
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
@@ -293,6 +296,7 @@ class _Compiler:
         self, form: TermForm, weight: float, *, scored: bool = True, group: int = -1, fields: int = EVERYWHERE
     ) -> int:
         """Add a leaf, or to the weight of one that is there already; return its number."""
+        weight *= self.forms.share(form)
         key = (form, scored, group, fields)
         if key in self.numbers:
             number = self.numbers[key]

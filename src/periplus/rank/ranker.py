@@ -62,9 +62,12 @@ class Ranker:
         """Whether its features are complete only once the words of the index are loaded."""
         return self.model.scorer.uses_fixed_phrases
 
-    def plan(self, tree: Node, notes: tuple[str, ...] = ()) -> QueryPlan:
-        """Return the plan of a query: its words looked up and weighed, its operators compiled."""
-        plan = plan_query(self.index, tree, self._scoring, notes)
+    def plan(self, tree: Node, notes: tuple[str, ...] = (), unfinished: str = "") -> QueryPlan:
+        """Return the plan of a query: its words looked up and weighed, its operators compiled.
+
+        unfinished: a word that may be the beginning of a longer one.
+        """
+        plan = plan_query(self.index, tree, self._scoring, notes, unfinished)
         if not self.embeddings:
             return plan
         return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))

@@ -18,6 +18,7 @@ from periplus.search.presentation.stored_fields import DocumentCache
 from periplus.search.presentation.verticals import list_verticals
 from periplus.search.ranking_weights import change_weights
 from periplus.search.request_filters import add_filters, filter_notes
+from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.suggester import Suggester
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
@@ -94,7 +95,8 @@ class IndexSession:
         assert parsed.tree is not None
         graph = self.index.folder.parent / "graph"
         tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.record_count)
-        plan = self.ranker.plan(add_filters(tree, query), parsed.notes + notes + filter_notes(query))
+        notes = parsed.notes + notes + filter_notes(query)
+        plan = self.ranker.plan(add_filters(tree, query), notes, unfinished_word(query))
         plan = plan._replace(alternatives=alternative_words(tree))
         return self.synonyms.expand(self.index, plan, tree)
 

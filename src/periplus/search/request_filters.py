@@ -5,7 +5,7 @@ from typing import Final
 
 from periplus.query import And, ContentType, DateRange, Language, Node, Or, Site, Vertical
 from periplus.records import Query
-from periplus.text import LANGUAGES
+from periplus.text import is_language
 
 __all__ = ["add_filters", "filter_notes", "is_site_search"]
 
@@ -16,7 +16,7 @@ _DAY: Final = 86_400
 def add_filters(tree: Node, query: Query) -> Node:
     """Return a tree with the filters of a request added to it."""
     parts: list[Node] = [tree]
-    if query.language in LANGUAGES and query.language:
+    if is_language(query.language):
         parts.append(Language(query.language))
     if query.site:
         parts.append(Site(query.site))
@@ -32,7 +32,7 @@ def add_filters(tree: Node, query: Query) -> Node:
 
 def filter_notes(query: Query) -> tuple[str, ...]:
     """Return notes on the filters of a request that are not valid and therefore ignored."""
-    if query.language in LANGUAGES:
+    if not query.language or is_language(query.language):
         return ()
     return (f"lang:{query.language[:20]} was ignored: it is not a language code that Periplus knows.",)
 

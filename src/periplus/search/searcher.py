@@ -341,10 +341,10 @@ class Searcher:
 def _other_spellings(
     index: Index, query: Query, plan: QueryPlan, hits: Sequence[Hit], budget: QueryBudget
 ) -> tuple[str, ...]:
-    """Return other spellings of a query, on its first page of results, if there is time."""
+    """Return other spellings of a query, on its first page of results, if there is time; none while it is typed."""
     complete = bool(hits) and not hits[0].missing
     for find in (correct_spelling, suggest_alternatives):
-        if query.start or budget.skips("spelling"):
+        if query.start or query.as_you_type or budget.skips("spelling"):
             return ()
         if spellings := find(index, query.words, plan.words, complete):
             return spellings

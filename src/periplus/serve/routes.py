@@ -15,7 +15,7 @@ _Q: Final = Parameter("q", "the query, as typed by a person", {"type": "string",
 _COUNT: Final = Parameter("count", "number of results; a page for people has ten", integer(1, MAX_COUNT, 10))
 _EXPLAIN: Final = Parameter("explain", "1 adds the contributions to each score", integer(0, 1, 0))
 _FILTERS: Final = (
-    Parameter("lang", "only pages in this language", text(2, pattern="^[a-z]{2}$")),
+    Parameter("lang", "only pages in this language", text(3, pattern="^[a-z]{2,3}$")),
     Parameter("site", "only pages of this host and its subdomains", text(253)),
     Parameter("time_range", "only pages with a date in this period", {"type": "string", "enum": list(TIME_RANGES)}),
     Parameter("safesearch", "1 excludes adult pages, 2 also deceptive ones", integer(0, 2, 0)),
@@ -24,6 +24,7 @@ _FILTERS: Final = (
     Parameter(
         "verbatim", "1 searches the query as typed, though it finds nothing", {"type": "string", "enum": ["0", "1"]}
     ),
+    Parameter("as_you_type", "1 if the last word may be unfinished: a prefix", {"type": "string", "enum": ["0", "1"]}),
 )
 _FORMAT: Final = Parameter(
     "format", "alternatively, the Accept header", {"type": "string", "enum": list(FORMATS), "default": "html"}

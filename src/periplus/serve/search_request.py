@@ -48,7 +48,8 @@ _FEATURE_TABS: Final = frozenset({"media", "news"})
 """Tabs that select pages by what they contain, whatever their content type."""
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
-_LANGUAGE: Final = re.compile(r"[a-z]{2}")
+_LANGUAGE: Final = re.compile(r"[a-z]{2,8}")
+_LOCALE: Final = re.compile(r"[a-z]{2}")
 _SITE: Final = re.compile(r"[a-z0-9.\-]{1,253}")
 
 
@@ -108,7 +109,7 @@ def parse_api_request(parameters: Mapping[str, str]) -> SearchRequest:
 
 def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, explained: int) -> SearchRequest:
     """Add the filters; an invalid language or site is ignored."""
-    language = (parameters.get("lang", "") or parameters.get("language", ""))[:2].lower()
+    language = re.split("[-_]", (parameters.get("lang", "") or parameters.get("language", "")).lower())[0]
     site = parameters.get("site", "").strip().lower()
     time_range = parameters.get("time_range", "") if parameters.get("time_range", "") in TIME_RANGES else ""
     tab = parameters.get("tab", "") if parameters.get("tab", "") in TABS else "web"
@@ -122,6 +123,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         having=tab if tab in _FEATURE_TABS else "",
         folded=parameters.get("similar", "") != "1",
         verbatim=parameters.get("verbatim", "") == "1",
+        as_you_type=parameters.get("as_you_type", "") == "1" and not parameters.get("q", "")[-1:].isspace(),
     )
     format_name = parameters.get("format", "").lower()
     return SearchRequest(
@@ -131,7 +133,7 @@ def _with_filters(parameters: Mapping[str, str], query: Query, truncated: bool, 
         format_name if format_name in FORMATS else "html",
         tab,
         time_range,
-        locale if _LANGUAGE.fullmatch(locale) else "",
+        locale if _LOCALE.fullmatch(locale) else "",
     )
 
 

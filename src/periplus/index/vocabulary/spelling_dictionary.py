@@ -5,6 +5,7 @@ is not loaded yet, or of segments without vocabularies, is empty.
 """
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -117,6 +118,21 @@ class SpellingDictionary:
             if cost
         ]
 
+    def complete(self, prefix: str, most: int) -> list[str]:
+        """Return the `most` most frequent words that begin with a folded prefix and are longer."""
+        if not self._loaded or not prefix:
+            return []
+        numbers = range(len(self._loaded.words.count))
+        first = bisect_right(numbers, _code_units(prefix), key=self._sort_key)
+        last = bisect_left(numbers, _code_units(prefix) + b"\xff\xff\xff", key=self._sort_key)
+        counts = self._loaded.words.count[first:last].astype(np.int64)
+        keys = np.arange(len(counts)) - counts * _MAX_WORDS  # Unique: the more frequent first, then by the alphabet.
+        best = np.partition(keys, most)[:most] if most < len(keys) else keys
+        return [self._spell(first + int(key % _MAX_WORDS)) for key in np.sort(best)]
+
+    def _sort_key(self, number: int) -> bytes:
+        return _code_units(self._spell(number))
+
     def _spell(self, number: int) -> str:
         assert self._loaded
         words = self._loaded.words
@@ -134,6 +150,11 @@ class SpellingDictionary:
         middle = len(first)
         counts = kernel.look_up_pairs(self._loaded.pair_key, self._loaded.pair_count, hashes[:middle], hashes[middle:])
         return [int(count) for count in counts]
+
+
+def _code_units(word: str) -> bytes:
+    """Return a word as bytes that compare as its UTF-16 code units do."""
+    return word.encode("utf-16-be", "replace")
 
 
 def _letters(word: str) -> npt.NDArray[np.uint16]:

@@ -35,6 +35,12 @@ _MAJORITY: Final = 0.5
 
 _FEW: Final = 32
 """Pages of a language that are looked at one by one, whether they have a word at all."""
+_COMPLETIONS: Final = 16
+"""Words that an unfinished one stands for."""
+_COMPLETION_SHARE: Final = 0.5
+"""What they count where the unfinished word is a word itself."""
+_MIN_PREFIX: Final = 2
+"""Letters of a word that is completed: a single one begins too many."""
 
 LanguageSet = frozenset[int]
 """Languages by number."""
@@ -102,6 +108,8 @@ class WordForms:
         self._absent: set[tuple[str, str]] = set()
         """Languages of few pages, and words that none of these has."""
         self._forms: dict[str, tuple[TermForm, ...]] = {}
+        self._completions: frozenset[bytes] = frozenset()
+        """Terms that a word of the index has only because it may be the beginning of a longer one."""
 
     @property
     def main_language(self) -> str:
@@ -168,6 +176,31 @@ class WordForms:
     def term_frequency(self, term: bytes) -> int:
         """Return how many pages have a term."""
         return self._lookup.frequency(term)
+
+    def share(self, form: TermForm) -> float:
+        """Return the share of a word's weight that one of its forms has."""
+        return _COMPLETION_SHARE if form.term in self._completions else 1.0
+
+    def add_completions(self, word: str, most: int = _COMPLETIONS) -> None:
+        """Add to the forms of a word those of the `most` most frequent words that begin with it.
+
+        Words as they are written come first, since a stem may be shorter than what was typed; then terms, for words
+        that the vocabulary does not have.
+        """
+        if len(word) < _MIN_PREFIX:
+            return
+        words = self._lookup.words.complete(word, most)
+        self.prepare(words)
+        terms, _ = self._lookup.expand_prefix(word.encode("utf-8", "replace"), most)
+        forms = [form for longer in words for form in self.forms(longer)] + [TermForm(term) for term in terms.terms]
+        own = tuple(form for form in self.forms(word) if self._lookup.frequency(form.term))
+        completions: dict[bytes, TermForm] = {}
+        for form in forms:
+            if len(completions) < most and form.term not in {known.term for known in own}:
+                completions.setdefault(form.term, form)
+        if completions:
+            self._forms[word] = (*own, *completions.values())
+            self._completions = frozenset(completions) if own else frozenset()
 
     def frequency(self, word: str) -> int:
         """Return, nearly, how many pages have a word in one of its forms: what its weight is computed from."""

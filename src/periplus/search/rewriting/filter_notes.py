@@ -15,6 +15,7 @@ from periplus.query import (
     Site,
     filter_matches_any,
 )
+from periplus.text import language_name
 
 __all__ = ["explain_filters"]
 
@@ -60,7 +61,7 @@ def _note_empty(part: _Named) -> str:
     if isinstance(part, Site):
         return f"The index has no pages of {part.host}{part.path}."
     if isinstance(part, Language):
-        return f"The index has no pages in the language {part.code}."
+        return f"The index has no pages in {language_name(part.code)}."
     if isinstance(part, ContentType):
         return f"The index has no documents of the type {part.name}."
     if isinstance(part, DateRange):
