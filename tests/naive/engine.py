@@ -207,12 +207,14 @@ def _doc(
     visit: FetchRecord, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float
 ) -> Doc:
     weight, b = field_weights(settings)
+    thin = settings.thin_page_weight
+    share = thin + (1 - thin) * min(1.0, len(fields[Field.BODY]) / 10)
     places: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
     mass: dict[bytes, float] = defaultdict(float)
     for field, terms in enumerate(fields):
         norm = 1 - b[field] + b[field] * len(terms) / means[field]
         for place, term in enumerate(terms):
             places[term].append((field, place))
-            mass[term] += float(np.float32(weight[field] / norm))  # stored in single precision
+            mass[term] += float(np.float32(share * weight[field] / norm))  # stored in single precision
     impacts = {t: max(1, min(255, math.ceil(255 * m / (settings.k1 + m)))) for t, m in mass.items()}
     return Doc(visit.url, dict(places), impacts, static, int(visit.when // 86_400))
