@@ -8,7 +8,8 @@ that find the very same pages (the same stem) need no help and are not asked. On
 ('lie' for 'live', and many a name) has results of its own and is mostly left alone, as it should be; the share of right
 ones is given of all, and of those that are no words of the collection. Harm is a suggestion for a right word: of the
 index, of its titles (rare ones), or a query of the log as it is. Offers, for words that are found and do not go with
-the rest of their query, are made where there is no correction, and counted apart. Costs are processor time, the best
+the rest of their query, are made where there is no correction, and counted apart. Replaced are queries of which the
+correction may be searched at once, because no page has the words that it changes. Costs are processor time, the best
 of three.
 """
 
@@ -31,6 +32,8 @@ from periplus.index.vocabulary.kernels import spelling_candidates as spelling_ke
 from periplus.index.vocabulary.kernels import surface_forms
 from periplus.query import correct_spelling, parse_query, suggest_alternatives
 from periplus.rank import Ranker
+from periplus.search import rerank, retrieve
+from periplus.search.rewriting.corrected_query import find_replacements
 from periplus.settings import Settings
 from periplus.text import split_text, terms_of
 
@@ -51,6 +54,8 @@ class QueryRunner:
         self.offered: tuple[str, ...] = ()
         """What was offered for the last query, where it was not corrected."""
         self.offer_seconds: list[float] = []
+        self.replaced = False
+        """Whether the correction of the last query may be searched instead of it."""
 
     def stems(self, word: str) -> object:
         """Return the key that a word is searched by: equal for equal results."""
@@ -65,12 +70,13 @@ class QueryRunner:
 
     def ask(self, said: str) -> tuple[str, ...]:
         """Return the corrections of a query; suggested alternatives are in `offered`."""
-        self.offered = ()
+        self.offered, self.replaced = (), False
         tree = parse_query(said).tree
         if tree is None:
             return ()
         prepared = self.ranker.plan(tree)
-        found = self.ranker.rank(prepared, 10)
+        self.replaced = bool(find_replacements(self.index, tree, prepared.words, said))
+        found = rerank(retrieve(self.ranker, prepared, 10), self.ranker.model, 10)
         complete = False
         if len(prepared.words) > 1 and len(found.documents):
             segment = self.index.segments[int(found.segments[0])]
@@ -135,10 +141,18 @@ class Tally:
     def __init__(self, show: int) -> None:
         self.asked, self.right = dict.fromkeys(misspellings.KINDS, 0), dict.fromkeys(misspellings.KINDS, 0)
         self.unknown = self.unknown_right = self.same = self.offered = self.offered_right = 0
+        self.replaced = self.replaced_right = 0
         self._show = show
 
     def add(
-        self, kind: str, known: bool, meant: str, said: str, given: tuple[str, ...], offered: tuple[str, ...] = ()
+        self,
+        kind: str,
+        known: bool,
+        meant: str,
+        said: str,
+        given: tuple[str, ...],
+        offered: tuple[str, ...] = (),
+        replaced: bool = False,
     ) -> None:
         """Count one answer."""
         good = given[:1] == (meant,)
@@ -148,6 +162,8 @@ class Tally:
         self.unknown_right += good and not known
         self.offered += bool(offered)
         self.offered_right += offered[:1] == (meant,)
+        self.replaced += replaced
+        self.replaced_right += replaced and good
         if not good and self._show:
             self._show -= 1
             print(f"    {meant} | {said}: {given[0] if given else '-'}")
@@ -163,6 +179,8 @@ class Tally:
             "found_as_they_are": self.same,
             "offered": self.offered,
             "offered_right": self.offered_right,
+            "replaced": self.replaced,
+            "replaced_right": self.replaced_right,
             "right_or_offered": round((sum(self.right.values()) + self.offered_right) / max(1, total), 4),
             "by kind": {kind: round(self.right[kind] / self.asked[kind], 4) for kind in self.asked if self.asked[kind]},
         }
@@ -179,21 +197,25 @@ def mended(asker: QueryRunner, words: list[str], chance: random.Random, show: in
         if asker.stems(typed) == asker.stems(word):
             tally.same += 1
             continue
-        tally.add(kind, asker.is_known(typed), word, typed, asker.ask(typed))
+        given = asker.ask(typed)
+        tally.add(kind, asker.is_known(typed), word, typed, given, replaced=asker.replaced)
     return tally.figures()
 
 
 def harmed(asker: QueryRunner, right: list[str], show: int) -> dict[str, Any]:
     """Ask right words, and see which get a suggestion."""
-    bad, offered = [], []
+    bad, offered, replaced = [], [], 0
     for word in right:
         given = asker.ask(word)
         bad += [(word, one) for one in given[:1]]
         offered += [(word, one) for one in asker.offered]
+        replaced += asker.replaced
     for word, one in (bad + offered)[:show]:
         print(f"    {word}: {one}")
     count = max(1, len(right))
-    return {"asked": len(right), "harmed": round(len(bad) / count, 4), "offered": round(len(offered) / count, 4)}
+    return {"asked": len(right), "harmed": round(len(bad) / count, 4), "offered": round(len(offered) / count, 4)} | {
+        "replaced": round(replaced / count, 4)
+    }
 
 
 def in_queries(asker: QueryRunner, log: list[str], count: int, chance: random.Random, show: int) -> dict[str, Any]:
@@ -212,7 +234,7 @@ def in_queries(asker: QueryRunner, log: list[str], count: int, chance: random.Ra
             continue
         said = " ".join([*words[:at], typed, *words[at + 1 :]])
         given = asker.ask(said)
-        tally.add(kind, asker.is_known(typed), query, said, given, asker.offered)
+        tally.add(kind, asker.is_known(typed), query, said, given, asker.offered, asker.replaced)
     return tally.figures()
 
 
