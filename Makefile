@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -121,6 +121,10 @@ bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximati
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
+
+bench-language: $(DEV_READY) ## language identification compared with fastText and CLD2 (CORPUS="FILE:LANG ..." ARGS=)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/language.py $(foreach entry,$(CORPUS),--corpus $(entry)) $(ARGS)
 
 bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated webs with known truth
 	@$(BIN)/python bench/synonyms.py

@@ -46,7 +46,7 @@ PLAIN_BM25 = IndexSettings(
     thin_page_weight=1.0,
 )
 """Body only, as the peers score."""
-_NO_LANGUAGE = "xx"
+_NO_LANGUAGE = "zxx"
 """The texts are stems already: no stemming, no stop words."""
 _STORED = ("text.", "documents.url_", "documents.title_blob", "documents.title_start", "words.")
 """Arrays that only keep what is shown: the text, the URL and the title, which a peer has in its store of fields; and

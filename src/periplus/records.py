@@ -206,7 +206,7 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """The canonical URL that the page declares, if it is another one."""
     description: str = ""
     language: str = ""
-    """Language code of two letters: declared by the page, or else detected."""
+    """The language tag that the page declares: evidence of its language, which is identified when it is indexed."""
     charset: str = ""
     kind: str = "text/html"
     noindex: bool = False

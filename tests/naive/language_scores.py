@@ -46,7 +46,7 @@ def score_text(model: ModelArrays, text: str, languages: int) -> list[float]:
     pending = [(len(model.left) - 1, 1.0)]
     while pending:
         node, reach = pending.pop()
-        share = 1 / (1 + math.exp(-float(model.output[node] @ (total / count))))
+        share = 1 / (1 + math.exp(-float(model.output[:, node] @ (total / count))))
         for child, factor in ((int(model.left[node]), 1 - share), (int(model.right[node]), share)):
             if child < 0:
                 scores[~child] = reach * (factor + 1e-5)
@@ -60,15 +60,16 @@ def choose_language(
 ) -> tuple[int, float]:
     """Return the best language, 0 without evidence, and its probability."""
     has_evidence = max(scores) > 0 or sum(weight > 0 for weight in weights[1:]) == 1
-    least = 0.03 + 0.87 * min(letters / 150, 1) ** 2 if has_evidence else 0.0
+    least = 0.01 + 0.19 * min(letters / 150, 1) ** 2 if has_evidence else 0.0
     values = [0.0]
     for language in range(1, len(scores)):
         expected = prior[language] if prior else 0.0
         if declared:
-            expected = (expected + 2 * (language == declared)) / 3
+            expected = (expected + 2 * (language == declared)) / (3 if prior else 2)
         value = weights[language] if has_evidence else 0.0
         if prior or declared:
             value = max(weights[language], expected) * (least + (1 - least) * expected) if weights[language] else 0.0
-        values.append(value * (scores[language] + 1e-3) if letters else expected)
+        floor = 1e-3 + 0.02 * max(0, 1 - letters / 20)
+        values.append(value * (scores[language] + floor) if letters else expected)
     best = int(np.argmax(values))
     return (best, values[best] / sum(values)) if sum(values) > 0 else (0, 0.0)

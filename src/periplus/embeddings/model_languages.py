@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index
-from periplus.text import detect_language, language_number
+from periplus.text import detect_languages, language_number
 
 __all__ = ["is_query_supported", "is_readable"]
 
@@ -23,6 +23,8 @@ _MIN_ASCII_UNKNOWN: Final = 0.9
 """Minimum share of ASCII for a text of unknown language to be taken for English."""
 _MIN_ASCII_ENGLISH: Final = 0.6
 """The same for a text that is declared English: many are declared so and are not."""
+_CERTAIN: Final = 0.8
+"""Probability from which on the language of a query counts as detected."""
 _CHECKED_CANDIDATES: Final = 10
 _SOME, _HALF, _NEARLY_ALL = 0.3, 0.5, 0.9
 """Minimum share of the best candidates in a language of the model if the query is detected as one of these languages,
@@ -37,7 +39,8 @@ def is_readable(language: str, title: str, text: str, languages: Collection[str]
     if language and language not in _ENGLISH:
         return True
     sample = f"{title} {text[:_SAMPLE_CHARS]}"
-    if len(sample) >= _DETECTABLE_CHARS and (detect_language(sample) or "en") not in languages:
+    detected = detect_languages([sample], [language])[0].code
+    if len(sample) >= _DETECTABLE_CHARS and (detected or "en") not in languages:
         return False
     return _ascii_share(sample) >= (_MIN_ASCII_ENGLISH if language else _MIN_ASCII_UNKNOWN)
 
@@ -61,6 +64,7 @@ def is_query_supported(
     matches = [int(index.segments[segment].column("language")[document]) in numbers for segment, document in best]
     if sum(matches) >= _NEARLY_ALL * len(matches):
         return True
-    detected = detect_language(words)
+    guess = detect_languages([words])[0]
+    detected = guess.code if guess.probability >= _CERTAIN else ""
     share = _HALF if not detected else _SOME if detected in languages else _NEARLY_ALL
     return sum(matches) >= share * len(matches)

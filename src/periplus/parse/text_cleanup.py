@@ -14,7 +14,7 @@ _DATES: Final = (
     re.compile(rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<m>{_MONTH}),?\s(?P<y>\d{{4}})(?!\d)", re.IGNORECASE),
     re.compile(rf"\b(?P<m>{_MONTH})\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)", re.IGNORECASE),
 )
-_LANGUAGE: Final = re.compile(r"([A-Za-z]{2})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
+_LANGUAGE: Final = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9_-]{1,20})?\Z")
 
 
 def one_line(text: str, limit: int) -> str:
@@ -35,7 +35,7 @@ def _clean(line: str) -> str:
 
 
 def language_code(language: str) -> str:
-    """Return the two letters of a language tag ('en-GB' to 'en'), or ''."""
+    """Return the language of a language tag, of two or three letters ('en-GB' to 'en'), or ''."""
     match = _LANGUAGE.match(language.strip()[:32])
     return match[1].lower() if match else ""
 

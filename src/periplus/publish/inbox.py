@@ -38,6 +38,7 @@ _MAGIC: Final = b"PERIPAGE"
 _VERSION: Final = 1
 _OLD_CHECKSUM_DIGITS: Final = 16
 _MAX_TEXT: Final = 500_000
+_MAX_TAG: Final = 40
 
 
 def make_published_record(
@@ -62,7 +63,7 @@ def make_published_record(
         emphasis=tuple(tags),
         text=text[:_MAX_TEXT],
         description=description[:2000],
-        language=language[:2].lower(),
+        language=language.strip()[:_MAX_TAG].lower(),
         kind="text/plain",
         published=date[:40],
         author=author[:200],

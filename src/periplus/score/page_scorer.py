@@ -72,7 +72,7 @@ def sample_page(page: Page) -> PageSample:
     """Return the sample of a parsed page."""
     text = page.text or page.description
     body = text[:_SAMPLE_BYTES].encode("utf-8", "replace")
-    language = language_number(page.language or detect_language(text[:_SAMPLE_BYTES]))
+    language = language_number(page.language) or language_number(detect_language(text[:_SAMPLE_BYTES]))
     title = page.title.encode("utf-8", "replace")
     return PageSample(page.url, title, sum(map(len, page.headings)), body, len(text), language, page.flags)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import MissingPart
-from periplus.text.kernels import language_choice, language_scores
+from periplus.text.kernels import language_choice, language_scores, script_finder
 from periplus.text.language_codes import LANGUAGE_ENTRIES, LANGUAGES, language_number
 from periplus.text.language_model import LanguageModel, load_model
 from periplus.text.scripts import SCRIPTS, languages_by_script, script_blocks
@@ -38,6 +38,8 @@ _DENSE_SCRIPTS: Final = ("Hani", "Jpan", "Hang", "Thai", "Laoo", "Khmr", "Mymr",
 _DENSE_LETTERS: Final = 3
 """Letters of an alphabet that a character of these scripts counts as."""
 _FEW_LETTERS: Final = 100
+_LETTERS_PER_VECTOR: Final = 4
+"""Letters for each vector of the model: those of words that it knows nothing about are no evidence."""
 _LEAST_PROBABILITY: Final = 0.1
 """A language that is less probable than this is not returned."""
 
@@ -94,17 +96,21 @@ def measure_texts(texts: Sequence[bytes]) -> LanguageEvidence:
     data, bounds = _join(texts)
     scripts, letters = np.zeros(len(texts), np.uint8), np.zeros(len(texts), np.int32)
     scores = np.zeros((len(texts), len(LANGUAGES)), np.float32)
-    language_scores.find_scripts(data, bounds, script_blocks(), *_script_weights(), scripts, letters)
+    script_finder.find_scripts(data, bounds, script_blocks(), *_script_weights(), scripts, letters)
     if model := _load_model():
         skipped = _decisive_scripts()[scripts]
-        language_scores.score_texts(model.arrays, data, bounds, skipped, scores)
+        counts = np.zeros(len(texts), np.int32)
+        language_scores.score_texts(model.arrays, data, bounds, skipped, scores, counts)
         # The model knows few words with capitals: a title of one or two may have none of them.
         unknown = np.flatnonzero(~skipped & (letters <= _FEW_LETTERS) & ~scores.any(axis=1))
         if len(unknown):
             lowered = [texts[i].decode("utf-8", "replace").lower().encode() for i in unknown.tolist()]
             again = np.zeros((len(unknown), len(LANGUAGES)), np.float32)
-            language_scores.score_texts(model.arrays, *_join(lowered), np.zeros(len(unknown), np.bool_), again)
-            scores[unknown] = again
+            counts_again = np.zeros(len(unknown), np.int32)
+            none = np.zeros(len(unknown), np.bool_)
+            language_scores.score_texts(model.arrays, *_join(lowered), none, again, counts_again)
+            scores[unknown], counts[unknown] = again, counts_again
+        letters = np.where(skipped, letters, np.minimum(letters, counts * _LETTERS_PER_VECTOR)).astype(np.int32)
     return LanguageEvidence(scores, scripts, letters)
 
 

@@ -154,7 +154,9 @@ def read_model(data: bytes, path: Path = Path("lid.176.ftz")) -> LanguageModel:
     reader.finish()
     codes = tuple(_label_code(label, reader) for label in dictionary.labels)
     left, right = _build_tree(dictionary.label_counts, [language_number(code) for code in codes])
-    return LanguageModel(_make_arrays(header, dictionary, vectors, output[: len(left)].copy(), left, right), codes)
+    return LanguageModel(
+        _make_arrays(header, dictionary, vectors, np.ascontiguousarray(output[: len(left)].T), left, right), codes
+    )
 
 
 def _read_header(reader: _Reader) -> _Header:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.text.kernels.language_scores import SCRIPT_BLOCKS
+from periplus.text.kernels.script_finder import SCRIPT_BLOCKS
 from periplus.text.language_codes import LANGUAGE_ENTRIES
 
 __all__ = ["SCRIPTS", "languages_by_script", "script_blocks"]

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.builder.feed_dates import FeedDates
+from periplus.index.builder.page_languages import identify_languages
 from periplus.index.builder.site_blocks import SiteBlocks
 from periplus.index.document_fields import Document, make_document
+from periplus.index.site_languages import SiteLanguages
 from periplus.records import FetchRecord, Outcome
-from periplus.text import detect_language
 
 __all__ = [
     "DocumentBatcher",
@@ -24,8 +25,6 @@ __all__ = [
 
 _PROGRESS_INTERVAL: Final = 500
 """Records between two reports of progress."""
-_LANGUAGE_SAMPLE: Final = 600
-"""Characters from which the language of a page is detected."""
 _DOCUMENT_OVERHEAD: Final = 150
 """Bytes that a document counts besides its text: many short pages fill memory too."""
 
@@ -73,12 +72,14 @@ class NullDocumentSignals:
 
 
 def document_from_record(record: FetchRecord, signals: DocumentSignals) -> Document | None:
-    """Return the document of a record; None if it has no page, or one that is `noindex` or a duplicate of another."""
+    """Return the document of a record; None if it has no page, or one that is `noindex` or a duplicate of another.
+
+    Its language is the one that the page declares; `identify_languages` replaces it, for many documents at once.
+    """
     page = record.page
     if record.outcome is not Outcome.OK or page is None or page.noindex or record.duplicate_of:
         return None
-    language = page.language or detect_language(page.text[:_LANGUAGE_SAMPLE] or page.title)
-    return make_document(record, language, signals.anchors(record.key))
+    return make_document(record, page.language, signals.anchors(record.key))
 
 
 def add_flags(documents: list[Document], flags: npt.NDArray[np.uint16]) -> list[Document]:
@@ -104,6 +105,7 @@ class DocumentBatcher:
         progress: Progress = lambda stage, done, total: None,
         feeds: FeedDates | None = None,
         blocks: SiteBlocks | None = None,
+        sites: SiteLanguages | None = None,
     ) -> None:
         self._signals = signals
         self._max_bytes = max_bytes
@@ -112,6 +114,7 @@ class DocumentBatcher:
         """What feeds have listed, also pages of earlier batches: see `late_dates`."""
         self.blocks = blocks or SiteBlocks()
         """Repeated blocks of sites, learned with every batch."""
+        self._sites = sites or SiteLanguages()
         self.seen = 0
         """How many records were read."""
         self.withdrawn: set[int] = set()
@@ -135,7 +138,12 @@ class DocumentBatcher:
                 batch.pop(record.key, None)
                 self.withdrawn.add(record.key)
             if size >= self._max_bytes:
-                yield self.blocks.learn(list(map(self.feeds.date_document, batch.values())))
+                yield self._complete(batch)
                 batch, size = {}, 0
         if batch:
-            yield self.blocks.learn(list(map(self.feeds.date_document, batch.values())))
+            yield self._complete(batch)
+
+    def _complete(self, batch: dict[int, Document]) -> list[Document]:
+        """Return the documents of a batch with their languages and dates."""
+        dated = list(map(self.feeds.date_document, batch.values()))
+        return identify_languages(self.blocks.learn(dated), self._sites)

@@ -41,6 +41,7 @@ from periplus.index.index_manifest import (
 )
 from periplus.index.live.late_dates import find_late_news, write_late_news
 from periplus.index.merge.segment_merger import max_merged_documents
+from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 from periplus.records import FetchRecord
 from periplus.score import PageScorer
 from periplus.settings import IndexSettings
@@ -91,8 +92,9 @@ def build_index(
         feeds = FeedDates(feed_log_path(folder) if append else None)
         blocks = SiteBlocks(folder if append else None)
         blocks.mark_counted(read_keys(folder, entry.name) for entry in (old.segments if old else ()))
+        sites = SiteLanguages(SegmentLanguages.read(columns) for columns in _read_columns(folder, old))
         max_bytes = max_batch_bytes(settings, workers)
-        batcher = DocumentBatcher(signals or NullDocumentSignals(), max_bytes, progress, feeds, blocks)
+        batcher = DocumentBatcher(signals or NullDocumentSignals(), max_bytes, progress, feeds, blocks, sites)
         with _removed_on_failure(folder, number):
             new = write_segments(records, batcher, folder, number, settings, signals or NullDocumentSignals(), workers)
             entries = (old.segments if old else ()) + tuple(new)
@@ -236,6 +238,12 @@ def write_segments(
             if documents:
                 writer.add(add_flags(documents, signals.flags(keys)), signals.static_ranks(keys))
         return writer.finish()
+
+
+def _read_columns(folder: Path, manifest: Manifest | None) -> Iterator[ArrayFile]:
+    """Yield the columns of each segment of a generation."""
+    for entry in manifest.segments if manifest else ():
+        yield ArrayFile(folder / entry.name / "documents.arrays", "documents")
 
 
 def read_keys(folder: Path, name: str) -> npt.NDArray[np.uint64]:

@@ -54,7 +54,7 @@ from periplus.index.live.late_dates import (
     write_late_news,
 )
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
-from periplus.index.live.live_segment import LiveSegment
+from periplus.index.live.live_segment import LiveSegment, identify_in_index
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
@@ -186,6 +186,7 @@ class LiveIndex:
             is_representative = self.signals.representatives(keys) == keys
             added = [d for d in itertools.compress(self._pending.values(), is_representative) if d is not None]
             documents = self._blocks.split(list(map(self._feeds.date_document, added)))
+            documents = identify_in_index(documents, self._segments.values())
             entries = [segment.entry for segment in self._segments.values()]
             deleted = [segment.deleted_with(keys) for segment in self._segments.values()]
             name = f"seg-{next(self._numbers):06}-0000"

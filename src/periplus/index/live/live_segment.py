@@ -1,17 +1,21 @@
 """A segment as the writer of a live index sees it: documents by key, which are deleted, which became news late."""
 
 import copy
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
+from periplus.index.builder.page_languages import identify_languages
+from periplus.index.document_fields import Document
 from periplus.index.index_manifest import SegmentEntry
 from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, merge_late_news
 from periplus.index.merge.segment_merger import SegmentSize
+from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 
-__all__ = ["LiveSegment"]
+__all__ = ["LiveSegment", "identify_in_index"]
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -24,14 +28,22 @@ class LiveSegment:
         self.entry = entry
         self.deleted = deleted
         self.late = late
-        file = ArrayFile(folder / entry.name / "documents.arrays", "documents")
-        self._order = np.argsort(file["key"], kind="stable")
-        self._keys: Keys = file["key"][self._order]
+        self._columns = ArrayFile(folder / entry.name / "documents.arrays", "documents")
+        self._order = np.argsort(self._columns["key"], kind="stable")
+        self._keys: Keys = self._columns["key"][self._order]
+        self._languages: list[SegmentLanguages] = []
 
     @property
     def size(self) -> SegmentSize:
         """How many documents it has."""
         return SegmentSize(self.entry.documents, self.entry.documents - len(self.deleted))
+
+    @property
+    def languages(self) -> SegmentLanguages:
+        """The languages of its hosts, read when they are first needed; also of documents that are deleted."""
+        if not self._languages:  # A list, which `with_deleted` shares.
+            self._languages.append(SegmentLanguages.read(self._columns))
+        return self._languages[0]
 
     def has_any(self, keys: Keys) -> bool:
         """Return whether a document with one of `keys` is not deleted."""
@@ -59,3 +71,8 @@ class LiveSegment:
         inside = np.flatnonzero(at < len(self._keys))
         which = inside[self._keys[at[inside]] == keys[inside]]
         return which, self._order[at[which]]
+
+
+def identify_in_index(documents: Sequence[Document], segments: Iterable[LiveSegment]) -> list[Document]:
+    """Return documents with their languages, expecting those that the segments of the index have."""
+    return identify_languages(documents, SiteLanguages(segment.languages for segment in segments))

@@ -8,7 +8,7 @@ from typing import Final
 from periplus.discovery import Enclosure, Feed, FeedEntry, parse_feed
 from periplus.parse.link_collector import LinkCollector, resolve_url
 from periplus.parse.page_head import PageHead
-from periplus.parse.text_cleanup import one_line, paragraphs, parse_iso_date
+from periplus.parse.text_cleanup import language_code, one_line, paragraphs, parse_iso_date
 from periplus.records import LIST_KIND, FetchResult, Media, Page
 from periplus.settings import ParseSettings
 
@@ -47,7 +47,7 @@ def parse_feed_page(result: FetchResult, settings: ParseSettings) -> Page | None
         text=paragraphs("\n".join(entries.lines), settings.max_text),
         links=links,
         description=strip_markup(feed.description, 500),
-        language=head.language or feed.language[:2].lower(),
+        language=head.language or language_code(feed.language),
         kind=LIST_KIND,
         noindex=True,
         nofollow=head.nofollow,

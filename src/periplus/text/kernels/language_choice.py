@@ -9,7 +9,9 @@ __all__ = ["choose_languages"]
 
 _FLOOR = np.float32(1e-3)
 """Added to every probability of the model: it errs, most of all about short texts."""
-_LEAST_WEIGHT, _MOST_WEIGHT = np.float32(0.03), np.float32(0.9)
+_SHORT_FLOOR, _SHORT = np.float32(0.02), np.float32(20.0)
+"""What is added besides for a text without letters, and the letters from which on nothing is."""
+_LEAST_WEIGHT, _MOST_WEIGHT = np.float32(0.01), np.float32(0.2)
 """Factor of a language that nothing expected, for a text without letters and for a long one; it grows with the square
 of the length."""
 _DECLARED = np.float32(2.0)
@@ -57,6 +59,7 @@ def choose_languages(
         if has_evidence:
             length = min(np.float32(letters[text]) / _LONG, np.float32(1.0))
             least = _LEAST_WEIGHT + (_MOST_WEIGHT - _LEAST_WEIGHT) * length * length
+        floor = _FLOOR + _SHORT_FLOOR * max(np.float32(0.0), np.float32(1.0) - np.float32(letters[text]) / _SHORT)
         total, most, best = np.float32(0.0), np.float32(0.0), 0
         for language in range(1, scores.shape[1]):
             value, weight = np.float32(0.0), weights[script, language]
@@ -65,7 +68,7 @@ def choose_languages(
                 if row >= 0:
                     expected = priors[row, language]
                 if stated > 0:
-                    expected = (expected + _DECLARED * np.float32(language == stated)) / (_DECLARED + np.float32(1.0))
+                    expected = (expected + _DECLARED * np.float32(language == stated)) / (_DECLARED + (row >= 0))
                 if letters[text] == 0:
                     value = expected
                 elif weight > 0:  # what is expected here replaces what is expected anywhere
@@ -73,7 +76,7 @@ def choose_languages(
             elif has_evidence:
                 value = weight
             if letters[text] > 0:
-                value *= scores[text, language] + _FLOOR
+                value *= scores[text, language] + floor
             total += value
             if value > most:
                 most, best = value, language

@@ -17,23 +17,22 @@ from periplus.accel import njit
 from periplus.accel.bit_ops import popcount
 from periplus.accel.pointers import borrow
 
-__all__ = ["DIMENSIONS", "SCRIPT_BLOCKS", "ModelArrays", "find_scripts", "score_texts", "sum_words", "word_hash"]
+__all__ = ["DIMENSIONS", "ModelArrays", "score_texts", "sum_words", "word_hash"]
 
 DIMENSIONS = 16
 """Length of a vector: a constant, so that the loops over it are unrolled."""
-SCRIPT_BLOCKS = 0x30000 >> 4
-"""Blocks of 16 code points in the table of scripts; further code points have none."""
 _LONGEST_WORD = 1024
 """Bytes of a word that are examined; the rest of a longer one is ignored, as are the spaces it may lack."""
 _OFFSET, _PRIME = np.uint32(2166136261), np.uint32(16777619)
 _ONE = np.uint64(1)
+_KEY_OFFSET, _KEY_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_LEAST_CACHE, _MOST_CACHE, _BYTES_PER_WORD = 16, 4096, 4
+"""Words of a call whose vectors are cached, and bytes of text for each; two words with one 64-bit hash are equal."""
 _SIGN = np.uint32(0xFFFFFF00)
 _LOG_FLOOR = np.float32(1e-5)
 """Added to every factor along a path, as in fastText."""
-_HAN_PER_KANA = 9
-"""Han characters for each kana or Hangul syllable up to which a text is Japanese or Korean."""
-_LATIN_PER_LETTER = 3
-"""Latin letters that one of another script outweighs: names are in Latin letters everywhere, and rarely in others."""
+_LEAST_REACH = np.float32(1e-4)
+"""Probability of a part of the tree below which its languages are left out."""
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
 
 
@@ -62,7 +61,7 @@ class ModelArrays(NamedTuple):
     end_word: int
     """Number of the word that ends every text, -1 if there is none."""
     output: npt.NDArray[np.float32]
-    """The vector of each inner node of the tree, the root last."""
+    """The vector of each inner node of the tree, a column each, the root last."""
     left: npt.NDArray[np.int32]
     """Left child of each inner node: an inner node, or the complement (~) of the number of a language."""
     right: npt.NDArray[np.int32]
@@ -179,15 +178,22 @@ def sum_words(model: ModelArrays) -> None:  # pragma: no cover - compiled
         model.word_counts[number] += used
 
 
-@njit(cache=True, nogil=True)
-def _walk_tree(output: Any, left: Any, right: Any, mean: Any, reach: Any, row: Any) -> None:  # pragma: no cover
-    """Write the probability of each language to `row`, from the root of the tree down."""
+@njit(cache=True, nogil=True, fastmath=True)  # Sums in any order, which is the same for every text.
+def _walk_tree(
+    output: Any, left: Any, right: Any, mean: Any, products: Any, reach: Any, row: Any
+) -> None:  # pragma: no cover - compiled
+    """Write the probability of each language to `row`, from the root of the tree down, but for improbable parts."""
+    products[:] = 0
+    for i in range(DIMENSIONS):
+        weight = mean[i]
+        for node in range(len(products)):
+            products[node] += output[i, node] * weight
+    reach[:] = 0
     reach[len(left) - 1] = 1.0
     for node in range(len(left) - 1, -1, -1):
-        product = np.float32(0.0)
-        for i in range(DIMENSIONS):
-            product += output[node, i] * mean[i]
-        share = np.float32(1.0) / (np.float32(1.0) + np.float32(exp(-product)))
+        if reach[node] < _LEAST_REACH:
+            continue
+        share = np.float32(1.0) / (np.float32(1.0) + np.float32(exp(-products[node])))
         value = reach[node] * (np.float32(1.0) - share + _LOG_FLOOR)
         child = np.int64(left[node])
         if child < 0:
@@ -209,6 +215,7 @@ def score_texts(
     bounds: npt.NDArray[np.int64],
     skipped: npt.NDArray[np.bool_],
     scores: npt.NDArray[np.float32],
+    vector_counts: npt.NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
     """Write the probability of each language of each text.
 
@@ -219,6 +226,7 @@ def score_texts(
     skipped: whether to leave a text out.
     scores: a row for each text with an element for each language by number, filled in; 0 for a text without words that
         the model knows anything about, and for a text that is left out.
+    vector_counts: the number of vectors of the model that each text has, filled in.
 
     Returns
     -------
@@ -237,11 +245,19 @@ def score_texts(
     scratch = np.empty(_LONGEST_WORD + 2, np.uint8)
     row_scratch = np.empty((_LONGEST_WORD + 2) * model.longest, np.int32)
     sums = np.empty(DIMENSIONS, np.float32)
+    size = _LEAST_CACHE
+    while size < _MOST_CACHE and size * _BYTES_PER_WORD < len(data):
+        size *= 2
+    cached_keys, cached_sums = np.zeros(size, np.uint64), np.empty(size * DIMENSIONS, np.float32)
+    cached_counts = np.empty(size, np.int32)
+    keys, vector_sums, counts = borrow(cached_keys), borrow(cached_sums), borrow(cached_counts)
     word, rows, total = borrow(scratch), borrow(row_scratch), borrow(sums)
-    reach = np.zeros(len(model.left), np.float32)
+    products, reach = np.zeros(len(model.left), np.float32), np.zeros(len(model.left), np.float32)
+    mask = np.uint64(size - 1)
     word[0] = _LESS
     for text in range(len(bounds) - 1):
         scores[text, :] = 0
+        vector_counts[text] = 0
         if skipped[text]:
             continue
         end = bounds[text + 1]
@@ -254,26 +270,38 @@ def score_texts(
                 at += 1
                 continue
             opened = at
-            hashed = _OFFSET
+            hashed, key = _OFFSET, _KEY_OFFSET
             while at < end and not _is_space(raw[at]):
                 hashed = _hash_byte(hashed, raw[at])
-                if at - opened < _LONGEST_WORD:
-                    word[1 + at - opened] = raw[at]
+                key = (key ^ np.uint64(raw[at])) * _KEY_PRIME
                 at += 1
-            number = _find_word(dictionary, raw, opened, at, hashed)
-            if number >= 0:
-                rows[0] = number
-                used = np.int64(1)
-                count += model.word_counts[number]
-            else:
-                size = min(at - opened, _LONGEST_WORD)
-                word[1 + size] = _GREATER
-                used = _find_ngrams(ngrams, word, size + 2, rows, np.int64(0))
-                count += used
-            for r in range(used):
-                begin = np.int64(rows[r]) * DIMENSIONS
+            key |= _ONE
+            slot = np.int64((key ^ (key >> np.uint64(32))) & mask)
+            begin = slot * DIMENSIONS
+            if keys[slot] != key:
+                keys[slot] = key
+                number = _find_word(dictionary, raw, opened, at, hashed)
+                if number >= 0:
+                    rows[0] = number
+                    used = np.int64(1)
+                    counts[slot] = model.word_counts[number]
+                else:
+                    length = min(at - opened, _LONGEST_WORD)
+                    for i in range(length):
+                        word[1 + i] = raw[opened + i]
+                    word[1 + length] = _GREATER
+                    used = _find_ngrams(ngrams, word, length + 2, rows, np.int64(0))
+                    counts[slot] = used
                 for i in range(DIMENSIONS):
-                    total[i] += vectors[begin + i]
+                    vector_sums[begin + i] = np.float32(0.0)
+                for r in range(used):
+                    row = np.int64(rows[r]) * DIMENSIONS
+                    for i in range(DIMENSIONS):
+                        vector_sums[begin + i] += vectors[row + i]
+            count += counts[slot]
+            for i in range(DIMENSIONS):
+                total[i] += vector_sums[begin + i]
+        vector_counts[text] = count
         if count == 0:
             continue
         if model.end_word >= 0:
@@ -282,71 +310,9 @@ def score_texts(
             count += model.word_counts[model.end_word]
         for i in range(DIMENSIONS):
             total[i] /= np.float32(count)
-        _walk_tree(model.output, model.left, model.right, sums, reach, scores[text])
-    scratch[0] = row_scratch[0] = 0  # what is borrowed lives until its last use
-
-
-@njit(cache=True, nogil=True)
-def find_scripts(
-    data: npt.NDArray[np.uint8],
-    bounds: npt.NDArray[np.int64],
-    script_of: npt.NDArray[np.uint8],
-    weights: npt.NDArray[np.int64],
-    han: int,
-    kana: int,
-    hangul: int,
-    scripts: npt.NDArray[np.uint8],
-    letters: npt.NDArray[np.int32],
-) -> None:  # pragma: no cover - compiled
-    """Find the script of each text: that of most of its letters.
-
-    Parameters
-    ----------
-    data, bounds: the texts in UTF-8, and the offset of each; one offset more than texts. Any bytes are allowed.
-    script_of: the script of each block of 16 code points, 0 for none; 1 is Latin.
-    weights: how many letters of an alphabet a character of each script counts as.
-    han, kana, hangul: these scripts; a text in Han characters with some kana or Hangul is in the latter.
-    scripts, letters: the script of each text and the weight of its letters, filled in; 0 for a text without letters.
-
-    Returns
-    -------
-    None.
-    """
-    counts = np.zeros(len(weights), np.int64)
-    for text in range(len(bounds) - 1):
-        counts[:] = 0
-        at, end = bounds[text], bounds[text + 1]
-        while at < end:
-            first = np.int64(data[at])
-            if first < 0x80:
-                low = first | 32
-                counts[1] += low >= 97 and low <= 122
-                at += 1
-                continue
-            size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-            if first < 0xC2 or first > 0xF4 or at + size > end:
-                at += 1
-                continue
-            code = first & (0xFF >> (size + 1))
-            for i in range(1, size):
-                code = (code << 6) | (np.int64(data[at + i]) & 0x3F)
-            if code >> 4 < len(script_of):
-                counts[script_of[code >> 4]] += 1
-            at += size
-        for other in (kana, hangul):
-            if counts[other] * _HAN_PER_KANA >= counts[han] and counts[other] > 0:
-                counts[other] += counts[han]
-                counts[han] = 0
-        best, total = 0, 0
-        for script in range(1, len(counts)):
-            counts[script] *= weights[script]
-            total += counts[script]
-            factor = 1 if script == 1 else _LATIN_PER_LETTER
-            best_factor = 1 if best == 1 else _LATIN_PER_LETTER
-            if counts[script] * factor > (counts[best] * best_factor if best else 0):
-                best = script
-        scripts[text] = best
-        letters[text] = total
+        _walk_tree(model.output, model.left, model.right, sums, products, reach, scores[text])
+    # What is borrowed lives until its last use.
+    scratch[0] = row_scratch[0] = cached_keys[0] = cached_sums[0] = cached_counts[0] = 0
 
 
 def warm() -> None:
@@ -364,13 +330,11 @@ def warm() -> None:
         2,
         4,
         -1,
-        np.zeros((1, DIMENSIONS), np.float32),
+        np.zeros((DIMENSIONS, 1), np.float32),
         np.array([~1], np.int32),
         np.array([~2], np.int32),
     )
     sum_words(model)
     data, bounds = np.frombuffer(b"a word", np.uint8), np.array([0, 6], np.int64)
     word_hash(data, 0, len(data))
-    score_texts(model, data, bounds, np.zeros(1, np.bool_), np.zeros((1, 3), np.float32))
-    script_of, weights = np.zeros(SCRIPT_BLOCKS, np.uint8), np.ones(4, np.int64)
-    find_scripts(data, bounds, script_of, weights, 1, 2, 3, np.zeros(1, np.uint8), np.zeros(1, np.int32))
+    score_texts(model, data, bounds, np.zeros(1, np.bool_), np.zeros((1, 3), np.float32), np.zeros(1, np.int32))
