@@ -39,9 +39,7 @@ class IndexSettings(Section, frozen=True):
     field_b: Annotated[float, Meta(description="BM25F b of all other fields", ge=0, le=1)] = 0.5
     thin_page_weight: Annotated[
         float,
-        Meta(
-            description="Share of its weights that a page without a body has; all from 10 words on", gt=0, le=1
-        ),
+        Meta(description="Share of its weights that a page without a body has; all from 10 words on", gt=0, le=1),
     ] = 0.8
     weights: Annotated[str, Meta(description="File of custom weights for URLs and pages (TOML, see ranking.md)")] = ""
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import periplus.serve
+from periplus.records import ResultPage
 from periplus.serve import make_app
 from periplus.serve.instant.weather import _SKIES
 from periplus.serve.pages.locales import LOCALES, choose_locale, load_locale
@@ -110,3 +111,48 @@ def test_every_page_in_every_language(target: str, code: str) -> None:
     assert answer.status == 200
     assert f'<html lang="{code}">' in answer.text
     assert "{" not in re.sub(r"<pre>.*?</pre>|<code>.*?</code>|data-text=\"[^\"]*\"", "", answer.text, flags=re.DOTALL)
+
+
+NOTES = (
+    'No page has "deep sea" together with "moon"; showing pages with the words instead.',
+    'No page has "{deep} (sea)"; showing pages with the words instead.',
+    'No page has "salt" together with the required words; showing pages without.',
+    "No page has all of the required words; showing pages with some of them.",
+    'No page has "zibble" or "quux": left out of the search.',
+    'No page has "zibble".',
+    "The index has no pages of that time.",
+    "The index has no pages of coast.example.",
+    "lang:qq was ignored: it is not a language code that Periplus knows.",
+    "sa* stands for its 256 most frequent words of 1,204.",
+)
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_notes_on_queries_are_translated(code: str) -> None:
+    locale = load_locale(code)
+    translated = [locale.translate_note(note) for note in NOTES]
+    assert all(note not in NOTES for note in translated), translated
+    assert len(set(translated)) == len(NOTES)
+    assert '"{deep} (sea)"' in translated[1]
+    assert locale.translate_note("Something else.") == "Something else."
+    catalog = locale._catalog.notes
+    assert list(catalog) == list(load_locale(OTHERS[0])._catalog.notes)
+    for english, other in catalog.items():
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", other)), english
+        assert locale.translate_note(re.sub(r"\{\w+\}", "x", english)) == re.sub(r"\{\w+\}", "x", other), english
+
+
+def test_notes_are_those_of_the_source() -> None:
+    """A text that changes in the source changes in the translations, too."""
+    package = Path(periplus.serve.__file__).parents[1]
+    source = "".join(path.read_text("utf-8") for part in ("query", "search") for path in (package / part).rglob("*.py"))
+    for english in load_locale(OTHERS[0])._catalog.notes:
+        pieces = [piece for piece in re.split(r"\{\w+\}|words of|numbers of", english) if len(piece) > 12]
+        assert [piece for piece in pieces if piece.strip(" .:'") not in source] == []
+
+
+def test_a_note_is_shown_in_the_language_of_the_page() -> None:
+    note = 'No page has "<b>": left out of the search.'
+    searcher = FakeSearcher(answer=lambda query: ResultPage(query, (), 0, True, False, 0.1, 10, (note,)))
+    text = get(make_app(searcher, ServeSettings(threads=1)), "/search?q=x&hl=de").text
+    assert "Keine Seite hat &#34;&lt;b&gt;&#34;: bei der Suche weggelassen." in text

@@ -270,7 +270,7 @@ class Searcher:
         for relaxed in relax_query(parsed.tree, unknown):
             if budget.skips("relax"):
                 break
-            other = session.plan(ParsedQuery(relaxed.tree, (*parsed.notes, relaxed.note)), query)
+            other = session.plan(ParsedQuery(relaxed.tree, parsed.notes + relaxed.notes), query)
             candidates = self._find(session, other, query, timer, budget)
             if len(candidates.documents):
                 return other, candidates

@@ -32,7 +32,7 @@ def explain_filters(index: Index, tree: Node, *, has_words: bool) -> tuple[str, 
     empty = tuple(_note_empty(part) for part in filters if not filter_matches_any(index, part))
     if empty or not filters or not has_words:
         return empty
-    return (f"No page that {', '.join(map(_name, filters))} leaves has these words.",)
+    return (f"None of the pages that pass {', '.join(map(_name, filters))} has these words.",)
 
 
 def _required_filters(node: Node) -> Iterator[_Named]:
@@ -61,7 +61,7 @@ def _note_empty(part: _Named) -> str:
     if isinstance(part, Site):
         return f"The index has no pages of {part.host}{part.path}."
     if isinstance(part, Language):
-        return f"The index has no pages in {language_name(part.code)}."
+        return f"The index has no pages in the language {part.code} ({language_name(part.code)})."
     if isinstance(part, ContentType):
         return f"The index has no documents of the type {part.name}."
     if isinstance(part, DateRange):

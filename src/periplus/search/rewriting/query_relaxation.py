@@ -39,7 +39,7 @@ class RelaxedQuery(NamedTuple):
     """A query with fewer requirements than it had."""
 
     tree: Node
-    note: str
+    notes: tuple[str, ...]
 
 
 def relax_query(tree: Node, unknown: frozenset[str]) -> Iterator[RelaxedQuery]:
@@ -52,14 +52,14 @@ def relax_query(tree: Node, unknown: frozenset[str]) -> Iterator[RelaxedQuery]:
         return
     notes = [f"{note_unknown_words(unknown)[:-1]}: left out of the search."] if known != tree else []
     if notes:
-        yield RelaxedQuery(known, notes[0])
+        yield RelaxedQuery(known, (notes[0],))
     elif (words := _phrases_as_words(known)) != known:
-        yield RelaxedQuery(words, _note_phrases(known))
+        yield RelaxedQuery(words, (_note_phrases(known),))
     elif (optional := _plain_words_as_optional(known)) != known:
-        yield RelaxedQuery(optional, _note_plain_words(known))
+        yield RelaxedQuery(optional, (_note_plain_words(known),))
     loose = _any_word(known)
     if loose != known:
-        yield RelaxedQuery(loose, " ".join([*notes, _note_any_word(known)]))
+        yield RelaxedQuery(loose, (*notes, _note_any_word(known)))
 
 
 def note_unknown_words(unknown: Iterable[str]) -> str:

@@ -37,6 +37,8 @@ class _Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: dict[str, str] = {}
     nouns: dict[str, tuple[str, str]] = {}
     """Singular and plural, by the English singular."""
+    notes: dict[str, str] = {}
+    """Notes on queries, by their English text with {name} for what varies; of several that fit, the first counts."""
 
 
 class Locale:
@@ -47,6 +49,7 @@ class Locale:
         self.name = LOCALES[code]
         self._catalog = catalog
         self._escaped: dict[str, str] = {}
+        self._notes = [(_note_pattern(english), note) for english, note in catalog.notes.items()]
 
     def translate(self, text: str, **values: object) -> str:
         """Return a text in this language, or in English if there is no translation; values replace {name}."""
@@ -59,6 +62,13 @@ class Locale:
         if translation is None:
             translation = self._escaped[text] = escape(self.translate(text))
         return translation
+
+    def translate_note(self, note: str) -> str:
+        """Return a note on a query in this language, or as it is if there is no translation."""
+        for pattern, translation in self._notes:
+            if match := pattern.fullmatch(note):
+                return translation.format(**match.groupdict())
+        return note
 
     def number(self, value: float) -> str:
         """Format a whole number with separators."""
@@ -102,6 +112,11 @@ class Locale:
 
     kind = staticmethod(number_formats.kind)
     iso = staticmethod(number_formats.iso)
+
+
+def _note_pattern(english: str) -> re.Pattern[str]:
+    """Return a pattern of notes with a text."""
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(english)))
 
 
 @cache
