@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -114,6 +114,10 @@ bench-findable: $(DEV_READY) ## every page found by its title and by its own wor
 bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=... DOCS_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
 	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
+
+bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 0 (DOCS_FOLDER=/usr/share/doc PAGES=200)
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(BIN)/python bench/snippets.py $(if $(PAGES),--pages $(PAGES))
 
 bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximations lose (TEXTS=1500 SIZES=30000,100000,200000)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[semantic]'

@@ -18,7 +18,7 @@ DEFAULT_FOLDER: Final = Path("/usr/share/doc")
 _MAX_BYTES: Final = 400_000
 _MIN_BYTES: Final = 1_500
 _HIDDEN: Final = "script, style, noscript, template, title, head, button, select, svg, iframe, textarea, .headerlink"
-_MOST_FILES: Final = 60_000
+_MOST_FILES: Final = 400
 
 
 class Generator(NamedTuple):
@@ -39,7 +39,7 @@ GENERATORS: Final = (
         "rustdoc",
         r'name="generator" content="rustdoc"',
         "#main-content",
-        "nav, .sidebar, .out-of-band, .search-form, .src-line-numbers",
+        "nav, .sidebar, .search-form, .src-line-numbers",
     ),
     Generator("mdbook", r"<!-- Book generated using mdBook", "main", "nav, #sidebar, #menu-bar, .nav-wrapper"),
     Generator(
@@ -100,7 +100,7 @@ GENERATORS: Final = (
         "#page-content",
         "#quickview, .toplang, .bottomlang, .top, #comments_section, .up, #path",
     ),
-    Generator("sqlite", r"class=\"?nosearch", "body", ".nosearch, .fancy_toc, .menu"),
+    Generator("sqlite", r"class=\"?nosearch", "body", ".menu, .searchmenu, .fancy_toc, .tagline"),
     Generator(
         "exim",
         r'id="inner".*?id="content"|Exim Internet Mailer',
@@ -152,9 +152,12 @@ def read_pages(folder: Path, per_generator: int, least_words: int = 30) -> Itera
 
 
 def _html_files(folder: Path) -> list[Path]:
-    """Return the HTML files of a folder; of a package with very many, every tenth or so."""
-    files = sorted(path for path in folder.rglob("*.html*") if path.suffix in (".html", ".gz") and path.is_file())
-    return files[:: max(1, len(files) // _MOST_FILES)]
+    """Return the HTML files of a folder, some hundred of each package, evenly over its files."""
+    by_package: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*.html*")):
+        if path.suffix in (".html", ".gz") and path.is_file():
+            by_package.setdefault(path.relative_to(folder).parts[0], []).append(path)
+    return [path for files in by_package.values() for path in files[:: max(1, len(files) // _MOST_FILES)]]
 
 
 def _read(path: Path, limit: int = _MAX_BYTES) -> str:

@@ -4,7 +4,7 @@ import re
 
 _TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:[^>"'=]|=\ *"[^"]*(?:"|\Z)|=\ *'[^']*(?:'|\Z)|["'=])*)(?:>|\Z)""")
 
-_ONWARD = re.compile(r"""(?i)\s(?:acce|rel=["']?(?:pr|ne|up|st|co.t))""")
+_ONWARD = re.compile(r"""(?i)\s(?:acce|rel=["']?(?:pr|ne|up|st|al|co.t))""")
 _IS_MAIN = re.compile(r"""\srole=(["']?)main\1(?:\s|\Z)""")
 
 
@@ -47,6 +47,7 @@ def blocks(markup, tables):
             if not tag[1]:
                 inherited, region = stack[-1][1], region & ~512
                 region |= 32 if _IS_MAIN.search(tag[3]) else 0
+                inherited &= ~(128 | 4096) if region & 32 else -1
                 if region & 8 and inherited & (16 | 32):
                     region &= ~8
                 stack.append((name, inherited | region, containers))

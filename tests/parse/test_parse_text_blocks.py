@@ -45,6 +45,7 @@ PIECES = st.sampled_from(
         '<a accesskey="n" href="x">',
         "<a rel=prev>",
         "<a rel=nofollow>",
+        "<a hreflang=fr rel=alternate>",
         "<a title='x' rel=contents>",
         "<div role='main' id='x'>",
         '<div role="mainly">',

@@ -7,6 +7,8 @@ body. Nothing raises, and nothing takes more than about a second, whatever the b
     parse          parse a fetched body
     is_supported   whether a content type is worth fetching
     main_text      the part of a page's text that is its main content
+    structure_html the main content of an HTML page as headings, paragraphs, lists, tables and code
+    write_markdown these as Markdown
     extract_forms  the forms of a page that a crawl may fill in
     PARSERS        the table from content type to parser; a new format adds a module and a line
 
@@ -16,6 +18,16 @@ of the rows that the scan leaves.
 
 from periplus.parse.dispatch import PARSERS, is_supported, parse
 from periplus.parse.html.form_extraction import extract_forms
+from periplus.parse.html.structured_text import TextBlock, structure_html, write_markdown
 from periplus.parse.page_description import main_text
 
-__all__ = ["PARSERS", "extract_forms", "is_supported", "main_text", "parse"]
+__all__ = [
+    "PARSERS",
+    "TextBlock",
+    "extract_forms",
+    "is_supported",
+    "main_text",
+    "parse",
+    "structure_html",
+    "write_markdown",
+]

@@ -44,7 +44,9 @@ def _ends_name(byte: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def is_onward_link(data: Any, begin: int, end: int) -> bool:
-    """Return whether a link leads through a document: it has an access key, or a relation such as prev, next, up.
+    """Return whether a link leads through a document, or to another version of it.
+
+    It has an access key, or a relation such as prev, next, up, contents or alternate.
 
     Parameters
     ----------
@@ -69,6 +71,7 @@ def is_onward_link(data: Any, begin: int, end: int) -> bool:
                 (first == 112 and second == 114)
                 or (first == 110 and second == 101)
                 or (first == 117 and second == 112)
+                or (first == 97 and second == 108)
                 or (first == 115 and second == 116)
                 or (first == 99 and second == 111 and value + 3 < end and data[value + 3] | 32 == 116)
             ):

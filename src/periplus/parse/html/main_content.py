@@ -39,9 +39,10 @@ _BOILERPLATE: Final = (
     "sidebar side-bar footer comment cookie consent share sharing social related breadcrumb promo advert banner "
     "newsletter subscribe popup modal toolbar pagination pager widget masthead recommend sponsor menu navigation "
     "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
-    "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel infobox"
+    "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel infobox "
+    "tooltip titlearea package-header"
 )
-_WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar"
+_WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar ttc"
 _CONTENT: Final = (
     "entry-content post-content article-body articlebody story-body post-body article-content main-content maincontent "
     "markdown-body mw-parser-output mw-content-text rst-content page-content story-content"
@@ -143,8 +144,7 @@ def find_main_blocks(blocks: kernel.Blocks) -> Mask:
     else:
         text = np.where((blocks.kind == kernel.CONTAINER) & (blocks.chars < _LONG // 2) | is_boilerplate, 0, plain)
         if int(text.sum()) < 2 * _LONG:
-            # A page with hardly any text outside of links is a list, and the list is its content.
-            return ~is_boilerplate if not is_boilerplate.all() else is_boilerplate
+            return _find_list(blocks, is_boilerplate)
         chosen = _find_unnamed_text(blocks, text, good, is_boilerplate, density)
     if blocks.kind[np.argmax(chosen)] == kernel.HEADING:
         return chosen
@@ -154,8 +154,10 @@ def find_main_blocks(blocks: kernel.Blocks) -> Mask:
 def _find_boilerplate(blocks: kernel.Blocks, plain: Numbers, density: npt.NDArray[np.float64]) -> Mask:
     """Return what is in navigation, asides and footers, unless nearly all of the text is there."""
     in_main = ((blocks.inside & kernel.MAIN) != 0) & (plain > 0)
-    boilerplate: Mask = ((blocks.inside & kernel.ONWARD) != 0) & (density > _MAX_LINK_DENSITY)
-    for bits in (_BOILERPLATE_REGIONS, kernel.NAMED):
+    is_onward = (blocks.inside & kernel.ONWARD) != 0
+    boilerplate: Mask = is_onward & ((density > _MAX_LINK_DENSITY) | (blocks.chars < _LONG))
+    # A name such as 'page-with-sidebar' on the outermost element says nothing; names within it do.
+    for bits in (_BOILERPLATE_REGIONS, kernel.NAMED, kernel.NESTED):
         marked = ((blocks.inside & bits) != 0) & ~boilerplate
         rest = int(plain[~marked & ~boilerplate].sum())
         if rest >= _MIN_OTHER_SHARE * int(plain[marked].sum()) or (in_main & ~marked).any():
@@ -173,6 +175,17 @@ def _find_named_region(blocks: kernel.Blocks, plain: Numbers, good: Mask, is_boi
         if size >= max(_MIN_REGION, least * total) and int(plain[good & marked].sum()) >= 0.5 * total_good:
             return region
     return None
+
+
+def _find_list(blocks: kernel.Blocks, is_boilerplate: Mask) -> Mask:
+    """Return the content of a page with hardly any text outside of links: it is a list, and the list is its content."""
+    if is_boilerplate.all():
+        return is_boilerplate
+    for bits, least in _NAMED_REGIONS:
+        region: Mask = ((blocks.inside & bits) != 0) & ~is_boilerplate
+        if int(blocks.chars[region].sum()) >= max(1, 0.5 * least * int(blocks.chars[~is_boilerplate].sum())):
+            return region
+    return ~is_boilerplate
 
 
 def _select_text(blocks: kernel.Blocks, region: Mask, density: npt.NDArray[np.float64]) -> Mask:

@@ -29,12 +29,13 @@ __all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "slot_of"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """Effects of a tag. The kind of a block is one of the first seven."""
-NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD = (
-    1 << bit for bit in range(12)
+NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD, NESTED = (
+    1 << bit for bit in range(13)
 )
 """Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
 NAMELESS elements describe the page and are not read. ONWARD: the block has a link to the previous or next page, to the
-one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content."""
+one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content.
+NESTED: in an element with a name of boilerplate within another such element."""
 
 SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
@@ -281,6 +282,12 @@ def _scan_all(
                     region |= classify_names(data, after, end, words, starts, word_bits, is_whole, first_words)
                 region &= ~NAMELESS
                 inherited = bits[depth]
+                if region & MAIN:  # What declares itself the content is none of what is around it.
+                    inherited &= ~(NAMED | NESTED)
+                if region & BROAD and inherited & BROAD:  # The inner of two is the content.
+                    region |= CONTENT
+                if region & NAMED and inherited & NAMED:
+                    region |= NESTED
                 if region & HEADER and inherited & (ARTICLE | MAIN):
                     region &= ~HEADER
                 depth += 1
