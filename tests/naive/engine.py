@@ -31,6 +31,7 @@ from periplus.settings import IndexSettings
 from periplus.text import is_stop_word, split_text, terms_of
 
 LANGUAGE = "en"
+EVERYWHERE = 255
 
 
 class Doc(NamedTuple):
@@ -72,7 +73,7 @@ class NaiveEngine:
         if isinstance(node, Near):
             return _has_near(doc, _terms(node.words), node.distance, node.fields)
         if isinstance(node, Prefix):
-            return any(term.startswith(node.beginning.encode()) for term in doc.places)
+            return any(term.startswith(node.beginning.encode()) and _in(doc, term, node.fields) for term in doc.places)
         if isinstance(node, NumberRange):
             return any(term.isdigit() and node.low <= int(term) <= node.high for term in doc.places)
         if isinstance(node, Language):
@@ -121,18 +122,19 @@ class NaiveEngine:
             elif isinstance(node, Word):
                 terms.append((_terms([node.word])[0], node.fields))
             elif isinstance(node, Prefix):
-                terms += [(term, 255) for term in self._expand(node.beginning)]
+                most = 8 if node.fields == EVERYWHERE else len(self.docs)
+                terms += [(term, node.fields) for term in self._expand(node.beginning, most)]
             else:
                 terms += [(term, 255) for term in _terms(node.words)]
         return terms
 
-    def _expand(self, beginning: str) -> list[bytes]:
+    def _expand(self, beginning: str, most: int) -> list[bytes]:
         counts: dict[bytes, int] = defaultdict(int)
         for doc in self.docs:
             for term in doc.places:
                 counts[term] += term.startswith(beginning.encode())
         often = [term for term in sorted(counts) if counts[term]]
-        return sorted(often, key=lambda term: -counts[term])[:8]
+        return sorted(often, key=lambda term: -counts[term])[:most]
 
 
 def _scored(node: Node) -> list[BagOfWords | Word | Phrase | Near | Prefix]:

@@ -126,6 +126,8 @@ def test_ten_thousand_words_are_survived() -> None:
         ("NEAR bell", BagOfWords(("bell",))),
         ("fog NEAR", BagOfWords(("fog", "near"))),
         ("sail*", Prefix("sail")),
+        ("intitle:sail*", Prefix("sail", 1)),
+        ("intitle:(sail* OR fog)", Or((Prefix("sail", 1), Word("fog", 1)))),
         ("*", None),
         ("10..20", NumberRange(10, 20)),
         ("20..10", NumberRange(10, 20)),

@@ -3,7 +3,7 @@
     query    = sequence { "OR" sequence }
     sequence = { [ "+" | "-" | "NOT" ] item [ "AND" ] }
     item     = [ field ] "(" query ")" | [ field ] '"' words '"' | [ field ] word { near word }
-             | word "*" | number ".." number | filter
+             | [ field ] word "*" | number ".." number | filter
     near     = "NEAR" | "AROUND(" number ")"
     field    = "intitle:" | "inheading:" | "inurl:" | "inanchor:" | "intext:"
     filter   = ( "site:" | "lang:" | "filetype:" | "before:" | "after:" | "link:" ) value
@@ -321,7 +321,7 @@ class _Parser:
             return type(node)(tuple(self._within(part, fields) for part in node.parts))
         if isinstance(node, AndNot):
             return AndNot(self._within(node.part, fields), self._within(node.barred, fields))
-        if isinstance(node, Word | Phrase | Near) and node.fields == EVERYWHERE:
+        if isinstance(node, Word | Phrase | Near | Prefix) and node.fields == EVERYWHERE:
             return replace(node, fields=fields)
         return node
 
@@ -337,7 +337,9 @@ class _Parser:
             low, high = int(match[1]), int(match[2])
             return NumberRange(min(low, high), max(low, high))
         head, colon, rest = text.partition(":")
-        if colon and (place := _PLACES.get(head.lower() + colon)) and split_text(rest):
+        if colon and (place := _PLACES.get(head.lower() + colon)) and (parts := split_text(rest)):
+            if rest.endswith("*") and len(parts) == 1:
+                return Prefix(parts[0], place)
             return _words_node(*find_compounds(rest), place, quoted=False)
         if text.endswith("*") and len(parts := split_text(text)) == 1:
             return Prefix(parts[0])

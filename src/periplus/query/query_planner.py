@@ -143,13 +143,11 @@ class QueryPlan(NamedTuple):
         return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
-def plan_query(
-    index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = (), unfinished: str = ""
-) -> QueryPlan:
-    """Look up and weigh the words of `tree`, and compile it; unfinished: a word that may begin longer ones."""
+def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = (), typed: str = "") -> QueryPlan:
+    """Look up and weigh the words of `tree`, and compile it; typed: a word that is still typed, and completed."""
     compiler = _Compiler(index, list(notes))
     compiler.look_up(tree)
-    compiler.forms.add_completions(unfinished)
+    compiler.forms.add_completions(typed)
     compiler.compile(tree)
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
@@ -237,10 +235,13 @@ class _Compiler:
     def _filter(self, node: Filter, scored: bool) -> None:
         """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
         wanted = self.expansions.expand(node, self.notes) if isinstance(node, Prefix | NumberRange) else node
+        terms = wanted.terms if isinstance(node, Prefix) and isinstance(wanted, TermSet) else ()
+        if isinstance(node, Prefix) and node.fields != EVERYWHERE and (terms := terms[: self._room() // 2]):
+            leaves = [self._leaf(TermForm(t), self.idf(t) * scored, scored=scored, fields=node.fields) for t in terms]
+            return self._either([(leaf, match.LEAF) for leaf in leaves])
         self._step(match.GIVEN, self.filters.setdefault(wanted, len(self.filters)))
-        if isinstance(node, Prefix) and isinstance(wanted, TermSet) and scored:
-            for term in wanted.terms[: min(_EXPANSIONS, self._room())]:
-                self._leaf(TermForm(term), self.idf(term))
+        for term in terms[: min(_EXPANSIONS, self._room())] if scored else ():
+            self._leaf(TermForm(term), self.idf(term))
 
     def idf(self, term: bytes) -> float:
         """Weigh a term by its rarity, as BM25 does; never below 0, though frequencies count dead documents too."""

@@ -78,9 +78,10 @@ class Near:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Any word that begins so."""
+    """Any word that begins so, in one of the fields."""
 
     beginning: str
+    fields: int = EVERYWHERE
 
 
 @dataclass(frozen=True)
