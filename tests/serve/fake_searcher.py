@@ -8,6 +8,7 @@ import msgspec
 
 from periplus.errors import BadInput, BadUrl
 from periplus.hashing import fingerprint_text
+from periplus.parse import TextBlock
 from periplus.records import Hit, Query, ResultPage, SearchLimits
 
 PLACES = (
@@ -118,6 +119,7 @@ class FakeSearcher:
         self.asked: list[Query] = []
         self.counted: list[tuple[str, str]] = []
         self.refreshes = 0
+        self.blocks: tuple[TextBlock, ...] = ()
         self._lock = threading.Lock()
 
     def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
@@ -135,6 +137,9 @@ class FakeSearcher:
             return None
         text = "First paragraph.\n\n<script>alert(1)</script>\nThe salt pans dry in the sun. " + "Grain and oil. " * 60
         return FakeCachedPage(known.url, 1_700_000_000.0, "Salt harbour <b>", text)
+
+    def cached_blocks(self, key: int) -> tuple[TextBlock, ...]:
+        return self.blocks
 
     def statistics(self) -> FakeStatistics:
         return FakeStatistics(self.documents, 8_412 if self.documents else 0, time.time() - 40.5, 5_321_000_000)

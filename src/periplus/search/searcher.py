@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -41,6 +41,9 @@ from periplus.settings import Settings
 from periplus.signals import PopularQueries
 from periplus.text import LANGUAGES
 from periplus.url import parse_address
+
+if TYPE_CHECKING:
+    from periplus.parse import TextBlock
 
 __all__ = ["CachedPage", "Searcher"]
 
@@ -336,6 +339,15 @@ class Searcher:
                     LANGUAGES[int(segment.column("language")[document])],
                 )
         return None
+
+    def cached_blocks(self, key: int) -> "tuple[TextBlock, ...]":
+        """Return headings, paragraphs, lists and tables of a page in the index, if its response is stored and HTML.
+
+        This reads the store, which may take long to open, and parses the page.
+        """
+        from periplus.search.presentation.cached_copies import read_blocks
+
+        return read_blocks(self._cards, key, self._settings.parse) if self.cached_page(key) is not None else ()
 
 
 def _other_spellings(

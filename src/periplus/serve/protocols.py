@@ -5,7 +5,35 @@ from typing import Protocol
 
 from periplus.records import Query, ResultPage, SearchLimits
 
-__all__ = ["CachedPageLike", "IndexPartsLike", "PageStatusLike", "SearcherLike", "StatisticsLike", "WeightLike"]
+__all__ = [
+    "CachedPageLike",
+    "IndexPartsLike",
+    "PageStatusLike",
+    "SearcherLike",
+    "StatisticsLike",
+    "TextBlockLike",
+    "WeightLike",
+]
+
+
+class TextBlockLike(Protocol):
+    """A block of a cached copy: a heading, paragraph, list item, table or code."""
+
+    @property
+    def kind(self) -> str:
+        """What it is: 'heading', 'paragraph', 'quote', 'code', 'item', 'numbered', 'table' and so on."""
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+
+    @property
+    def level(self) -> int:
+        """Of a heading or list item; of a table, its rows of headers."""
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The cells of a table."""
 
 
 class CachedPageLike(Protocol):
@@ -136,6 +164,9 @@ class SearcherLike(Protocol):
 
     def cached_page(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of the page with this fingerprint, if there is one."""
+
+    def cached_blocks(self, key: int) -> Sequence[TextBlockLike]:
+        """Return the blocks of a cached copy, if they can be read; this may take long."""
 
     def statistics(self) -> StatisticsLike:
         """Return the size of the index."""

@@ -22,6 +22,7 @@ from periplus.serve.protocols import (
     PageStatusLike,
     SearcherLike,
     StatisticsLike,
+    TextBlockLike,
     WeightLike,
 )
 from periplus.serve.thread_workers import WorkerThreads
@@ -113,6 +114,13 @@ class SearchExecutor:
     async def cached(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of a page; raise `Overloaded` when too many wait."""
         return await self.run(lambda: self._searcher.cached_page(key))
+
+    async def cached_blocks(self, key: int) -> Sequence[TextBlockLike]:
+        """Return the blocks of a cached copy; none while another page is looked up, as its text is enough then."""
+        if self._status_lock.locked():
+            return ()
+        async with self._status_lock:
+            return await asyncio.to_thread(self._searcher.cached_blocks, key)
 
     async def index_parts(self) -> IndexPartsLike | None:
         """Return what the index consists of; raise `Overloaded` when too many wait."""

@@ -9,7 +9,7 @@ from periplus.errors import DataError
 from periplus.records import Card, FetchRecord, Page
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
-from periplus.store import PageStore
+from periplus.store import PageStore, WarcPage
 
 __all__ = ["CardReader", "names_page"]
 
@@ -45,6 +45,14 @@ class CardReader:
         if self._store is None:
             self._open()
         return self._find(key)
+
+    def response(self, key: int) -> WarcPage | None:
+        """Return the stored response of the newest fetch of a page, waiting until the store is open."""
+        record = self.fetch_record(key)
+        try:
+            return self._store.read_response(record) if record is not None and self._store is not None else None
+        except (DataError, OSError):
+            return None
 
     def card(self, key: int) -> Card | None:
         """Return the card of a page, if it states enough facts; None until the store is open."""

@@ -11,6 +11,7 @@ from periplus.serve.api.openapi import public_routes
 from periplus.serve.api.ratings import LOGIN
 from periplus.serve.middleware.auth import Authenticator
 from periplus.serve.middleware.request_filter import HOST
+from periplus.serve.pages.cached_html import render_blocks
 from periplus.serve.pages.locales import load_locale
 from periplus.serve.pages.page_templates import Asset, PageRenderer
 from periplus.serve.search_executor import SearchExecutor
@@ -56,15 +57,17 @@ class PageHandlers:
         return self.not_found("There is no page at this address.", "")
 
     async def cached(self, request: Request) -> Response:
-        """Show the cached copy of a page as text, in a sandbox: without its scripts, styles and images."""
+        """Show the cached copy of a page in a sandbox: its text, without its scripts, styles and images."""
         key = request.path_params["key"]
         copy = await self._executor.cached(int(key, 16)) if _KEY.fullmatch(key) else None
         if copy is None:
             hint = "The page may have been removed, or fetched again since."
             return self.not_found("There is no copy of this page.", hint, request)
+        blocks = render_blocks(await self._executor.cached_blocks(int(key, 16)), copy.title)
         paragraphs = [line.strip() for line in copy.text.splitlines() if line.strip()]
         headers = {"content-security-policy": _COPY_POLICY}
-        return self._renderer.response("cached.html", 200, headers, request, copy=copy, paragraphs=paragraphs)
+        page = {"copy": copy, "blocks": blocks, "paragraphs": paragraphs}
+        return self._renderer.response("cached.html", 200, headers, request, **page)
 
     async def about(self, request: Request) -> Response:
         """Show what this server is, its query syntax and its keys."""
