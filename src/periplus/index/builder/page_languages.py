@@ -22,13 +22,13 @@ __all__ = ["identify_languages", "sample_text"]
 
 _CHUNK: Final = 8_192
 """Documents whose probabilities are in memory at once."""
-_SHORT_SAMPLE: Final = 120
-"""Bytes of a document that the model examines; enough for nine of ten."""
+_SHORT_SAMPLES: Final = (120, 72)
+"""Bytes of a document that the model examines: without a declared language, and to confirm one."""
 _LONG_SAMPLE: Final = 600
 """Bytes that it examines of the others, where the short sample is not clear or contradicts what is declared."""
 _CLEAR, _CONFIRMED = 0.9, 0.6
 """Probability from which on the language of a short sample is clear: of any language, and of the declared one."""
-_FEW_LETTERS: Final = 40
+_FEW_LETTERS: Final = 30
 """Letters below which no sample is clear."""
 _WINDOW_BYTES: Final = 4_000
 """Beginning of the main content from which samples are taken."""
@@ -59,7 +59,9 @@ def _identify(documents: Sequence[Document], sites: SiteLanguages) -> npt.NDArra
     declared = np.array([numbers[document.language] for document in documents], np.uint8)
     hosts = [document.host for document in documents]
     # A site is judged by what its pages contain: what they declare would count twice.
-    evidence = measure_texts([sample_text(document.fields, _SHORT_SAMPLE) for document in documents])
+    sizes = [_SHORT_SAMPLES[number > 0] for number in declared.tolist()]
+    samples = [sample_text(document.fields, size) for document, size in zip(documents, sizes, strict=True)]
+    evidence = measure_texts(samples)
     languages, probabilities = choose_languages(evidence, _no_languages(len(documents)))
     certainty = _certainty(evidence, probabilities)
     is_confirmed = declared == languages
