@@ -149,7 +149,13 @@ def test_operators_mean_what_the_page_says(text: str, tree: Node | None) -> None
         ("-lang:english tide", BagOfWords(("tide",)), "lang:english was ignored"),
         ("lang:qq", None, "lang:qq was ignored"),
         ("tide OR lang:qq", Word("tide"), "lang:qq was ignored"),
-        ("before:whenever tide", BagOfWords(("tide",)), "before:whenever was ignored: a date is written as 2024"),
+        (
+            "before:whenever tide",
+            BagOfWords(("before", "whenever", "tide")),
+            "before:whenever was read as words: a date is written as 2024",
+        ),
+        ("Type:Rider", BagOfWords(("type", "rider")), "type:rider was read as words: it is not a type of document"),
+        ("filetype:rider", None, "filetype:rider was ignored: it is not a type of document that Periplus indexes."),
         ("after:9999999-99", None, "after:9999999-99 was ignored"),
         ("after:2024-13-01", None, "after:2024-13-01 was ignored"),
         ("before:2024-01-01-01", None, "before:2024-01-01-01 was ignored"),
@@ -181,3 +187,8 @@ def test_a_hyphen_within_text_and_a_negative_number_exclude_nothing(text: str, w
     assert bag.words == words
     assert isinstance(parse_query("oxygen -carbon").tree, AndNot)
     assert isinstance(parse_query('oxygen -"18"').tree, AndNot)
+
+
+def test_notes_are_bounded() -> None:
+    assert len(parse_query(" ".join(f"lang:x{n}" for n in range(1000))).notes) == 8
+    assert len(parse_query("lang:qq " * 100).notes) == 1

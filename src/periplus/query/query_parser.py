@@ -79,8 +79,19 @@ _LONGEST_URL: Final = 2_000
 _FAR: Final = 1 << 30
 _RANGE: Final = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 _FILTER: Final = re.compile(r"(lang|filetype|type|before|after):(\S*\w\S*)", re.IGNORECASE)
+_UNKNOWN_TYPE: Final = "it is not a type of document that Periplus indexes."
+_NO_DATE: Final = "a date is written as 2024, 2024-05 or 2024-05-31."
+_INVALID: Final = {
+    "lang": "it is not a language code that Periplus knows.",
+    "filetype": _UNKNOWN_TYPE,
+    "type": _UNKNOWN_TYPE,
+    "before": _NO_DATE,
+    "after": _NO_DATE,
+}
+"""What is wrong with the value of a filter."""
 _IGNORED: Final = MatchAll()
 """Stands for a filter with an invalid value, which is left out."""
+_MOST_NOTES: Final = 8
 _MOST_QUOTED: Final = 40
 """Characters of a filter that a note quotes."""
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
@@ -345,24 +356,21 @@ class _Parser:
             return Prefix(parts[0])
         return None
 
-    def _filter(self, name: str, value: str) -> Node:
-        """Read a filter; one with an invalid value is ignored, with a note."""
-        quoted = f"{name}:{value}"[:_MOST_QUOTED]
-        if name in ("filetype", "type"):
-            if is_content_type(value.lstrip(".")):
-                return ContentType(value.lstrip("."))
-            self._notes.append(f"{quoted} was ignored: it is not a type of document that Periplus indexes.")
-            return _IGNORED
-        if name == "lang":
-            if is_language(value):
-                return Language(normalize_language(value))
-            self._notes.append(f"{quoted} was ignored: it is not a language code that Periplus knows.")
-            return _IGNORED
-        day = _day(value)
-        if day is None:
-            self._notes.append(f"{quoted} was ignored: a date is written as 2024, 2024-05 or 2024-05-31.")
-            return _IGNORED
-        return DateRange(-_FAR, day - 1) if name == "before" else DateRange(day, _FAR)
+    def _filter(self, name: str, value: str) -> Node | None:
+        """Read a filter; one with an invalid value is ignored or, if it may be words of a title, None; with a note."""
+        day = _day(value) if name in ("before", "after") else None
+        if day is not None:
+            return DateRange(-_FAR, day - 1) if name == "before" else DateRange(day, _FAR)
+        if name == "lang" and is_language(value):
+            return Language(normalize_language(value))
+        if name in ("filetype", "type") and is_content_type(value.lstrip(".")):
+            return ContentType(value.lstrip("."))
+        words = name in ("type", "before", "after") and value[0].isalpha()
+        quoted, outcome = f"{name}:{value}"[:_MOST_QUOTED], "read as words" if words else "ignored"
+        note = f"{quoted} was {outcome}: {_INVALID[name]}"
+        if note not in self._notes and len(self._notes) < _MOST_NOTES:
+            self._notes.append(note)
+        return None if words else _IGNORED
 
 
 def _link(target: str) -> Link | None:
