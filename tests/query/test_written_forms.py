@@ -8,13 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.made_pages import visit
-from periplus.index import Index, build_index
+from index.made_pages import random_visits, visit
+from naive import phrase_documents as naive
+from periplus.arrays import write_arrays
+from periplus.index import Index, Segment, build_index
+from periplus.index.merge.segment_merger import merge_segments
 from periplus.query import BagOfWords, Scoring, find_candidates, parse_query, plan_query
 from periplus.query.kernels import match
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.settings import IndexSettings, Settings
+from periplus.text import ANALYSIS
 
 FOUND = [
     # rule, text on the page, queries that find it
@@ -211,6 +215,35 @@ def test_every_text_is_found_by_each_of_its_own_words(tmp_path: Path, texts: lis
         for word in _own_words(text):
             if word not in ("OR", "AND", "NOT", "NEAR"):
                 assert number in _find(index, word), (word, text)
+
+
+@pytest.mark.parametrize("fields", [255, 1, 32])
+def test_pages_with_a_phrase_are_those_of_the_naive_twin(tmp_path: Path, fields: int) -> None:
+    build_index(random_visits(3, 150), tmp_path, IndexSettings())
+    segment = Index.open(tmp_path).segments[0]
+    terms = [b"sea", b"ship", b"the", b"of", b"fog", b"12", b"absent"]
+    for phrase in [(one, two) for one in terms for two in terms] + [(b"the", b"sea", b"ship"), (b"of", b"of", b"of")]:
+        assert segment.documents_with_phrase(phrase, fields).tolist() == naive.find_phrase_documents(
+            segment, phrase, fields
+        ), phrase
+
+
+def test_merged_documents_keep_the_number_of_their_rules(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        build_index([visit(f"https://words.test/{name}", name, "l'eau")], tmp_path / name, IndexSettings())
+    segments = [Index.open(tmp_path / name).segments[0] for name in ("old", "new")]
+    assert segments[0].column("analysis").tolist() == [ANALYSIS]
+    documents = segments[0].files["documents"]
+    names = [name for name in documents.sizes() if name != "analysis"]
+    write_arrays(documents.path, "documents", {name: documents[name].copy() for name in names})
+    segments[0] = Segment(documents.path.parent)
+    assert segments[0].column("analysis").tolist() == [0], "segments of earlier versions have no such column"
+    merge_segments(tmp_path / "merged", segments, IndexSettings())
+    merged = Segment(tmp_path / "merged")
+    assert dict(zip(merged.strings("title"), merged.column("analysis").tolist(), strict=True)) == {
+        "old": 0,
+        "new": ANALYSIS,
+    }
 
 
 def test_snippets_mark_other_forms_and_no_word_is_missing(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ class _Compiler:
 
     def word_idf(self, word: str, others: Sequence[WrittenForm] = ()) -> float:
         """Weigh a word by its rarity in all its forms: in whatever language a page has it, it counts the same."""
-        return idf(self.index, self.forms.frequency(word) + sum(other.frequency for other in others))
+        return idf(self.index, self.forms.frequency(word) + sum([other.frequency for other in others]))
 
     def _room(self) -> int:
         """Return how many more leaves the program has room for; with none, add a note."""
@@ -281,15 +281,16 @@ class _Compiler:
         weight = self.word_idf(node.word, others) if scored else 0.0
         self._either(self._word_steps(node.word, weight, others, scored, -1, node.fields))
         if scored:
-            self._score(node.word, 1, self._next_place(), others)
+            self._score(node.word, weight, self._next_place(), others)
             self.asked.append(node.word)
 
     def _word_steps(
         self, word: str, weight: float, others: Sequence[WrittenForm], scored: bool, group: int, fields: int
     ) -> list[tuple[int, int]]:
         """Return the steps that match a word: a leaf for each of its terms, and for those of its other forms."""
-        forms = (*self.forms.forms(word), *(form for other in others for form in other.leaves))
-        steps = [(self._leaf(form, weight, scored=scored, group=group, fields=fields), match.LEAF) for form in forms]
+        forms = [(form, weight) for form in self.forms.forms(word)]
+        forms += [(form, other.share * weight) for other in others for form in other.leaves]
+        steps = [(self._leaf(form, w, scored=scored, group=group, fields=fields), match.LEAF) for form, w in forms]
         sets = [other.further for other in others if other.further]
         return steps + [(self.filters.setdefault(terms, len(self.filters)), match.GIVEN) for terms in sets]
 
@@ -310,10 +311,11 @@ class _Compiler:
     def _next_place(self) -> int:
         return self.words[-1].place + 1 if self.words else 0
 
-    def _score(self, word: str, times: int, place: int, others: Sequence[WrittenForm] = ()) -> None:
-        forms = dict.fromkeys((*self.forms.forms(word), *(form for other in others for form in other.terms)))
+    def _score(self, word: str, weight: float, place: int, others: Sequence[WrittenForm]) -> None:
+        forms = self.forms.forms(word)
+        if others:
+            forms = tuple(dict.fromkeys((*forms, *(form for other in others for form in other.terms))))
         terms, languages = zip(*forms, strict=True)
-        weight = times * self.word_idf(word, others)
         self.words.append(QueryWord(word, terms, weight, place, languages if any(languages) else ()))
 
     def _bag(self, bag: BagOfWords) -> None:
@@ -332,7 +334,7 @@ class _Compiler:
             room -= sum(len(other.leaves) for other in others)
             weight = times * self.word_idf(word, others)
             steps += self._word_steps(word, weight, others, True, group, EVERYWHERE)
-            self._score(word, times, begin + arranged.places[word], others)
+            self._score(word, weight, begin + arranged.places[word], others)
         self.bag = list(content)
         self.asked += bag.words
         self._either(steps)
@@ -370,18 +372,17 @@ class _Compiler:
             self._step(match.ALL, 0)
             return
         steps = self._phrase_steps(words, forms, phrase, scored)
-        if isinstance(phrase, Phrase) and scored and words == phrase.words:
-            for other in self.written.phrases(phrase):
-                others = self.forms.phrase_forms(other)
-                if len(others) * len(other) <= match.MAX_LEAVES - len(self.leaves):
-                    steps += self._phrase_steps(other, others, phrase, scored)
+        for other in self.written.phrases(phrase) if scored and words == phrase.words else ():
+            further = self.forms.phrase_forms(other)
+            if len(further) * len(other) <= match.MAX_LEAVES - len(self.leaves):
+                steps += self._phrase_steps(other, further, phrase, scored)
         self._either(steps)
         if scored:
-            compounds = phrase.compounds if isinstance(phrase, Phrase) else ()
-            proposed = self.written.arrange(words, compounds).proposed if compounds else {}
+            proposed = self.written.proposed_forms(phrase)
             for place, word in enumerate(words, self._next_place()):
                 if not is_stop_word(word, self.forms.main_language):
-                    self._score(word, 1, place, self.written.of(word, proposed.get(word, ())))
+                    others = self.written.of(word, proposed.get(word, ()))
+                    self._score(word, self.word_idf(word, others), place, others)
             self.asked += words
 
     def _phrase_steps(

@@ -50,18 +50,15 @@ _YEARS: Final = range(1400, 2100)
 _AFTER_R: Final = {"s": "s", "d": "ed"}
 
 
-def _rules(*pairs: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(pattern), replacement) for pattern, replacement in pairs)
-
-
 _METRES: Final = "metre|litre|centre|theatre|fibre|calibre|sabre|sombre|spectre|lustre|meagre|sceptre|goitre|manoeuvre"
 _METERS: Final = "meter|liter|center|theater|fiber|caliber|saber|somber|specter|luster|meager|scepter|goiter|maneuver"
-_LONG_E: Final = (
-    "(?:(?<=^)|(?<=.))(haem|paed|anaem|anaesth|aesthet|archaeo|gynaec|caesar|caesium|faec|leukaem|mediaev|palaeo|primaev"
-    "|ischaem|foet|oestr|oesoph|diarrhoea|oedem|manoeuv|homoeo|coeliac|amoeb)"
+_LONG_FORM_LIST: Final = (
+    "haem paed anaem anaesth aesthet archaeo gynaec caesar caesium faec leukaem mediaev palaeo primaev ischaem foet "
+    "oestr oesoph diarrhoea oedem manoeuv homoeo coeliac amoeb"
 )
-_SHORT_E: Final = re.compile(_LONG_E.replace("ae", "e").replace("oe", "e"))
-_LONG_FORMS: Final = {long.replace("ae", "e").replace("oe", "e"): long for long in re.findall("[a-z]+", _LONG_E)}
+_LONG_E: Final = re.compile("|".join(_LONG_FORM_LIST.split()))
+_LONG_FORMS: Final = {long.replace("ae", "e").replace("oe", "e"): long for long in _LONG_FORM_LIST.split()}
+_SHORT_E: Final = re.compile("|".join(sorted(_LONG_FORMS, key=len, reverse=True)))
 _BRITISH_AMERICAN: Final = """
     grey/gray plough/plow programme/program aluminium/aluminum moustache/mustache pyjamas/pajamas sceptic/skeptic
     sceptical/skeptical sceptics/skeptics whisky/whiskey yoghurt/yogurt doughnut/donut doughnuts/donuts cosy/cozy
@@ -74,17 +71,21 @@ _BRITISH_AMERICAN: Final = """
 """
 _PAIRS: Final = dict(pair.split("/") for pair in _BRITISH_AMERICAN.split())
 _PAIRS_BACK: Final = {american: british for british, american in _PAIRS.items() if american not in ("check", "checks")}
-_ENDINGS: Final = _rules(
-    (r"^(.{3,}|od)our(?!.*our)", r"\1or"),
-    (r"^(.{3,}|od)or(?!.*or)(?!l)", r"\1our"),
-    (r"(?<=.{3})is(e|ed|es|er|ers|ing|ation|ations|ational|able)$", r"iz\1"),
-    (r"(?<=.{3})iz(e|ed|es|er|ers|ing|ation|ations|ational|able)$", r"is\1"),
-    (r"lys(e|ed|es|er|ers|ing)$", r"lyz\1"),
-    (r"lyz(e|ed|es|er|ers|ing)$", r"lys\1"),
-    (r"(?<=.{2})([aeiou])ll(ed|ing|er|ers|or|ors|ous)$", r"\1l\2"),
-    (r"(?<=.{2})([aeiou])l(ed|ing|er|ers|or|ors|ous)$", r"\1ll\2"),
-    (r"(?<=.{4})yse(s|d)?$", r"yze\1"),
+_VERB: Final = r"(e|ed|es|er|ers|ing|ation|ations|ational|able)$"
+_ENDINGS: Final = tuple(
+    (hint, re.compile(pattern), new)
+    for hint, pattern, new in (
+        ("our", r"^(.{3,}|od)our(?!.*our)", r"\1or"),
+        ("or", r"^(.{3,}|od)or(?!.*or)(?!l)", r"\1our"),
+        ("is", rf"(?<=.{{3}})is{_VERB}", r"iz\1"),
+        ("iz", rf"(?<=.{{3}})iz{_VERB}", r"is\1"),
+        ("lys", r"lys(e|ed|es|er|ers|ing)$", r"lyz\1"),
+        ("lyz", r"lyz(e|ed|es|er|ers|ing)$", r"lys\1"),
+        ("ll", r"(?<=.{2})([aeiou])ll(ed|ing|er|ers|or|ors|ous)$", r"\1l\2"),
+        ("l", r"(?<=.{2})([aeiou])l(ed|ing|er|ers|or|ors|ous)$", r"\1ll\2"),
+    )
 )
+"""Endings that differ: letters that a word must have, the pattern and what it is replaced by."""
 _BRITISH_ENDS: Final = re.compile(f"({_METRES})(s|d)?$")
 _AMERICAN_ENDS: Final = re.compile(f"({_METERS})(s|ed)?$")
 _BY_END: Final = dict(zip(_METRES.split("|"), _METERS.split("|"), strict=True))
@@ -100,12 +101,15 @@ def variant_spellings(word: str) -> tuple[str, ...]:
         return ()
     variants = [_PAIRS[word]] if word in _PAIRS else [_PAIRS_BACK[word]] if word in _PAIRS_BACK else []
     if len(word) >= 5:
-        for pattern, replacement in _ENDINGS:
-            variants += [pattern.sub(replacement, word, count=1)]
-        variants.append(_BRITISH_ENDS.sub(lambda match: _BY_END[match[1]] + _AFTER_R.get(match[2], ""), word))
-        variants.append(_AMERICAN_ENDS.sub(lambda match: _BY_END_BACK[match[1]] + (match[2] or "")[-1:], word))
-        variants.append(re.sub(_LONG_E, lambda match: match[0].replace("ae", "e").replace("oe", "e"), word))
-        variants.append(_SHORT_E.sub(lambda match: _LONG_FORMS[match[0]], word))
+        variants += [pattern.sub(new, word, count=1) for hint, pattern, new in _ENDINGS if hint in word]
+        if "re" in word[-3:] or "red" in word[-3:]:
+            variants.append(_BRITISH_ENDS.sub(lambda match: _BY_END[match[1]] + _AFTER_R.get(match[2], ""), word))
+        if "er" in word[-4:]:
+            variants.append(_AMERICAN_ENDS.sub(lambda match: _BY_END_BACK[match[1]] + (match[2] or "")[-1:], word))
+        if "ae" in word or "oe" in word:
+            variants.append(_LONG_E.sub(lambda match: match[0].replace("ae", "e").replace("oe", "e"), word))
+        elif "e" in word:
+            variants.append(_SHORT_E.sub(lambda match: _LONG_FORMS[match[0]], word))
     return tuple(variant for variant in dict.fromkeys(variants) if variant != word)
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from periplus.index import Index
 from periplus.query.forms.term_forms import PhrasePages, TermForm, WordForms
 from periplus.query.query_budget import LIMITS
-from periplus.query.query_tree import EVERYWHERE, Phrase
+from periplus.query.query_tree import EVERYWHERE, Near, Phrase
 from periplus.query.term_lookups import TermSet
 from periplus.text import (
     ACRONYM,
@@ -47,7 +47,11 @@ _MIN_SHARE: Final = 0.02
 """A word that pages have is also looked for in two parts if so many pages, compared with those, write it apart."""
 _UMLAUT_SHARE: Final = 0.25
 """A word with 'ue' is also looked for with 'u' if it is at most so frequent, compared with the other."""
+_SHARED: Final = 0.5
+"""What one word counts for each of those that it is written for: 'wifi' for 'wi' and for 'fi'."""
 _MAX_CACHED: Final = 1 << 14
+_MAX_WORK: Final = 1 << 16
+"""Pages that are searched for the phrases of one query while it is planned; further forms are left out."""
 _JOINING: Final = frozenset("-'._&")
 """Marks that are left out by those who write the parts as one word."""
 
@@ -65,6 +69,8 @@ class WrittenForm(NamedTuple):
     """Pages that have it, nearly."""
     further: TermSet | None = None
     """Further terms that match, beside those that score."""
+    share: float = 1.0
+    """What it counts of the weight of the word."""
 
 
 class ArrangedBag(NamedTuple):
@@ -92,10 +98,12 @@ class WrittenForms:
     def __init__(self, index: Index, forms: WordForms) -> None:
         self._index = index
         self._forms = forms
-        chosen = _CHOSEN.setdefault(index, {})
-        self._chosen = chosen.setdefault(bool(index.spelling.size), {})
-        if len(self._chosen) > _MAX_CACHED:
+        self._work_left = _MAX_WORK
+        caches = _CHOSEN.setdefault(index, {})
+        self._chosen, self._joined = caches.setdefault(bool(index.spelling.size), ({}, {}))
+        if len(self._chosen) + len(self._joined) > _MAX_CACHED:
             self._chosen.clear()
+            self._joined.clear()
 
     def arrange(self, words: tuple[str, ...], compounds: Sequence[Compound]) -> ArrangedBag:
         """Return the words of a bag with the forms that their neighbourhood proposes."""
@@ -108,13 +116,18 @@ class WrittenForms:
             at = compound.first + compound.size
         for number in range(at, len(words)):
             bag.add(words[number], number)
-        joined = [(range(a, b), word) for a, b, word in _joined_neighbours(words)]
-        self._forms.prepare([word for _, word in joined])
-        for numbers, word in joined:
-            if self._forms.frequency(word):
-                for number in numbers:
+        for first, end, word in _joined_neighbours(words):
+            if not any(map(self._is_stop_word, words[first:end])) and self._has_word(word):
+                for number in range(first, end):
                     bag.proposed.setdefault(words[number], []).append((word,))
         return bag
+
+    def _has_word(self, word: str) -> bool:
+        """Return whether some page has a word."""
+        has = self._joined.get(word)
+        if has is None:
+            has = self._joined[word] = self._forms.frequency(word) > 0
+        return has
 
     def of(
         self, word: str, proposed: Sequence[Form] = (), fields: int = EVERYWHERE, room: int = 64
@@ -130,12 +143,20 @@ class WrittenForms:
             if written is None or len(written.leaves) > room:
                 continue
             if len(form) > 1 or not own_terms.issuperset(leaf.term for leaf in written.leaves):
-                forms.append(written)
+                is_shared = len(form) == 1 and form in proposed
+                forms.append(written._replace(share=_SHARED) if is_shared else written)
                 room -= len(written.leaves)
         return forms
 
-    def phrases(self, phrase: Phrase) -> list[Form]:
+    def proposed_forms(self, phrase: Phrase | Near) -> dict[str, list[Form]]:
+        """Return the forms of words of a phrase that their compounds propose."""
+        compounds = phrase.compounds if isinstance(phrase, Phrase) else ()
+        return self.arrange(phrase.words, compounds).proposed if compounds else {}
+
+    def phrases(self, phrase: Phrase | Near) -> list[Form]:
         """Return the other forms of a phrase: with a compound as one word, or with another form of a word."""
+        if isinstance(phrase, Near):
+            return []
         words = phrase.words
         forms = list(_joined_compounds(words, phrase.compounds))
         for number, word in enumerate(words):
@@ -148,7 +169,9 @@ class WrittenForms:
         """Return the forms of a word by itself that pages have."""
         own = self._chosen.get(word)
         if own is None:
-            own = self._chosen[word] = tuple(self._choose(word))
+            own = tuple(self._choose(word))
+            if self._work_left > 0:
+                self._chosen[word] = own
         return own
 
     def _look_up(self, form: Form, fields: int) -> WrittenForm | None:
@@ -162,6 +185,9 @@ class WrittenForms:
         frequency = 0
         for phrase in self._forms.phrase_forms(form):
             pages = PhrasePages(phrase.terms, fields, phrase.languages)
+            self._work_left -= min(map(self._forms.term_frequency, phrase.terms))
+            if self._work_left <= 0:
+                return None
             count = sum(len(segment.documents_with_phrase(phrase.terms, fields)) for segment in self._index.segments)
             if count:
                 leaves.append(TermForm(min(phrase.terms, key=self._forms.term_frequency), pages))
@@ -304,5 +330,7 @@ def _joined_neighbours(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         at += 1
 
 
-_CHOSEN: weakref.WeakKeyDictionary[Index, dict[bool, dict[str, tuple[Form, ...]]]] = weakref.WeakKeyDictionary()
-"""By index, and by whether its spelling dictionary was loaded: the forms of words that were looked for."""
+_Caches = tuple[dict[str, tuple[Form, ...]], dict[str, bool]]
+_CHOSEN: weakref.WeakKeyDictionary[Index, dict[bool, _Caches]] = weakref.WeakKeyDictionary()
+"""By index, and by whether its spelling dictionary was loaded: the forms of words that were looked for, and whether
+pages have words that neighbours may be written as."""
