@@ -14,7 +14,8 @@ from periplus.query.forms.term_forms import restricted_documents
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
-from periplus.query.query_planner import QueryPlan, QueryWord, Scoring, plan_query
+from periplus.query.query_plan import QueryPlan, QueryWord, Scoring
+from periplus.query.query_planner import plan_query
 from periplus.query.query_tree import (
     And,
     AndNot,

@@ -14,7 +14,7 @@ from periplus.query.filter_sets import given_sets
 from periplus.query.forms.term_forms import Restriction, restricted_blocks
 from periplus.query.kernels import match
 from periplus.query.query_budget import QueryBudget
-from periplus.query.query_planner import PhrasePlan, QueryPlan
+from periplus.query.query_plan import PhrasePlan, QueryPlan
 from periplus.query.query_tree import Site
 from periplus.query.term_lookups import TermSet
 from periplus.records import Candidates

@@ -1,16 +1,13 @@
 """A tree looked up in the index: its words as terms with weights, and the program that the kernel runs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from periplus.index import Index, Segment
-from periplus.query.fixed_phrases import FixedPair, fixed_pairs
-from periplus.query.forms.term_forms import PhraseForm, Restriction, TermForm, WordForms, excluded_terms
+from periplus.index import Index
+from periplus.query.forms.term_forms import PhraseForm, TermForm, WordForms
 from periplus.query.forms.written_forms import WrittenForm, WrittenForms
 from periplus.query.kernels import match
+from periplus.query.query_plan import Leaf, PhrasePlan, QueryPlan, QueryWord, Scoring
 from periplus.query.query_tree import (
     EVERYWHERE,
     And,
@@ -27,120 +24,16 @@ from periplus.query.query_tree import (
     Word,
     words_of,
 )
-from periplus.query.term_lookups import TermExpander, TermLookup, TermRows, TermSet, idf
+from periplus.query.term_lookups import TermExpander, TermLookup, TermSet, idf
 from periplus.text import is_stop_word
 
-__all__ = ["Leaf", "PhrasePlan", "QueryPlan", "QueryWord", "Scoring", "idf", "plan_query"]
+__all__ = ["plan_query"]
 
 _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
 _DEEPEST: Final = 200
 _MOST_AT_ONCE: Final = 500
 """Words of a query that are looked up together; of more than this, most are not used anyway."""
-
-
-class Scoring(NamedTuple):
-    """What goes into a first-stage score besides the words."""
-
-    static_weight: float = 0.0
-    """What the best static rank adds."""
-    all_words_bonus: float = 0.0
-    """What having all words adds, as a share of the query's best score."""
-    short_query: int = 0
-    """Only queries of up to this many words get the bonus."""
-
-
-class QueryWord(NamedTuple):
-    """A word of the query that documents are scored by."""
-
-    word: str
-    terms: tuple[bytes, ...]
-    """Its stems in the languages of the index."""
-    weight: float
-    """Inverse document frequency of the word in all its forms, times how often the query has it."""
-    place: int = 0
-    """Where it stands in the query, stop words counted: ascending, for ranking by order and nearness."""
-    languages: tuple[Restriction | None, ...] = ()
-    """By term: the documents in which it counts, None for all of them; empty if all count everywhere."""
-
-
-class Leaf(NamedTuple):
-    """One term of the program."""
-
-    term: bytes
-    weight: float
-    group: int
-    fields: int = EVERYWHERE
-    languages: Restriction | None = None
-    """The documents in which it counts: by language, or by a phrase; None for all of them."""
-
-
-class PhrasePlan(NamedTuple):
-    """Leaves that must stand one after the other (reach 0) or near each other, in some fields."""
-
-    leaves: tuple[int, ...]
-    reach: int
-    fields: int
-
-
-class QueryPlan(NamedTuple):
-    """A query that can be run on any segment of the index it was prepared for."""
-
-    words: tuple[QueryWord, ...]
-    leaves: tuple[Leaf, ...]
-    groups: int
-    program: tuple[tuple[int, int], ...]
-    """Steps of `kernels.match`: operation and argument."""
-    phrases: tuple[PhrasePlan, ...]
-    filters: tuple[Filter | TermSet, ...]
-    """What sets of documents are made of before matching; prefixes and ranges as the terms that they stand for."""
-    scoring: Scoring
-    bonus: float
-    titles: tuple[int, ...]
-    """The title keys of the words, by language; none if there are no words."""
-    notes: tuple[str, ...]
-    lookup: TermLookup
-    """Where its terms are."""
-    text: str = ""
-    """The words of the query in their order, to compare embeddings with; '' where these take no part."""
-    any_words: bool = False
-    """Whether the query is nothing but words, any of which may match."""
-    synonyms: Mapping[bytes, str] = {}
-    """Terms of leaves that stand for words of the query, and how explanations name them."""
-    alternatives: frozenset[str] = frozenset()
-    """Words that a page may lack because they are alternatives of an OR."""
-
-    @property
-    def best_score(self) -> float:
-        """The best score that the words of the query can have."""
-        return sum(word.weight for word in self.words) or 1.0
-
-    def bind(self, index: Index) -> "QueryPlan":
-        """Return the same plan for another index: weights stay, terms are looked up there.
-
-        So a broker plans once, by the statistics of the whole collection, and every shard runs the plan.
-        """
-        return self._replace(lookup=TermLookup(index))
-
-    def pairs(self) -> tuple[FixedPair, ...]:
-        """Return neighbouring words that are a fixed phrase, for a feature; none until the words are loaded."""
-        return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
-
-    def places(self, segment: Segment) -> TermRows:
-        """Return the dictionary rows of the terms of all `words` in a segment, by word and variant."""
-        return self.lookup.places(segment, [term for word in self.words for term in word.terms])
-
-    def excluded_terms(self, segment: Segment, documents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Return which of the terms that `places` has do not count in which documents; empty where all of them count.
-
-        By document and term: a stem of one language does not stand for the word in a document of another.
-        """
-        languages = [numbers for word in self.words for numbers in word.languages or (None,) * len(word.terms)]
-        return excluded_terms(segment, documents, languages)
-
-    def leaf_places(self, segment: Segment) -> TermRows:
-        """Return the dictionary rows of the terms of all `leaves` in a segment."""
-        return self.lookup.places(segment, [leaf.term for leaf in self.leaves])
 
 
 def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = (), typed: str = "") -> QueryPlan:

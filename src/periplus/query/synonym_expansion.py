@@ -5,8 +5,9 @@ from typing import Final, NamedTuple
 
 from periplus.index import Index, SpellingDictionary
 from periplus.query.kernels import match
-from periplus.query.query_planner import Leaf, QueryPlan, idf
+from periplus.query.query_plan import Leaf, QueryPlan
 from periplus.query.query_tree import And, BagOfWords, Node
+from periplus.query.term_lookups import idf
 from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Synonyms"]

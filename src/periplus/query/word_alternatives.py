@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from periplus.index import Index, SpellingCandidate
 from periplus.query.cooccurrence import Cooccurrence
-from periplus.query.query_planner import QueryWord
+from periplus.query.query_plan import QueryWord
 from periplus.query.spelling_correction import write_over
 from periplus.text import is_stop_word, split_text, terms_of
 
