@@ -148,15 +148,18 @@ def write_paths(path: Path, asked: list[str]) -> Path:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *settings: str) -> Iterator[tuple[str, float]]:
-    """Run `periplus serve` for as long as the block runs; give its address and the seconds to the first answer."""
+def served(folder: Path, *settings: str, workers: int = 0, errors: Any = None) -> Iterator[tuple[str, float]]:
+    """Run `periplus serve` for as long as the block runs; give its address and the seconds to the first answer.
+
+    workers: processes, 0 for one per core; errors: a file for its log.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [str(Path(sys.executable).parent / "periplus"), "serve", "--folder", str(folder), "--port", str(port)]
-    command += ["--workers", "0"] + [word for one in settings for word in ("--set", one)]
+    command += ["--workers", str(workers)] + [word for one in settings for word in ("--set", one)]
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
     url = f"http://127.0.0.1:{port}"
     try:
         while True:

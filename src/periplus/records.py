@@ -313,7 +313,7 @@ class Query(msgspec.Struct, frozen=True):
 
 class SearchLimits(NamedTuple):
     """What one answer may cost: seconds, if less than `search.budget_ms`, and estimated work units for each page of the
-    index, above which `ExpensiveQuery` is raised once the query is planned."""
+    index, above which `ExpensiveQuery` is raised once it is planned."""
 
     seconds: float = float("inf")
     cost: float = float("inf")
@@ -328,9 +328,8 @@ class Candidates(NamedTuple):
     scores: npt.NDArray[np.float32]
     total: int
     exact: bool
-    """Whether `total` was counted, not estimated."""
     partial: bool
-    """Whether the time budget ran out."""
+    """Whether `total` was counted, not estimated; and whether the time budget ran out."""
 
 
 class Hit(msgspec.Struct, frozen=True):

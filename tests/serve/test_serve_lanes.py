@@ -15,6 +15,7 @@ from periplus.records import Query, ResultPage, SearchLimits
 from periplus.serve import make_app
 from periplus.serve.middleware.slow_query_log import SlowQueryLog
 from periplus.serve.search_executor import EXPENSIVE, TIMED_OUT, SearchExecutor
+from periplus.serve.search_request import seems_expensive
 from periplus.settings import ServeSettings
 
 
@@ -137,6 +138,23 @@ def test_over_http_a_full_lane_is_a_declared_refusal_and_an_ordinary_search_is_a
         assert [answer.status for answer in await asyncio.gather(*held)] == [200] * 4
 
     asyncio.run(story())
+    app.close()
+
+
+def test_requests_that_nobody_types_go_to_the_lane_before_they_are_planned() -> None:
+    for typed in ("lighthouse+keepers", "%22sea+charts%22+site%3Acoast.test+-fog", "what+is+the+" + "long+" * 60):
+        assert not seems_expensive(f"q={typed}&format=json".encode())
+    for typed in ("a*+" * 9, "%61%2A+" * 9, "1..2+" * 9, "site%3Aa.b+" * 9, "%22a+b%22+" * 9, "word+" * 100):
+        assert seems_expensive(f"q={typed}".encode())
+    searcher = LaneSearcher()
+    app = make_app(searcher, ServeSettings(threads=1))
+
+    async def story() -> None:
+        assert (await call(app, "/api/search?q=" + "a*+" * 20)).status == 200
+        assert (await call(app, "/api/search?q=plain")).status == 200
+
+    asyncio.run(story())
+    assert [limits.cost for limits in searcher.limits] == [float("inf"), 40.0]
     app.close()
 
 

@@ -14,9 +14,9 @@ class QueryLimits(NamedTuple):
 
     words: int = 256
     """Plain words of one sequence; of these the rarest become leaves."""
-    parts: int = 128
+    parts: int = 64
     """Operands of AND, OR and NOT together."""
-    filters: int = 32
+    filters: int = 16
     """Sites, languages, content types, dates, links, prefixes and ranges, together; equal ones count once."""
     links: int = 8
     """Lookups among the backlinks."""
@@ -28,7 +28,7 @@ class QueryLimits(NamedTuple):
     """Terms that one prefix stands for, the most frequent ones."""
     range_terms: int = 1_024
     """Terms that one range of numbers stands for, the most frequent ones."""
-    expansions: int = 4_096
+    expansions: int = 2_048
     """Terms that all prefixes and ranges of a query stand for together."""
 
 

@@ -40,6 +40,7 @@ from periplus.serve.response_cache import ResponseCache
 from periplus.serve.routes import ROUTES
 from periplus.serve.routing import make_routes
 from periplus.serve.search_executor import SearchExecutor
+from periplus.serve.search_request import seems_expensive
 from periplus.serve.server_metrics import Metrics
 from periplus.settings import ServeSettings
 
@@ -133,7 +134,9 @@ def make_app(
         metrics=metrics,
         access_log=log,
         is_full=executor.is_full,
-        render=lambda key, started: executor.run_search(lambda limits: results.render(key, limits), started),
+        render=lambda key, started: executor.run_search(
+            lambda limits: results.render(key, limits), started, expensive=seems_expensive(key.query)
+        ),
         refusal=errors.refusal,
         search_error=errors.handle_search,
         overload=errors.overload,

@@ -171,19 +171,25 @@ class SearchExecutor:
         self._workers.close()
         self._lane.close()
 
-    async def run_search(self, call: Callable[[SearchLimits], T], started: float = 0.0) -> T:
+    async def run_search(
+        self, call: Callable[[SearchLimits], T], started: float = 0.0, *, expensive: bool = False
+    ) -> T:
         """Run a search, in the lane of expensive ones if it turns out to be one; raise `Overloaded` as `run` does.
 
-        call: a search within limits, which raises `ExpensiveQuery`; started: as for `run`. Answers or raises before
-        twice the deadline; a thread that is still at work then ends by the limits of its search.
+        call: a search within limits, which raises `ExpensiveQuery`; started: as for `run`; expensive: whether that is
+        known beforehand. Answers or raises before twice the deadline; a thread that is still at work then ends by the
+        limits of its search.
         """
         started = started or time.monotonic()
         # The first search of a process loads compiled kernels, which may take longer than any deadline.
         hard = started + _HARD_DEADLINE * self._deadline if self._warm else float("inf")
-        try:
-            result = await _wait(self.run(lambda: call(self._limits(started, self._expensive_cost)), started), hard)
-        except ExpensiveQuery:
-            result = await _wait(self._run_expensive(lambda: call(self._limits(started)), started), hard)
+        if not expensive:
+            with contextlib.suppress(ExpensiveQuery):
+                ordinary = self.run(lambda: call(self._limits(started, self._expensive_cost)), started)
+                result = await _wait(ordinary, hard)
+                self._warm = True
+                return result
+        result = await _wait(self._run_expensive(lambda: call(self._limits(started)), started), hard)
         self._warm = True
         return result
 

@@ -24,6 +24,7 @@ __all__ = [
     "parse_page_request",
     "parse_parameters",
     "request_url",
+    "seems_expensive",
 ]
 
 MAX_QUERY_LENGTH: Final = 2_000
@@ -47,6 +48,10 @@ TABS: Final[dict[str, tuple[str, ...]]] = {
 _FEATURE_TABS: Final = frozenset({"media", "news"})
 """Tabs that select pages by what they contain, whatever their content type."""
 
+_LONG_REQUEST: Final = 400
+"""Bytes of a query string that hardly anybody types."""
+_MARKS: Final = (b"*", b"%2A", b"%2a", b"..", b":", b"%3A", b"%3a", b"%22")
+_MANY_MARKS: Final = 8
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,8}")
 _LOCALE: Final = re.compile(r"[a-z]{2}")
@@ -73,6 +78,16 @@ def parse_parameters(query_string: bytes) -> dict[str, str]:
     """Return the parameters of a query string; invalid UTF-8 is replaced, and the last of equal names counts."""
     text = query_string.decode("utf-8", "replace")
     return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+
+
+def seems_expensive(query_string: bytes) -> bool:
+    """Return whether a request is for an expensive search by its length and operators, before it is parsed.
+
+    Most are found expensive only once they are planned; this saves to plan those twice that nobody types.
+    """
+    if len(query_string) > _LONG_REQUEST:
+        return True
+    return sum(query_string.count(mark) for mark in _MARKS) > _MANY_MARKS
 
 
 def parse_page_request(parameters: Mapping[str, str]) -> SearchRequest:
