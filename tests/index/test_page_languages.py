@@ -53,6 +53,12 @@ def test_the_main_content_decides_and_not_the_menu_before_it() -> None:
     assert identify(make_document(page, "", "")) == ["de"]
 
 
+def test_a_name_in_another_script_does_not_decide() -> None:
+    bangkok = "Bangkok (Thai: กรุงเทพมหานคร) is the most populous city of Thailand. " + ENGLISH
+    lobachevsky = "Nikolai Lobachevsky (Никола́й Ива́нович Лобаче́вский) was a geometer. " + ENGLISH
+    assert identify(document(bangkok), document(lobachevsky, host="b.test")) == ["en", "en"]
+
+
 def test_a_short_page_has_the_language_of_its_site() -> None:
     site = [document(f"{SPANISH} {number}", host="es.test") for number in range(5)]
     others = [document(f"{ENGLISH} {number}", host="en.test") for number in range(5)]

@@ -35,7 +35,8 @@ def find_scripts(
     script_of: the script of each block of 16 code points, 0 for none; 1 is Latin.
     weights: how many letters of an alphabet a character of each script counts as.
     han, kana, hangul: these scripts; a text in Han characters with some kana or Hangul is in the latter.
-    scripts, letters: the script of each text and the weight of its letters, filled in; 0 for a text without letters.
+    scripts, letters: the script of each text, and the weight of its letters less that of other letters but at least 1,
+        filled in; 0 for a text without letters.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def find_scripts(
             if counts[script] * factor > (counts[best] * best_factor if best else 0):
                 best = script
         scripts[text] = best
-        letters[text] = total
+        letters[text] = max(1, 2 * counts[best] - total) if best else 0
 
 
 def warm() -> None:
