@@ -43,7 +43,10 @@ GENERATORS: Final = (
     ),
     Generator("mdbook", r"<!-- Book generated using mdBook", "main", "nav, #sidebar, #menu-bar, .nav-wrapper"),
     Generator(
-        "pydata-sphinx", r"pydata-sphinx-theme|bd-sidebar", "main article, main > div", "nav, .bd-sidebar, .bd-toc"
+        "pydata-sphinx",
+        r"pydata-sphinx-theme|bd-sidebar",
+        "main article, main > div",
+        "nav, .bd-sidebar, .bd-toc, .prev-next-area",
     ),
     Generator("sphinx-rtd", r"wy-nav-content", 'div[itemprop="articleBody"]', 'nav, footer, [role="navigation"]'),
     Generator(
@@ -70,7 +73,7 @@ GENERATORS: Final = (
         "doxygen",
         r'name="generator" content="Doxygen',
         "div.header div.title, div.contents",
-        "#top, #side-nav, #nav-path, .navpath, #main-nav, .toc, .summary, .ttc, .dynheader, .center",
+        "#top, #side-nav, #nav-path, .navpath, #main-nav, .toc, .summary, .ttc",
     ),
     Generator("qdoc", r'id="qtdocheader"', ".mainContent", ".sidebar, .navigationbar, .footer, .breadcrumb, .header"),
     Generator(
@@ -84,7 +87,7 @@ GENERATORS: Final = (
         "haddock",
         r"(?i)produced by haddock|id=\"package-header\"",
         "#content",
-        "#package-header, #footer, #table-of-contents, #contents-list, #synopsis",
+        "#package-header, #footer, #table-of-contents, #contents-list",
     ),
     Generator(
         "scribble",
@@ -178,8 +181,12 @@ def _judge(generator: Generator, path: Path) -> DocumentationPage:
     tree = LexborHTMLParser(markup)
     for node in tree.css(_HIDDEN):
         node.decompose()
-    navigation = [_text(node) for node in tree.css(generator.navigation)] if generator.navigation else []
-    for node in tree.css(generator.navigation) if generator.navigation else []:
+    chosen = tree.css(generator.navigation) if generator.navigation else []
+    for node in chosen:
+        for link in node.css('a[href^="#"]'):
+            link.decompose()  # A table of contents has the headings of the page itself.
+    navigation = [_text(node) for node in chosen]
+    for node in chosen:
         node.decompose()
     content = "\n".join(_text(node) for node in tree.css(generator.content))
     return DocumentationPage(generator.name, path, markup, content, tuple(filter(None, navigation)))

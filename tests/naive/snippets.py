@@ -29,12 +29,43 @@ def make_snippet(
     spans = token_spans(text)
     if len(spans) == 0:
         return ((_clean(text[: 4 * chars])[:chars], False),) if text.strip() else ()
+    chosen = _choose(text, spans, places, weights, chars)
+    every = np.concatenate([_NOWHERE, *places])
+    pieces: list[Piece] = []
+    for begin, end in chosen:
+        marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
+        pieces += _pieces(text, spans, begin, end, marked, is_first=not pieces)
+    return _joined(pieces)
+
+
+def _choose(
+    text: bytes,
+    spans: npt.NDArray[np.int32],
+    places: Sequence[npt.NDArray[np.int64]],
+    weights: Sequence[float],
+    chars: int,
+) -> list[tuple[int, int]]:
+    """Choose one piece, or two of half its length if one does not have all words that the text has."""
     first, last = _window(places, weights, max(4, chars // _TOKEN_CHARS), len(spans))
     begin = _begin(text, spans, first, last, chars)
     end = _end(text, spans, begin, chars)
-    every = np.concatenate([_NOWHERE, *places])
-    marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
-    return _pieces(text, spans, begin, end, marked)
+    half = chars // 2
+    if int(spans[last, 1]) - int(spans[first, 0]) > half or not any(map(len, _others(places, begin, end, len(spans)))):
+        return [(begin, end)]
+    begin = _begin(text, spans, first, last, half)
+    end = _end(text, spans, begin, half)
+    others = _others(places, begin, end, len(spans))
+    first, last = _window(others, weights, max(4, half // _TOKEN_CHARS), len(spans))
+    start = _begin(text, spans, first, last, half)
+    stop = _end(text, spans, start, half)
+    pieces = [(start, min(stop, begin)), (begin, end)] if first < begin else [(begin, end), (max(start, end), stop)]
+    return [(pieces[0][0], pieces[1][1])] if pieces[0][1] == pieces[1][0] else pieces
+
+
+def _others(places: Sequence[npt.NDArray[np.int64]], begin: int, end: int, tokens: int) -> list[npt.NDArray[np.int64]]:
+    """Return the places of words that a piece does not have, none of those that it has."""
+    near = [at[:_MOST_PLACES][at[:_MOST_PLACES] < tokens] for at in places]
+    return [_NOWHERE if ((at >= begin) & (at < end)).any() else at for at in near]
 
 
 def _window(
@@ -90,9 +121,11 @@ def _end(text: bytes, spans: npt.NDArray[np.int32], begin: int, chars: int) -> i
     return token
 
 
-def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, marked: list[int]) -> tuple[Piece, ...]:
+def _pieces(
+    text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, marked: list[int], *, is_first: bool
+) -> list[Piece]:
     """Cut tokens `begin` to `end` out of the text, those in `marked` apart."""
-    pieces: list[Piece] = [("… ", False)] if begin > 0 else []
+    pieces: list[Piece] = [("… " if is_first else " ", False)] if begin > 0 else []
     at = int(spans[begin, 0])
     for token in marked:
         start, stop = max(at, int(spans[token, 0])), int(spans[token, 1])
@@ -101,7 +134,7 @@ def _pieces(text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, mar
     pieces.append((_clean(text[at : max(at, int(spans[end - 1, 1]))]), False))
     rest = "" if end < len(spans) else _clean(text[int(spans[-1, 1]) :])
     pieces.append((" …" if end < len(spans) else rest[:3].rstrip(), False))
-    return _joined(pieces)
+    return pieces
 
 
 def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:

@@ -9,7 +9,8 @@ from periplus.settings import Settings
 
 URL = "http://manual.test/tides.html"
 PAGE = """<body><nav><a href=/>All manuals</a></nav><main><h1>Tides</h1>
-<p>Twice a day the sea comes in, and goes out.</p><ul><li>Flood</li><li>Ebb</li></ul><table><tr><th>Port<th>High<tr><td>Brest<td>7.1 m</table></main>"""
+<p>Twice a day the sea comes in, and goes out.</p>
+<ul><li>Flood</li><li>Ebb</li></ul><table><tr><th>Port<th>High<tr><td>Brest<td>7.1 m</table></main>"""
 
 
 def import_page(folder: Path, body: str) -> Searcher:

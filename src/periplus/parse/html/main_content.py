@@ -40,7 +40,7 @@ _BOILERPLATE: Final = (
     "newsletter subscribe popup modal toolbar pagination pager widget masthead recommend sponsor menu navigation "
     "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
     "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel infobox "
-    "tooltip titlearea package-header"
+    "tooltip titlearea package-header prev-next"
 )
 _WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar ttc"
 _CONTENT: Final = (
@@ -62,6 +62,8 @@ _NAMED_REGIONS: Final = ((kernel.CONTENT, 0.5), (kernel.ARTICLE, 0.5), (kernel.M
 """Regions that are the content by their name, and the share of the text that each must have, narrow ones first."""
 _MIN_REGION: Final = 40
 """Characters of text outside of links that a named region must have."""
+_MIN_TEXT_SHARE: Final = 0.25
+"""Share of a region that must not be lists of links, if that is little text: otherwise the lists are its content."""
 _MIN_ARTICLE_SHARE: Final = 0.8
 """Share of the text near long blocks from which on a page is an article."""
 _MIN_CONTAINER_SHARE: Final = 0.7
@@ -197,7 +199,7 @@ def _select_text(blocks: kernel.Blocks, region: Mask, density: npt.NDArray[np.fl
     links = loose & (density >= _MAX_LOOSE_DENSITY) | (blocks.kind == kernel.ITEM) & (density >= _MAX_ITEM_DENSITY)
     is_heading = blocks.kind == kernel.HEADING
     chosen: Mask = region & ~links & ~is_heading
-    if not chosen.any():
+    if int(blocks.chars[chosen].sum()) < min(2 * _LONG, _MIN_TEXT_SHARE * int(blocks.chars[region].sum())):
         return region
     text, headings = np.flatnonzero(region & ~is_heading), np.flatnonzero(region & is_heading)
     following = np.searchsorted(text, headings)

@@ -2,7 +2,8 @@
 
 For every document of an answer that lies in one segment, by one call: where the query's words stand comes from the
 positions of the index; the best window of tokens is the one with the most different, weightiest words; it begins with
-its sentence if that begins nearby. Only as much of a text is split into tokens as the window needs.
+its sentence if that begins nearby. If other words of the query are elsewhere in the text, two shorter pieces are shown
+instead of one. Only as much of a text is split into tokens as the pieces need.
 """
 
 from typing import Any, NamedTuple
@@ -151,12 +152,20 @@ def _write(
     end: int,
     marked: Any,
     buffer: SnippetBuffer,
+    first: int,
     count: int,
     out: int,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write tokens `begin` to `end`, those in `marked` apart; give the pieces and the bytes written so far."""
-    first, text = count, buffer.text
-    if begin > 0:
+    """Write tokens `begin` to `end`, those in `marked` apart; give the pieces and the bytes written so far.
+
+    first: how many pieces there were before this snippet; if that is not `count`, this continues it.
+    """
+    text = buffer.text
+    if count > first:
+        text[out] = 32
+        count = _put_piece(buffer, first, count, out, out + 1, 0)
+        out += 1
+    elif begin > 0:
         text[out : out + 4] = _MORE[:4]
         count = _put_piece(buffer, first, count, out, out + 4, 0)
         out += 4
@@ -198,6 +207,48 @@ def _in_order(flat: Any, ends: Any, tokens: int) -> Any:  # pragma: no cover - c
 
 
 @njit(cache=True, nogil=True)
+def _elsewhere(found: Any, words: int, begin: int, end: int) -> Any:  # pragma: no cover - compiled
+    """Return the positions, as in `found`, of the words that are not among tokens `begin` to `end`."""
+    inside = np.zeros(words, np.bool_)
+    for i in range(len(found)):
+        if begin <= found[i] >> 16 < end:
+            inside[found[i] & 0xFFFF] = True
+    others, count = np.empty(len(found), np.int64), 0
+    for i in range(len(found)):
+        if not inside[found[i] & 0xFFFF]:
+            others[count] = found[i]
+            count += 1
+    return others[:count]
+
+
+@njit(cache=True, nogil=True)
+def _choose_pieces(
+    data: Any, stop: int, spans: Any, used: int, found: Any, weights: Any, chars: int
+) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
+    """Return the tokens at which one piece of about `chars` characters begins and ends, or two of half of that.
+
+    There are two if one would not have all words; otherwise the second is empty.
+    """
+    first, last = _window(found, weights, max(4, chars // _TOKEN_CHARS))
+    begin = _begin(data, spans, first, last, chars)
+    end = _end(data, stop, spans, used, begin, chars)
+    half = chars // 2
+    if spans[last, 1] - spans[first, 0] > half or len(_elsewhere(found, len(weights), begin, end)) == 0:
+        return begin, end, end, end
+    begin = _begin(data, spans, first, last, half)
+    end = _end(data, stop, spans, used, begin, half)
+    others = _elsewhere(found, len(weights), begin, end)
+    first, last = _window(others, weights, max(4, half // _TOKEN_CHARS))
+    other_begin = _begin(data, spans, first, last, half)
+    other_end = _end(data, stop, spans, used, other_begin, half)
+    if first < begin:
+        other_end = min(other_end, begin)
+        return (other_begin, end, end, end) if other_end == begin else (other_begin, other_end, begin, end)
+    other_begin = max(other_begin, end)
+    return (begin, other_end, other_end, other_end) if other_begin == end else (begin, end, other_begin, other_end)
+
+
+@njit(cache=True, nogil=True)
 def cut_one(
     data: Any,
     start: int,
@@ -219,19 +270,22 @@ def cut_one(
     """
     spans = np.empty((max_tokens(stop - start) + 2, 2), np.int64)
     known = flat.max() + 1 if len(flat) else 1
-    used, go_on = find_spans(data, start, stop, kinds, analysis, spans, 0, known)
+    # A token is a character at least; one more says whether the text goes on.
+    used, _ = find_spans(data, start, stop, kinds, analysis, spans, 0, known + chars + 2)
     if used == 0:
         return
-    first, last = _window(_in_order(flat, ends, used), weights, max(4, chars // _TOKEN_CHARS))
-    begin = _begin(data, spans, first, last, chars)
-    # A token is a character at least; one more says whether the text goes on.
-    used, go_on = find_spans(data, go_on, stop, kinds, analysis, spans, used, begin + chars + 2)
-    end = _end(data, stop, spans, used, begin, chars)
-    marks = np.zeros(end - begin, np.bool_)
-    for place in flat:
-        if begin <= place < end:
-            marks[place - begin] = True
-    at[0], at[1] = _write(data, stop, spans, used, begin, end, np.flatnonzero(marks) + begin, buffer, at[0], at[1])
+    found, before = _in_order(flat, ends, used), at[0]
+    begin, end, other_begin, other_end = _choose_pieces(data, stop, spans, used, found, weights, chars)
+    for _ in range(2):
+        marks = np.zeros(end - begin, np.bool_)
+        for place in flat:
+            if begin <= place < end:
+                marks[place - begin] = True
+        marked = np.flatnonzero(marks) + begin
+        at[0], at[1] = _write(data, stop, spans, used, begin, end, marked, buffer, before, at[0], at[1])
+        begin, end = other_begin, other_end
+        if begin == end:
+            break
 
 
 @njit(cache=True, nogil=True)
@@ -288,8 +342,8 @@ def make_buffer(snippets: int, words: int, size: int, chars: int) -> SnippetBuff
     """Make room for snippets of about `chars` characters of texts of `size` bytes in all."""
     # A piece may run over its length by one token, and a token may be as long as a text; nothing is written twice.
     return SnippetBuffer(
-        np.empty(size + 16 * snippets, np.uint8),
-        np.empty((snippets * (2 * chars + 8), 2), np.int64),
+        np.empty(size + 32 * snippets, np.uint8),
+        np.empty((snippets * (2 * chars + 16), 2), np.int64),
         np.zeros(snippets, np.int64),
         np.zeros((snippets, words), np.bool_),
     )
