@@ -83,3 +83,10 @@ def test_further_pages_and_short_pages_are_of_the_same_results(searcher: Searche
     parts = [searcher.search(Query("lighthuose", start=start, size=4)) for start in range(0, 40, 4)]
     assert [hit.url for page in parts for hit in page.hits] == [hit.url for hit in whole.hits]
     assert {page.showing_for for page in parts} == {"lighthouse"}
+
+
+def test_a_relaxed_query_is_offered_the_correction_of_what_was_left_out(searcher: Searcher) -> None:
+    page = searcher.search(Query('"lighthuose keeper"'))
+    assert page.notes == ('No page has "lighthuose": left out of the search.',)
+    assert page.hits
+    assert page.corrections == ('"lighthouse keeper"',)

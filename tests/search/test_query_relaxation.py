@@ -175,3 +175,18 @@ def test_at_most_two_steps_and_no_filter_is_lost(words: str, unknown: set[str]) 
         assert step.notes
         assert repr(step.tree).count("AndNot(") <= repr(tree).count("AndNot(")
         assert step.tree != tree
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    folder: Path = tmp_path_factory.mktemp("crowd")
+    build_index(random_visits(11, 80), folder / "index", Settings().index)
+    return Searcher.open(folder, load(None, {}, ["search.budget_ms=60000"]))
+
+
+@given(queries())
+def test_relaxed_results_pass_filters_and_exclusions(crowd: Searcher, words: str) -> None:
+    allowed = {hit.url for hit in crowd.search(Query("site:coast.test -rope -zibble", size=100, folded=False)).hits}
+    page = crowd.search(Query(f"({words}) +zibble site:coast.test -rope", size=100, folded=False))
+    assert {hit.url for hit in page.hits} <= allowed
+    assert page.notes

@@ -18,6 +18,7 @@ from periplus.query import (
     ParsedQuery,
     QueryBudget,
     QueryPlan,
+    QueryWord,
     correct_spelling,
     describe_plan,
     estimate_cost,
@@ -205,12 +206,13 @@ class Searcher:
         """Return the answer to a planned query."""
         candidates = self._find(session, plan, query, timer, budget, site_name(parsed.tree, query))
         timer.end_stage("rerank")
+        typed = plan.words
         if not len(candidates.documents) and not candidates.partial and not query.verbatim:
             plan, candidates = self._relax(session, parsed, query, plan, candidates, timer, budget)
             timer.end_stage("relax")
         results = present(session, plan, candidates, query, self._settings.search, budget=budget)
         timer.end_stage("present")
-        corrections = _other_spellings(session.index, query, plan, results.hits, budget)
+        corrections = _other_spellings(session.index, query, typed, results.hits if plan.words == typed else (), budget)
         card = self._card(query, results.hits) if not budget.skips("card") else None
         timer.end_stage("suggest")
         return ResultPage(
@@ -351,14 +353,17 @@ class Searcher:
 
 
 def _other_spellings(
-    index: Index, query: Query, plan: QueryPlan, hits: Sequence[Hit], budget: QueryBudget
+    index: Index, query: Query, words: Sequence[QueryWord], hits: Sequence[Hit], budget: QueryBudget
 ) -> tuple[str, ...]:
-    """Return other spellings of a query, on its first page of results, if there is time; none while it is typed."""
+    """Return other spellings of a query, on its first page of results, if there is time; none while it is typed.
+
+    words: those of the plan of the query as typed; hits: its results, none if it was relaxed.
+    """
     complete = bool(hits) and not hits[0].missing
     for find in (correct_spelling, suggest_alternatives):
         if query.start or query.as_you_type or budget.skips("spelling"):
             return ()
-        if spellings := find(index, query.words, plan.words, complete):
+        if spellings := find(index, query.words, words, complete):
             return spellings
     return ()
 
