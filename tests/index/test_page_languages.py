@@ -42,6 +42,7 @@ def test_a_declared_language_is_evidence_and_no_more() -> None:
     assert identify(document("Chorizo", language="es"), document("Bratwurst", language="de")) == ["es", "de"]
     assert identify(document("2024 / 2025", language="fr")) == ["fr"]
     assert identify(document(ENGLISH, language="zxx")) == [""]
+    assert identify(document(ENGLISH, language="zxx"), document(SPANISH, language="en")) == ["", "es"]
 
 
 def test_the_main_content_decides_and_not_the_menu_before_it() -> None:

@@ -55,6 +55,12 @@ def identify_languages(documents: Sequence[Document], sites: SiteLanguages) -> l
 
 def _identify(documents: Sequence[Document], sites: SiteLanguages) -> npt.NDArray[np.uint8]:
     tags = {tag: normalize_language(tag) for tag in {document.language for document in documents}}
+    if NO_LANGUAGE in tags.values():
+        numbers_of_all = _no_languages(len(documents))
+        others = [row for row, document in enumerate(documents) if tags[document.language] != NO_LANGUAGE]
+        if others:
+            numbers_of_all[others] = _identify([documents[row] for row in others], sites)
+        return numbers_of_all
     numbers = {tag: language_number(code) for tag, code in tags.items()}
     declared = np.array([numbers[document.language] for document in documents], np.uint8)
     hosts = [document.host for document in documents]
@@ -73,8 +79,6 @@ def _identify(documents: Sequence[Document], sites: SiteLanguages) -> npt.NDArra
     sites.add(hosts, languages, certainty)
     expectations = sites.expectations([hosts[row] for row in rows.tolist()])
     languages[rows], _ = choose_languages(evidence, declared[rows], *expectations)
-    if NO_LANGUAGE in tags.values():
-        languages[[tags[document.language] == NO_LANGUAGE for document in documents]] = 0
     return languages
 
 
