@@ -51,6 +51,23 @@ def test_import_then_search(imported: Path, capsys: pytest.CaptureFixture[str]) 
     assert "2 results" in said
 
 
+def test_search_says_what_was_relaxed(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", '"lights harbour" storm', "--set", "search.budget_ms=60000"]) == 0
+    said = capsys.readouterr().out
+    assert 'No page has "lights harbour" together with "storm"; showing pages with the words instead.' in said
+    assert "1 result" in said
+    assert main(["search", "--verbatim", '"lights harbour" storm']) == 0
+    assert "No results" in capsys.readouterr().out
+
+
+def test_search_says_what_was_corrected(capsys: pytest.CaptureFixture[str]) -> None:
+    from periplus.cli.commands.search import _print_results
+    from periplus.records import Query, ResultPage
+
+    _print_results(ResultPage(Query("lighthuose"), (), 0, True, False, 0.1, 10, showing_for="lighthouse"))
+    assert "Showing results for lighthouse. --verbatim searches for lighthuose." in capsys.readouterr().out
+
+
 def test_a_page_cannot_steer_the_terminal(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "bread"]) == 0
     said = capsys.readouterr().out
