@@ -13,7 +13,7 @@ from naive import phrase_documents as naive
 from periplus.arrays import write_arrays
 from periplus.index import Index, Segment, build_index
 from periplus.index.merge.segment_merger import merge_segments
-from periplus.query import BagOfWords, Scoring, find_candidates, parse_query, plan_query
+from periplus.query import BagOfWords, Scoring, content_words_of, find_candidates, parse_query, plan_query
 from periplus.query.kernels import match
 from periplus.records import Query
 from periplus.search import Searcher
@@ -244,6 +244,35 @@ def test_merged_documents_keep_the_number_of_their_rules(tmp_path: Path) -> None
         "old": 0,
         "new": ANALYSIS,
     }
+
+
+@pytest.mark.parametrize(
+    "query", ["women's shoes", "the US economy", "1,000,000 ships", "l'eau", "c++ tutorial", "sea charts"]
+)
+def test_clicks_are_counted_by_the_words_that_a_query_is_scored_by(index: Index, query: str) -> None:
+    tree = parse_query(query).tree
+    assert tree is not None
+    plan = plan_query(index, tree, Scoring())
+    assert content_words_of(tree, "en") == {word.word for word in plan.words}
+
+
+RANKED = [
+    ("c++", "A tutorial of C++ for beginners", "A tutorial of C for beginners"),
+    ("c# tutorial", "The C# tutorial", "The C tutorial"),
+    (".net runtime", "About the .NET runtime", "About the net runtime"),
+    ("9/11", "What happened on 9/11 that day", "On 11 May there were 9 of them"),
+    ("wi-fi router", "A wifi router", "A sci-fi router"),
+    ("US army", "The U.S. army grew", "The army is with you"),
+    ("24/7 shop", "This shop is open 24/7", "This shop has 24 rooms and 7 doors"),
+]
+
+
+@pytest.mark.parametrize(("query", "better", "worse"), RANKED)
+def test_the_page_that_writes_it_is_ranked_first(tmp_path: Path, query: str, better: str, worse: str) -> None:
+    fillers = [f"Nothing of {word} here" for word in ("tides", "ships", "harbours", "maps")]
+    _build(tmp_path, [worse, better, *fillers])
+    hits = Searcher.open(tmp_path, Settings()).search(Query(query)).hits
+    assert hits[0].url == "https://words.test/0001"
 
 
 def test_snippets_mark_other_forms_and_no_word_is_missing(tmp_path: Path) -> None:

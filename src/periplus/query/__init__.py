@@ -11,6 +11,7 @@ All of them charge one `QueryBudget`, which bounds the time and the work of a qu
 
 from periplus.query.filter_sets import filter_matches_any
 from periplus.query.forms.term_forms import restricted_documents
+from periplus.query.forms.written_forms import content_words_of
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
 from periplus.query.query_budget import QueryBudget
 from periplus.query.query_parser import ParsedQuery, parse_query
@@ -70,6 +71,7 @@ __all__ = [
     "Vertical",
     "Word",
     "alternative_words",
+    "content_words_of",
     "correct_spelling",
     "describe_plan",
     "estimate_cost",

@@ -11,6 +11,7 @@ import numpy as np
 
 from periplus.errors import BadFile, BadUrl
 from periplus.files import disk_errors
+from periplus.query import content_words_of, parse_query
 from periplus.rank.ranking_model import FOLDER, USED, TreeModel, open_model
 from periplus.settings import RankSettings
 from periplus.signals import (
@@ -22,7 +23,6 @@ from periplus.signals import (
     read_page_popularity,
     signals_version,
 )
-from periplus.text import is_stop_word, split_text
 from periplus.url import parse_address
 
 __all__ = ["ExternalSignals", "open_external_signals", "read_popularity"]
@@ -75,9 +75,8 @@ class ExternalSignals:
         """Return how much pages were liked, by the words of the query without stop words."""
         found: dict[frozenset[str], dict[int, float]] = {}
         for query, pages in self.liked.items():
-            words = split_text(query)
-            meant = frozenset(word for word in words if not is_stop_word(word, language)) or frozenset(words)
-            known = found.setdefault(meant, {})
+            words = content_words_of(parse_query(query).tree, language)
+            known = found.setdefault(words, {})
             for key, liking in pages.items():
                 known[key] = max(liking, known.get(key, 0.0))
         return found

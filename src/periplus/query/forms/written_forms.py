@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from periplus.index import Index
 from periplus.query.forms.term_forms import PhrasePages, TermForm, WordForms
 from periplus.query.query_budget import LIMITS
-from periplus.query.query_tree import EVERYWHERE, Near, Phrase
+from periplus.query.query_tree import EVERYWHERE, BagOfWords, Near, Node, Phrase, query_text
 from periplus.query.term_lookups import TermSet
 from periplus.text import (
     ACRONYM,
@@ -35,7 +35,7 @@ from periplus.text import (
 )
 from periplus.text.kernels.tokenizer import UNSPACED
 
-__all__ = ["ArrangedBag", "WrittenForm", "WrittenForms"]
+__all__ = ["ArrangedBag", "WrittenForm", "WrittenForms", "content_words_of"]
 
 _MAX_FORMS: Final = 3
 """Other forms of one word that are used."""
@@ -107,15 +107,7 @@ class WrittenForms:
 
     def arrange(self, words: tuple[str, ...], compounds: Sequence[Compound]) -> ArrangedBag:
         """Return the words of a bag with the forms that their neighbourhood proposes."""
-        bag = ArrangedBag({}, {}, {}, set())
-        at = 0
-        for compound in compounds:
-            for number in range(at, compound.first):
-                bag.add(words[number], number)
-            _add_compound(bag, words, compound)
-            at = compound.first + compound.size
-        for number in range(at, len(words)):
-            bag.add(words[number], number)
+        bag = arrange_bag(words, compounds)
         for first, end, word in _joined_neighbours(words):
             if not any(map(self._is_stop_word, words[first:end])) and self._has_word(word):
                 for number in range(first, end):
@@ -259,6 +251,29 @@ class WrittenForms:
         terms = tuple(TermForm(term) for term in often[: max(0, min(room, _MAX_CHARACTER_TERMS))])
         total = min(sum(frequencies.values()), self._index.documents)
         return [WrittenForm(terms, terms, total, TermSet(tuple(often)) if len(often) > len(terms) else None)]
+
+
+def arrange_bag(words: Form, compounds: Sequence[Compound]) -> ArrangedBag:
+    """Return the words of a bag with the forms that their compounds propose."""
+    bag = ArrangedBag({}, {}, {}, set())
+    at = 0
+    for compound in compounds:
+        for number in range(at, compound.first):
+            bag.add(words[number], number)
+        _add_compound(bag, words, compound)
+        at = compound.first + compound.size
+    for number in range(at, len(words)):
+        bag.add(words[number], number)
+    return bag
+
+
+def content_words_of(tree: Node | None, language: str) -> frozenset[str]:
+    """Return the words that a query is scored by, without stop words where there are others."""
+    if tree is None:
+        return frozenset()
+    words, compounds = tuple(query_text(tree).split()), tree.compounds if isinstance(tree, BagOfWords) else ()
+    bag = arrange_bag(words, compounds)
+    return frozenset(w for w in bag.counts if w in bag.names or not is_stop_word(w, language)) or frozenset(bag.counts)
 
 
 def _add_compound(bag: ArrangedBag, words: Form, compound: Compound) -> None:
