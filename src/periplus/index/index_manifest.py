@@ -14,7 +14,8 @@ from periplus.files import write_atomically
 
 __all__ = ["FORMAT", "Manifest", "SegmentEntry", "commit", "next_number", "read_deleted", "read_manifest"]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Since 2, segments have main content and boilerplate in fields of their own, and the rules of their tokens."""
 _NAME: Final = "manifest.json"
 _MAX_LISTED: Final = 1_000
 """More deleted documents than this are stored as bitmaps in a file of their own, and not listed in the manifest."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
+from periplus.index.document_fields import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
     frequent_terms,
@@ -53,7 +54,7 @@ class Segment:
         self.name = folder.name
         # Segments of earlier versions have no words: they offer no completions or corrections.
         parts = (*PARTS, *(part for part in OPTIONAL_PARTS if (folder / f"{part}.arrays").exists()))
-        self.files = {part: ArrayFile(folder / f"{part}.arrays", part) for part in parts}
+        self.files = {part: ArrayFile(folder / f"{part}.arrays", part, format=SEGMENT_FORMAT) for part in parts}
         if verify:
             for file in self.files.values():
                 file.check()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
-from periplus.index.document_fields import Field, field_weights
+from periplus.index.document_fields import SEGMENT_FORMAT, Field, field_weights
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
 from periplus.settings import IndexSettings
 from periplus.store import compress
@@ -66,7 +66,8 @@ def choose_tiers(static: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
 
 def write_postings_file(folder: Path, arrays: Columns) -> None:
     """Write the encoded postings."""
-    write_arrays(folder / "postings.arrays", "postings", {name: arrays[name] for name in _POSTINGS_ARRAYS})
+    columns = {name: arrays[name] for name in _POSTINGS_ARRAYS}
+    write_arrays(folder / "postings.arrays", "postings", columns, format=SEGMENT_FORMAT)
 
 
 def write_lexicon(
@@ -121,7 +122,7 @@ def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 def write_columns(folder: Path, columns: Columns, strings: Columns) -> None:
     """Write packed columns, and tables of strings."""
     packed = {name: column if name in _UNPACKED_COLUMNS else _pack_column(column) for name, column in columns.items()}
-    write_arrays(folder / "documents.arrays", "documents", {**packed, **strings})
+    write_arrays(folder / "documents.arrays", "documents", {**packed, **strings}, format=SEGMENT_FORMAT)
 
 
 def _pack_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -22,6 +22,8 @@ from periplus.store import compress
 
 __all__ = ["CollectionStatistics", "TermBound", "export_index"]
 
+_FORMAT: Final = 2
+"""Since 2, the fields have boilerplate among them."""
 _CHUNK_BYTES: Final = 1 << 20
 
 
@@ -58,7 +60,7 @@ def export_index(index: Index, path: Path) -> CollectionStatistics:
         lengths = segment.column("length")
         tokens[: len(lengths)] += lengths  # Old segments have no boilerplate.
     statistics = CollectionStatistics(
-        1,
+        _FORMAT,
         index.manifest.generation,
         index.documents,
         sum(segment.documents for segment in index.segments),
