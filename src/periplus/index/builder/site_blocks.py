@@ -26,6 +26,8 @@ _FORMAT: Final = 1
 _SLOTS: Final = 1 << 20
 _MAX_STORED: Final = _SLOTS // 4
 """Entries that are stored, those of the most pages first."""
+_MIN_STORED: Final = 3
+"""Pages from which on an entry is stored."""
 _SEEN_BYTES: Final = 1 << 22
 """Size of the set of pages that were counted: a page that is fetched again counts once."""
 
@@ -91,24 +93,29 @@ class SiteBlocks:
         return changed
 
     def save(self, folder: Path) -> "SiteBlocks":
-        """Store the lines of more than one page, as many as there is room for; return what was stored, fixed."""
-        used = np.flatnonzero(self._table.count > 1)
-        used = used[np.argsort(-self._table.count[used].astype(np.int64), kind="stable")[:_MAX_STORED]]
-        used = used[np.argsort(self._table.key[used])]
-        if len(used) or blocks_path(folder).exists():
-            arrays: dict[str, npt.NDArray[Any]] = {"key": self._table.key[used], "count": self._table.count[used]}
+        """Store the lines of several pages, as many as there is room for; return what was stored, fixed."""
+        keys, counts = self._entries(_MIN_STORED)
+        most = np.argsort(-counts.astype(np.int64), kind="stable")[:_MAX_STORED]
+        most = most[np.argsort(keys[most])]
+        if len(most) or blocks_path(folder).exists():
+            arrays: dict[str, npt.NDArray[Any]] = {"key": keys[most], "count": counts[most]}
             write_arrays(blocks_path(folder), _KIND, arrays, format=_FORMAT)
         return SiteBlocks(folder, fixed=True)
 
     def _prune(self) -> None:
         """Forget the lines of the fewest pages once half of the slots are in use."""
         least = 1
-        while 2 * int(self._table.used[0]) > len(self._table.key):
-            kept = np.flatnonzero(self._table.count > least)
-            keys, counts = self._table.key[kept], self._table.count[kept]
-            self._table = kernel.make_table(len(self._table.key))
+        while 2 * int(self._table.used[0]) > len(self._table.entries):
+            keys, counts = self._entries(least + 1)
+            self._table = kernel.make_table(len(self._table.entries))
             self._insert(keys, counts)
             least *= 2
+
+    def _entries(self, least: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """Return keys and counts of the entries with at least so many pages."""
+        counts = (self._table.entries[:, kernel.COUNT] & kernel.COUNT_MASK).astype(np.uint32)
+        rows = np.flatnonzero(counts >= least)
+        return self._table.entries[rows, kernel.KEY], counts[rows]
 
     def _insert(self, keys: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint32]) -> None:
         kernel.insert_entries(keys, counts, self._table)

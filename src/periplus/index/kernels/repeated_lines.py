@@ -21,6 +21,9 @@ __all__ = [
     "split_lines",
 ]
 
+KEY, COUNT = 0, 1
+"""Columns of the entries."""
+COUNT_MASK, PAGE_SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
 SCOPES = 2
 """Scopes of a page."""
 MIN_PAGES = 5
@@ -37,12 +40,9 @@ _NEWLINE, _SPACE = 10, 32
 class LineTable(NamedTuple):
     """A hash table with open addressing; the number of slots is a power of two."""
 
-    key: npt.NDArray[np.uint64]
-    """Of a line in a scope; 0 where the slot is empty."""
-    count: npt.NDArray[np.uint32]
-    """Pages that have it."""
-    page: npt.NDArray[np.uint32]
-    """The page that was counted last."""
+    entries: npt.NDArray[np.uint64]
+    """Rows, so that a slot is one access to memory: KEY of a line in a scope, 0 where the slot is empty; COUNT of the
+    pages that have it in the lower half, the page that was counted last in the upper half."""
     used: npt.NDArray[np.int64]
     """One number: slots in use. Beyond three quarters of them, no line is added."""
 
@@ -59,9 +59,7 @@ class SplitTexts(NamedTuple):
 
 def make_table(slots: int) -> LineTable:
     """Return an empty table."""
-    return LineTable(
-        np.zeros(slots, np.uint64), np.zeros(slots, np.uint32), np.zeros(slots, np.uint32), np.zeros(1, np.int64)
-    )
+    return LineTable(np.zeros((slots, 2), np.uint64), np.zeros(1, np.int64))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -72,11 +70,11 @@ def _line_key(line: Any, scope: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find_slot(keys: Any, key: Any) -> Any:  # pragma: no cover - compiled
+def _find_slot(entries: Any, key: Any) -> Any:  # pragma: no cover - compiled
     """Return the slot of a key, or the empty one where it belongs."""
-    within = np.uint64(len(keys) - 1)
+    within = np.uint64(len(entries) - 1)
     slot = key & within
-    while keys[slot] != 0 and keys[slot] != key:
+    while entries[slot, KEY] != 0 and entries[slot, KEY] != key:
         slot = (slot + np.uint64(1)) & within
     return slot
 
@@ -104,16 +102,16 @@ def _next_line(data: Any, at: int, end: int) -> tuple[int, int, int, Any]:  # pr
 @njit(cache=True, nogil=True)
 def _add(table: LineTable, key: Any, page: int) -> None:  # pragma: no cover - compiled
     """Count a key for a page, once."""
-    slot = _find_slot(table.key, key)
-    if table.key[slot] == 0:
-        if table.used[0] * 4 >= len(table.key) * 3:
+    entries, mark = table.entries, np.uint64(page)
+    slot = _find_slot(entries, key)
+    if entries[slot, KEY] == 0:
+        if table.used[0] * 4 >= len(entries) * 3:
             return
-        table.key[slot] = key
+        entries[slot, KEY] = key
         table.used[0] += 1
-    elif table.page[slot] == page:
-        return
-    table.count[slot] += np.uint32(1)
-    table.page[slot] = page
+    value = entries[slot, COUNT]
+    if value >> PAGE_SHIFT != mark:
+        entries[slot, COUNT] = mark << PAGE_SHIFT | ((value & COUNT_MASK) + np.uint64(1))
 
 
 @njit(cache=True, nogil=True)
@@ -127,11 +125,12 @@ def insert_entries(
         table: updated
     """
     for entry in range(len(keys)):
-        slot = _find_slot(table.key, keys[entry])
-        if keys[entry] and (table.key[slot] or table.used[0] * 4 < len(table.key) * 3):
-            table.used[0] += table.key[slot] == 0
-            table.key[slot] = keys[entry]
-            table.count[slot] += counts[entry]
+        slot = _find_slot(table.entries, keys[entry])
+        is_empty = table.entries[slot, KEY] == 0
+        if keys[entry] and not (is_empty and table.used[0] * 4 >= len(table.entries) * 3):
+            table.used[0] += is_empty
+            table.entries[slot, KEY] = keys[entry]
+            table.entries[slot, COUNT] += np.uint64(counts[entry])
 
 
 @njit(cache=True, nogil=True)
@@ -155,7 +154,7 @@ def count_lines(
     for text in range(len(scopes)):
         if not is_counted[text]:
             continue
-        page = np.uint32(first_page + text)
+        page = first_page + text
         for scope in range(SCOPES):
             _add(table, _line_key(np.uint64(0), scopes[text, scope]), page)
         at = bounds[text]
@@ -166,13 +165,18 @@ def count_lines(
                     _add(table, _line_key(line, scopes[text, scope]), page)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _count_of(table: LineTable, line: Any, scope: Any) -> int:  # pragma: no cover - compiled
+    """Return how many pages of a scope have a line."""
+    return np.int64(table.entries[_find_slot(table.entries, _line_key(line, scope)), COUNT] & COUNT_MASK)
+
+
 @njit(cache=True, nogil=True)
 def _is_repeated(table: LineTable, line: Any, size: int, scopes: Any, pages: Any) -> bool:  # pragma: no cover
     """Return whether a line is repeated in one of the scopes, which have so many pages."""
     share = MIN_SHORT_SHARE if size < SHORT_LINE else MIN_SHARE
     for scope in range(SCOPES):
-        slot = _find_slot(table.key, _line_key(line, scopes[scope]))
-        count = table.count[slot] if table.key[slot] else np.uint32(0)
+        count = _count_of(table, line, scopes[scope])
         if count >= MIN_PAGES and count >= share * pages[scope]:
             return True
     return False
@@ -204,8 +208,7 @@ def split_lines(
     to_own, to_repeated = 0, 0
     for text in range(len(begins)):
         for scope in range(SCOPES):
-            slot = _find_slot(table.key, _line_key(np.uint64(0), scopes[text, scope]))
-            pages[scope] = table.count[slot] if table.key[slot] else 0
+            pages[scope] = _count_of(table, np.uint64(0), scopes[text, scope])
         own_begin, repeated_begin, at, count = to_own, to_repeated, begins[text], 0
         while pages.max() >= MIN_PAGES and at < ends[text]:
             line_begin = at
