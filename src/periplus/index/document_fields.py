@@ -12,7 +12,6 @@ from periplus.settings import IndexSettings
 __all__ = [
     "FIELD_NAMES",
     "MIN_MAIN",
-    "SEGMENT_FORMAT",
     "Document",
     "Field",
     "field_weights",
@@ -35,8 +34,6 @@ class Field(enum.IntEnum):
     """What else a page shows: navigation, footers, repeated blocks of its site."""
 
 
-SEGMENT_FORMAT: Final = 2
-"""Format of the files of a segment that have a field or a column more than before: 2 since there is boilerplate."""
 _EPOCH: Final = date(1970, 1, 1)
 FIELD_NAMES: Final = tuple(field.name.lower() for field in Field)
 MIN_MAIN: Final = 32

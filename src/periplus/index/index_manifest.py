@@ -12,10 +12,21 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, DiskFailed, NewerFormat, NothingHere
 from periplus.files import write_atomically
 
-__all__ = ["FORMAT", "Manifest", "SegmentEntry", "commit", "next_number", "read_deleted", "read_manifest"]
+__all__ = [
+    "FORMAT",
+    "SEGMENT_FORMAT",
+    "Manifest",
+    "SegmentEntry",
+    "commit",
+    "next_number",
+    "read_deleted",
+    "read_manifest",
+]
 
 FORMAT: Final = 2
 """Since 2, segments have main content and boilerplate in fields of their own, and the rules of their tokens."""
+SEGMENT_FORMAT: Final = 2
+"""Format of the files of a segment that have a field or a column more than before: 2 since there is boilerplate."""
 _NAME: Final = "manifest.json"
 _MAX_LISTED: Final = 1_000
 """More deleted documents than this are stored as bitmaps in a file of their own, and not listed in the manifest."""

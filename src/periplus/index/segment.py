@@ -11,7 +11,7 @@ import numpy.typing as npt
 from periplus.accel import pointers
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
-from periplus.index.document_fields import SEGMENT_FORMAT
+from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import (
     document_sets,
     frequent_terms,

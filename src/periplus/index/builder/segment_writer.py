@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
-from periplus.index.document_fields import SEGMENT_FORMAT, Field, field_weights
+from periplus.index.document_fields import Field, field_weights
+from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
 from periplus.settings import IndexSettings
 from periplus.store import compress
