@@ -4,6 +4,8 @@ import tempfile
 import unicodedata
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -186,6 +188,26 @@ def test_any_number_of_compounds_fits_the_plan(index: Index, query: str) -> None
     plan = plan_query(index, parsed.tree, Scoring())
     assert len(plan.leaves) <= match.MAX_LEAVES
     find_candidates(index, plan, 10)
+
+
+def test_the_search_for_forms_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = "abcdefgh"
+    pairs = [f"{a}{b}x {c}{d}y" for a in letters for b in letters for c in letters for d in letters[:1]]
+    index = _build(tmp_path, [" ".join(pairs)])
+    phrases: list[tuple[bytes, ...]] = []
+    search = Segment.documents_with_phrase
+
+    def count(segment: Segment, terms: tuple[bytes, ...], fields: int) -> npt.NDArray[np.int32]:
+        phrases.append(terms)
+        return search(segment, terms, fields)
+
+    monkeypatch.setattr(Segment, "documents_with_phrase", count)
+    for size in (40, 256):
+        phrases.clear()
+        parsed = parse_query(" ".join(pair.replace(" ", "") for pair in pairs[:size]))
+        assert parsed.tree is not None
+        plan_query(index, parsed.tree, Scoring())
+        assert len(phrases) <= 24 * 10
 
 
 def _own_words(text: str) -> set[str]:

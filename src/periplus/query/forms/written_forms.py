@@ -50,6 +50,8 @@ _UMLAUT_SHARE: Final = 0.25
 _SHARED: Final = 0.5
 """What one word counts for each of those that it is written for: 'wifi' for 'wi' and for 'fi'."""
 _MAX_CACHED: Final = 1 << 14
+_MAX_NEW_WORDS: Final = 24
+"""Words of one query whose forms are looked for, besides those that are cached."""
 _MAX_WORK: Final = 1 << 16
 """Pages that are searched for the phrases of one query while it is planned; further forms are left out."""
 _JOINING: Final = frozenset("-'._&")
@@ -99,6 +101,7 @@ class WrittenForms:
         self._index = index
         self._forms = forms
         self._work_left = _MAX_WORK
+        self._new_words = 0
         caches = _CHOSEN.setdefault(index, {})
         self._chosen, self._joined = caches.setdefault(bool(index.spelling.size), ({}, {}))
         if len(self._chosen) + len(self._joined) > _MAX_CACHED:
@@ -125,6 +128,8 @@ class WrittenForms:
         self, word: str, proposed: Sequence[Form] = (), fields: int = EVERYWHERE, room: int = 64
     ) -> list[WrittenForm]:
         """Return the other forms of a word that the index has, of at most `room` leaves; `proposed` come first."""
+        if room <= 0:
+            return []
         own = self._own_forms(word)
         if not own and not proposed:
             return self._with_character(word, room)
@@ -160,11 +165,12 @@ class WrittenForms:
     def _own_forms(self, word: str) -> tuple[Form, ...]:
         """Return the forms of a word by itself that pages have."""
         own = self._chosen.get(word)
-        if own is None:
+        if own is None and self._new_words < _MAX_NEW_WORDS:
+            self._new_words += 1
             own = tuple(self._choose(word))
             if self._work_left > 0:
                 self._chosen[word] = own
-        return own
+        return own or ()
 
     def _look_up(self, form: Form, fields: int) -> WrittenForm | None:
         """Return the terms of a form, None if no page has it."""
