@@ -148,7 +148,7 @@ class Tally:
             counts = self.counts.setdefault(question.document.label, Counter())
             key = fingerprint_text(question.document.url)
             counts["pages"] += 1
-            page = searcher.search(Query(question.title, size=_FIRST))
+            page = searcher.search(Query(question.title, size=_FIRST, verbatim=True))
             self._count(counts, "titles", any(hit.key == key for hit in page.hits), question, question.title)
             tree = parse_query(question.words).tree
             matched = False

@@ -162,10 +162,12 @@ def _in_index(url: str, asked: _IndexedPage) -> Explanation:
 
 
 def _ranked(url: str, asked: _IndexedPage, hits: tuple[Hit, ...], place: int) -> Explanation:
-    begin = max(0, place - 1)
+    # Results are not in the order of their scores throughout: those of one host stand back after the second.
+    above = next((n for n in range(place - 1, -1, -1) if hits[n].score >= hits[place].score), -1)
+    begin = above if above >= 0 else place
     shown = asked.hits(start=begin, size=place - begin + 1, explain=True)
     ours = shown[-1]
-    better = _compare_scores(ours, shown[0]) if place else None
+    better = _compare_scores(ours, shown[0]) if above >= 0 else None
     summary = f"It is number {place + 1} of {len(hits):,} results."
     if better is not None:
         summary += f" The next better one has {better.score - ours.score:+.3f}."
