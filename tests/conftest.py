@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from patience import be_patient
+
+be_patient()
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
