@@ -62,8 +62,8 @@ _NAMED_REGIONS: Final = ((kernel.CONTENT, 0.5), (kernel.ARTICLE, 0.5), (kernel.M
 """Regions that are the content by their name, and the share of the text that each must have, narrow ones first."""
 _MIN_REGION: Final = 40
 """Characters of text outside of links that a named region must have."""
-_MIN_TEXT_SHARE: Final = 0.25
-"""Share of a region that must not be lists of links, if that is little text: otherwise the lists are its content."""
+_MIN_TEXT_SHARE: Final = 0.5
+"""Share of a region that must not be lists of links: otherwise it is a reference, and the lists are its content."""
 _MIN_ARTICLE_SHARE: Final = 0.8
 """Share of the text near long blocks from which on a page is an article."""
 _MIN_CONTAINER_SHARE: Final = 0.7
@@ -199,7 +199,7 @@ def _select_text(blocks: kernel.Blocks, region: Mask, density: npt.NDArray[np.fl
     links = loose & (density >= _MAX_LOOSE_DENSITY) | (blocks.kind == kernel.ITEM) & (density >= _MAX_ITEM_DENSITY)
     is_heading = blocks.kind == kernel.HEADING
     chosen: Mask = region & ~links & ~is_heading
-    if int(blocks.chars[chosen].sum()) < min(2 * _LONG, _MIN_TEXT_SHARE * int(blocks.chars[region].sum())):
+    if int(blocks.chars[chosen].sum()) < _MIN_TEXT_SHARE * int(blocks.chars[region].sum()):
         return region
     text, headings = np.flatnonzero(region & ~is_heading), np.flatnonzero(region & is_heading)
     following = np.searchsorted(text, headings)
