@@ -160,7 +160,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     build_index([visit("https://a.test/", "sea")], tmp_path, SETTINGS)
     manifest = tmp_path / "manifest.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b'"format":1', b'"format":99'))
+    manifest.write_bytes(manifest.read_bytes().replace(b'"format":2', b'"format":99'))
     with pytest.raises(NewerFormat, match="99"):
         Index.open(tmp_path)
 
