@@ -46,6 +46,7 @@ RETRIES = 6
 RETRY_SECONDS = 0.25
 SAMPLE = 3_000
 """Pages whose words and addresses hostile queries are made of."""
+SETTLE_SECONDS = 15.0
 SEED = 13
 
 
@@ -329,8 +330,13 @@ async def settle(url: str, paths: Iterator[str]) -> None:
     client = Client(url)
     for path in islice(paths, 300):
         await client.get("ordinary", path)
-    for text in ("amerikan histery", "a* 1..2 site:x/y", '"of the"'):
-        await client.get("ordinary", "/api/search?" + urllib.parse.urlencode({"q": text, "explain": 1}))
+    end = time.perf_counter() + SETTLE_SECONDS  # the first expensive query starts the process that answers the others
+    while time.perf_counter() < end:
+        for text in ("amerikan histery", "a* 1..2 site:x/y", '"of the"'):
+            await client.get(
+                "hostile", "/api/search?" + urllib.parse.urlencode({"q": text, "explain": 1, "start": 900})
+            )
+        await asyncio.sleep(RETRY_SECONDS)
     client.close()
 
 

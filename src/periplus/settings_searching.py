@@ -191,6 +191,13 @@ class ServeSettings(Section, frozen=True):
             gt=0,
         ),
     ] = 40.0
+    expensive_process: Annotated[
+        bool,
+        Meta(
+            description="Run expensive queries in a process of their own, which is started for the first of them and "
+            "takes the memory of another searcher"
+        ),
+    ] = True
     slow_query_ms: Annotated[
         float, Meta(description="Time above which a query is logged with its plan, in milliseconds; 0 is never", ge=0)
     ] = 250.0

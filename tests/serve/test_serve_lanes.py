@@ -144,6 +144,10 @@ def test_over_http_a_full_lane_is_a_declared_refusal_and_an_ordinary_search_is_a
 def test_requests_that_nobody_types_go_to_the_lane_before_they_are_planned() -> None:
     for typed in ("lighthouse+keepers", "%22sea+charts%22+site%3Acoast.test+-fog", "what+is+the+" + "long+" * 60):
         assert not seems_expensive(f"q={typed}&format=json".encode())
+    for more in ("start=90", "page=3", "explain=1", "count=100", "restart=900"):
+        assert not seems_expensive(f"q=x&{more}".encode())
+    for more in ("start=100", "page=12", "pageno=30", "explain=1&count=100", "count=100&lang=de&explain=1"):
+        assert seems_expensive(f"q=x&{more}".encode())
     for typed in ("a*+" * 9, "%61%2A+" * 9, "1..2+" * 9, "site%3Aa.b+" * 9, "%22a+b%22+" * 9, "word+" * 100):
         assert seems_expensive(f"q={typed}".encode())
     searcher = LaneSearcher()

@@ -72,7 +72,8 @@ class SearchExecutor:
         self._capacity = self._threads + settings.max_waiting
         self._workers = WorkerThreads(self._threads)
         lane_threads = max(1, self._threads - 1)
-        self._lane = WorkerThreads(lane_threads, "expensive", _LANE_NICE)
+        # With a process of their own, expensive queries leave little to do here: it should not be put off.
+        self._lane = WorkerThreads(lane_threads, "expensive", 0 if settings.expensive_process else _LANE_NICE)
         self._lane_capacity = lane_threads * (1 + _LANE_QUEUE)
         self._expensive_cost = settings.expensive_query
         self._pending: set[asyncio.Future[Any]] = set()

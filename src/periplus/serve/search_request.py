@@ -52,6 +52,10 @@ _LONG_REQUEST: Final = 400
 """Bytes of a query string that hardly anybody types."""
 _MARKS: Final = (b"*", b"%2A", b"%2a", b"..", b":", b"%3A", b"%3a", b"%22")
 _MANY_MARKS: Final = 8
+_DEEP: Final = re.compile(
+    rb"(?:^|&)(?:start=\d{3}|page(?:no)?=\d{2}|explain=1(?:&.*)?&count=\d{3}|count=\d{3}.*&explain=1)"
+)
+"""Pages of results behind the first hundred, and explanations of a hundred."""
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,8}")
 _LOCALE: Final = re.compile(r"[a-z]{2}")
@@ -81,11 +85,11 @@ def parse_parameters(query_string: bytes) -> dict[str, str]:
 
 
 def seems_expensive(query_string: bytes) -> bool:
-    """Return whether a request is for an expensive search by its length and operators, before it is parsed.
+    """Return whether a request is for an expensive search by its length, operators and page, before it is parsed.
 
     Most are found expensive only once they are planned; this saves to plan those twice that nobody types.
     """
-    if len(query_string) > _LONG_REQUEST:
+    if len(query_string) > _LONG_REQUEST or _DEEP.search(query_string):
         return True
     return sum(query_string.count(mark) for mark in _MARKS) > _MANY_MARKS
 

@@ -1,11 +1,10 @@
 """Serve a data folder: the search page and the HTTP API, in one process or several."""
 
 import contextlib
-import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
@@ -14,13 +13,9 @@ from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
 __all__ = ["api_keys", "open_server", "serve_folder"]
-
-_WARM_UP: Final = ("first", '"of the" firsst NEAR second', "firs* 1..2 site:first.test/first -second")
-"""Queries that together need every kernel of a search."""
 
 
 def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
@@ -32,32 +27,20 @@ def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
 
 def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "ServerResources":
     """Open what one process serves with. warm: run a first search now; otherwise a thread runs it meanwhile."""
+    from periplus.app.serving.search_process import IsolatingSearcher, warm_up
     from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
-    searcher = Searcher.open(folder, settings, may_be_empty=may_be_empty)
+    kind = IsolatingSearcher if settings.serve.expensive_process else Searcher
+    searcher = kind.open(folder, settings, may_be_empty=may_be_empty)
     # The first search loads the compiled kernels: no request should wait for that.
     if warm:
-        _warm_up(searcher, _WARM_UP[:1])
+        warm_up(searcher, 1)
     else:
-        threading.Thread(target=_warm_up, args=(searcher, _WARM_UP), daemon=True).start()
+        threading.Thread(target=warm_up, args=(searcher,), daemon=True).start()
     keys = ApiKeys(folder)
     keys.ensure_file()
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
-
-
-def _warm_up(searcher: "Searcher", queries: Sequence[str]) -> None:
-    """Run searches that load kernels, then exempt what is there from garbage collection.
-
-    A full collection traverses everything that was loaded, and no thread runs meanwhile: it took 60 ms, in the middle
-    of some search.
-    """
-    from periplus.records import Query
-
-    for words in queries:
-        searcher.search(Query(words, explain=words != queries[0]))
-    gc.collect()
-    gc.freeze()
 
 
 def serve_folder(
