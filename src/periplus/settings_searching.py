@@ -194,8 +194,8 @@ class ServeSettings(Section, frozen=True):
     expensive_process: Annotated[
         bool,
         Meta(
-            description="Run expensive queries in a process of their own, which is started for the first of them and "
-            "takes the memory of another searcher"
+            description="Run expensive queries, unless embeddings are used, in a process of their own, which is "
+            "started for the first of them and takes the memory of another searcher"
         ),
     ] = True
     slow_query_ms: Annotated[

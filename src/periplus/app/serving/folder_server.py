@@ -31,7 +31,9 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
     from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
 
-    kind = IsolatingSearcher if settings.serve.expensive_process else Searcher
+    # An embedding model would be loaded by the other process, too, and takes far more memory than a searcher.
+    isolated = settings.serve.expensive_process and not settings.embeddings.enabled
+    kind = IsolatingSearcher if isolated else Searcher
     searcher = kind.open(folder, settings, may_be_empty=may_be_empty)
     # The first search loads the compiled kernels: no request should wait for that.
     if warm:

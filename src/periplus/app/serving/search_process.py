@@ -132,7 +132,7 @@ def _answer(folder: Path, settings: Settings, connection: "Connection") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    with contextlib.suppress(OSError, EOFError):
+    with contextlib.suppress(OSError, EOFError, PeriplusError):  # without an answer, the parent answers itself
         searcher = Searcher.open(folder, settings)
         warm_up(searcher)
         connection.send("ready")
