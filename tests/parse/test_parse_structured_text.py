@@ -54,6 +54,20 @@ def test_all_kinds_of_blocks() -> None:
     )
 
 
+def test_paragraphs_within_items_and_cells() -> None:
+    page = (
+        "<main><p>Before the list, some text of the page.</p><ol><li><p>First of all.</p><p>And more.</p></li>"
+        "<li><p>Then this.</p></li></ol><table><tr><td><p>One</p></td><td><p>Two</p></td></tr></table></main>"
+    )
+    assert [(block.kind, block.text or block.rows) for block in blocks_of(page)] == [
+        ("paragraph", "Before the list, some text of the page."),
+        ("numbered", "First of all."),
+        ("paragraph", "And more."),
+        ("numbered", "Then this."),
+        ("table", (("One", "Two"),)),
+    ]
+
+
 def test_markdown_is_read_back_by_another_program() -> None:
     rendered = MarkdownIt("commonmark").enable("table").render(write_markdown(blocks_of(PAGE)))
     for part in (

@@ -33,6 +33,7 @@ _MAX_TAG: Final = 400
 """Bytes before a block in which its start tag is looked for."""
 _START_TAG: Final = re.compile(rb"<([a-zA-Z][a-zA-Z0-9]*)[^<>]*>\s*\Z")
 _LIST_TAG: Final = re.compile(rb"(?i)<(ul|ol|menu|dl)\b")
+_ITEM_TAG: Final = re.compile(rb"(?i)<(/?)li\b")
 _CELL_TAG: Final = re.compile(rb"(?i)<(t[dh])\b")
 _ANY_TAG: Final = re.compile(r"<[^<>]*>")
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|~&])")
@@ -98,7 +99,7 @@ class _BlockWriter:
         self._end_table()
         if kind == kernel.HEADING:
             self._out.append(TextBlock("heading", text, int(tag[1:]) if tag[:1] == "h" and tag[1:].isdigit() else 2))
-        elif kind == kernel.ITEM and tag != "dt":
+        elif (kind == kernel.ITEM and tag != "dt") or (tag != "pre" and self._begins_item(number)):
             self._add_item(number, container, text)
         elif tag == "pre":
             self._out.append(TextBlock("code", self._code(number) or text))
@@ -119,6 +120,13 @@ class _BlockWriter:
             after = max(self._end[number - 1] if number else 0, begin - 4 * _MAX_TAG)
             self._rows[container] = _CELL_TAG.search(self._data, after, begin) is not None
         return self._rows[container]
+
+    def _begins_item(self, number: int) -> bool:
+        """Return whether a list item begins between the last block and this one, which is a paragraph in it."""
+        begin = self._begin[number]
+        after = max(self._end[number - 1] if number else 0, begin - _MAX_TAG)
+        tags = _ITEM_TAG.findall(self._data, after, begin)
+        return bool(tags) and tags[-1] == b""
 
     def _tag_before(self, number: int) -> str:
         """Return the name of the start tag directly before a block, or ''."""
