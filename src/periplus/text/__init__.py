@@ -35,6 +35,7 @@ from periplus.text.language_id import (
     measure_texts,
 )
 from periplus.text.spelling_rules import (
+    PREFIX_LETTERS,
     SYMBOL_NAMES,
     acronym_letters,
     contraction_parts,
@@ -54,6 +55,7 @@ __all__ = [
     "ANALYSIS",
     "LANGUAGES",
     "NO_LANGUAGE",
+    "PREFIX_LETTERS",
     "SYMBOL",
     "SYMBOL_NAMES",
     "Compound",

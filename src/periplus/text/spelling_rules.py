@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 __all__ = [
+    "PREFIX_LETTERS",
     "SYMBOL_NAMES",
     "acronym_letters",
     "contraction_parts",
@@ -43,7 +44,7 @@ _CONTRACTIONS: Final[dict[str, Form]] = {
 }
 _LETTERS_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 _MAX_SPLIT_LETTERS: Final = 24
-_PREFIX_LETTERS: Final = frozenset("deghijklopqtuvxy")
+PREFIX_LETTERS: Final = frozenset("deghijklopqtuvxy")
 """Letters that words are written to, with a mark or without: e-mail, O'Brien, T-shirt, x-ray, L'Oréal."""
 _YEARS: Final = range(1400, 2100)
 """Numbers of four digits that are years, most of the time: nobody writes '2,024' for them."""
@@ -125,7 +126,7 @@ def splits(word: str) -> Iterator[Form]:
     if not word.isalpha() or not 4 <= len(word) <= _MAX_SPLIT_LETTERS:
         return
     for at in range(1, len(word) - 1):
-        if at > 1 or word[0] in _PREFIX_LETTERS or not word.isascii():
+        if at > 1 or word[0] in PREFIX_LETTERS or not word.isascii():
             yield word[:at], word[at:]
     for at in range(3, len(word) - 3):
         if word[at] == "n":

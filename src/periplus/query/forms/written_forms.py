@@ -17,6 +17,7 @@ from periplus.query.query_tree import EVERYWHERE, BagOfWords, Near, Node, Phrase
 from periplus.query.term_lookups import TermSet
 from periplus.text import (
     ACRONYM,
+    PREFIX_LETTERS,
     SYMBOL,
     SYMBOL_NAMES,
     Compound,
@@ -47,6 +48,8 @@ _MIN_SHARE: Final = 0.02
 """A word that pages have is also looked for in two parts if so many pages, compared with those, write it apart."""
 _UMLAUT_SHARE: Final = 0.25
 """A word with 'ue' is also looked for with 'u' if it is at most so frequent, compared with the other."""
+_SHARE: Final = 0.7
+"""What another form counts of the weight of a word: pages that write it as the query does come first."""
 _SHARED: Final = 0.5
 """What one word counts for each of those that it is written for: 'wifi' for 'wi' and for 'fi'."""
 _MAX_CACHED: Final = 1 << 14
@@ -141,7 +144,7 @@ class WrittenForms:
                 continue
             if len(form) > 1 or not own_terms.issuperset(leaf.term for leaf in written.leaves):
                 is_shared = len(form) == 1 and form in proposed
-                forms.append(written._replace(share=_SHARED) if is_shared else written)
+                forms.append(written._replace(share=_SHARED if is_shared else _SHARE))
                 room -= len(written.leaves)
         return forms
 
@@ -346,6 +349,8 @@ def _joined_neighbours(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         one, two = words[at], words[at + 1]
         if one.isascii() and one.isalpha() and two.isascii():
             short = two.isalpha() and min(len(one), len(two)) <= 2
+            if len(one) == 1 and one not in PREFIX_LETTERS:
+                short = False  # The s of a genitive, or an article: 'a new' is not 'anew'.
             if short or (two.isdigit() and len(two) <= 4):
                 yield at, at + 2, one + two
         at += 1
