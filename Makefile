@@ -31,7 +31,7 @@ test: setup ## run all tests (ARGS= goes to pytest)
 # What exercises kernels, on inputs that are small enough for kernels that are not compiled.
 KERNEL_TESTS := $(wildcard tests/*/test_*_kernels*.py) tests/text tests/graph/test_graph_backlinks.py \
 	tests/graph/test_graph_duplicates.py tests/graph/test_graph_pagerank.py tests/parse/test_parse_text_blocks.py \
-	tests/index/test_index_against_naive.py tests/index/test_index_merge.py tests/index/test_index_words.py \
+	tests/index/test_index_against_naive.py tests/index/test_index_merge.py tests/index/test_index_words.py tests/index/test_index_site_blocks.py \
 	tests/rank/test_features.py tests/rank/test_learning.py tests/score/test_score.py tests/search/test_snippets.py \
 	tests/query/test_offers.py tests/query/test_query_limits.py
 KERNEL_RUN = $(BIN)/python -m pytest -n 2 -q -W ignore::RuntimeWarning --hypothesis-profile=few -m 'not slow'
