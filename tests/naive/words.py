@@ -29,6 +29,8 @@ def split(text: str, fold: FoldTable) -> list[str]:
         if at < symbol_end:
             continue
         kind, folded = _look_up(character, fold)
+        if character == "\u200c" and "\u0600" <= text[at + 1 : at + 2] <= "\u06ff":
+            kind = tokenizer.SEPARATOR
         if kind in (tokenizer.MARK, tokenizer.MODIFIER):
             continue
         if kind != tokenizer.UNSPACED:

@@ -10,9 +10,8 @@ from periplus.text import WordTable, split_text, token_spans
 from periplus.text.folding import folding
 from periplus.text.kernels import symbols
 
-ALPHABET = (
-    "abcXYZ 0129'’++##=/(-_..,\u02bb\u02bc\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d\u00ad\x00"
-)
+ALPHABET = "abcXYZ 0129'’++##=/(-_..,\u02bb\u02bc\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d"
+    "\u200cمیخ\u00ad\x00"
 
 
 @given(st.text(alphabet=ALPHABET, max_size=60))
@@ -52,6 +51,7 @@ def test_broken_utf8_is_survived(data: bytes) -> None:
         ("co\u00adop e\u0301te", ["coop", "ete"]),
         ("", []),
         ("... --- !!!", []),
+        ("می\u200cخواهم ശ\u200dരീ\u200cക", ["می", "خواهم", "ശരീക"]),
     ],
 )
 def test_words_that_people_would_expect(text: str, words: list[str]) -> None:

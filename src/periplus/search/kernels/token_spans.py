@@ -14,6 +14,7 @@ from periplus.text.kernels.tokenizer import (
     TABLE_SIZE,
     UNSPACED,
     WORD,
+    parts_words,
 )
 
 __all__ = ["find_spans"]
@@ -48,6 +49,12 @@ def _kind_at(data: Any, at: int, end: int, kinds: Any) -> tuple[int, int]:  # pr
         code |= ((np.int64(data[at + 2]) & 0x3F) << 6) | (np.int64(data[at + 3]) & 0x3F)
         step = 4
     return (np.int64(kinds[code]) if 0 < code < TABLE_SIZE else SEPARATOR), step
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_non_joiner(data: Any, at: int) -> bool:  # pragma: no cover - compiled
+    """Return whether the character of three bytes at `at` is the zero-width non-joiner, U+200C."""
+    return data[at] == 0xE2 and data[at + 1] == 0x80 and data[at + 2] == 0x8C
 
 
 @njit(cache=True, nogil=True)
@@ -97,6 +104,8 @@ def find_spans(
                 kind = WORD
             else:
                 kind, step = _kind_at(data, at, end, kinds)
+        if kind == MARK and analysis > 0 and step == 3 and _is_non_joiner(data, at) and parts_words(data, at + 3, end):
+            kind = SEPARATOR
         if kind == MODIFIER:
             kind = MARK if analysis > 0 else WORD
         if kind == MARK:

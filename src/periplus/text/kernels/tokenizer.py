@@ -20,12 +20,14 @@ __all__ = [
     "MARK",
     "MAX_WORD",
     "MODIFIER",
+    "NON_JOINER",
     "SEPARATOR",
     "TABLE_SIZE",
     "UNSPACED",
     "WORD",
     "FoldTable",
     "WordSlots",
+    "parts_words",
     "rehash",
     "split",
 ]
@@ -36,6 +38,8 @@ modifier letters; symbols were no tokens."""
 SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE, MODIFIER = 0, 1, 2, 3, 4, 5
 """Classes of code points. An apostrophe separates words; a modifier letter (the okina of Hawaiian, ayin and hamza in
 transcriptions) is left out of them, as a mark is."""
+NON_JOINER = 0x200C
+"""The zero-width non-joiner."""
 MAX_WORD = 64
 """Maximum length of a word, in bytes after folding."""
 TABLE_SIZE = 0x30000
@@ -100,6 +104,18 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
         high = ((first & 0x07) << 18) | ((int(data[at + 1]) & 0x3F) << 12)
         return high | ((int(data[at + 2]) & 0x3F) << 6) | (int(data[at + 3]) & 0x3F), 4
     return 0, 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def parts_words(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a zero-width non-joiner before `at` separates words, as in Arabic script, where it is like a space.
+
+    Parameters
+        data, at, end: UTF-8 bytes, the offset after the non-joiner, and the end of the text
+    Returns
+        whether an Arabic letter follows; in Indic scripts it only shapes letters
+    """
+    return at < end and data[at] >= 0xD8 and data[at] <= 0xDB
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -290,6 +306,8 @@ def split(
                     code, step = _code_point(data, at, end)
                     if code < TABLE_SIZE:
                         kind = fold.kind[code]
+                    if code == NON_JOINER and parts_words(data, at + step, end):
+                        kind = SEPARATOR
             if kind in (MARK, MODIFIER):
                 at += step
                 continue
