@@ -10,8 +10,10 @@ from periplus.text import WordTable, split_text, token_spans
 from periplus.text.folding import folding
 from periplus.text.kernels import symbols
 
-ALPHABET = "abcXYZ 0129'’++##=/(-_..,\u02bb\u02bc\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d"
+ALPHABET = (
+    "abcXYZ 0129'’++##=/(-_..,\u02bb\u02bc\n\u00e9\u00c9ß\u0301æ\u0130ЖйΣς東京都は大ภาษา한국어ﬁ①𝒜🙂\u200d"
     "\u200cمیخ\u00ad\x00"
+)
 
 
 @given(st.text(alphabet=ALPHABET, max_size=60))

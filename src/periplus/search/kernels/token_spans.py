@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.text.kernels.symbols import is_leading_dot, symbol_length
+from periplus.text.kernels.symbols import is_leading_dot, parts_words, symbol_length
 from periplus.text.kernels.tokenizer import (
     APOSTROPHE,
     MARK,
@@ -14,7 +14,6 @@ from periplus.text.kernels.tokenizer import (
     TABLE_SIZE,
     UNSPACED,
     WORD,
-    parts_words,
 )
 
 __all__ = ["find_spans"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 
-__all__ = ["is_leading_dot", "max_tokens", "symbol_length"]
+__all__ = ["NON_JOINER", "is_leading_dot", "max_tokens", "parts_words", "symbol_length"]
 
 _HASH, _PLUS = 35, 43
 _OTHER, _DIGIT, _LETTER, _OPERATOR = 0, 1, 2, 3
@@ -36,6 +36,22 @@ def _opening_table() -> npt.NDArray[np.bool_]:
 
 _OPENING = _opening_table()
 """For each byte, whether a dot behind it may belong to the word that follows."""
+
+
+NON_JOINER = 0x200C
+"""The zero-width non-joiner."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def parts_words(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a zero-width non-joiner before `at` separates words, as it does in Arabic script.
+
+    Parameters
+        data, at, end: UTF-8 bytes, the offset after the non-joiner, and the end of the text
+    Returns
+        whether an Arabic letter follows; in Indic scripts it only shapes letters
+    """
+    return at < end and data[at] >= 0xD8 and data[at] <= 0xDB
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.text.kernels.symbols import is_leading_dot, max_tokens, symbol_length
+from periplus.text.kernels.symbols import NON_JOINER, is_leading_dot, max_tokens, parts_words, symbol_length
 
 __all__ = [
     "ANALYSIS",
@@ -20,14 +20,12 @@ __all__ = [
     "MARK",
     "MAX_WORD",
     "MODIFIER",
-    "NON_JOINER",
     "SEPARATOR",
     "TABLE_SIZE",
     "UNSPACED",
     "WORD",
     "FoldTable",
     "WordSlots",
-    "parts_words",
     "rehash",
     "split",
 ]
@@ -38,8 +36,6 @@ modifier letters; symbols were no tokens."""
 SEPARATOR, WORD, UNSPACED, MARK, APOSTROPHE, MODIFIER = 0, 1, 2, 3, 4, 5
 """Classes of code points. An apostrophe separates words; a modifier letter (the okina of Hawaiian, ayin and hamza in
 transcriptions) is left out of them, as a mark is."""
-NON_JOINER = 0x200C
-"""The zero-width non-joiner."""
 MAX_WORD = 64
 """Maximum length of a word, in bytes after folding."""
 TABLE_SIZE = 0x30000
@@ -104,18 +100,6 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no 
         high = ((first & 0x07) << 18) | ((int(data[at + 1]) & 0x3F) << 12)
         return high | ((int(data[at + 2]) & 0x3F) << 6) | (int(data[at + 3]) & 0x3F), 4
     return 0, 1
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def parts_words(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
-    """Return whether a zero-width non-joiner before `at` separates words, as in Arabic script, where it is like a space.
-
-    Parameters
-        data, at, end: UTF-8 bytes, the offset after the non-joiner, and the end of the text
-    Returns
-        whether an Arabic letter follows; in Indic scripts it only shapes letters
-    """
-    return at < end and data[at] >= 0xD8 and data[at] <= 0xDB
 
 
 @njit(cache=True, nogil=True, forceinline=True)
