@@ -79,6 +79,7 @@ def test_with_all_weight_on_meaning_the_nearest_candidate_is_first(folder: Path)
     found = order(ranker(folder, heavy), "sea chart fog")[0]
     segments, documents = (np.array(part, np.int32) for part in zip(*found, strict=True))
     near = searcher.similarities(searcher.encode_query("sea chart fog"), segments, documents)
+    near = near[~np.isnan(near)]  # A page without text has no embedding.
     assert (np.diff(near) <= 2e-3).all(), "words count a thousandth"
 
 

@@ -26,6 +26,8 @@ _MAX_CHAIN: Final = 32
 """Pages compared in one chain."""
 _MIN_CHARACTERS: Final = 240
 """Shorter texts are often similar without being duplicates."""
+_MIN_PARAGRAPH: Final = 40
+"""Shorter lines are left out of a text that consists of longer ones for the most part."""
 _SAMPLE_LENGTH: Final = 1_200
 """Of a long text, three samples of this length are hashed: hashing all of it would take as long as parsing."""
 
@@ -39,6 +41,10 @@ def page_hash(page: Page) -> int:
         text = "\n".join(text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=False))
     if len(text) < _MIN_CHARACTERS:
         return 0
+    # Bylines, dates and captions are what a reprint changes.
+    paragraphs = "\n".join([line for line in text.split("\n") if len(line) >= _MIN_PARAGRAPH])
+    if len(paragraphs) >= max(_MIN_CHARACTERS, len(text) // 2):
+        text = paragraphs
     if len(text) > 3 * _SAMPLE_LENGTH:
         text = _sample(text)
     raw = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
