@@ -71,3 +71,46 @@ def test_a_main_element_with_next_to_nothing_is_not_trusted(parse_page) -> None:
     story = "The keeper trimmed the lantern every evening before the fog came in, and rowed home after midnight. " * 3
     page = parse_page(f"<body><main><p>Loading the page</p></main><div class=story><p>{story}</p></div>")
     assert "lantern" in main_text(page)
+
+
+PROSE = "The keeper trimmed the lantern every evening before the fog came in, and rowed home after midnight. " * 3
+
+
+def test_a_row_of_links_above_the_first_heading_is_navigation(parse_page) -> None:
+    bar = "[<a href=a>Overview</a>][<a href=b>Constants</a>][<a href=c>Classes</a>][<a href=d>Index</a>]"
+    page = parse_page(
+        f"<body><table><tr><td>{bar}</td><td>Manual of <a href=e>tides</a></td></tr></table><h1>Ebb</h1>"
+        "<p>The fall of the water.</p><h2>Declaration</h2><p>property Ebb: Level;</p><p>read FEbb</p><p>write FEbb</p>"
+        "<h2>Description</h2><p>The level of the water when it is lowest, at one place and on one day, in metres.</p>"
+    )
+    assert main_text(page).startswith("Ebb\nThe fall of the water.")
+
+
+def test_a_list_in_a_table_above_the_first_heading_is_content(parse_page) -> None:
+    page = parse_page(f"<body><table>{ROWS}</table><h2>About these errors</h2><p>{PROSE}</p>")
+    assert {f"E{n}" for n in range(40)} <= words(main_text(page))
+
+
+def test_a_title_above_links_is_content(parse_page) -> None:
+    page = parse_page(
+        f"<body><main><div>Package sea</div><h1>Class Tide</h1><div><a href=a>lang.Object</a></div>"
+        f"<div>sea.Tide</div><p>{PROSE}</p>"
+        "<h2>Elsewhere</h2><ul><li><a href=b>Ebb</a><li><a href=c>Flood</a></ul></main>"
+    )
+    assert "Class Tide" in main_text(page)
+    assert "Elsewhere" not in main_text(page)
+
+
+def test_a_short_paragraph_below_the_title_is_content(parse_page) -> None:
+    lead = "This chapter is an introduction to keeping a light."
+    text = f"<p>{PROSE}</p>" * 12
+    page = parse_page(f"<body><p>Our menu is short.</p><h1>Lights</h1><p>{lead}</p><h2>Lanterns</h2>{text}")
+    assert main_text(page).startswith(f"Lights\n{lead}\nLanterns")
+
+
+@pytest.mark.parametrize("name", ["topNav", "bottomNav", "subNav", "sidenav", "navList"])
+def test_compound_names_of_navigation_are_understood(parse_page, name: str) -> None:
+    page = parse_page(
+        f"<body><div class={name}><ul><li>Nested<li><a href=a>Field</a></ul></div><h1>Ebb</h1><p>{PROSE}</p>"
+    )
+    assert "Nested" not in words(main_text(page))

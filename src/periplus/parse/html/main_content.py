@@ -39,8 +39,8 @@ _BOILERPLATE: Final = (
     "sidebar side-bar footer comment cookie consent share sharing social related breadcrumb promo advert banner "
     "newsletter subscribe popup modal toolbar pagination pager widget masthead recommend sponsor menu navigation "
     "navbar complementary contentinfo disqus byline skip-link print-only hidden tags taglist author-bio signup "
-    "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel infobox "
-    "tooltip titlearea package-header prev-next"
+    "most-read more-stories trending navheader navfooter navset navpath navrow navigate navlink navpanel navlist "
+    "topnav bottomnav subnav sidenav leftnav mainnav infobox tooltip titlearea package-header prev-next"
 )
 _WHOLE_BOILERPLATE: Final = "nav ad ads toc meta rail topbar ttc"
 _CONTENT: Final = (
@@ -72,6 +72,8 @@ _MIN_GOOD_SHARE: Final = 0.5
 """Share of good text in what an outer container adds, for it to be chosen instead."""
 _HEADING_REACH: Final = 3
 """Blocks from a heading to the text below it, at most."""
+_MAX_BAR_ROWS: Final = 3
+"""Rows of tables before the first heading up to which rows of links are a bar; more are a list."""
 _MAX_GAP: Final = 12
 """Distance between two good blocks up to which the short ones between them belong to them."""
 
@@ -143,6 +145,7 @@ def find_main_blocks(blocks: kernel.Blocks) -> Mask:
     region = _find_named_region(blocks, plain, good, is_boilerplate)
     if region is not None:
         chosen = _select_text(blocks, region, density)
+        _choose_first_heading(blocks, region, chosen)
     else:
         text = np.where((blocks.kind == kernel.CONTAINER) & (blocks.chars < _LONG // 2) | is_boilerplate, 0, plain)
         if int(text.sum()) < 2 * _LONG:
@@ -164,7 +167,23 @@ def _find_boilerplate(blocks: kernel.Blocks, plain: Numbers, density: npt.NDArra
         rest = int(plain[~marked & ~boilerplate].sum())
         if rest >= _MIN_OTHER_SHARE * int(plain[marked].sum()) or (in_main & ~marked).any():
             boilerplate |= marked
+    bars = _find_bars(blocks, boilerplate)
+    if len(bars) and int(plain[~boilerplate].sum()) >= 2 * int(plain[bars].sum()):
+        boilerplate[bars] = True
     return boilerplate
+
+
+def _find_bars(blocks: kernel.Blocks, is_boilerplate: Mask) -> npt.NDArray[np.intp]:
+    """Return the cells of rows with many links before the first heading, if these are few: a bar of navigation."""
+    headings = np.flatnonzero((blocks.kind == kernel.HEADING) & ~is_boilerplate)
+    first = int(headings[0]) if len(headings) else 0
+    cells = np.flatnonzero((blocks.kind[:first] == kernel.CELL) & ~is_boilerplate[:first])
+    rows, of_cell = np.unique(blocks.container[cells], return_inverse=True) if len(cells) else (cells, cells)
+    if not len(rows) or len(rows) > _MAX_BAR_ROWS:
+        return cells[:0]
+    linked = np.bincount(of_cell, weights=blocks.linked[cells])
+    is_bar = linked > _MAX_LINK_DENSITY * np.bincount(of_cell, weights=blocks.chars[cells])
+    return cells[is_bar[of_cell]]
 
 
 def _find_named_region(blocks: kernel.Blocks, plain: Numbers, good: Mask, is_boilerplate: Mask) -> Mask | None:
@@ -208,6 +227,15 @@ def _select_text(blocks: kernel.Blocks, region: Mask, density: npt.NDArray[np.fl
     return chosen
 
 
+def _choose_first_heading(blocks: kernel.Blocks, region: Mask, chosen: Mask) -> None:
+    """Choose the first heading of a region: it is the title of the page, unless a list of links follows it."""
+    numbers = np.flatnonzero(region)
+    first = int(np.argmax(blocks.kind[numbers] == kernel.HEADING))
+    is_title = blocks.kind[numbers[first]] == kernel.HEADING and first + 1 < len(numbers)
+    if is_title and blocks.kind[numbers[first + 1]] != kernel.ITEM:
+        chosen[numbers[first]] = True
+
+
 def _find_unnamed_text(
     blocks: kernel.Blocks, text: Numbers, good: Mask, is_boilerplate: Mask, density: npt.NDArray[np.float64]
 ) -> Mask:
@@ -226,7 +254,23 @@ def _find_unnamed_text(
         near = np.ones(len(good), np.bool_)
     article = _add_neighbours(blocks, good & near, near & ~is_boilerplate, density)
     plain = blocks.chars - blocks.linked
-    return article if int(plain[article].sum()) >= _MIN_ARTICLE_SHARE * int(plain[everything].sum()) else everything
+    if int(plain[article].sum()) < _MIN_ARTICLE_SHARE * int(plain[everything].sum()):
+        return everything
+    return article | _find_leads(blocks, article, near & ~is_boilerplate)
+
+
+def _find_leads(blocks: kernel.Blocks, chosen: Mask, allowed: Mask) -> Mask:
+    """Return the paragraphs without links between a chosen heading and the text below it."""
+    leads: Mask = (blocks.kind == kernel.PARAGRAPH) & (blocks.chars >= _LONG // 2) & (blocks.linked == 0)
+    leads &= allowed & ~chosen
+    if leads.any():
+        headings = chosen & (blocks.kind == kernel.HEADING)
+        is_headed, is_followed = np.zeros_like(chosen), np.zeros_like(chosen)
+        for step in range(1, _HEADING_REACH + 1):
+            is_headed[step:] |= headings[:-step]
+            is_followed[:-step] |= chosen[step:]
+        leads &= is_headed & is_followed
+    return leads
 
 
 def _find_region(blocks: kernel.Blocks, text: Numbers, is_boilerplate: Mask, total: int) -> Mask:
