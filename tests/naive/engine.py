@@ -73,7 +73,8 @@ class NaiveEngine:
         if isinstance(node, Near):
             return _has_near(doc, _terms(node.words), node.distance, node.fields)
         if isinstance(node, Prefix):
-            return any(term.startswith(node.beginning.encode()) and _in(doc, term, node.fields) for term in doc.places)
+            own, begin = _terms([node.beginning])[0], node.beginning.encode()
+            return any((term == own or term.startswith(begin)) and _in(doc, term, node.fields) for term in doc.places)
         if isinstance(node, NumberRange):
             return any(term.isdigit() and node.low <= int(term) <= node.high for term in doc.places)
         if isinstance(node, Language):
@@ -133,8 +134,10 @@ class NaiveEngine:
         for doc in self.docs:
             for term in doc.places:
                 counts[term] += term.startswith(beginning.encode())
-        often = [term for term in sorted(counts) if counts[term]]
-        return sorted(often, key=lambda term: -counts[term])[:most]
+        own = _terms([beginning])[0]
+        often = sorted((term for term in sorted(counts) if counts[term]), key=lambda term: -counts[term])
+        first = [own] if any(own in doc.places for doc in self.docs) else []
+        return list(dict.fromkeys(first + often))[:most]
 
 
 def _scored(node: Node) -> list[BagOfWords | Word | Phrase | Near | Prefix]:
@@ -156,7 +159,8 @@ def _bag_words(tree: Node) -> list[str]:
 
 def _meant(bag: BagOfWords) -> list[str]:
     distinct = list(dict.fromkeys(bag.words))
-    return [word for word in distinct if not is_stop_word(word)] or distinct
+    content = [word for word in distinct if not is_stop_word(word)] or distinct
+    return distinct if len(content) == 1 and 2 < len(distinct) <= 6 else content
 
 
 def _terms(words: Sequence[str]) -> list[bytes]:

@@ -39,7 +39,7 @@ from periplus.text import Compound
         ("-land", AndNot(MatchAll(), Word("land"))),
         ("+sea charts", And((Word("sea"), BagOfWords(("charts",))))),
         ("sea OR land", Or((Word("sea"), Word("land")))),
-        ("sea | land", Or((Word("sea"), Word("land")))),
+        ("sea | land", BagOfWords(("sea", "land"))),
         ("sea AND land", And((Word("sea"), Word("land")))),
         ("old sea AND charts maps", And((Word("sea"), Word("charts"), BagOfWords(("old", "maps"))))),
         ("sea OR land AND map", Or((Word("sea"), And((Word("land"), Word("map")))))),
@@ -192,3 +192,10 @@ def test_a_hyphen_within_text_and_a_negative_number_exclude_nothing(text: str, w
 def test_notes_are_bounded() -> None:
     assert len(parse_query(" ".join(f"lang:x{n}" for n in range(1000))).notes) == 8
     assert len(parse_query("lang:qq " * 100).notes) == 1
+
+
+def test_a_bar_between_plain_words_and_an_option_are_text() -> None:
+    assert parse_query("Emirates | Fly Better").tree == BagOfWords(("emirates", "fly", "better"))
+    assert isinstance(parse_query('"a b" | c').tree, Or)
+    assert isinstance(parse_query("sea (chart | map)").tree, And)
+    assert isinstance(parse_query("ls -l").tree, BagOfWords)

@@ -36,6 +36,7 @@ from periplus.query.query_tree import (
     Node,
     NumberRange,
     Or,
+    ParsedQuery,
     Phrase,
     Prefix,
     Site,
@@ -95,18 +96,11 @@ _MOST_NOTES: Final = 8
 _MOST_QUOTED: Final = 40
 """Characters of a filter that a note quotes."""
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
-_NEGATIVE: Final = re.compile(r"-\d[\d.,]*")
-"""A negative number; to exclude a number, it is put in quotes."""
+_NEGATIVE: Final = re.compile(r"-(\d[\d.,]*|[A-Za-z])")
+"""A negative number, or an option of a command ('ls -l'); to exclude a number or a letter, it is put in quotes."""
+_OPERATORS: Final = frozenset({"OR", "AND", "NOT"})
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 _SITE: Final = re.compile(r"site:(?:https?://)?(?P<host>[^/\s:]+)(?::\d+)?(?P<path>/\S*)?", re.IGNORECASE)
-
-
-class ParsedQuery(NamedTuple):
-    """A query as understood."""
-
-    tree: Node | None
-    """None when there is nothing to look for."""
-    notes: tuple[str, ...]
 
 
 class _Piece(NamedTuple):
@@ -140,7 +134,21 @@ def _pieces(text: str) -> list[_Piece]:
         if kind == "word" and (attached or _NEGATIVE.fullmatch(text)):
             text = text.lstrip("+-")
         pieces.append(_Piece(kind, text))
-    return pieces
+    return _drop_bars(pieces)
+
+
+def _drop_bars(pieces: list[_Piece]) -> list[_Piece]:
+    """Leave out bars between plain words, as in 'Page | Site': any of the words may match anyhow."""
+    depth, bars = 0, set[int]()
+    for number, (kind, text) in enumerate(pieces):
+        depth += (kind == "paren") * (1 if text == "(" else -1)
+        if text == "|" and depth <= 0:
+            bars.add(number)
+            continue
+        has_sign = len(text) > 1 and text[0] in "+-"
+        if kind not in ("word", "paren") or text == "|" or text in _OPERATORS or has_sign or ":" in text[1:-1]:
+            return pieces
+    return [piece for number, piece in enumerate(pieces) if number not in bars]
 
 
 class _Item(NamedTuple):

@@ -29,6 +29,10 @@ from periplus.text import is_stop_word
 
 __all__ = ["plan_query"]
 
+_MIN_STOP_WORDS: Final = 2
+"""Stop words count where there are so many of them beside a single other word ..."""
+_MAX_TITLE_WORDS: Final = 6
+"""... in a query of at most so many words: it is likely to be a title."""
 _EXPANSIONS: Final = 8
 """Words that a prefix is scored by."""
 _DEEPEST: Final = 200
@@ -128,6 +132,10 @@ class _Compiler:
     def _filter(self, node: Filter, scored: bool) -> None:
         """Match a set made beforehand; words of a prefix are scored by the most frequent of them."""
         wanted = self.expansions.expand(node, self.notes) if isinstance(node, Prefix | NumberRange) else node
+        if isinstance(node, Prefix) and isinstance(wanted, TermSet):
+            # The stem of a word that begins so may be shorter: language* has to find 'language'.
+            own = [form.term for form in self.forms.forms(node.beginning) if self.lookup.frequency(form.term)]
+            wanted = TermSet(tuple(dict.fromkeys((*own, *wanted.terms))))
         terms = wanted.terms if isinstance(node, Prefix) and isinstance(wanted, TermSet) else ()
         if isinstance(node, Prefix) and node.fields != EVERYWHERE and (terms := terms[: self._room() // 2]):
             leaves = [self._leaf(TermForm(t), self.idf(t) * scored, scored=scored, fields=node.fields) for t in terms]
@@ -216,6 +224,8 @@ class _Compiler:
         arranged = self.written.arrange(bag.words, bag.compounds)
         counts, names, main = arranged.counts, arranged.names, self.forms.main_language
         content = {w: n for w, n in counts.items() if w in names or not is_stop_word(w, main)} or counts
+        if len(content) == 1 and _MIN_STOP_WORDS < len(counts) <= _MAX_TITLE_WORDS:
+            content = counts  # 'Down to You (song)', 'Books for All'.
         content = self._fit_words(content)
         if not content:
             self._step(match.ALL, 0)

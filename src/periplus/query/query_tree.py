@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ __all__ = [
     "Node",
     "NumberRange",
     "Or",
+    "ParsedQuery",
     "Phrase",
     "Prefix",
     "Site",
@@ -170,6 +171,14 @@ Filter = Site | Prefix | NumberRange | Language | ContentType | Vertical | DateR
 """What is a set of documents, whatever else is asked."""
 
 Node = Word | BagOfWords | Phrase | Near | Filter | MatchAll | And | Or | AndNot
+
+
+class ParsedQuery(NamedTuple):
+    """A query as understood."""
+
+    tree: Node | None
+    """None when there is nothing to look for."""
+    notes: tuple[str, ...]
 
 
 def query_text(tree: Node, depth: int = 0) -> str:
