@@ -3,6 +3,9 @@
 import pytest
 
 from periplus.parse import main_text
+from periplus.parse.html import kernels
+from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
+from periplus.parse.kernels import text_blocks
 
 LEGAL = (
     "Report a bug or suggest an enhancement. For further reference see the documentation, which has more detailed, "
@@ -114,3 +117,16 @@ def test_compound_names_of_navigation_are_understood(parse_page, name: str) -> N
         f"<body><div class={name}><ul><li>Nested<li><a href=a>Field</a></ul></div><h1>Ebb</h1><p>{PROSE}</p>"
     )
     assert "Nested" not in words(main_text(page))
+
+
+def test_the_id_of_a_heading_does_not_make_a_section_boilerplate() -> None:
+    prose = (
+        "The sea comes in twice a day, and goes out again; nobody has stopped it so far, though many tried. " * 3
+    )
+    markup = (
+        "<body><main><section id=defining-application-tags><h2>Tags</h2><p>"
+        f"{prose}</p></section><section id=how-to-hide-the-menu><h2>Menu</h2><p>{prose[::-1]}</p></section></main>"
+    ).encode()
+    blocks = scan_html_blocks(markup)
+    assert find_main_blocks(blocks).all()
+    assert kernels.NAMED_BIT == text_blocks.NAMED

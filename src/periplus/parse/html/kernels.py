@@ -11,6 +11,10 @@ __all__ = ["classify_names", "is_letter", "is_onward_link"]
 
 ANY_WORD, WHOLE_WORD, WHOLE_NAME, ROLE = range(4)
 """Where a word of the table may be: at the start of a word, as a whole word, as a whole name; as a role."""
+NAMED_BIT = 1 << 7
+"""The region bit of boilerplate: `text_blocks.NAMED`."""
+_MAX_NAME_PARTS = 2
+"""Parts of an id that may name boilerplate; one of more parts is made from a heading, such as 'how-to-add-tags'."""
 
 
 @njit(cache=True, nogil=True)
@@ -80,6 +84,16 @@ def is_onward_link(data: Any, begin: int, end: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _count_parts(data: Any, at: int, end: int, quote: int) -> int:
+    """Return how many words joined by hyphens, dots or underscores an attribute's value has."""
+    parts = 1
+    while at < end and data[at] != quote and data[at] != GREATER_THAN:
+        parts += data[at] in (45, 46, 95)
+        at += 1
+    return parts
+
+
+@njit(cache=True, nogil=True)
 def classify_names(
     data: Any, begin: int, end: int, words: Any, starts: Any, word_bits: Any, is_whole: Any, first_words: Any
 ) -> int:
@@ -114,10 +128,13 @@ def classify_names(
         quote = data[at] if at < end and (data[at] == DOUBLE_QUOTE or data[at] == SINGLE_QUOTE) else 32
         at += 1 if quote != SPACE else 0
         at_start = True
+        is_heading = short and _count_parts(data, at, end, quote) > _MAX_NAME_PARTS
         while at < end and data[at] != quote and data[at] != GREATER_THAN:
             if at_start:
                 letter = np.int64(data[at] | 32)
                 for word in range(first_words[letter], first_words[letter + 1]):
+                    if is_heading and word_bits[word] & NAMED_BIT:
+                        continue
                     if (role or is_whole[word] != ROLE) and _matches_word(
                         data, at, end, words, starts, word, is_whole[word]
                     ):
