@@ -5,11 +5,16 @@ from typing import Any
 import numpy as np
 
 from periplus.accel import njit
-from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, ONE_BYTE_LIMIT
-from periplus.index.kernels.postings_format import ESCAPED
+from periplus.accel.bit_ops import lowest_bit
+from periplus.index.kernels.inversion import FIELD_SHIFT, ONE_BYTE_LIMIT
+from periplus.index.kernels.postings_format import BODY_ONLY, ESCAPED
 from periplus.index.kernels.term_dictionary import read_varint
 
 __all__ = ["read_position_delta", "read_positions", "skip_position_deltas", "skip_positions"]
+
+
+_IN_BODY = np.int64(BODY_ONLY.bit_length() - 1) << np.int64(FIELD_SHIFT)
+"""The first position of the body."""
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -62,12 +67,19 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
         how many were read
     """
     used = 0
-    for field in range(FIELDS):
-        if not (mask >> field) & 1:
-            continue
-        count = np.int64(code + 1)
-        if code == ESCAPED:
-            count, at = read_position_delta(data, at)
+    if code < ESCAPED:  # The usual posting: one to three times in the body.
+        offset = _IN_BODY
+        for _ in range(code + 1):
+            delta, at = read_position_delta(data, at)
+            offset += delta
+            if used < len(out):
+                out[used] = offset
+                used += 1
+        return used
+    while mask:
+        field = np.int64(lowest_bit(np.uint64(mask)))
+        mask &= mask - 1
+        count, at = read_position_delta(data, at)
         offset = np.int64(0)
         for _ in range(count):
             delta, at = read_position_delta(data, at)

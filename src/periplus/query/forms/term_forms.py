@@ -33,6 +33,8 @@ __all__ = [
 _MAJORITY: Final = 0.5
 """A term that at least this share of the index has for a word counts in all pages: that needs no check of languages."""
 
+_MAX_ANALYZED: Final = 1 << 15
+"""Words of earlier queries whose stems are kept."""
 _FEW: Final = 32
 """Pages of a language that are looked at one by one, whether they have a word at all."""
 _COMPLETIONS: Final = 16
@@ -75,6 +77,10 @@ class PhraseForm(NamedTuple):
     languages: LanguageSet | None = None
 
 
+AnalyzedWord = tuple[tuple[bytes, ...], tuple[str, ...]]
+"""The stems of a word, one for each group of languages, and the rare groups of which no page has it."""
+
+
 class IndexLanguages:
     """The languages of one index, by their stemmers."""
 
@@ -90,6 +96,8 @@ class IndexLanguages:
         """The language of most pages."""
         self.rare = {code: frozenset(group) for code, group in self.groups.items() if sum(group.values()) <= _FEW}
         """Languages of so few pages that these can be looked at one by one."""
+        self.analyzed: dict[str, AnalyzedWord] = {}
+        """Words of earlier queries."""
 
 
 _LANGUAGES: weakref.WeakKeyDictionary[Index, IndexLanguages] = weakref.WeakKeyDictionary()
@@ -118,19 +126,38 @@ class WordForms:
 
     def prepare(self, words: Sequence[str]) -> None:
         """Stem words in every language of the index, and look up all of their terms at once."""
-        new = [word for word in words if word not in next(iter(self._stems.values()))]
-        if not new:
+        own, analyzed = next(iter(self._stems.values())), self._languages.analyzed
+        missing = [word for word in words if word not in own]
+        if not missing:
             return
-        for code, stems in self._stems.items():
-            stems.update(zip(new, terms_of(new, code), strict=True))
-        self._lookup.add(stems[word] for stems in self._stems.values() for word in new)
-        rare = self._languages.rare
-        if rare and len(self._stems) > 1:
-            pairs = [(code, word) for code in rare for word in new]
-            terms = [self._stems[code][word] for code, word in pairs]
-            groups = [number for number in range(len(rare)) for _ in new]
-            present = self._lookup.any_has(terms, groups, list(rare.values())).tolist()
-            self._absent.update([pair for pair, has in zip(pairs, present, strict=True) if not has])
+        entries = {word: entry for word in missing if (entry := analyzed.get(word))}
+        if len(entries) < len(missing):
+            entries |= self._analyze([word for word in missing if word not in entries])
+        for word, (terms, absent) in entries.items():
+            for stems, term in zip(self._stems.values(), terms, strict=True):
+                stems[word] = term
+            if absent:
+                self._absent.update([(code, word) for code in absent])
+        self._lookup.add(stems[word] for stems in self._stems.values() for word in missing)
+
+    def _analyze(self, words: Sequence[str]) -> dict[str, AnalyzedWord]:
+        """Stem words in every language of the index, and find the rare languages in which no page has them."""
+        languages = self._languages
+        stems = {code: dict(zip(words, terms_of(words, code), strict=True)) for code in languages.groups}
+        absent: dict[str, list[str]] = {word: [] for word in words}
+        if languages.rare and len(stems) > 1:
+            pairs = [(code, word) for code in languages.rare for word in words]
+            groups = [number for number in range(len(languages.rare)) for _ in words]
+            terms = [stems[code][word] for code, word in pairs]
+            present = self._lookup.any_has(terms, groups, list(languages.rare.values())).tolist()
+            for (code, word), has in zip(pairs, present, strict=True):
+                if not has:
+                    absent[word].append(code)
+        entries = {word: (tuple([by_word[word] for by_word in stems.values()]), tuple(absent[word])) for word in words}
+        if len(languages.analyzed) > _MAX_ANALYZED:
+            languages.analyzed.clear()
+        languages.analyzed.update(entries)
+        return entries
 
     def forms(self, word: str) -> tuple[TermForm, ...]:
         """Return the terms of a word that the index has, that of most pages first; at least one."""

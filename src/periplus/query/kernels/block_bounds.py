@@ -133,7 +133,6 @@ def _add_middling(
     """Add the bounds of a middling term to its blocks, those that have all of `must`."""
     bound, have = scratch.bound, scratch.have
     bit = _ONE << np.uint64(leaf)
-    within = plan.leaves[leaf, LEAF_DOCUMENTS]
     begin = plan.place[leaf, ENTRY_BEGIN] + 2
     heads = lists.stream[begin : begin + plan.place[leaf, ENTRY_HEADERS]]
     block = np.uint64(np.int64(-1))
@@ -146,11 +145,30 @@ def _add_middling(
         block += _ONE
         if must and have[block] & must != must:
             continue
-        if within >= 0 and plan.given[within, block] == 0:
-            continue
         bound[block] += scratch.level[leaf, head >> np.uint8(4)]
         have[block] |= bit
         scratch.entry[leaf, block] = n
+
+
+@njit(cache=True, nogil=True)
+def _add_within(
+    lists: PostingsReader, plan: Plan, scratch: Scratch, leaf: int, must: Any
+) -> None:  # pragma: no cover - compiled
+    """Do the same for a term that counts in some documents only: in blocks without any of these it does not."""
+    allowed, bit = plan.given[plan.leaves[leaf, LEAF_DOCUMENTS]], _ONE << np.uint64(leaf)
+    begin = plan.place[leaf, ENTRY_BEGIN] + 2
+    block = np.uint64(np.int64(-1))
+    for n in range(plan.place[leaf, ENTRY_HEADERS]):
+        head = lists.stream[begin + n]
+        step = np.uint64(head & np.uint8(15))
+        block += step
+        if step == SKIP_STEP:
+            continue
+        block += _ONE
+        if allowed[block] != 0 and scratch.have[block] & must == must:
+            scratch.bound[block] += scratch.level[leaf, head >> np.uint8(4)]
+            scratch.have[block] |= bit
+            scratch.entry[leaf, block] = n
 
 
 @njit(cache=True, nogil=True)
@@ -318,6 +336,8 @@ def _intersect(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # p
         elif kind == SPARSE:
             _unpack(lists, plan, scratch, leaf)
             _add_sparse(plan, scratch, leaf, plan.required)
+        elif plan.leaves[leaf, LEAF_DOCUMENTS] >= 0:
+            _add_within(lists, plan, scratch, leaf, plan.required)
         else:
             _add_middling(lists, plan, scratch, leaf, plan.required)
     return listed
@@ -335,7 +355,10 @@ def _unite(lists: PostingsReader, plan: Plan, scratch: Scratch) -> int:  # pragm
             _add_sparse(plan, scratch, leaf, np.uint64(0))
         else:
             _set_levels(lists, plan, scratch, leaf)
-            _add_middling(lists, plan, scratch, leaf, np.uint64(0))
+            if plan.leaves[leaf, LEAF_DOCUMENTS] >= 0:
+                _add_within(lists, plan, scratch, leaf, np.uint64(0))
+            else:
+                _add_middling(lists, plan, scratch, leaf, np.uint64(0))
     everything = False
     for step in range(len(plan.program)):
         everything |= plan.program[step, 0] in (ALL, GIVEN)

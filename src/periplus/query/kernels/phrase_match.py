@@ -60,10 +60,10 @@ def has_phrase(
     begin, end = plan.phrases[phrase, 0], plan.phrases[phrase, 1]
     first, other = scratch.places[0], scratch.places[1]
     reach, fields = plan.phrases[phrase, 2], np.int64(plan.phrases[phrase, 3])
-    count = 0
+    count, work = 0, 0
     for word in range(begin, end):
         size = _read(lists, plan, scratch, plan.words[word, 0], block, offset, other)
-        scratch.progress[WORK] += size + count + _READ_WORK
+        work += size + count + _READ_WORK
         if word == begin:
             for i in range(size):
                 if (fields >> (other[i] >> FIELD_SHIFT)) & 1:
@@ -74,7 +74,8 @@ def has_phrase(
         else:
             count = _near(first, count, other, size, reach)
         if count == 0:
-            return False
+            break
+    scratch.progress[WORK] += work
     return count > 0
 
 
