@@ -120,9 +120,7 @@ def test_compound_names_of_navigation_are_understood(parse_page, name: str) -> N
 
 
 def test_the_id_of_a_heading_does_not_make_a_section_boilerplate() -> None:
-    prose = (
-        "The sea comes in twice a day, and goes out again; nobody has stopped it so far, though many tried. " * 3
-    )
+    prose = "The sea comes in twice a day, and goes out again; nobody has stopped it so far, though many tried. " * 3
     markup = (
         "<body><main><section id=defining-application-tags><h2>Tags</h2><p>"
         f"{prose}</p></section><section id=how-to-hide-the-menu><h2>Menu</h2><p>{prose[::-1]}</p></section></main>"
