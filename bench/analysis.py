@@ -73,12 +73,12 @@ def read_texts(path: Path, count: int) -> Iterator[list[str]]:
 
 
 def build(folder: Path, texts: Sequence[Sequence[str]], analyze: Analyze) -> Index:
-    """Build an index whose terms are exactly those of `analyze`: the pages are in a language without a stemmer."""
+    """Build an index whose terms are exactly those of `analyze`: the pages declare that they are in no language."""
 
     def records() -> Iterator[FetchRecord]:
         for number, words in enumerate(texts):
             url = f"https://analysis.example/{number}"
-            page = Page(url=url, text=" ".join(analyze(words)), language="zh", kind="text/plain")
+            page = Page(url=url, text=" ".join(analyze(words)), language="zxx", kind="text/plain")
             yield FetchRecord(url, fingerprint_text(url), Outcome.OK, 0.0, 200, page=page)
 
     build_index(records(), folder, IndexSettings())
