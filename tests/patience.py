@@ -13,7 +13,7 @@ SECONDS = 60.0
 
 
 def be_patient() -> None:
-    """Let searches take a minute and wait as long for their turn, except where a test says how long."""
+    """Allow searches a minute, and as long to wait for their turn, except where a test sets a limit."""
     begin_executor, begin_searcher = SearchExecutor.__init__, Searcher.__init__
 
     def patient_executor(

@@ -11,7 +11,8 @@ import warnings
 from fuzz_html import fuzz
 from numba import config
 
-from periplus.parse.kernels import html, html_columns, text_blocks
+from periplus.parse.html.kernels import text_blocks
+from periplus.parse.kernels import html, html_columns
 
 
 class Checked:

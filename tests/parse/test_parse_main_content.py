@@ -3,9 +3,7 @@
 import pytest
 
 from periplus.parse import main_text
-from periplus.parse.html import kernels
 from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
-from periplus.parse.kernels import text_blocks
 
 LEGAL = (
     "Report a bug or suggest an enhancement. For further reference see the documentation, which has more detailed, "
@@ -127,4 +125,3 @@ def test_the_id_of_a_heading_does_not_make_a_section_boilerplate() -> None:
     ).encode()
     blocks = scan_html_blocks(markup)
     assert find_main_blocks(blocks).all()
-    assert kernels.NAMED_BIT == text_blocks.NAMED

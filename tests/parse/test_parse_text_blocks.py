@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import blocks as naive
+from periplus.parse.html.kernels import tag_names
+from periplus.parse.html.kernels import text_blocks as kernel
 from periplus.parse.html.main_content import TAG_TABLES
-from periplus.parse.kernels import text_blocks as kernel
 
 PIECES = st.sampled_from(
     [
@@ -80,7 +81,7 @@ def test_class_names_mark_boilerplate() -> None:
     blocks = scan(
         b'<div class="x site-footer">a</div><div id=nav>b</div><div class="navy canvas">c</div><div role="main">d'
     )
-    assert [bool(bits & kernel.NAMED) for bits in blocks.inside] == [True, True, False, False]
+    assert [bool(bits & tag_names.NAMED) for bits in blocks.inside] == [True, True, False, False]
 
 
 def test_regions_by_role_and_whole_names() -> None:
@@ -88,8 +89,8 @@ def test_regions_by_role_and_whole_names() -> None:
         b'<div role="main">a</div><div class="main">b</div><div id="content">c</div><div class="x content">d</div>'
         b'<div class="my-content">e</div><div class="contents">f</div><div class=content>g'
     )
-    assert [bool(bits & kernel.MAIN) for bits in blocks.inside] == [True] + [False] * 6
-    assert [bool(bits & kernel.BROAD) for bits in blocks.inside] == [False, False, True, True, False, True, True]
+    assert [bool(bits & tag_names.MAIN) for bits in blocks.inside] == [True] + [False] * 6
+    assert [bool(bits & tag_names.BROAD) for bits in blocks.inside] == [False, False, True, True, False, True, True]
 
 
 def test_links_to_neighbours_mark_their_block() -> None:
@@ -97,7 +98,7 @@ def test_links_to_neighbours_mark_their_block() -> None:
         b'<p><a href="x" rel="prev">a</a></p><p><a rel="nofollow">b</a></p><p><a accesskey="u" href=x>c</a></p>'
         b"<p>d</p><p><a rel=next>e</a><p><a rel='stylesheet'>f"
     )
-    assert [bool(bits & kernel.ONWARD) for bits in blocks.inside] == [True, False, True, False, True, True]
+    assert [bool(bits & tag_names.ONWARD) for bits in blocks.inside] == [True, False, True, False, True, True]
 
 
 def test_invisible_text_is_not_counted() -> None:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from periplus.parse.formats.service_description import service_kind
 from periplus.parse.html.flat_page import FlatPage
+from periplus.parse.html.kernels import text_blocks as kernel
 from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
 from periplus.parse.html.structured_data import extract_structured_data
-from periplus.parse.kernels import text_blocks as kernel
 from periplus.parse.page_flags import MarkupEvidence, find_flags
 from periplus.parse.text_cleanup import one_line, parse_iso_date
 from periplus.records import LIST_KIND, Page

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT
-from periplus.index.kernels.positions import read_positions
+from periplus.index.kernels.positions import keep_followed, read_positions
 from periplus.index.kernels.postings_format import BITSET, BLOCK, ESCAPED, LONG_BLOCK, SKIP_STEP, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_bitset, make_tiny_postings, read_escaped
 from periplus.index.kernels.postings_scan import (
@@ -24,7 +24,7 @@ from periplus.index.kernels.term_dictionary import (
     ENTRY_END,
     ENTRY_FREQUENCY,
     ENTRY_HEADERS,
-    TermEntry,
+    entry_of_row,
     read_varint,
 )
 
@@ -166,27 +166,6 @@ def mark_site(
 
 
 @njit(cache=True, nogil=True)
-def _entry(rows: Any, row: int) -> TermEntry:  # pragma: no cover - compiled
-    return TermEntry(
-        rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4], rows[row, 5], rows[row, 6], rows[row, 7]
-    )
-
-
-@njit(cache=True, nogil=True)
-def _keep_followed(starts: Any, count: int, positions: Any, size: int, offset: int) -> int:  # pragma: no cover
-    """Keep those of the ascending `starts` that have one of `positions` so far behind them; return how many."""
-    selected, at = 0, 0
-    for n in range(count):
-        wanted = starts[n] + offset
-        while at < size and positions[at] < wanted:
-            at += 1
-        if at < size and positions[at] == wanted:
-            starts[selected] = starts[n]
-            selected += 1
-    return selected
-
-
-@njit(cache=True, nogil=True)
 def find_phrase_documents(
     lists: PostingsReader, rows: npt.NDArray[np.int64], fields: int, limit: int
 ) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
@@ -206,11 +185,11 @@ def find_phrase_documents(
     rarest = np.argmin(rows[:, 0])
     if rows[rarest, 0] == 0:
         return np.zeros(0, np.int32)
-    documents = read_documents(lists, _entry(rows, rarest))[:limit]
+    documents = read_documents(lists, entry_of_row(rows, rarest))[:limit]
     postings = np.zeros((len(rows), len(documents), 4), np.int64)
     shared = np.ones(len(documents), np.bool_)
     for term in range(len(rows)):
-        postings[term] = look_up_documents(lists, _entry(rows, term), documents)
+        postings[term] = look_up_documents(lists, entry_of_row(rows, term), documents)
         shared &= (postings[term, :, LOOKUP_FIELDS] & fields) != 0
     starts, positions = np.empty(_MAX_POSITIONS, np.int64), np.empty(_MAX_POSITIONS, np.int64)
     for n in np.flatnonzero(shared):
@@ -223,7 +202,7 @@ def find_phrase_documents(
             size = read_positions(
                 lists.positions, row[LOOKUP_POSITIONS], row[LOOKUP_CODE], row[LOOKUP_FIELDS], positions
             )
-            count = _keep_followed(starts, count, positions, size, term)
+            count = keep_followed(starts, count, positions, size, term)
         within = False
         for start in starts[:count]:
             within |= (fields >> (start >> FIELD_SHIFT)) & 1 == 1

@@ -14,7 +14,7 @@ from periplus.index.kernels.term_dictionary import (
     MAX_TERM,
     TermDictionary,
     allocate_dictionary,
-    compare_first,
+    find_page,
     make_tiny_terms,
     pack_terms,
     read_varint,
@@ -116,14 +116,7 @@ def scan_terms(
     Returns
         how many terms it has, how many there are in the range, and how many were scanned
     """
-    page, end = 0, len(dictionary.page_start) - 1
-    while page < end:
-        middle = (page + end) >> 1
-        if compare_first(dictionary, middle, first) <= 0:
-            page = middle + 1
-        else:
-            end = middle
-    page = max(0, page - 1)
+    page = max(0, find_page(dictionary, first))
     name = np.empty(MAX_TERM, np.uint8)
     count, inside, scanned = 0, 0, 0
     at, last = dictionary.page_start[page], dictionary.page_start[len(dictionary.page_start) - 1]

@@ -10,7 +10,7 @@ from periplus.index.kernels.inversion import FIELD_SHIFT, ONE_BYTE_LIMIT
 from periplus.index.kernels.postings_format import BODY_ONLY, ESCAPED
 from periplus.index.kernels.term_dictionary import read_varint
 
-__all__ = ["read_position_delta", "read_positions", "skip_position_deltas", "skip_positions"]
+__all__ = ["keep_followed", "read_position_delta", "read_positions", "skip_position_deltas", "skip_positions"]
 
 
 _IN_BODY = np.int64(BODY_ONLY.bit_length() - 1) << np.int64(FIELD_SHIFT)
@@ -88,6 +88,30 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
                 out[used] = (field << FIELD_SHIFT) | offset
                 used += 1
     return used
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def keep_followed(
+    starts: Any, count: int, positions: Any, size: int, offset: int
+) -> int:  # pragma: no cover - compiled
+    """Keep the positions that have another exactly so far behind them: those of a phrase's next word.
+
+    Parameters
+        starts, count: ascending positions, and how many there are; those kept are moved to the front
+        positions, size: ascending positions of the other word, and how many there are
+        offset: how far behind
+    Returns
+        how many are kept
+    """
+    selected, at = 0, 0
+    for n in range(count):
+        wanted = starts[n] + offset
+        while at < size and positions[at] < wanted:
+            at += 1
+        if at < size and positions[at] == wanted:
+            starts[selected] = starts[n]
+            selected += 1
+    return selected
 
 
 def warm() -> None:

@@ -20,7 +20,7 @@ from periplus.index.kernels.postings_reader import (
     read_escaped,
     seek_posting,
 )
-from periplus.index.kernels.term_dictionary import TermEntry, read_varint
+from periplus.index.kernels.term_dictionary import ENTRY_FREQUENCY, TermEntry, entry_of_row, read_varint
 
 __all__ = [
     "LOOKUP_CODE",
@@ -170,10 +170,9 @@ def any_document_has(
     postings = get_postings(postings_at)
     present = np.zeros(len(entries), np.bool_)
     for term in range(len(entries)):
-        row, group = entries[term], documents[starts[groups[term]] : starts[groups[term] + 1]]
-        if row[0] and len(group):
-            entry = TermEntry(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7])
-            present[term] = look_up_documents(postings, entry, group)[:, LOOKUP_FIELDS].any()
+        group = documents[starts[groups[term]] : starts[groups[term] + 1]]
+        if entries[term, ENTRY_FREQUENCY] and len(group):
+            present[term] = look_up_documents(postings, entry_of_row(entries, term), group)[:, LOOKUP_FIELDS].any()
     return present
 
 

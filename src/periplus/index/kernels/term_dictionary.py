@@ -27,6 +27,8 @@ __all__ = [
     "TermEntry",
     "TermTable",
     "compare_first",
+    "entry_of_row",
+    "find_page",
     "find_term",
     "make_tiny_terms",
     "pack_terms",
@@ -189,6 +191,27 @@ def compare_first(dictionary: TermDictionary, page: int, term: Any) -> int:  # p
     return 0 if length == len(term) else (-1 if length < len(term) else 1)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def entry_of_row(rows: Any, row: int) -> TermEntry:  # pragma: no cover - compiled
+    """Return a row of entries, with the columns ENTRY_*, as an entry."""
+    return TermEntry(
+        rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4], rows[row, 5], rows[row, 6], rows[row, 7]
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def find_page(dictionary: TermDictionary, term: Any) -> int:  # pragma: no cover - compiled
+    """Return the page that has a term, if any has it; -1 for a term before all others."""
+    low, high = 0, len(dictionary.page_start) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if compare_first(dictionary, middle, term) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
 @njit(cache=True, nogil=True)
 def find_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> TermEntry:  # pragma: no cover - compiled
     """Look one term up.
@@ -199,16 +222,9 @@ def find_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> TermEn
     Returns
         its entry; `ABSENT_TERM` if the dictionary does not have it
     """
-    low, high = 0, len(dictionary.page_start) - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if compare_first(dictionary, middle, term) <= 0:
-            low = middle + 1
-        else:
-            high = middle
-    if low == 0:
+    page = find_page(dictionary, term)
+    if page < 0:
         return ABSENT_TERM
-    page = low - 1
     at, end = dictionary.page_start[page], dictionary.page_start[page + 1]
     stream, position = dictionary.page_stream[page], dictionary.page_position[page]
     matching = 0  # How many bytes of the wanted term the current one begins with.

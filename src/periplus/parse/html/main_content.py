@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.parse.html import kernels
-from periplus.parse.kernels import text_blocks as kernel
+from periplus.parse.html.kernels import tag_names
+from periplus.parse.html.kernels import text_blocks as kernel
 
 __all__ = ["TAG_TABLES", "find_main_blocks", "scan_html_blocks"]
 
@@ -15,14 +15,14 @@ _TAGS: Final = {
         kernel.CONTAINER,
         0,
     ): "div section center fieldset dl ul ol menu table tbody thead tfoot details dialog figure address hgroup tr",
-    (kernel.CONTAINER, kernel.NAMELESS): "html head body",
-    (kernel.CONTAINER, kernel.NAV): "nav",
-    (kernel.CONTAINER, kernel.ASIDE): "aside",
-    (kernel.CONTAINER, kernel.FOOTER): "footer",
-    (kernel.CONTAINER, kernel.HEADER): "header",
-    (kernel.CONTAINER, kernel.ARTICLE | kernel.NAMELESS): "article",
-    (kernel.CONTAINER, kernel.MAIN | kernel.NAMELESS): "main",
-    (kernel.CONTAINER, kernel.FORM): "form",
+    (kernel.CONTAINER, tag_names.NAMELESS): "html head body",
+    (kernel.CONTAINER, tag_names.NAV): "nav",
+    (kernel.CONTAINER, tag_names.ASIDE): "aside",
+    (kernel.CONTAINER, tag_names.FOOTER): "footer",
+    (kernel.CONTAINER, tag_names.HEADER): "header",
+    (kernel.CONTAINER, tag_names.ARTICLE | tag_names.NAMELESS): "article",
+    (kernel.CONTAINER, tag_names.MAIN | tag_names.NAMELESS): "main",
+    (kernel.CONTAINER, tag_names.FORM): "form",
     (kernel.PARAGRAPH, 0): "p blockquote pre dd summary",
     (kernel.HEADING, 0): "h1 h2 h3 h4 h5 h6",
     (kernel.ITEM, 0): "li dt",
@@ -49,7 +49,7 @@ _CONTENT: Final = (
 )
 _WHOLE_CONTENT: Final = "content contents apicontent body-content maincolumn"
 
-_BOILERPLATE_REGIONS: Final = kernel.NAV | kernel.ASIDE | kernel.FOOTER | kernel.HEADER
+_BOILERPLATE_REGIONS: Final = tag_names.NAV | tag_names.ASIDE | tag_names.FOOTER | tag_names.HEADER
 _LONG: Final = 70
 """Characters, without white space, of a block that counts by itself."""
 _MAX_LINK_DENSITY: Final = 0.35
@@ -58,7 +58,12 @@ _MAX_ITEM_DENSITY: Final = 0.5
 """Link density from which on text outside of paragraphs, or a list item, is a link to somewhere else."""
 _MIN_OTHER_SHARE: Final = 0.2
 """Text outside of what is marked as boilerplate, as a share of it, from which on the marks are trusted."""
-_NAMED_REGIONS: Final = ((kernel.CONTENT, 0.5), (kernel.ARTICLE, 0.5), (kernel.MAIN, 0.25), (kernel.BROAD, 0.5))
+_NAMED_REGIONS: Final = (
+    (tag_names.CONTENT, 0.5),
+    (tag_names.ARTICLE, 0.5),
+    (tag_names.MAIN, 0.25),
+    (tag_names.BROAD, 0.5),
+)
 """Regions that are the content by their name, and the share of the text that each must have, narrow ones first."""
 _MIN_REGION: Final = 40
 """Characters of text outside of links that a named region must have."""
@@ -89,11 +94,11 @@ def _pack(name: str) -> int:
 
 def _build_tag_tables() -> kernel.TagTables:
     entries = sorted((_pack(tag), *effect) for effect, tags in _TAGS.items() for tag in tags.split())
-    words = [(word, kernel.NAMED, kernels.ANY_WORD) for word in _BOILERPLATE.split()]
-    words += [(word, kernel.NAMED, kernels.WHOLE_WORD) for word in _WHOLE_BOILERPLATE.split()]
-    words += [(word, kernel.CONTENT, kernels.WHOLE_WORD) for word in _CONTENT.split()]
-    words += [(word, kernel.BROAD, kernels.WHOLE_NAME) for word in _WHOLE_CONTENT.split()]
-    words += [("main", kernel.MAIN, kernels.ROLE), ("search", kernel.NAMED, kernels.ROLE)]
+    words = [(word, tag_names.NAMED, tag_names.ANY_WORD) for word in _BOILERPLATE.split()]
+    words += [(word, tag_names.NAMED, tag_names.WHOLE_WORD) for word in _WHOLE_BOILERPLATE.split()]
+    words += [(word, tag_names.CONTENT, tag_names.WHOLE_WORD) for word in _CONTENT.split()]
+    words += [(word, tag_names.BROAD, tag_names.WHOLE_NAME) for word in _WHOLE_CONTENT.split()]
+    words += [("main", tag_names.MAIN, tag_names.ROLE), ("search", tag_names.NAMED, tag_names.ROLE)]
     words.sort(key=lambda word: ord(word[0][0]))
     starts = np.zeros(len(words) + 1, np.int32)
     np.cumsum([len(word) for word, _, _ in words], out=starts[1:])
@@ -158,11 +163,11 @@ def find_main_blocks(blocks: kernel.Blocks) -> Mask:
 
 def _find_boilerplate(blocks: kernel.Blocks, plain: Numbers, density: npt.NDArray[np.float64]) -> Mask:
     """Return what is in navigation, asides and footers, unless nearly all of the text is there."""
-    in_main = ((blocks.inside & kernel.MAIN) != 0) & (plain > 0)
-    is_onward = (blocks.inside & kernel.ONWARD) != 0
+    in_main = ((blocks.inside & tag_names.MAIN) != 0) & (plain > 0)
+    is_onward = (blocks.inside & tag_names.ONWARD) != 0
     boilerplate: Mask = is_onward & ((density > _MAX_LINK_DENSITY) | (blocks.chars < _LONG))
     # A name such as 'page-with-sidebar' on the outermost element says nothing; names within it do.
-    for bits in (_BOILERPLATE_REGIONS, kernel.NAMED, kernel.NESTED):
+    for bits in (_BOILERPLATE_REGIONS, tag_names.NAMED, tag_names.NESTED):
         marked = ((blocks.inside & bits) != 0) & ~boilerplate
         rest = int(plain[~marked & ~boilerplate].sum())
         if rest >= _MIN_OTHER_SHARE * int(plain[marked].sum()) or (in_main & ~marked).any():

@@ -14,8 +14,8 @@ import numpy as np
 
 from periplus.parse.charset.decoding import decode_to_utf8
 from periplus.parse.html.flat_page import parse_flat_page
+from periplus.parse.html.kernels import text_blocks as kernel
 from periplus.parse.html.main_content import find_main_blocks, scan_html_blocks
-from periplus.parse.kernels import text_blocks as kernel
 from periplus.parse.mime_sniffing import detect_content_type
 from periplus.records import FetchResult
 from periplus.settings import ParseSettings

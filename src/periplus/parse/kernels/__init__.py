@@ -1,4 +1,4 @@
-"""Kernels that scan HTML in one pass, and find the text blocks that the main content is chosen from."""
+"""Kernels that scan HTML in one pass."""
 
 __all__ = [
     "html",
@@ -15,5 +15,4 @@ __all__ = [
     "html_text",
     "html_tokenizer",
     "html_tree",
-    "text_blocks",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT
-from periplus.index.kernels.positions import read_positions, skip_positions
+from periplus.index.kernels.positions import keep_followed, read_positions, skip_positions
 from periplus.index.kernels.postings_format import BLOCK, BODY_ONLY, ESCAPED, SPARSE
 from periplus.index.kernels.postings_reader import PostingsReader, block_offsets, read_escaped
 from periplus.query.kernels.plan import WORK, Plan, Scratch, place_of_leaf
@@ -70,27 +70,13 @@ def has_phrase(
                     first[count] = other[i]
                     count += 1
         elif reach == 0:
-            count = _follow(first, count, other, size, plan.words[word, 1] - plan.words[begin, 1])
+            count = keep_followed(first, count, other, size, plan.words[word, 1] - plan.words[begin, 1])
         else:
             count = _near(first, count, other, size, reach)
         if count == 0:
             break
     scratch.progress[WORK] += work
     return count > 0
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _follow(first: Any, count: int, other: Any, size: int, shift: int) -> int:  # pragma: no cover - compiled
-    """Keep the positions in `first` that have one in `other` exactly `shift` behind them; give how many."""
-    kept, j = 0, 0
-    for i in range(count):
-        wanted = first[i] + shift
-        while j < size and other[j] < wanted:
-            j += 1
-        if j < size and other[j] == wanted:
-            first[kept] = first[i]
-            kept += 1
-    return kept
 
 
 @njit(cache=True, nogil=True, forceinline=True)

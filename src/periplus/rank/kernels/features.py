@@ -17,7 +17,7 @@ from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
-from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.kernels.term_dictionary import entry_of_row
 
 __all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
 
@@ -345,11 +345,8 @@ def measure(
         lists, sheet = get_postings(lists_at[segment]), _get_columns(sheets_at[segment])
         found = np.zeros((terms, len(documents), 4), np.int64)
         for term in range(terms):
-            p = asked.place[segment, term]
-            if p[0]:
-                found[term] = look_up_documents(
-                    lists, TermEntry(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents
-                )
+            if asked.place[segment, term, 0]:
+                found[term] = look_up_documents(lists, entry_of_row(asked.place[segment], term), documents)
         for i in range(len(documents)):
             row, count = rows[which[i]], 0
             masks[:] = 0

@@ -16,7 +16,7 @@ from periplus.index.kernels.inversion import BODY_FIELD, FIELD_SHIFT
 from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
-from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.kernels.term_dictionary import entry_of_row
 from periplus.search.kernels.clean_text import put_clean
 from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.symbols import max_tokens
@@ -327,8 +327,7 @@ def _cut_all(
     rows = np.zeros((len(asked.places), len(documents), 4), np.int64)
     for term in range(len(asked.places)):
         if asked.places[term, 0]:
-            p = asked.places[term]
-            rows[term] = look_up_documents(lists, TermEntry(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), documents)
+            rows[term] = look_up_documents(lists, entry_of_row(asked.places, term), documents)
     room = np.empty((len(asked.places) + 1) * _MOST_POSITIONS, np.int64)
     ends, at = np.zeros(len(asked.weights), np.int64), np.zeros(2, np.int64)
     for number in range(len(documents)):

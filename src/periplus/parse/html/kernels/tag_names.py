@@ -7,12 +7,34 @@ import numpy as np
 from periplus.accel import njit
 from periplus.parse.kernels.html_tables import DOUBLE_QUOTE, EQUALS, GREATER_THAN, NEWLINE, SINGLE_QUOTE, SPACE, TAB
 
-__all__ = ["classify_names", "is_letter", "is_onward_link"]
+__all__ = [
+    "ARTICLE",
+    "ASIDE",
+    "BROAD",
+    "CONTENT",
+    "FOOTER",
+    "FORM",
+    "HEADER",
+    "MAIN",
+    "NAMED",
+    "NAMELESS",
+    "NAV",
+    "NESTED",
+    "ONWARD",
+    "classify_names",
+    "is_letter",
+    "is_onward_link",
+]
 
 ANY_WORD, WHOLE_WORD, WHOLE_NAME, ROLE = range(4)
 """Where a word of the table may be: at the start of a word, as a whole word, as a whole name; as a role."""
-NAMED_BIT = 1 << 7
-"""The region bit of boilerplate: `text_blocks.NAMED`."""
+NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD, NESTED = (
+    1 << bit for bit in range(13)
+)
+"""Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
+NAMELESS elements describe the page and are not read. ONWARD: the block has a link to the previous or next page, to the
+one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content.
+NESTED: in an element with a name of boilerplate within another such element."""
 _MAX_NAME_PARTS = 2
 """Parts of an id that may name boilerplate; one of more parts is made from a heading, such as 'how-to-add-tags'."""
 
@@ -133,7 +155,7 @@ def classify_names(
             if at_start:
                 letter = np.int64(data[at] | 32)
                 for word in range(first_words[letter], first_words[letter + 1]):
-                    if is_heading and word_bits[word] & NAMED_BIT:
+                    if is_heading and word_bits[word] & NAMED:
                         continue
                     if (role or is_whole[word] != ROLE) and _matches_word(
                         data, at, end, words, starts, word, is_whole[word]

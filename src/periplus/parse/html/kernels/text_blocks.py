@@ -10,7 +10,20 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.pointers import borrow
-from periplus.parse.html.kernels import classify_names, is_letter, is_onward_link
+from periplus.parse.html.kernels.tag_names import (
+    ARTICLE,
+    BROAD,
+    CONTENT,
+    HEADER,
+    MAIN,
+    NAMED,
+    NAMELESS,
+    NESTED,
+    ONWARD,
+    classify_names,
+    is_letter,
+    is_onward_link,
+)
 from periplus.parse.kernels.html_tables import (
     DOUBLE_QUOTE,
     EQUALS,
@@ -29,13 +42,6 @@ __all__ = ["Blocks", "TagTables", "add_to_parents", "scan_blocks", "slot_of"]
 
 INLINE, CONTAINER, PARAGRAPH, HEADING, ITEM, CELL, CAPTION, BREAK, LINK, RAW = range(10)
 """Effects of a tag. The kind of a block is one of the first seven."""
-NAV, ASIDE, FOOTER, HEADER, ARTICLE, MAIN, FORM, NAMED, CONTENT, NAMELESS, ONWARD, BROAD, NESTED = (
-    1 << bit for bit in range(13)
-)
-"""Regions that a block is in. NAMED (boilerplate) and CONTENT: by the class, id or role of an element; the names of
-NAMELESS elements describe the page and are not read. ONWARD: the block has a link to the previous or next page, to the
-one above, or to the contents, as its rel attribute or its access key states. BROAD: in an element called content.
-NESTED: in an element with a name of boilerplate within another such element."""
 
 SLOT_BITS = 10
 _LESS, _GREATER = np.uint8(60), np.uint8(62)
