@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -114,6 +114,9 @@ bench-findable: $(DEV_READY) ## every page found by its title and by its own wor
 bench-hostile-queries: $(DEV_READY) ## worst-case queries beside ordinary ones over HTTP (FOLDER= CORPUS= QUERIES= HOSTILE=2000 RATE=40 WORKERS=1)
 	@$(BIN)/python bench/hostile_queries.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) --hostile $(or $(HOSTILE),2000) --rate $(or $(RATE),40) --workers $(or $(WORKERS),1) $(ARGS)
+
+bench-attack: $(DEV_READY) ## silent sockets, slow clients, worst-case queries and a hostile web beside ordinary use (SECONDS=300 CLIENTS=50)
+	@$(BIN)/python bench/attack.py --seconds $(or $(SECONDS),300) --clients $(or $(CLIENTS),50)
 
 bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=... DOCS_FOLDER=...)
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
