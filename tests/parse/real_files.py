@@ -88,29 +88,19 @@ def epub() -> bytes:
     import tempfile
     from pathlib import Path
 
-    from ebooklib import epub as library
+    import mkepub
 
-    book = library.EpubBook()
-    book.set_identifier("id1")
-    book.set_title("Lighthouse handbook")
-    book.set_language("en")
-    book.add_author("Ada Keeper")
-    book.add_metadata("DC", "description", "How to keep a light")
-    chapters = []
+    book = mkepub.Book(
+        "Lighthouse handbook", language="en", author="Ada Keeper", description="How to keep a light", subjects=["sea"]
+    )
     for number, line in enumerate(LINES, 1):
-        chapter = library.EpubHtml(title=f"Chapter {number}", file_name=f"chap_{number}.xhtml", lang="en")
-        chapter.content = (
-            f"<h1>Chapter {number}</h1><p>{line}&nbsp;<a href='https://light.example/{number}'>more</a></p>"
+        book.add_page(
+            f"Chapter {number}",
+            f"<h1>Chapter {number}</h1><p>{line}&#160;<a href='https://light.example/{number}'>more</a></p>",
         )
-        book.add_item(chapter)
-        chapters.append(chapter)
-    book.toc = chapters
-    book.add_item(library.EpubNcx())
-    book.add_item(library.EpubNav())
-    book.spine = ["nav", *chapters]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "book.epub"
-        library.write_epub(str(path), book)
+        book.save(str(path))
         return path.read_bytes()
 
 

@@ -5,10 +5,13 @@ its module and of every kernel module that one imports, however indirectly; Numb
 nothing else. Compiled code refers to the record types of its arguments by name, so a renamed one needs a new folder.
 """
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +21,8 @@ import numba
 from numba.core.caching import UserProvidedCacheLocator
 
 from periplus.accel.lazy_loading import install_lazy_loading
+from periplus.accel.private_folder import is_private, make_private
+from periplus.settings_section import cache_folder
 
 __all__ = ["FOLDER", "StampedLocator", "fingerprint", "fingerprint_all", "install_cache", "kernel_sources"]
 
@@ -31,17 +36,53 @@ _CLASS: Final = re.compile(rb"^class (\w+)", re.MULTILINE)
 
 
 def _choose_folder() -> Path:
-    """Return a folder beside the sources if that can be written, else one in the temporary folder of this user."""
-    beside = _ACCEL / "__pycache__"
-    try:
-        beside.mkdir(exist_ok=True)
-        writable = os.access(beside, os.W_OK)
-    except OSError:
-        writable = False
-    base = beside if writable else Path(tempfile.gettempdir()) / f"periplus-kernels-{os.getuid()}"
+    """Return a folder that only this user, or root, can write to, for what numba and the kernels are now.
+
+    That is a folder beside the sources, else one in the user's cache folder. If others can write to both, it is a
+    temporary one of this process.
+    """
     # Code that checks the bounds of arrays is stored apart: Numba would take one for the other.
     checked = "-checked" if numba.config.BOUNDSCHECK else ""
-    return base / f"numba-{numba.__version__}-{fingerprint_types(kernel_sources())}{checked}"
+    name = f"numba-{numba.__version__}-{fingerprint_types(kernel_sources())}{checked}"
+    for base in (_ACCEL / "__pycache__", cache_folder() / "kernels"):
+        folder = prepare_folder(base, name)
+        if folder is not None:
+            return folder
+    return _temporary_folder(name)
+
+
+def prepare_folder(base: Path, name: str) -> Path | None:
+    """Return the folder `name` below `base`, made if it is missing; None if others can write to it, or we cannot."""
+    folder = base / name
+    if not base.is_dir() and not make_private(base):
+        return None
+    if not is_private(base) or not os.access(base, os.W_OK | os.X_OK):
+        return None
+    try:
+        # Whatever the umask is, nobody else reaches the files that Numba writes there.
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return folder if is_private(folder) and os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _temporary_folder(name: str) -> Path:
+    """Return a new folder that is deleted when this process ends."""
+    owner = os.getpid()
+    base = Path(tempfile.mkdtemp(prefix="periplus-kernels-"))
+
+    def delete() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(base, ignore_errors=True)
+
+    atexit.register(delete)
+    warnings.warn(
+        f"Others can write to the folders for compiled kernels ({_ACCEL / '__pycache__'}, {cache_folder()}), or this "
+        "user cannot. Kernels are compiled again in every process. Set XDG_CACHE_HOME to a folder of your own.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return base / name
 
 
 @cache

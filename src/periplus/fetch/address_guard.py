@@ -12,8 +12,57 @@ __all__ = ["AddressGuard", "permits_port"]
 _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_SPECIAL_V4: Final = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private
+            "100.64.0.0/10",  # shared by the customers of a provider; 100.100.100.200 is a metadata service
+            "127.0.0.0/8",  # loopback
+            "168.63.129.16/32",  # wire server of a cloud: a public address that answers virtual machines only
+            "169.254.0.0/16",  # link-local: metadata services, credentials of containers
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is a metadata service
+            "192.0.2.0/24",  # documentation
+            "192.31.196.0/24",  # AS112
+            "192.52.193.0/24",  # AMT relays
+            "192.88.99.0/24",  # 6to4 relays, deprecated
+            "192.168.0.0/16",  # private
+            "192.175.48.0/24",  # AS112
+            "198.18.0.0/15",  # benchmarks
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and the broadcast address
+        ),
+    )
+)
+"""The IANA registry of special-purpose IPv4 addresses, multicast, and public addresses with a meaning inside a cloud.
+
+Anycast addresses that the registry calls globally reachable are among them: the nearest node may be the router at home.
+"""
+_UNICAST_V6: Final = ipaddress.IPv6Network("2000::/3")
+"""All that is assigned as global unicast. What lies outside is local, multicast, reserved or not assigned."""
+_SPECIAL_V6: Final = tuple(
+    map(
+        ipaddress.IPv6Network,
+        (
+            "2001::/23",  # protocol assignments: Teredo, benchmarks, AMT, AS112, ORCHID, DRIP, anycast
+            "2001:db8::/32",  # documentation
+            "2620:4f:8000::/48",  # AS112
+            "3ffe::/16",  # the 6bone, given back
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""The entries of the IANA registry of special-purpose IPv6 addresses that lie within `_UNICAST_V6`.
+
+6to4 (2002::/16) is not among them: such an address is judged by the IPv4 address that it embeds.
+"""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_SHARED: Final = ipaddress.IPv4Network("100.64.0.0/10")
+_ISATAP: Final = frozenset((0x00005EFE, 0x02005EFE))
+"""The upper half of an interface identifier whose lower half is an IPv4 address."""
 
 _PORT_LIST: Final = (
     "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 70 77 79 87 95 101 102 103 104 109 110 111 113 115 "
@@ -47,9 +96,9 @@ class AddressGuard:
         except ValueError:
             return False
         inner = _embedded(outer)
-        if any(inner in network for network in self._allow):
+        if any(inner in network or (outer in network and not _is_mapped(outer)) for network in self._allow):
             return True
-        return _is_public(inner) and (inner is outer or not outer.is_multicast)
+        return _is_public(inner)
 
 
 def _network(text: str) -> _Network:
@@ -60,20 +109,27 @@ def _network(text: str) -> _Network:
 
 
 def _embedded(ip: _IP) -> _IP:
-    """Return the IPv4 address that an IPv6 address embeds, or the address itself."""
+    """Return the IPv4 address that packets to an IPv6 address may end at, or the address itself."""
     if isinstance(ip, ipaddress.IPv4Address):
         return ip
     if ip.ipv4_mapped is not None:
         return ip.ipv4_mapped
     if ip.sixtofour is not None:
         return ip.sixtofour
+    low = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     if ip in _NAT64 or (int(ip) >> 32 == 0 and int(ip) > 1):
-        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        return low
+    if int(ip) >> 32 & 0xFFFFFFFF in _ISATAP and not _is_public(low):
+        return low
     return ip
 
 
+def _is_mapped(ip: _IP) -> bool:
+    """Return whether an address is an IPv4 address in another notation."""
+    return isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None
+
+
 def _is_public(ip: _IP) -> bool:
-    if isinstance(ip, ipaddress.IPv4Address) and ip in _SHARED:
-        return False
-    special = ip.is_private or ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_reserved
-    return ip.is_global and not special and not ip.is_unspecified
+    if isinstance(ip, ipaddress.IPv4Address):
+        return not any(ip in network for network in _SPECIAL_V4)
+    return ip in _UNICAST_V6 and not any(ip in network for network in _SPECIAL_V6)
