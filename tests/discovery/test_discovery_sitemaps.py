@@ -57,7 +57,16 @@ def test_text() -> None:
 def test_entities_are_refused(body: bytes) -> None:
     sitemap = parse_sitemap(body)
     assert sitemap.pages == ()
-    assert "entity" in sitemap.problem
+    assert "internal subset" in sitemap.problem
+
+
+def test_a_large_sitemap_with_default_attributes_is_refused_where_they_begin() -> None:
+    names = b" ".join(b"a%d CDATA 'v'" % number for number in range(1_000))
+    body = b"<!DOCTYPE urlset [<!ATTLIST url " + names + b">]><urlset>" + b"<url/>" * 600_000 + b"</urlset>"
+    for packed in (body, gzip.compress(body, 1)):
+        sitemap = parse_sitemap(packed)
+        assert sitemap.pages == ()
+        assert "'urlset' has an internal subset" in sitemap.problem
 
 
 def test_what_came_before_a_fault_is_kept() -> None:

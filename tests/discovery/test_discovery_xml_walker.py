@@ -4,13 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from periplus.discovery import xml_walker
 from periplus.discovery.xml_walker import local_name, walk, walk_elements
 
 Event = tuple[str, str]
 REFUSED = {
     "depth": (b"<a>" * 100_000, "nested too deeply"),
-    "entity": (b'<!DOCTYPE a [<!ENTITY b "bbbb">]><a>&b;</a>', "entity 'b'"),
-    "file": (b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', "entity 'b'"),
+    "entity": (b'<!DOCTYPE a [<!ENTITY b "bbbb">]><a>&b;</a>', "'a' has an internal subset"),
+    "default attributes": (b'<!DOCTYPE a [<!ATTLIST a b CDATA "c">]><a/>', "'a' has an internal subset"),
+    "empty subset": (b"<!DOCTYPE a []><a/>", "'a' has an internal subset"),
+    "subset and file": (b"<!DOCTYPE a SYSTEM 'a.dtd' [<!ATTLIST a b ID #IMPLIED>]><a/>", "internal subset"),
+    "wide": ('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a [ ]><a/>'.encode("utf-16"), "internal subset"),
+    "attributes": (b"<a " + b" ".join(b"a%d='b'" % n for n in range(1_001)) + b"/>", "more attributes"),
+    "file": (b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', "internal subset"),
     "encoding": (b"<?xml version='1.0' encoding='nonsense'?><a/>", "unknown encoding"),
     "cut off": (b"<a><b>", "not well-formed"),
     "empty": (b"", "not well-formed"),
@@ -64,6 +70,19 @@ def test_faults_end_the_walk_with_a_reason(name: str) -> None:
     body, reason = REFUSED[name]
     assert reason in events_of(body)[1]
     assert reason in elements_of(body)[1]
+
+
+def test_a_document_type_without_a_subset_is_accepted() -> None:
+    for name in (b"", b" SYSTEM 'a.dtd'", b" PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'http://a.test/xhtml1.dtd'"):
+        assert elements_of(b"<!DOCTYPE a" + name + b"><a>b</a>") == ([("a", "b")], "")
+
+
+@pytest.mark.parametrize("limit", ["_MAX_TAGS", "_MAX_EQUALS_SIGNS", "_MAX_SECONDS"])
+def test_elements_attributes_and_seconds_are_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"<a>" + b"<b c='d'/>" * 20_000 + b"</a>"
+    assert elements_of(body)[1] == ""
+    monkeypatch.setattr(xml_walker, limit, -1.0 if limit == "_MAX_SECONDS" else 10_000)
+    assert ("longer than" if limit == "_MAX_SECONDS" else "more elements") in elements_of(body)[1]
 
 
 def test_what_precedes_a_fault_is_reported() -> None:

@@ -2,6 +2,7 @@
 
 import fnmatch
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -123,3 +124,70 @@ def test_matching_agrees_with_a_naive_twin(pattern: str, anchored: bool, path: s
     expression = fnmatch.translate(pattern if anchored else pattern + "*")
     expected = re.match(expression, "/" + path, re.DOTALL) is not None
     assert rules(f"User-agent: *\nDisallow: {pattern}{'$' if anchored else ''}").allows("/" + path) is not expected
+
+
+class CountedPath(bytes):
+    """A path that counts how often a rule is tried on it: every rule with a wildcard begins with this question."""
+
+    trials = 0
+
+    def startswith(self, *prefix: Any) -> bool:
+        CountedPath.trials += 1
+        return super().startswith(*prefix)
+
+
+class CountedText(str):
+    """A path as text whose bytes count trials."""
+
+    def partition(self, separator: str) -> Any:
+        return self, "", ""
+
+    def encode(self, *_: Any) -> bytes:
+        return CountedPath(super().encode())
+
+
+def trials(parsed: RobotsRules, path: str) -> int:
+    """Return how many rules a check tries, without the question whether the path begins with a slash."""
+    CountedPath.trials = 0
+    parsed.allows(CountedText(path))
+    return CountedPath.trials - 1
+
+
+def test_a_check_tries_few_of_many_rules_with_wildcards() -> None:
+    numbered = b"User-agent: *\n" + b"".join(b"Allow:/*x%05d\n" % n for n in range(42_000))
+    parsed = parse_robots(numbered, "Bot")
+    assert trials(parsed, "/a/page/about/nothing?in=particular") == 0
+    assert trials(parsed, "/a/x00777/") < 50
+    nested = parse_robots(b"User-agent: *\n" + b"".join(b"Disallow: /*q%d*z\n" % n for n in range(20_000)), "Bot")
+    assert not nested.allows("/q777/z")
+    assert trials(nested, "/q777/y") < 50
+
+
+def test_of_rules_that_nearly_match_a_bounded_number_is_tried() -> None:
+    letters = b"abcdefghij"
+    words = (
+        bytes((first, 42, second, 42, third, 42, fourth))
+        for first in letters
+        for second in letters
+        for third in letters
+        for fourth in letters
+    )
+    parsed = parse_robots(b"User-agent: *\n" + b"".join(b"Disallow: /*%s*0\n" % word for word in words), "Bot")
+    path = "/jihgfedcba-" * 60 + "0"
+    assert trials(parsed, path) <= 1_001
+    assert not parsed.allows(path)  # what cannot be decided within the bound is not fetched
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.text("ab/*$", min_size=1, max_size=6)), min_size=40, max_size=80),
+    st.text("ab/", max_size=8),
+)
+def test_many_rules_agree_with_a_naive_twin(lines: list[tuple[bool, str]], path: str) -> None:
+    best = (0, True)
+    for allow, rule in lines:
+        text, anchored = (rule[:-1], True) if rule.endswith("$") else (rule, False)
+        expression = ".*".join(map(re.escape, text.split("*"))) + (r"\Z" if anchored else "")
+        if re.match(expression, "/" + path, re.DOTALL):
+            best = max(best, (len(rule), allow))
+    body = "User-agent: *\n" + "".join(f"{'Allow' if allow else 'Disallow'}: {rule}\n" for allow, rule in lines)
+    assert rules(body).allows("/" + path) is best[1]

@@ -18,6 +18,8 @@ _ROBOTS: Final = {"gopher": "/0/robots.txt"}
 """Path of robots.txt, for schemes whose paths begin with an item type."""
 _MAX_HOPS: Final = 5
 _MAX_BODY: Final = 512_000
+_MAX_RULES: Final = 1_000_000
+"""Parsed rules of all origins; beyond it those of the origins that were parsed first are parsed again when needed."""
 _NO_RULES: Final = frozenset((Outcome.GONE, Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED, Outcome.WRONG_TYPE))
 
 
@@ -49,6 +51,8 @@ class RobotsCache:
         self._agent = agent
         self._entries = {robots.origin: robots for robots in entries}
         self._rules: dict[str, RobotsRules] = {}
+        self._size = 0
+        """Rules in `_rules`, and one for each origin."""
         self._moved: dict[str, tuple[Address, int]] = {}
 
     def rules(self, origin: str, now: float) -> RobotsRules | None:
@@ -59,7 +63,14 @@ class RobotsCache:
         rules = self._rules.get(origin)
         if rules is None:
             rules = self._rules[origin] = parse_robots(entry.body, self._agent)
+            self._size += 1 + rules.size
+            while self._size > _MAX_RULES and len(self._rules) > 1:
+                self._forget_rules(next(iter(self._rules)))
         return rules
+
+    def _forget_rules(self, origin: str) -> None:
+        rules = self._rules.pop(origin, None)
+        self._size -= 0 if rules is None else 1 + rules.size
 
     def target(self, page: Address) -> Address:
         """Return the address of the robots.txt for the origin of `page`, or the one it redirects to."""
@@ -114,7 +125,7 @@ class RobotsCache:
 
     def _store(self, origin: str, body: bytes, now: float) -> None:
         self._entries[origin] = CachedRobots(origin, now + _DAY, body, now)
-        self._rules.pop(origin, None)
+        self._forget_rules(origin)
 
     def move_rules(self, owner: Callable[[str], "RobotsCacheOwner | None"]) -> None:
         """Move the rules of each origin to the cache of its owner; `owner` returns None for origins that stay."""
@@ -122,7 +133,7 @@ class RobotsCache:
             other = owner(origin)
             if other is not None:
                 other.robots._entries[origin] = self._entries.pop(origin)
-                other.robots._rules.pop(origin, None)
+                other.robots._forget_rules(origin)
 
     def entries(self, now: float) -> tuple[CachedRobots, ...]:
         """Return the entries that are not too old to be used, for the snapshot."""

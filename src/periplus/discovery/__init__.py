@@ -4,7 +4,7 @@ In: bodies as they came over the wire, however broken. Out: the pages, sitemaps 
 
     parse_sitemap  XML, index, text or gzip, or a feed used as a sitemap, to a Sitemap
     parse_feed     RSS or Atom to a Feed of entries; None if it is neither
-    walk           any XML, element by element; entities are refused, depth and size bounded
+    walk           any XML, element by element; internal subsets of DTDs are refused; depth, size, time bounded
 
 Nothing here raises for bad bytes: what cannot be parsed is left out, and `problem` states why.
 """
