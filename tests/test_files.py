@@ -2,9 +2,11 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,12 +118,56 @@ def test_what_a_killed_process_had_not_finished_goes_in_time(tmp_path: Path) -> 
     mine, other = tmp_path / f".mine.{os.getpid()}.new", tmp_path / "page.4194999.new"
     mine.touch()
     other.touch()
-    with lock_folder(tmp_path, "crawl"):
-        assert torn.exists(), "whoever writes it may be where we cannot see him"
-    long_ago = time.time() - 10_000
-    for path in (torn, mine, other):
-        os.utime(path, (long_ago, long_ago))
+    elsewhere = tmp_path / ".frontier.bin.0.m00000000.4194999.new"
+    older = tmp_path / ".frontier.bin.4194999.new"
+    elsewhere.touch()
+    older.touch()
     with lock_folder(tmp_path, "crawl"):
         assert not torn.exists()
+        assert elsewhere.exists(), "its process may be alive where we cannot see it"
+        assert older.exists()
+    long_ago = time.time() - 10_000
+    for path in (elsewhere, older, mine, other):
+        os.utime(path, (long_ago, long_ago))
+    with lock_folder(tmp_path, "crawl"):
+        assert not elsewhere.exists()
+        assert not older.exists()
     assert mine.exists()
     assert other.exists()
+
+
+def test_a_forked_child_does_not_hold_the_locks_of_its_parent(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, sys, time; from periplus.files import lock_folder\n"
+        "with lock_folder(pathlib.Path(sys.argv[1]), 'index', 'index build'):\n"
+        "    if not os.fork():\n        print('child', flush=True); time.sleep(600)\n"
+        "    sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "child\n"
+        refusal = rf"process {holder.pid} is busy with 'index build' there since \d{{4}}-"
+        with pytest.raises(FolderInUse, match=refusal), lock_folder(tmp_path, "index"):
+            pass
+        holder.kill()
+        holder.wait()
+        try:
+            with lock_folder(tmp_path, "index"):  # its child is alive
+                pass
+        finally:
+            os.killpg(holder.pid, signal.SIGKILL)
+
+
+def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path, contents = tmp_path / "small.json", [bytes([48 + number]) * 10_000 for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            list(pool.map(lambda content: write_atomically(path, content), contents))
+            assert path.read_bytes() in contents
+    assert [entry.name for entry in tmp_path.iterdir()] == ["small.json"]

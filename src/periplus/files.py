@@ -3,9 +3,12 @@
 import contextlib
 import errno
 import fcntl
+import functools
+import itertools
 import os
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeVar
@@ -17,15 +20,21 @@ from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, P
 __all__ = [
     "DATA_FORMAT",
     "DataFolder",
+    "LockHolder",
     "check_format",
+    "close_in_children",
     "decode_json",
     "disk_errors",
     "disk_failure",
     "is_data_folder",
     "lock_folder",
+    "lock_holder",
+    "machine_id",
     "open_data_folder",
+    "process_started",
     "sweep_torn",
     "sync_folder",
+    "temporary_path",
     "write_atomically",
 ]
 
@@ -33,8 +42,8 @@ DATA_FORMAT: Final = 1
 """The format of a data folder; a folder with a higher number is refused, never guessed at."""
 
 _STAMP: Final = "periplus.json"
-_TORN: Final = re.compile(r"\..+\.(\d{1,10})\.new")
-"""What a file is called while it is written, and by whom."""
+_TORN: Final = re.compile(r"\.(?:.+\.m(?P<machine>[0-9a-f]{8})|.+)\.(?P<process>\d{1,10})\.new")
+"""What a file is called while it is written, and by whom; earlier versions did not name the machine."""
 _FORSAKEN: Final = 600.0
 _T = TypeVar("_T")
 
@@ -98,7 +107,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_atomically(path: Path, data: bytes | memoryview) -> None:
     """Write a whole file so that a reader, or a crash, sees either the old content or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary = temporary_path(path)
     with disk_errors(path):
         try:
             with temporary.open("wb") as file:
@@ -173,43 +182,137 @@ def open_data_folder(folder: Path, *, create: bool) -> Path:
     return folder
 
 
+class LockHolder(msgspec.Struct, frozen=True):
+    """The process that holds a lock, as it has written itself into the lock file."""
+
+    pid: int = 0
+    since: float = 0.0
+    """When it got the lock, in seconds since 1970."""
+    activity: str = ""
+    """What it does with the folder."""
+
+
 @contextlib.contextmanager
-def lock_folder(folder: Path, purpose: str) -> Iterator[None]:
-    """Hold the one writer's lock of `folder` for `purpose`; the lock dies with the process, however it ends."""
+def lock_folder(
+    folder: Path, purpose: str, activity: str = "", *, shared_with_children: bool = False
+) -> Iterator[None]:
+    """Hold the lock of the only writer of `folder` for `purpose`; raise `FolderInUse`, which names the holder.
+
+    The lock ends with this process, however that ends: forked children close their copy of the descriptor, unless
+    `shared_with_children`; then it ends with the last of them.
+    """
     path = folder / f".{purpose}.lock"
     with disk_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
-    with file:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with close_in_children(descriptor, shared_with_children):
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            raise FolderInUse(
-                f"{folder} is in use: process {owner} is busy with '{purpose}' there.",
-                "Wait for it, stop it, or use another --folder.",
-            ) from None
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+            raise _in_use(folder, purpose, lock_holder(folder, purpose)) from None
+        except OSError as error:
+            raise disk_failure(path, error) from error
+        _write_holder(descriptor, LockHolder(os.getpid(), time.time(), activity or purpose))
         sweep_torn(folder)
         yield
 
 
-def sweep_torn(folder: Path) -> None:
-    """Remove files that a process had not finished to write when it was killed: they would stay for ever.
+_UNSHARED: Final[set[int]] = set()
+"""Descriptors of locks that a forked child must not hold."""
 
-    Only where nobody has written to them for long: a process that we cannot see may be alive on another machine.
+
+@contextlib.contextmanager
+def close_in_children(descriptor: int, shared: bool = False) -> Iterator[None]:
+    """Close a descriptor at the end of the block and, unless `shared`, in every child that is forked within it."""
+    if not shared:
+        _UNSHARED.add(descriptor)
+    try:
+        yield
+    finally:
+        if shared or descriptor in _UNSHARED:  # in a child it is closed already, and its number may be another file
+            _UNSHARED.discard(descriptor)
+            os.close(descriptor)
+
+
+def _close_unshared() -> None:
+    for descriptor in list(_UNSHARED):
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    _UNSHARED.clear()
+
+
+os.register_at_fork(after_in_child=_close_unshared)
+
+
+def _write_holder(descriptor: int, holder: LockHolder) -> None:
+    """Write who holds a lock. It is for messages only, so a full disk is no reason to refuse the lock."""
+    with contextlib.suppress(OSError):
+        line = f"{holder.pid}\n".encode() + msgspec.json.encode(holder) + b"\n"
+        os.pwrite(descriptor, line, 0)
+        os.ftruncate(descriptor, len(line))
+
+
+def lock_holder(folder: Path, purpose: str) -> LockHolder:
+    """Return who has held the lock last; zeros if that cannot be read. Earlier versions wrote the process id only."""
+    try:
+        first, _, rest = (folder / f".{purpose}.lock").read_bytes().partition(b"\n")
+        return msgspec.json.decode(rest, type=LockHolder) if rest else LockHolder(int(first))
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return LockHolder()
+
+
+def _in_use(folder: Path, purpose: str, holder: LockHolder) -> FolderInUse:
+    owner = f"process {holder.pid}" if holder.pid else "another process"
+    since = time.strftime(" since %Y-%m-%d %H:%M:%S", time.localtime(holder.since)) if holder.since else ""
+    return FolderInUse(
+        f"{folder} is in use: {owner} is busy with '{holder.activity or purpose}' there{since}.",
+        "Wait for it, stop it, or use another --folder.",
+    )
+
+
+def temporary_path(path: Path) -> Path:
+    """Return the name under which a file is written before it is renamed: it identifies machine and process."""
+    return path.with_name(f".{path.name}.{next(_SERIAL)}.m{machine_id()}.{os.getpid()}.new")
+
+
+_SERIAL: Final = itertools.count()
+"""Distinguishes the threads of a process that write the same file."""
+
+
+@functools.cache
+def machine_id() -> str:
+    """Return a short text that identifies the running system and its process ids, such as those of a container."""
+    parts = [os.uname().nodename]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return f"{zlib.crc32(''.join(parts).encode()):08x}"
+
+
+def process_started(process: int) -> str:
+    """Return when a process was started, in a form to compare; '' if there is none."""
+    try:
+        # The 22nd field, counted behind the name, which may have spaces and brackets.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except FileNotFoundError:
+        return "" if Path("/proc/self/stat").exists() or not _lives(process) else "unknown"
+    except (OSError, IndexError):
+        return "unknown" if _lives(process) else ""
+
+
+def sweep_torn(folder: Path) -> None:
+    """Remove files that a process had not finished to write when it ended: they would stay for ever.
+
+    If they were written on another machine, whose processes cannot be seen, only after ten minutes without a change.
     """
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             torn = _TORN.fullmatch(name)
-            if torn and not _lives(int(torn[1])):
+            if torn and not _lives(int(torn["process"])):
                 path = folder / name
                 with contextlib.suppress(OSError):
-                    if time.time() - path.stat().st_mtime > _FORSAKEN:
+                    if torn["machine"] == machine_id() or time.time() - path.stat().st_mtime > _FORSAKEN:
                         path.unlink()
 
 

@@ -26,7 +26,7 @@ from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_process import ShardProcess
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadInput, DiskFailed, FolderInUse, NoNetwork
-from periplus.files import lock_folder, open_data_folder, write_atomically
+from periplus.files import lock_folder, lock_holder, open_data_folder, write_atomically
 from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.url import parse_address
@@ -73,10 +73,11 @@ class Supervisor:
         deadline = time.monotonic() + _ORPHAN_TIMEOUT
         while True:
             try:
-                self._locks.enter_context(lock_folder(self._folder / "crawl", "supervisor"))
+                lock = lock_folder(self._folder / "crawl", "supervisor", "crawl", shared_with_children=True)
+                self._locks.enter_context(lock)
                 return
             except FolderInUse:
-                if time.monotonic() > deadline or _is_owner_alive(self._folder / "crawl" / ".supervisor.lock"):
+                if time.monotonic() > deadline or _is_owner_alive(self._folder / "crawl"):
                     raise
                 time.sleep(_POLL_INTERVAL)
 
@@ -244,11 +245,14 @@ def _warm_up(settings: Settings) -> None:
     make_page_record(result, settings.parse, DuplicateTable())
 
 
-def _is_owner_alive(path: Path) -> bool:
-    """Return whether the process that wrote a lock file is alive."""
+def _is_owner_alive(folder: Path) -> bool:
+    """Return whether the process that took the lock of the crawl is alive, and not only its shards."""
+    holder = lock_holder(folder, "supervisor").pid
+    if not holder:
+        return False
     try:
-        os.kill(int(path.read_text()), 0)
-    except (ProcessLookupError, ValueError):
+        os.kill(holder, 0)
+    except ProcessLookupError:
         return False
     except OSError:
         return True
