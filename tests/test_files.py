@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat
@@ -63,7 +64,7 @@ def test_a_data_folder_is_made_once_and_known_again(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "data"
     assert open_data_folder(folder, create=True) == folder
     assert open_data_folder(folder, create=False) == folder
-    assert (folder / "periplus.json").read_text() == f'{{"format":{DATA_FORMAT}}}'
+    assert msgspec.json.decode((folder / "periplus.json").read_bytes())["format"] == DATA_FORMAT
 
 
 def test_looking_does_not_create(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from periplus.checksums import add_checksum, split_checksum
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, PeriplusError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "decode_json",
     "disk_errors",
     "disk_failure",
+    "encode_json",
     "is_data_folder",
     "lock_folder",
     "lock_holder",
@@ -38,10 +40,11 @@ __all__ = [
     "write_atomically",
 ]
 
-DATA_FORMAT: Final = 1
-"""The format of a data folder; a folder with a higher number is refused, never guessed at."""
+DATA_FORMAT: Final = 2
+"""The format of a data folder; a folder with a higher number is refused, never guessed at. 2: files have checksums."""
 
 _STAMP: Final = "periplus.json"
+_STAMP_REMEDY: Final = 'Restore it: {"format": 1}, or run: periplus repair.'
 _TORN: Final = re.compile(r"\.(?:.+\.m(?P<machine>[0-9a-f]{8})|.+)\.(?P<process>\d{1,10})\.new")
 """What a file is called while it is written, and by whom; earlier versions did not name the machine."""
 _FORSAKEN: Final = 600.0
@@ -62,14 +65,27 @@ def check_format(path: Path, number: int, newest: int) -> None:
         raise NewerFormat(f"{path} has format {number}; this Periplus knows {newest}.", "Upgrade Periplus.")
 
 
-def decode_json(path: Path, data: bytes, kind: type[_T], newest: int, hint: str = "") -> _T:
+def encode_json(value: object, *, indent: int = 0) -> bytes:
+    """Return a JSON object, which must have a `format`, with a checksum as its last member; see `checksums`."""
+    encoded = msgspec.json.encode(value)
+    return add_checksum(msgspec.json.format(encoded, indent=indent) if indent else encoded)
+
+
+def decode_json(path: Path, data: bytes, kind: type[_T], newest: int, hint: str = "", *, checksum_since: int = 0) -> _T:
     """Return the content of a JSON file with a `format`; a file without one is of format 0.
 
-    Raise `NewerFormat` if that is above `newest`, and `CorruptFile`, with `hint`, if the file cannot be decoded.
+    Raise `NewerFormat` if that is above `newest`, and `CorruptFile`, with `hint`, if the file cannot be decoded or its
+    checksum is wrong. Files of the format `checksum_since`, unless that is 0, and of later ones must have a checksum.
     """
+    body, is_right = split_checksum(data)
+    if is_right is False:
+        raise CorruptFile(f"{path} is damaged: its checksum is wrong.", hint)
     try:
-        check_format(path, msgspec.json.decode(data, type=_Numbered).format, newest)
-        return msgspec.json.decode(data, type=kind)
+        number = msgspec.json.decode(body, type=_Numbered).format
+        check_format(path, number, newest)
+        if is_right is None and 0 < checksum_since <= number:
+            raise CorruptFile(f"{path} is damaged: it has no checksum.", hint)
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptFile(f"{path} is not readable: {error}.", hint) from error
 
@@ -168,17 +184,10 @@ def open_data_folder(folder: Path, *, create: bool) -> Path:
         if create:
             with disk_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(stamp, msgspec.json.encode(_Stamp(format=DATA_FORMAT)))
+            write_atomically(stamp, encode_json(_Stamp(format=DATA_FORMAT)))
         return folder
-    try:
-        found = msgspec.json.decode(stamp.read_bytes(), type=_Stamp).format
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptFile(f"{stamp} is not readable: {error}.", 'Restore it: {"format": 1}.') from error
-    if found > DATA_FORMAT:
-        raise NewerFormat(
-            f"{folder} was written by a newer Periplus (format {found}; this one knows {DATA_FORMAT}).",
-            "Upgrade Periplus, or use another --folder.",
-        )
+    with disk_errors(stamp):
+        decode_json(stamp, stamp.read_bytes(), _Stamp, DATA_FORMAT, _STAMP_REMEDY, checksum_since=2)
     return folder
 
 

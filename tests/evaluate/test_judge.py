@@ -211,7 +211,7 @@ def test_the_data_folder_keeps_the_figures(collection: Path, tmp_path: Path) -> 
     assert path == tmp_path / "data" / "quality" / "latest.json"
     assert latest["collections"][0]["results"][1]["ndcg"] == pytest.approx(found.results[1].ndcg)
     first, *lines = (tmp_path / "data" / "quality" / "history.jsonl").read_text().splitlines()
-    assert json.loads(first) == {"format": 1}
+    assert json.loads(first)["format"] == 2
     assert [json.loads(line)["ndcg"]["harbour"]["full"] for line in lines] == [pytest.approx(1.0, abs=0.4)] * 2
 
 

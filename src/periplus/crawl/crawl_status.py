@@ -10,13 +10,14 @@ import msgspec
 
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.errors import CorruptFile
-from periplus.files import decode_json
+from periplus.files import decode_json, encode_json
 
 __all__ = ["CrawlStatus", "read_status", "status_now", "write_status"]
 
 _FILE: Final = "status.json"
-_FORMAT: Final = 1
-"""Format number of the file, raised with every change of its content. Files without one have format 0."""
+_FORMAT: Final = 2
+"""Format number of the file, raised with every change of its content. Files without one have format 0.
+Since 2, the file has a checksum."""
 
 
 class CrawlStatus(msgspec.Struct, frozen=True):
@@ -56,14 +57,14 @@ def write_status(folder: Path, status: CrawlStatus) -> None:
     path = folder / _FILE
     temporary = path.with_name(f".{_FILE}.{os.getpid()}.new")
     with contextlib.suppress(OSError):
-        temporary.write_bytes(msgspec.json.encode(status))
+        temporary.write_bytes(encode_json(status))
         os.replace(temporary, path)
 
 
 def read_status(folder: Path) -> CrawlStatus | None:
     """Read the last status; None if there is none or it is damaged."""
     try:
-        return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), CrawlStatus, _FORMAT)
+        return decode_json(folder / _FILE, (folder / _FILE).read_bytes(), CrawlStatus, _FORMAT, checksum_since=2)
     except (OSError, CorruptFile):
         return None
 

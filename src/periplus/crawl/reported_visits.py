@@ -9,7 +9,7 @@ import msgspec
 
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, write_atomically
+from periplus.files import decode_json, encode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import LogPosition, prune_visit_reports, read_visit_reports, update_visit_counts
@@ -29,7 +29,7 @@ _READ_BYTES: Final = 256 << 10
 """Bytes read in one call, a few thousand reports, so that the crawl loop is not delayed."""
 POSITION_FILE: Final = "heard.json"
 """Next to the snapshot of a shard: its position in the log, which limits how much the first shard may delete."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """Format number of the file, raised with every change of its content. Files without one have format 0."""
 _DEPTH: Final = 1
 """Reported pages have the depth of links of a seed; redirects of pages of depth 0 would extend the scope."""
@@ -120,7 +120,7 @@ class _PositionFile(msgspec.Struct, frozen=True):
 
 def write_position(path: Path, position: LogPosition) -> None:
     """Write the position of a shard in the log of visit reports."""
-    write_atomically(path, msgspec.json.encode(_PositionFile(*position)))
+    write_atomically(path, encode_json(_PositionFile(*position)))
 
 
 def read_position(path: Path) -> LogPosition:
@@ -129,7 +129,7 @@ def read_position(path: Path) -> LogPosition:
         data = path.read_bytes()
         if data.startswith(b"["):  # format 0: file and offset alone
             return msgspec.json.decode(data, type=LogPosition)
-        stored = decode_json(path, data, _PositionFile, _FORMAT)
+        stored = decode_json(path, data, _PositionFile, _FORMAT, checksum_since=2)
         return LogPosition(stored.file, stored.offset)
     except (OSError, msgspec.MsgspecError, CorruptFile):
         return LogPosition()

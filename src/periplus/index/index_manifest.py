@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
-from periplus.errors import CorruptFile, DataError, DiskFailed, NewerFormat, NothingHere
-from periplus.files import write_atomically
+from periplus.errors import CorruptFile, DataError, DiskFailed, NothingHere
+from periplus.files import decode_json, encode_json, write_atomically
 
 __all__ = [
     "FORMAT",
@@ -23,8 +23,9 @@ __all__ = [
     "read_manifest",
 ]
 
-FORMAT: Final = 2
-"""Since 2, segments have main content and boilerplate in fields of their own, and the rules of their tokens."""
+FORMAT: Final = 3
+"""Since 2, segments have main content and boilerplate in fields of their own, and the rules of their tokens.
+Since 3, the manifest has a checksum."""
 SEGMENT_FORMAT: Final = 2
 """Format of the files of a segment that have a field or a column more than before: 2 since there is boilerplate."""
 _NAME: Final = "manifest.json"
@@ -83,14 +84,7 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
-    try:
-        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        version = msgspec.json.decode(fields.get("format", msgspec.Raw(b"0")), type=int)
-        if version > FORMAT:
-            raise NewerFormat(f"{path} has format {version}; this Periplus knows {FORMAT}.", "Upgrade Periplus.")
-        return msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptFile(f"{path} is damaged: {error}.", "Run: periplus index repair.") from error
+    return decode_json(path, raw, Manifest, FORMAT, "Run: periplus index repair.", checksum_since=3)
 
 
 def read_deleted(folder: Path, manifest: Manifest) -> list[Numbers]:
@@ -131,9 +125,9 @@ def commit(folder: Path, manifest: Manifest, deleted: Sequence[Numbers]) -> Mani
         name = ""
         listed = zip(manifest.segments, deleted, strict=True)
         entries = tuple(SegmentEntry(e.name, e.documents, tuple(numbers.tolist())) for e, numbers in listed)
-    done = msgspec.structs.replace(manifest, segments=entries, deleted_file=name)
+    done = msgspec.structs.replace(manifest, format=FORMAT, segments=entries, deleted_file=name)
     try:
-        write_atomically(folder / _NAME, msgspec.json.encode(done))
+        write_atomically(folder / _NAME, encode_json(done))
     except DiskFailed:
         # Once the file is renamed, readers see the commit: a disk that then fails to sync does not undo it.
         if not _is_committed(folder, done):

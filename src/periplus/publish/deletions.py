@@ -1,6 +1,6 @@
 """Pages that were deleted from the index permanently: a list in the data folder that every build applies.
 
-    deleted.json     {"format": 1, "pages": {URL: seconds since 1970}}
+    deleted.json     {"format": 2, "pages": {URL: seconds since 1970}, "checksum": xxh3}
 
 Whoever indexes fetch records passes them through `apply_to_records`, which gives those of deleted pages the outcome
 `gone`; whoever holds a live index calls `apply_to_index` from time to time. The file is replaced atomically, so a crash
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from periplus.errors import BadInput, FolderInUse
-from periplus.files import decode_json, disk_errors, lock_folder, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, lock_folder, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome
 from periplus.url import parse_address
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["DeletionList"]
 
 _FILE: Final = "deleted.json"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""Since 2, the file has a checksum."""
 _MAX_PAGES: Final = 1_000_000
 _LOCK_SECONDS: Final = 30.0
 """Seconds to wait for another process that changes the list."""
@@ -79,7 +80,7 @@ class DeletionList:
         with disk_errors(self._path):
             raw = self._path.read_bytes()
         # Continuing without it would show deleted pages again.
-        return decode_json(self._path, raw, _DeletionFile, _FORMAT, "Repair it, or remove it.").pages
+        return decode_json(self._path, raw, _DeletionFile, _FORMAT, "Run: periplus repair.", checksum_since=2).pages
 
     def add(self, urls: Iterable[str]) -> list[str]:
         """Add pages, and return their URLs in canonical form. Raise `BadUrl` for the first that is invalid."""
@@ -104,7 +105,7 @@ class DeletionList:
         return removed
 
     def _write(self, pages: dict[str, float]) -> None:
-        write_atomically(self._path, msgspec.json.encode(_DeletionFile(_FORMAT, pages)))
+        write_atomically(self._path, encode_json(_DeletionFile(_FORMAT, pages)))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

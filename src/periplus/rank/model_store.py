@@ -14,15 +14,17 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput, CorruptFile
-from periplus.files import decode_json, disk_errors, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, write_atomically
 from periplus.rank.ranking_model import FEATURES, FOLDER, USED, ModelSelection, used_model, write_model
 from periplus.rank.training import TrainingResult
 
 __all__ = ["ModelCard", "list_models", "save_model", "select_model"]
 
-_FORMAT: Final = 1
-"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0."""
+_FORMAT: Final = 2
+"""The number of what the file holds; it is raised whenever that changes. Files without one are of format 0.
+Since 2, the file has a checksum."""
 _MOST_NAMED: Final = 10
+_REMEDY: Final = "Remove it, or learn again."
 
 
 class ModelCard(msgspec.Struct, frozen=True):
@@ -68,7 +70,7 @@ def save_model(folder: Path, learned: TrainingResult, sources: tuple[str, ...]) 
     )
     if learned.passed:
         write_model(place / f"{card.name}.model", learned.model)
-    write_atomically(place / f"{card.name}.json", msgspec.json.format(msgspec.json.encode(card)))
+    write_atomically(place / f"{card.name}.json", encode_json(card, indent=2))
     write_atomically(place / f"{card.name}.md", _describe(card).encode())
     if learned.passed:
         select_model(folder, card.name)
@@ -90,7 +92,7 @@ def list_models(folder: Path) -> tuple[list[ModelCard], str]:
     for path in sorted((folder / FOLDER).glob("*.json")):
         if path.name != USED:
             try:
-                cards.append(decode_json(path, path.read_bytes(), ModelCard, _FORMAT, "Remove it, or learn again."))
+                cards.append(decode_json(path, path.read_bytes(), ModelCard, _FORMAT, _REMEDY, checksum_since=2))
             except OSError as error:
                 raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from None
     return cards, used_model(folder)
@@ -101,7 +103,7 @@ def select_model(folder: Path, name: str) -> None:
     known = {card.name for card in list_models(folder)[0] if card.passed}
     if name and name not in known:
         raise BadInput(f"There is no model '{name[:60]}' that passed.", "List them: periplus rank models.")
-    write_atomically(folder / FOLDER / USED, msgspec.json.encode(ModelSelection(name)))
+    write_atomically(folder / FOLDER / USED, encode_json(ModelSelection(name)))
 
 
 def _describe(card: ModelCard) -> str:

@@ -34,6 +34,8 @@ USED: Final = "used.json"
 _KIND: Final = "ranking-model"
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes."""
+_SELECTION_FORMAT: Final = 2
+"""The number of `used.json`; since 2, it has a checksum."""
 _TYPES: Final = {
     "root": np.int32,
     "feature": np.int32,
@@ -48,7 +50,7 @@ class ModelSelection(msgspec.Struct, frozen=True):
     """Which model of a data folder is used."""
 
     model: str
-    format: int = _FORMAT
+    format: int = _SELECTION_FORMAT
 
 
 class TreeModel:
@@ -128,7 +130,7 @@ def used_model(folder: Path) -> str:
     """Name the model that a data folder uses, '' if it uses none."""
     path = folder / FOLDER / USED
     try:
-        name = decode_json(path, path.read_bytes(), ModelSelection, _FORMAT).model
+        name = decode_json(path, path.read_bytes(), ModelSelection, _SELECTION_FORMAT, checksum_since=2).model
     except (OSError, CorruptFile):
         return ""
     return name if name == Path(name).name else ""

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.files import decode_json, write_atomically
+from periplus.files import decode_json, encode_json, write_atomically
 
 __all__ = ["ROLES", "ApiKey", "ApiKeys"]
 
@@ -25,8 +25,9 @@ ROLES: Final[dict[str, frozenset[str]]] = {
 """Permissions by role. The route table names the permission that each route needs."""
 _FILE: Final = "keys.json"
 _REMEDY: Final = "Remove it and create the keys again."
-_FORMAT: Final = 1
-"""The format number of the file, raised whenever its content changes. A file without one has format 0."""
+_FORMAT: Final = 2
+"""The format number of the file, raised whenever its content changes. A file without one has format 0.
+Since 2, the file has a checksum."""
 _RELOAD_SECONDS: Final = 1.0
 
 
@@ -120,7 +121,9 @@ class ApiKeys:
             status = self._path.stat()
             stamp = (status.st_mtime_ns, status.st_ino)
             if stamp != self._stamp:
-                self._file = decode_json(self._path, self._path.read_bytes(), _KeyFile, _FORMAT, _REMEDY)
+                self._file = decode_json(
+                    self._path, self._path.read_bytes(), _KeyFile, _FORMAT, _REMEDY, checksum_since=2
+                )
                 self._stamp = stamp
         except FileNotFoundError:
             self._file, self._stamp = _KeyFile(self._file.secret), (0, 0)
@@ -131,7 +134,7 @@ class ApiKeys:
             return
         previous = os.umask(0o077)  # the file must not be readable by others, not even for a moment
         try:
-            write_atomically(self._path, msgspec.json.encode(self._file))
+            write_atomically(self._path, encode_json(self._file))
         finally:
             os.umask(previous)
         self._stamp = (0, 0)

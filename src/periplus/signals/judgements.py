@@ -3,12 +3,10 @@
     judgements.jsonl   {"query", "url", "grade", "when"}               one key pressed on a result; the last one counts
     clicks.jsonl       {"query", "url", "position", "shown", "when", "source"}   what was opened, of what was shown
 
-The first line is {"format": 1}; files of earlier versions have none. Any process may append: a line is written by one
-call, and readers skip a line that a crash cut short.
+Any process may append: a line has a checksum and is written by one call. Readers leave out damaged lines, and one that
+a crash cut short; see `json_lines`.
 """
 
-import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
@@ -16,27 +14,20 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
-from periplus.files import check_format, disk_errors
+from periplus.json_lines import append_json_line, read_json_lines
 
 __all__ = ["CLICKS_FILE", "Click", "Judgement", "read_clicks", "read_judgements", "write_click", "write_judgement"]
 
 JUDGEMENTS_FILE: Final = "judgements.jsonl"
 CLICKS_FILE: Final = "clicks.jsonl"
-_FORMAT: Final = 1
-"""Version of the line format; raised with every change to it."""
-_FORMAT_LINE: Final = b'{"format":%d}\n' % _FORMAT
+_FORMAT: Final = 2
+"""Version of the line format; raised with every change to it. Since 2, lines have checksums."""
 _LARGEST: Final = 256 << 20
 """Bytes after which a file takes no more lines."""
 _LONGEST_LINE: Final = 1 << 19
 _QueryText = Annotated[str, Meta(min_length=1, max_length=2_000)]
 _UrlText = Annotated[str, Meta(min_length=1, max_length=4_000)]
 _T = TypeVar("_T")
-
-
-class _FormatLine(msgspec.Struct, frozen=True):
-    """The first line of a file."""
-
-    format: int = 0
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -85,45 +76,19 @@ def read_clicks(folder: Path) -> Iterator[Click]:
 
 def _append(path: Path, record: Judgement | Click) -> bool:
     """Append one line if it is valid and the file is not full; return whether it was appended."""
-    line = msgspec.json.encode(record) + b"\n"
+    line = msgspec.json.encode(record)
     try:
         msgspec.json.decode(line, type=type(record))
     except msgspec.MsgspecError:
         return False
-    with disk_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size + len(line) > _LARGEST or len(line) > _LONGEST_LINE:
-                return False
-            if not size:
-                line = _FORMAT_LINE + line
-            else:
-                _check_format_line(path, os.pread(descriptor, len(_FORMAT_LINE) + 16, 0))
-                if os.pread(descriptor, 1, size - 1) != b"\n":  # A crash cut the last line short.
-                    line = b"\n" + line
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
-    return True
-
-
-def _check_format_line(path: Path, data: bytes) -> None:
-    """Raise `NewerFormat` for a file that a later version began."""
-    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        check_format(path, msgspec.json.decode(data.partition(b"\n")[0], type=_FormatLine).format, _FORMAT)
+    return len(line) <= _LONGEST_LINE and append_json_line(path, line, _FORMAT, _LARGEST)
 
 
 def _read(path: Path, kind: type[_T]) -> Iterator[_T]:
     """Yield the records of a file; lines that cannot be decoded are skipped."""
-    if not path.exists():
-        return
     decoder = msgspec.json.Decoder(kind)
-    with disk_errors(path), path.open("rb") as file:
-        _check_format_line(path, file.read(len(_FORMAT_LINE) + 16))
-        file.seek(0)
-        while line := file.readline(_LONGEST_LINE):
-            try:
-                yield decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                continue
+    for line in read_json_lines(path, _FORMAT, checksum_since=2):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue

@@ -26,14 +26,15 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
-from periplus.files import decode_json, lock_folder, write_atomically
+from periplus.files import decode_json, encode_json, lock_folder, write_atomically
 
 __all__ = ["MIN_VISITORS", "PopularQueries"]
 
 MIN_VISITORS: Final = 3
 """A text with fewer visitors never becomes popular."""
-_FORMAT: Final = 1
-"""Version of the file format; raised with every change to it. Files without one are of format 0."""
+_FORMAT: Final = 2
+"""Version of the file format; raised with every change to it. Files without one are of format 0.
+Since 2, the file has a checksum."""
 _MAX_TEXTS: Final = 10_000
 """Texts in the file; the least popular are dropped."""
 _MAX_VISITORS: Final = 200_000
@@ -170,7 +171,7 @@ class PopularQueries:
             decayed = {text: entry.decayed_count(self._day) for text, entry in counts.items()}
             popular = sorted((text for text in counts if decayed[text] >= 1), key=lambda text: -decayed[text])
             best = popular[:_MAX_TEXTS]
-            write_atomically(self._path, msgspec.json.encode(_QueryFile({text: counts[text] for text in best})))
+            write_atomically(self._path, encode_json(_QueryFile({text: counts[text] for text in best})))
             self._pending.clear()
 
     def _reload(self) -> None:
@@ -215,7 +216,7 @@ def _read_counts(path: Path) -> dict[str, _QueryCount]:
         try:
             counts = msgspec.json.decode(data, type=dict[str, _QueryCount])  # format 0: the texts alone
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            counts = decode_json(path, data, _QueryFile, _FORMAT).texts
+            counts = decode_json(path, data, _QueryFile, _FORMAT, checksum_since=2).texts
     except (OSError, CorruptFile):
         return {}
     return {text: entry for text, entry in counts.items() if entry.before >= 0 and entry.count >= 0}

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import write_atomically
+from periplus.errors import CorruptFile
+from periplus.files import decode_json, encode_json, write_atomically
 
 __all__ = [
     "FileEntry",
@@ -21,8 +21,10 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Since 2, the file has a checksum."""
 _NAME: Final = "manifest.json"
+_REMEDY: Final = "It is restored from the logs beside it: periplus repair."
 _LOG: Final = re.compile(r"visits-(\d{5,9})\.log")
 _WARC: Final = re.compile(r"pages-(\d{5,9})\.warc\.(?:zst|gz)")
 
@@ -47,10 +49,6 @@ class Manifest(msgspec.Struct, frozen=True):
     warcs: tuple[FileEntry, ...] = ()
 
 
-class _Format(msgspec.Struct, frozen=True):
-    format: int
-
-
 def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest, None if there is none. Raise for one that is newer or damaged."""
     path = folder / _NAME
@@ -60,15 +58,9 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
-    try:
-        version = msgspec.json.decode(raw, type=_Format).format
-        if version > FORMAT:
-            raise NewerFormat(f"{path} has format {version}; this Periplus knows {FORMAT}.", "Upgrade Periplus.")
-        manifest = msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptFile(
-            f"{path} is damaged: {error}.", "Move it away: it is rebuilt from the logs beside it."
-        ) from error
+    manifest = decode_json(path, raw, Manifest, FORMAT, _REMEDY, checksum_since=2)
+    if b'"format"' not in raw:
+        raise CorruptFile(f"{path} is damaged: it states no format.", _REMEDY)
     _check(path, manifest)
     return manifest
 
@@ -84,12 +76,12 @@ def _check(path: Path, manifest: Manifest) -> None:
         *(entry.records for entry in entries),
     ]
     if not all(valid_names) or min(numbers) < 0 or sum(entry.records for entry in manifest.logs) != manifest.records:
-        raise CorruptFile(f"{path} is damaged: its numbers do not match.", "Move it away: it is rebuilt from the logs.")
+        raise CorruptFile(f"{path} is damaged: its numbers do not match.", _REMEDY)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest, durably."""
-    write_atomically(folder / _NAME, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    write_atomically(folder / _NAME, encode_json(manifest, indent=1))
 
 
 def new_manifest() -> Manifest:

@@ -16,7 +16,7 @@ import msgspec
 from periplus.crawl.focus.classifier import Classifier, ClassifierState
 from periplus.crawl.focus.hubs import Distiller, DistillerState
 from periplus.errors import BadInput, BadUrl, CorruptFile
-from periplus.files import decode_json, write_atomically
+from periplus.files import decode_json, encode_json, write_atomically
 from periplus.frontier import BestFirst
 from periplus.parse import parse
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
@@ -27,7 +27,7 @@ __all__ = ["Focus", "FocusState", "crawl_rank", "group_ranks_by_host", "open_foc
 
 _SCALE: Final = 20.0
 _FILE: Final = "topic.json"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """Version of the file format; raised with every change to it. Files without one are of format 0."""
 _REMEDY: Final = "Name the topic again: --topic."
 _MAX_EXAMPLE_BYTES: Final = 4_000_000
@@ -169,13 +169,13 @@ def open_focus(settings: FocusSettings, folder: Path, state: FocusState | None) 
         stored = _read_topic(path)
         return Focus(stored, state) if stored is not None else None
     focus = Focus(settings, state)
-    write_atomically(path, msgspec.json.encode({**msgspec.to_builtins(settings), "format": _FORMAT}))
+    write_atomically(path, encode_json({**msgspec.to_builtins(settings), "format": _FORMAT}))
     return focus
 
 
 def _read_topic(path: Path) -> FocusSettings | None:
     try:
-        fields = decode_json(path, path.read_bytes(), dict[str, Any], _FORMAT, _REMEDY)
+        fields = decode_json(path, path.read_bytes(), dict[str, Any], _FORMAT, _REMEDY, checksum_since=2)
         fields.pop("format", None)
         return msgspec.convert(fields, FocusSettings)
     except FileNotFoundError:

@@ -9,13 +9,14 @@ import msgspec
 
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, write_atomically
+from periplus.files import decode_json, encode_json, write_atomically
 
 __all__ = ["Quotas", "read_quotas"]
 
 _FILE: Final = "quotas.json"
-_FORMAT: Final = 1
-"""Version of the file format; raised with every change to it. Files without one are of format 0."""
+_FORMAT: Final = 2
+"""Version of the file format; raised with every change to it. Files without one are of format 0.
+Since 2, the file has a checksum."""
 _SLICES: Final = 2
 """A shard gets its share of the remaining pages divided by this, but at least `_MIN_SLICE` pages at a time."""
 _MIN_SLICE: Final = 8
@@ -35,7 +36,7 @@ def read_quotas(folder: Path) -> dict[int, int]:
         data = path.read_bytes()
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(data, type=dict[int, int])  # format 0: the numbers alone
-        return decode_json(path, data, _QuotaFile, _FORMAT).pages
+        return decode_json(path, data, _QuotaFile, _FORMAT, checksum_since=2).pages
     except (OSError, CorruptFile):
         return {}
 
@@ -89,7 +90,5 @@ class Quotas:
     def _write(self) -> None:
         numbers = {str(number): total - self._spent.get(number, 0) for number, total in self._quotas.items()}
         if numbers != self._written:
-            write_atomically(
-                self._path, msgspec.json.encode(_QuotaFile({int(name): pages for name, pages in numbers.items()}))
-            )
+            write_atomically(self._path, encode_json(_QuotaFile({int(name): pages for name, pages in numbers.items()})))
             self._written = numbers

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, write_atomically
+from periplus.files import decode_json, encode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
@@ -25,8 +25,9 @@ __all__ = ["HostPartitioner", "Topology", "count_shards", "mailbox_dir", "read_t
 
 _MAX_CACHED: Final = 200_000
 _FILE: Final = "shards.json"
-_FORMAT: Final = 1
-"""Version of the file format; raised with every change to it. Files without one are of format 0."""
+_FORMAT: Final = 2
+"""Version of the file format; raised with every change to it. Files without one are of format 0.
+Since 2, the file has a checksum."""
 
 
 class HostPartitioner:
@@ -73,7 +74,7 @@ def read_topology(folder: Path) -> Topology:
     """Return the topology of a crawl; a single shard if the file does not exist."""
     path = folder / "crawl" / _FILE
     try:
-        topology = decode_json(path, path.read_bytes(), Topology, _FORMAT, _remedy(folder))
+        topology = decode_json(path, path.read_bytes(), Topology, _FORMAT, _remedy(folder), checksum_since=2)
     except FileNotFoundError:
         return Topology()
     except OSError as error:
@@ -97,4 +98,4 @@ def count_shards(folder: Path) -> int:
 def write_topology(folder: Path, topology: Topology) -> None:
     """Write the topology of a crawl, durably."""
     (folder / "crawl").mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "crawl" / _FILE, msgspec.json.encode(topology))
+    write_atomically(folder / "crawl" / _FILE, encode_json(msgspec.structs.replace(topology, format=_FORMAT)))
