@@ -183,6 +183,10 @@ class ServeSettings(Section, frozen=True):
             gt=0,
         ),
     ] = 0.5
+    body_seconds: Annotated[
+        float,
+        Meta(description="Time for a request body, in seconds; one that comes slowly is refused (408) earlier", gt=0),
+    ] = 30.0
     expensive_query: Annotated[
         float,
         Meta(
@@ -211,6 +215,13 @@ class ServeSettings(Section, frozen=True):
         float, Meta(description="Maximum number of requests per second from one address or key; 0 is no limit", ge=0)
     ] = 50.0
     behind_proxy: Annotated[bool, Meta(description="Read the client's address from X-Forwarded-For")] = False
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Addresses or networks of proxies: X-Forwarded-For is read from these alone, and the client is "
+            "its last address that is none of them; without, that of any proxy is read"
+        ),
+    ] = ()
     cache_mb: Annotated[int, Meta(description="Memory for cached responses, for each process, in MB", ge=0)] = 64
     submissions: Annotated[bool, Meta(description="Accept submissions of sites to crawl without a key")] = False
     access_log: Annotated[

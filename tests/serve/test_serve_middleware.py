@@ -13,7 +13,8 @@ from fake_searcher import FakeSearcher
 from prometheus_client.parser import text_string_to_metric_families
 
 from periplus.serve import make_app
-from periplus.serve.middleware.rate_limit import RateLimit, client_network
+from periplus.serve.middleware.client_address import client_network
+from periplus.serve.middleware.rate_limit import RateLimit
 from periplus.serve.server_metrics import BUCKETS
 from periplus.settings import ServeSettings
 

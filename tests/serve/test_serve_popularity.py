@@ -13,6 +13,7 @@ from periplus.index import build_index
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.serve import ApiKeys, make_app
+from periplus.serve.middleware.client_address import ClientAddresses
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.settings import ServeSettings, Settings
 from periplus.signals import read_clicks
@@ -107,7 +108,7 @@ def test_numbers_of_reporters_say_nothing_beyond_one_page() -> None:
         client = Client
         headers: ClassVar[dict[str, Any]] = {}
 
-    reporters = ReporterHasher(ApiKeys(None), proxied=False)
+    reporters = ReporterHasher(ApiKeys(None), ClientAddresses(ServeSettings()))
 
     def source(host: str, about: str) -> int:
         Client.host = host
@@ -118,7 +119,7 @@ def test_numbers_of_reporters_say_nothing_beyond_one_page() -> None:
     assert len({source("45.67.89.9", f"page {n}") for n in range(200)}) > 50, "another for every page"
     assert len({source(f"10.0.0.{n}", "a") for n in range(200)}) > 50, "people of a private network are told apart"
     assert source("nonsense", "a") == source("", "a") == 0
-    others = ReporterHasher(ApiKeys(None), proxied=False)
+    others = ReporterHasher(ApiKeys(None), ClientAddresses(ServeSettings()))
     assert [reporters.source(SearchRequest, str(n)) for n in range(9)] == [0] * 9  # type: ignore[arg-type]
     Client.host = "45.67.89.9"
     mine, theirs = ([r.source(SearchRequest, str(n)) for n in range(20)] for r in (reporters, others))  # type: ignore[arg-type]

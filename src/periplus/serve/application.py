@@ -23,6 +23,8 @@ from periplus.serve.api_keys import ApiKeys
 from periplus.serve.instant.weather import WeatherService
 from periplus.serve.middleware.access_log import AccessLog
 from periplus.serve.middleware.auth import Authenticator
+from periplus.serve.middleware.body_deadlines import BodyDeadlines
+from periplus.serve.middleware.client_address import ClientAddresses
 from periplus.serve.middleware.error_handlers import ErrorHandlers
 from periplus.serve.middleware.rate_limit import RateLimit
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
@@ -85,9 +87,9 @@ def make_app(
     """
     actions, keys = actions or Actions(), keys or ApiKeys(None)
     cache, assets, limit = ResponseCache(settings.cache_mb << 20), read_assets(), RateLimit(settings.rate / processes)
-    executor = SearchExecutor(searcher, settings, cache.clear)
+    executor, bodies = SearchExecutor(searcher, settings, cache.clear), BodyDeadlines(settings)
     auth = Authenticator(keys, limit, _public_settings(settings))
-    reporters = ReporterHasher(keys, settings.behind_proxy)
+    reporters = ReporterHasher(keys, ClientAddresses(settings))
     metrics, log = Metrics(*(shared_metrics or ())), AccessLog(settings.access_log)
     renderer, trending, queries = (
         PageRenderer(assets),
@@ -140,6 +142,7 @@ def make_app(
         refusal=errors.refusal,
         search_error=errors.handle_search,
         overload=errors.overload,
+        bodies=bodies,
         record_query=queries.add,
     )
     return Application(SearchMiddleware(framework, handlers), framework, executor, log)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from periplus.errors import BadInput
@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 MAX_BODY_BYTES: Final = 1 << 20
 """A longer body is refused."""
+_MAX_DIGITS: Final = 20
 
 
 async def read_json(request: Request, kind: type[T]) -> T:
@@ -47,13 +48,16 @@ def _check_type(request: Request, expected: str) -> None:
 
 async def _read(request: Request) -> bytes:
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
+    if declared.isascii() and declared.isdigit() and len(declared) < _MAX_DIGITS and int(declared) > MAX_BODY_BYTES:
         raise HTTPException(413, f"Send at most {MAX_BODY_BYTES:,} bytes.")
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise HTTPException(413, f"Send at most {MAX_BODY_BYTES:,} bytes.")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                raise HTTPException(413, f"Send at most {MAX_BODY_BYTES:,} bytes.")
+    except ClientDisconnect:  # the client is gone, or its chunks are malformed: it is answered, in case it is there
+        raise HTTPException(400, "The body is incomplete.", {"connection": "close"}) from None
     return bytes(body)
 
 

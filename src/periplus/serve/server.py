@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Final
 
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server as Granian
 
@@ -39,7 +39,9 @@ _BACKLOG: Final = 1024
 _SWITCH_SECONDS: Final = 0.0005
 """How long a search may hold the interpreter while a finished response waits to be sent."""
 _HEADER_MS: Final = 10_000
-"""A client that takes longer to send its headers is disconnected."""
+"""A client that takes longer to send its headers, also after the last response, is disconnected."""
+_HEADER_BYTES: Final = 128 << 10
+"""Memory for the request line and headers; what is longer is refused (414 or 431)."""
 
 
 def run(
@@ -206,7 +208,9 @@ def _granian(app: Application, address: str, port: int, settings: ServeSettings)
         backlog=_BACKLOG,
         # Connections beyond this are not accepted. It is well above the queue, so that those beyond the queue get 429.
         backpressure=max(_BACKLOG, 2 * settings.max_waiting),
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MS),
+        # HTTP/2 has no limits of resets, pings and idle time here; and to recognise it, the server waits for ever.
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MS, max_buffer_size=_HEADER_BYTES),
         log_enabled=False,
     )
 

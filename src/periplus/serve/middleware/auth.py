@@ -1,6 +1,7 @@
 """Authentication and authorization: API keys of programs, session cookies of people, tokens of forms."""
 
 import math
+import re
 import secrets
 import time
 from typing import Final
@@ -25,6 +26,11 @@ _NO_SESSION: Final = {
 }
 _SESSION_SECONDS: Final = 12 * 3600
 _TOKEN_SECONDS: Final = 4 * 3600
+_SESSION: Final = re.compile(r"([0-9]{1,11})\.[0-9a-f]{32}\.([0-9a-f]{16})")
+"""When a session expires, a nonce, and the key it belongs to. Tokens of forms are signed with the same secret, so
+what is signed need not be a session."""
+_TOKEN: Final = re.compile(r"([0-9]{1,11})\.([0-9a-f]{64})")
+_SIGNATURE: Final = re.compile(r"[0-9a-f]{64}")
 _MAX_LENGTH: Final = 500
 """Characters of a header or cookie that are read."""
 
@@ -98,11 +104,11 @@ class Authenticator:
     def session(self, request: Request, permission: str = "admin") -> str:
         """Return the session of a request, or ''. Revoking a key ends its sessions."""
         text, _, signature = request.cookies.get(_COOKIES[permission][0], "")[:_MAX_LENGTH].rpartition(".")
-        if not text or not self._keys.is_signed(text, signature):
+        match = _SESSION.fullmatch(text)
+        if match is None or not _SIGNATURE.fullmatch(signature) or not self._keys.is_signed(text, signature):
             return ""
-        expiry, _, digest = text.split(".")
-        valid = any(key.digest[:16] == digest and key.allows(permission) for key in self._keys.all())
-        return text if valid and int(expiry) > time.time() else ""
+        valid = any(key.digest[:16] == match[2] and key.allows(permission) for key in self._keys.all())
+        return text if valid and int(match[1]) > time.time() else ""
 
     def form_token(self, purpose: str) -> str:
         """Return a token for a form, which proves that the form is ours and recent."""
@@ -111,9 +117,10 @@ class Authenticator:
 
     def check_form(self, request: Request, purpose: str, token: str) -> None:
         """Raise `HTTPException` for a form that did not come from one of our pages."""
-        created, _, signature = token[:_MAX_LENGTH].partition(".")
-        fresh = created.isdigit() and len(created) < 12 and 0 <= time.time() - int(created) <= _TOKEN_SECONDS
-        if not fresh or not self._keys.is_signed(f"{purpose}.{created}", signature) or not _is_same_origin(request):
+        match = _TOKEN.fullmatch(token)
+        fresh = match is not None and 0 <= time.time() - int(match[1]) <= _TOKEN_SECONDS
+        signed = match is not None and self._keys.is_signed(f"{purpose}.{match[1]}", match[2])
+        if not fresh or not signed or not _is_same_origin(request):
             raise HTTPException(403, "This form has expired, or is not from this site. Load the page again.")
 
 
@@ -123,4 +130,9 @@ def _is_same_origin(request: Request) -> bool:
     if site and site not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin", "")
-    return not origin or origin == "null" or urlsplit(origin).netloc == request.headers.get("host", "")
+    if not origin or origin == "null":
+        return True
+    try:
+        return urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:
+        return False

@@ -1,11 +1,10 @@
 """The rate limit: a token bucket for each client, in bounded memory."""
 
-import ipaddress
 import time
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["RateLimit", "client_network", "is_local"]
+__all__ = ["RateLimit"]
 
 _MAX_CLIENTS: Final = 50_000
 """Clients with a bucket; the least recently seen is dropped first."""
@@ -33,22 +32,3 @@ class RateLimit:
         if len(self._buckets) > _MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return max(0.0, lacking / self._rate)
-
-
-def is_local(address: str) -> bool:
-    """Return whether an address is a loopback address."""
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
-def client_network(address: str) -> str:
-    """Return what identifies a client: its IPv4 address, or the /64 network of its IPv6 address."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"
-    if parsed.version == 6:
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)

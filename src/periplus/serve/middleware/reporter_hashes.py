@@ -11,6 +11,7 @@ from typing import Final
 from starlette.requests import Request
 
 from periplus.serve.api_keys import ApiKeys
+from periplus.serve.middleware.client_address import ClientAddresses, forwarded_for, parse_address
 
 __all__ = ["NUMBERS", "ReporterHasher", "network_of"]
 
@@ -22,9 +23,8 @@ network, each address is a person's own."""
 
 def network_of(peer: str) -> str:
     """Return the network of an address, or a private address itself; '' for an invalid one."""
-    try:
-        address = ipaddress.ip_address(peer.strip("[]"))
-    except ValueError:
+    address = parse_address(peer)
+    if address is None:
         return ""
     prefix = address.max_prefixlen if address.is_private else _PREFIX[address.version]
     return str(ipaddress.ip_network((address, prefix), strict=False))
@@ -33,15 +33,15 @@ def network_of(peer: str) -> str:
 class ReporterHasher:
     """Computes the numbers of reporters."""
 
-    def __init__(self, keys: ApiKeys, proxied: bool) -> None:
+    def __init__(self, keys: ApiKeys, addresses: ClientAddresses) -> None:
         self._keys = keys
-        self._proxied = proxied
+        self._addresses = addresses
 
     def source(self, request: Request, subject: str) -> int:
         """Return the number, from 1 to 63, of the sender of a report about `subject`; 0 for an invalid address."""
         peer = request.client.host if request.client else ""
-        if self._proxied:
-            peer = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or peer
+        if self._addresses.behind_proxy:
+            peer = self._addresses.client(peer, forwarded_for(request.scope["headers"]))
         network = network_of(peer)
         if not network:
             return 0

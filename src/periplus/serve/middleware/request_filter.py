@@ -5,7 +5,8 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from periplus.serve.middleware.rate_limit import RateLimit, client_network, is_local
+from periplus.serve.middleware.client_address import ClientAddresses, client_network, is_local
+from periplus.serve.middleware.rate_limit import RateLimit
 from periplus.serve.routing import UNLIMITED_PATHS
 from periplus.settings import ServeSettings
 
@@ -32,20 +33,24 @@ class RequestFilter:
         self._limit = limit
         self._own = settings.host.lower()
         self._loopback = is_local(settings.host)
-        self._proxied = settings.behind_proxy
+        self._addresses = ClientAddresses(settings)
+        self.reads_forwarded = self._addresses.behind_proxy
         self._names = frozenset(name.lower() for name in settings.host_names)
         self.accepts_host = functools.lru_cache(_CACHE_SIZE)(self._accepts_host)
         self._is_local = functools.lru_cache(_CACHE_SIZE)(is_local)
+        self._client_network = functools.lru_cache(_CACHE_SIZE)(client_network)
 
-    def refusal(self, path: str, host: str, peer: str, forwarded: str) -> Refusal | None:
+    def refusal(self, path: str, host: str, peer: str, forwarded: str, repeats_host: bool = False) -> Refusal | None:
         """Return why a request is refused, or None to admit it."""
+        if repeats_host:
+            return Refusal(400, "The request has more than one Host header.", "Send one.", {})
         if not self.accepts_host(host):
             hint = "Add the name to serve.host_names if it is yours."
             return Refusal(421, "This server does not answer under that name.", hint, {})
         client = self.client(peer, forwarded)
         if self._is_local(client) or path in UNLIMITED_PATHS:
             return None
-        wait = self._limit.wait("address " + client_network(client))
+        wait = self._limit.wait("address " + self._client_network(client))
         if not wait:
             return None
         seconds = str(max(1, math.ceil(wait)))
@@ -53,8 +58,8 @@ class RequestFilter:
         return Refusal(429, "Too many requests from one address.", hint, {"retry-after": seconds})
 
     def client(self, peer: str, forwarded: str) -> str:
-        """Return the address of the client: as reported by our proxy, or else the other end of the connection."""
-        return (forwarded.rpartition(",")[2].strip() or peer) if self._proxied else peer
+        """Return the address of the client: as reported by our proxies, or else the other end of the connection."""
+        return self._addresses.client(peer, forwarded)
 
     def _accepts_host(self, host: str) -> bool:
         """Return whether this is a name of ours. Others are refused, which prevents DNS rebinding."""

@@ -14,6 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from periplus.errors import Overloaded
 from periplus.serve.middleware.access_log import AccessLog
+from periplus.serve.middleware.body_deadlines import BodyDeadlines
+from periplus.serve.middleware.client_address import forwarded_for
+from periplus.serve.middleware.content_encoding import accepts_gzip
 from periplus.serve.middleware.request_filter import Refusal, RequestFilter
 from periplus.serve.middleware.response_headers import HEADERS, ResponseSender
 from periplus.serve.pages.locales import preferred_locale
@@ -50,6 +53,8 @@ class Handlers(NamedTuple):
     """The response to a search that failed."""
     overload: Callable[[CacheKey, str], CachedResponse]
     """The response to a search that there is no room for, with the message of the error."""
+    bodies: BodyDeadlines
+    """The deadlines of request bodies."""
     record_query: Callable[[bytes, str], None]
     """Record the query string of an answered search and the address of its client."""
 
@@ -70,22 +75,40 @@ class SearchMiddleware:
         started = time.perf_counter()
         sender, cached, path = ResponseSender(send), False, scope["path"]
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
-        peer = scope["client"][0] if scope.get("client") else ""
-        forwarded = headers.get(b"x-forwarded-for", b"").decode("latin-1")
-        refusal = self._handlers.request_filter.refusal(path, host, peer, forwarded)
-        if refusal is not None:
-            await self._handlers.refusal(path, refusal)(scope, receive, sender.send)
-        elif path in SEARCH_PATHS and scope["method"] in ("GET", "HEAD"):
-            cached = await self._search(scope, headers, host, receive, sender)
-            if sender.status == 200 and path != "/suggest":
-                client = self._handlers.request_filter.client(peer, forwarded)
-                self._handlers.record_query(scope["query_string"], client)
-        else:
-            await self._app(scope, receive, sender.send)
+        try:
+            cached = await self._answer(scope, headers, receive, sender)
+        except Exception as error:
+            if sender.status:
+                raise  # the response has begun: all that is left is to close the connection
+            failure = await self._handlers.search_error(scope, error)
+            await failure(scope, receive, sender.send)
         seconds, label = time.perf_counter() - started, metric_label(path)
         self._handlers.metrics.count(label, sender.status, seconds)
         self._handlers.access_log.add(label, scope["method"], sender.status, seconds, sender.size, cached)
+
+    async def _answer(
+        self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, sender: ResponseSender
+    ) -> bool:
+        """Answer a request; return whether the response was cached."""
+        handlers, path = self._handlers, scope["path"]
+        request_filter = handlers.request_filter
+        host = headers.get(b"host", b"").decode("latin-1")
+        peer = scope["client"][0] if scope.get("client") else ""
+        forwarded = forwarded_for(scope["headers"]) if request_filter.reads_forwarded else ""
+        repeated = len(headers) != len(scope["headers"])
+        refusal = request_filter.refusal(path, host, peer, forwarded, _repeats_host(scope) if repeated else False)
+        if refusal is not None:
+            await handlers.refusal(path, refusal)(scope, receive, sender.send)
+        elif scope["method"] not in ("GET", "HEAD"):
+            await self._app(scope, handlers.bodies.receiver(receive), sender.send)
+        elif path in SEARCH_PATHS:
+            cached = await self._search(scope, headers, host, receive, sender)
+            if sender.status == 200 and path != "/suggest":
+                handlers.record_query(scope["query_string"], request_filter.client(peer, forwarded))
+            return cached
+        else:
+            await self._app(scope, receive, sender.send)
+        return False
 
     async def _search(
         self, scope: Scope, headers: dict[bytes, bytes], host: str, receive: Receive, sender: ResponseSender
@@ -107,7 +130,7 @@ class SearchMiddleware:
                 failure = await self._handlers.search_error(scope, error)
                 await failure(scope, receive, sender.send)
                 return False
-        gzip = b"gzip" in headers.get(b"accept-encoding", b"")
+        gzip = accepts_gzip(headers.get(b"accept-encoding", b""))
         await sender.send_cached(response, scope["method"] == "HEAD", gzip, headers.get(b"if-none-match", b""))
         return cached
 
@@ -143,3 +166,8 @@ class SearchMiddleware:
             pending.set_result(response)
             if self._pending.get(key) is pending:
                 del self._pending[key]
+
+
+def _repeats_host(scope: Scope) -> bool:
+    """Return whether a request has more than one Host header, which another server may read differently."""
+    return [name for name, _ in scope["headers"]].count(b"host") > 1
