@@ -8,12 +8,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
 
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat
-from periplus.files import DATA_FORMAT, disk_errors, lock_folder, open_data_folder, write_atomically
+from periplus.files import DATA_FORMAT, disk_errors, lock_folder, make_folder, open_data_folder, write_atomically
 
 
 def test_a_whole_file_is_replaced(tmp_path: Path) -> None:
@@ -172,3 +173,17 @@ def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path: Path) -
             list(pool.map(lambda content: write_atomically(path, content), contents))
             assert path.read_bytes() in contents
     assert [entry.name for entry in tmp_path.iterdir()] == ["small.json"]
+
+
+def test_a_new_folder_is_synced_with_its_parents(tmp_path: Path) -> None:
+    synced = []
+    with mock.patch("periplus.files.sync_folder", side_effect=synced.append):
+        make_folder(tmp_path / "a" / "b")
+        make_folder(tmp_path / "a" / "b")
+    assert synced == [tmp_path, tmp_path / "a"]
+
+
+def test_a_new_folder_that_cannot_be_synced_is_removed(tmp_path: Path) -> None:
+    with mock.patch("periplus.files.sync_folder", side_effect=OSError(5, "Input/output error")), pytest.raises(OSError):
+        make_folder(tmp_path / "a")
+    assert not (tmp_path / "a").exists()

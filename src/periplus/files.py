@@ -32,6 +32,7 @@ __all__ = [
     "lock_folder",
     "lock_holder",
     "machine_id",
+    "make_folder",
     "open_data_folder",
     "process_started",
     "sweep_torn",
@@ -121,6 +122,23 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Create a folder and its missing parents so that they survive a power failure, as what is written there does."""
+    missing = []
+    for part in (folder, *folder.parents):
+        if part.is_dir():
+            break
+        missing.append(part)
+    for part in reversed(missing):
+        part.mkdir(mode=mode, exist_ok=True)
+        try:
+            sync_folder(part.parent)
+        except OSError:
+            with contextlib.suppress(OSError):
+                part.rmdir()  # the next attempt would take it for durable
+            raise
+
+
 def write_atomically(path: Path, data: bytes | memoryview) -> None:
     """Write a whole file so that a reader, or a crash, sees either the old content or the new."""
     temporary = temporary_path(path)
@@ -183,7 +201,7 @@ def open_data_folder(folder: Path, *, create: bool) -> Path:
     if not stamp.exists():
         if create:
             with disk_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
             write_atomically(stamp, encode_json(_Stamp(format=DATA_FORMAT)))
         return folder
     with disk_errors(stamp):
@@ -212,7 +230,7 @@ def lock_folder(
     """
     path = folder / f".{purpose}.lock"
     with disk_errors(path):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     with close_in_children(descriptor, shared_with_children):
         try:

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, NamedTuple, Self
 import numpy as np
 
 from periplus.embeddings.vector_file import PassageVectors
-from periplus.files import check_format, disk_errors, sync_folder
+from periplus.files import check_format, disk_errors, make_folder, sync_folder
 from periplus.hashing import fingerprint
 
 __all__ = ["LOG_NAME", "EmbeddingLog", "find_log_faults", "repair_log"]
@@ -48,7 +48,7 @@ class EmbeddingLog:
         header = _HEADER.pack(_MAGIC, width, len(recipe.encode())) + recipe.encode()
         header += struct.pack("<Q", fingerprint(header))
         with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             self._file = path.open("a+b", buffering=0)
             self._file.seek(0)
             present = self._file.read(len(header))

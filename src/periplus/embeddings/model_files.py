@@ -19,7 +19,7 @@ import msgspec
 
 from periplus.embeddings.safetensors import read_model, read_safetensors
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
-from periplus.files import decode_json, disk_errors, encode_json, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.hashing import fingerprint
 from periplus.settings import EmbeddingSettings
 
@@ -197,7 +197,7 @@ def convert_model(
     encoder = convert_to_onnx(model, bits)
     folder = settings.model_folder
     with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         (folder / _DESCRIPTION).unlink(missing_ok=True)
     write_atomically(folder / _ENCODER, encoder)
     write_atomically(folder / _TOKENIZER, tokenizer)

@@ -15,7 +15,7 @@ from periplus.evaluate.bootstrap import Difference, average_gain
 from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report_plots import Bar, bars, waterfall
-from periplus.files import decode_json, disk_errors, encode_json, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.json_lines import append_json_line, read_json_lines
 
 __all__ = ["AverageGain", "average_gains", "figures", "read_quality", "record_quality", "write_report"]
@@ -83,7 +83,7 @@ def record_quality(folder: Path, judged: Sequence[Evaluation]) -> Path:
     place = folder / "quality"
     found = figures(judged, each=False)
     with disk_errors(place):
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
     line = msgspec.json.encode(_short(found["when"], judged))
     append_json_line(place / "history.jsonl", line, _FORMAT, _MAX_HISTORY_BYTES)
     write_atomically(place / "latest.json", encode_json({**found, "format": _FORMAT}))

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import disk_errors
+from periplus.files import disk_errors, make_folder
 from periplus.frontier.host import Entry, Host, SpilledChunk
 from periplus.hashing import fingerprint
 
@@ -39,7 +39,7 @@ class SpillFolder:
         self._descriptor = -1
         self._size = 0
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         self._number = max((_number_of(path) for path in folder.glob("*.spill")), default=0)
         # `check` keeps those that a snapshot names.
         self._obsolete[1] = [_number_of(path) for path in folder.glob("*.spill")]

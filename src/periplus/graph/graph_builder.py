@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.errors import NothingHere
-from periplus.files import disk_errors, sweep_torn
+from periplus.files import disk_errors, make_folder, sweep_torn
 from periplus.graph.adjacency import Adjacency, pack_pairs
 from periplus.graph.anchor_text import AnchorCollector, AnchorTexts
 from periplus.graph.backlinks import BacklinkSorter
@@ -81,7 +81,7 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     """Create a folder for temporary files and remove it afterwards, with what an earlier process left there."""
     scratch = folder / ".building"
     with disk_errors(scratch):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         shutil.rmtree(scratch, ignore_errors=True)
         sweep_torn(folder)
         own = scratch / str(os.getpid())

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput, FolderInUse, Overloaded
-from periplus.files import check_format, disk_errors, write_atomically
+from periplus.files import check_format, disk_errors, make_folder, write_atomically
 from periplus.hashing import fingerprint
 from periplus.publish.deletions import DeletionList
 from periplus.records import FetchRecord, Outcome, Page
@@ -94,7 +94,7 @@ class Inbox:
         if record.outcome is Outcome.OK and self.deletions.contains(record.key):
             raise BadInput(f"{record.url} was deleted.", "Undo the deletion first: periplus index delete --undo URL.")
         with disk_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             if len(os.listdir(self._folder)) >= _MOST:
                 raise Overloaded("Too many published pages are waiting to be indexed.", "Try again later.")
         body = msgspec.msgpack.encode(record)

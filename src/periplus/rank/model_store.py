@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput, CorruptFile
-from periplus.files import decode_json, disk_errors, encode_json, write_atomically
+from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.rank.ranking_model import FEATURES, FOLDER, USED, ModelSelection, used_model, write_model
 from periplus.rank.training import TrainingResult
 
@@ -53,7 +53,7 @@ def save_model(folder: Path, learned: TrainingResult, sources: tuple[str, ...]) 
     """Write the card of a model and, if it passed the gate, the model itself, which is used from then on."""
     place = folder / FOLDER
     with disk_errors(place):
-        place.mkdir(exist_ok=True)
+        make_folder(place)
     now = time.time()
     card = ModelCard(
         _free_name(place, time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))),

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
-from periplus.files import decode_json, encode_json, lock_folder, write_atomically
+from periplus.files import decode_json, encode_json, lock_folder, make_folder, write_atomically
 
 __all__ = ["MIN_VISITORS", "PopularQueries"]
 
@@ -123,7 +123,7 @@ class PopularQueries:
     def _advance_to(self, day: int) -> None:
         """Switch to a day if necessary, delete the files of earlier days, and read new entries of the log."""
         if day != self._day:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._folder, 0o700)
             self._salt = _read_salt(self._folder / f"salt-{day}")
             self._day, self._log_offset = day, 0
             self._seen.clear()

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import BadUrl, Overloaded
-from periplus.files import check_format, disk_errors, open_data_folder
+from periplus.files import check_format, disk_errors, make_folder, open_data_folder
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
 from periplus.url import parse_address
@@ -122,7 +122,7 @@ def _encode_line(content: object) -> bytes:
 def lock_log(queue: Path, name: str = ".lock") -> Iterator[None]:
     """Acquire the lock on the queue's files; it is released even if the process is killed."""
     with disk_errors(queue):
-        queue.mkdir(parents=True, exist_ok=True)
+        make_folder(queue)
         file = (queue / name).open("a")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import disk_errors, lock_folder
+from periplus.files import disk_errors, lock_folder, make_folder
 from periplus.records import LIST_KIND, FetchRecord, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store.append_file import AppendFile
@@ -45,7 +45,7 @@ class StoreWriter:
         self.settings = settings
         self._resources = contextlib.ExitStack()
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         self._resources.enter_context(lock_folder(folder, "pages"))
         try:
             self._open(recover(folder, self._load_manifest()))

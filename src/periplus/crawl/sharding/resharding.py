@@ -28,7 +28,7 @@ from periplus.crawl.sharding.topology import (
     shard_dir,
     write_topology,
 )
-from periplus.files import lock_folder, sync_folder
+from periplus.files import lock_folder, make_folder, sync_folder
 from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
@@ -89,8 +89,8 @@ def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Addres
         write_topology(folder, wanted)
     for number in shards:
         # Readers of all stores would not find one that is created later.
-        shard_folder(folder / "store", number).mkdir(parents=True, exist_ok=True)
-        mailbox_dir(folder, number).mkdir(parents=True, exist_ok=True)
+        make_folder(shard_folder(folder / "store", number))
+        make_folder(mailbox_dir(folder, number))
     return _complete_move(folder, wanted)
 
 

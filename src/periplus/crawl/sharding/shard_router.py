@@ -24,7 +24,7 @@ from periplus.crawl.sharding.quotas import read_quotas
 from periplus.crawl.sharding.shard import Control
 from periplus.crawl.sharding.topology import HostPartitioner, mailbox_dir
 from periplus.errors import DataError
-from periplus.files import disk_errors
+from periplus.files import disk_errors, make_folder
 from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
@@ -68,7 +68,7 @@ class ShardRouter:
         """Nothing is fetched before the supervisor has assigned a quota."""
         for inbox in self._inboxes.values():
             with disk_errors(inbox):
-                inbox.mkdir(parents=True, exist_ok=True)
+                make_folder(inbox)
             for torn in inbox.glob(f".{number:02d}-*"):
                 torn.unlink(missing_ok=True)
 

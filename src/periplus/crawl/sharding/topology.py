@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, encode_json, write_atomically
+from periplus.files import decode_json, encode_json, make_folder, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
@@ -97,5 +97,5 @@ def count_shards(folder: Path) -> int:
 
 def write_topology(folder: Path, topology: Topology) -> None:
     """Write the topology of a crawl, durably."""
-    (folder / "crawl").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "crawl")
     write_atomically(folder / "crawl" / _FILE, encode_json(msgspec.structs.replace(topology, format=_FORMAT)))

@@ -1,0 +1,27 @@
+"""The fault laboratory of a test session: one shim, built with the machine's compiler, and one process with it."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.fault_shim import build_shim, find_compiler
+from faults.laboratory import Laboratory
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library; tests that need it are skipped where it cannot be built or loaded."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the shim of the fault laboratory is for Linux")
+    if find_compiler() is None:
+        pytest.skip("the fault laboratory needs a C compiler (cc, gcc or clang)")
+    return build_shim(tmp_path_factory.mktemp("shim"))
+
+
+@pytest.fixture(scope="session")
+def laboratory(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """A process in which operations run."""
+    with Laboratory(shim, tmp_path_factory.mktemp("laboratory")) as laboratory:
+        yield laboratory

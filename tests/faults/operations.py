@@ -1,0 +1,27 @@
+"""All operations of the fault laboratory, by name."""
+
+import tempfile
+from pathlib import Path
+
+from faults import index_operations, publish_operations, store_operations
+from faults.operation import Operation
+from periplus.app import Engine
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for module in (publish_operations, store_operations, index_operations)
+    for operation in module.OPERATIONS
+}
+
+
+def warm() -> None:
+    """Load everything that operations need, so that a forked process has it."""
+    with tempfile.TemporaryDirectory() as name, Engine(name) as engine:
+        engine.publish("A page", "Its text.", url="https://warm.test/")
+        engine.build()
+        engine.search("page text", size=3)
+        engine.search('"page text" -x te*', explain=True)
+        engine.delete("https://warm.test/")
+    for operation in OPERATIONS.values():
+        with tempfile.TemporaryDirectory() as name:
+            operation.prepare(Path(name) / "data")
