@@ -125,3 +125,18 @@ def _resident_kb(path: Path) -> int:
     return sum(
         next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) for line in lines if str(path) in line
     )
+
+
+def test_every_flipped_bit_and_every_cut_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "some.arrays"
+    write_arrays(path, "some", {"a": np.arange(5, dtype=np.uint8), "b": np.zeros(0, np.int64), "c": np.ones(3)})
+    whole = path.read_bytes()
+    damaged = [whole[:size] for size in range(0, len(whole), 9)] + [whole + b"\0", whole + bytes(64)]
+    damaged += [
+        whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :]
+        for bit in range(8 * len(whole))
+    ]
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises((CorruptFile, NewerFormat)):
+            ArrayFile(path, "some", format=0).check()

@@ -164,11 +164,26 @@ class ArrayFile:
         return {name: view.nbytes for name, view in self._views.items()}
 
     def check(self) -> None:
-        """Read everything and compare the fingerprints; raise `CorruptFile` for the first that differs."""
+        """Read everything and compare the fingerprints; raise `CorruptFile` for the first that differs.
+
+        What is between arrays must be zeros, and nothing may follow the last one: every bit of the file is covered.
+        """
         for name, entry in self._entries.items():
             if fingerprint(_bytes_of(self._views[name])) != entry.fingerprint:
                 raise CorruptFile(f"{self.path} is damaged in '{name}'.")
+        self._check_padding()
         self._let_go()
+
+    def _check_padding(self) -> None:
+        at = _PREFIX.size + _PREFIX.unpack(self._raw[: _PREFIX.size].tobytes())[2] + 8
+        parts = ((self._start + entry.offset, self._views[name].nbytes) for name, entry in self._entries.items())
+        for begin, size in sorted(parts):
+            if begin < at or self._raw[at:begin].any():
+                raise CorruptFile(f"{self.path} is damaged before byte {begin}.")
+            at = begin + size
+        end = max(at + -(at - self._start) % _ALIGN, self._start)
+        if len(self._raw) != end or self._raw[at:].any():
+            raise CorruptFile(f"{self.path} is damaged at its end.")
 
     def _let_go(self) -> None:
         """Release the memory of pages that were read; pages that are used are loaded again."""

@@ -19,7 +19,8 @@ from typing import Final
 
 import msgspec
 
-from periplus.files import machine_id, process_started, temporary_path
+from periplus.errors import PeriplusError
+from periplus.files import decode_json, encode_json, machine_id, process_started, temporary_path
 
 __all__ = ["Part", "PartHealth", "part", "read_health", "share_health"]
 
@@ -162,7 +163,7 @@ def _write_all() -> None:
             with contextlib.suppress(OSError):
                 path.parent.mkdir(exist_ok=True)
                 temporary = temporary_path(path)
-                temporary.write_bytes(msgspec.json.encode(file))  # not synced: it describes a process that is running
+                temporary.write_bytes(encode_json(file))  # not synced: it describes a process that is running
                 temporary.replace(path)
 
 
@@ -182,8 +183,8 @@ def _read_files(folder: Path) -> Iterator[_HealthFile]:
         return
     for name in names:
         if name.endswith(".json"):
-            with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-                yield msgspec.json.decode((folder / name).read_bytes(), type=_HealthFile)
+            with contextlib.suppress(OSError, PeriplusError):
+                yield decode_json(folder / name, (folder / name).read_bytes(), _HealthFile, _FORMAT, checksum_since=1)
 
 
 def _is_running(file: _HealthFile) -> bool:

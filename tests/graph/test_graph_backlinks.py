@@ -192,3 +192,20 @@ def test_damaged_backlinks_are_an_error_or_an_answer(tmp_path):
     with pytest.raises(CorruptFile):
         Backlinks.open(tmp_path / "graph")
     assert issubclass(CorruptFile, DataError)
+
+
+def test_a_flipped_bit_in_backlinks_or_graph_is_noticed(tmp_path):
+    visits = list(crawl(FakeWeb(FakeWebPlan(seed=5, hosts=3, pages=30))))
+    _, searcher = made(tmp_path, visits)
+    assert "damaged" not in str(searcher.search(Query("link:www.example.org")).notes)
+    for name, opens in (("backlinks.arrays", Backlinks.open), ("graph.arrays", Graph.open)):
+        path = tmp_path / "graph" / name
+        whole = path.read_bytes()
+        for at in range(40, len(whole), len(whole) // 40):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+            with pytest.raises(CorruptFile, match=name):
+                opens(tmp_path / "graph")
+        if name == "backlinks.arrays":
+            assert "damaged" in str(searcher.search(Query("link:www.example.org")).notes)
+        path.write_bytes(whole)
+        opens(tmp_path / "graph")

@@ -11,7 +11,7 @@ import pytest
 from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile, FolderInUse, NewerFormat
 from periplus.index import Index, LiveIndex, build_index, check_index
-from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
+from periplus.index.live.live_journal import Journal, JournalEntry, journal_path, repair_journal, scan_journal
 from periplus.query import Scoring, find_candidates, parse_query, plan_query
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import IndexSettings
@@ -122,16 +122,51 @@ def test_a_torn_journal_keeps_every_whole_change(tmp_path: Path) -> None:
         again = Journal(path)
         assert again.entries[-1] == JournalEntry(deleted_key=9)
         again.close()
-    path.write_bytes(whole[: ends[0] + 20] + b"\xff" + whole[ends[0] + 21 :])
-    damaged = Journal(path)
-    assert damaged.entries == changes[:1]
-    damaged.close()
     path.write_bytes(b"something else entirely")
     with pytest.raises(CorruptFile, match="journal"):
         Journal(path)
     path.write_bytes(whole[:8] + b"\x09\0\0\0")
     with pytest.raises(NewerFormat):
         Journal(path)
+
+
+def test_every_flipped_bit_of_a_journal_is_an_error_and_the_other_changes_can_be_read(tmp_path: Path) -> None:
+    path = journal_path(tmp_path, 3)
+    journal = Journal(path)
+    changes = [JournalEntry(deleted_key=key) for key in (5, 6, 7)]
+    for change in changes:
+        journal.append(change)
+    journal.close()
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises((CorruptFile, NewerFormat)):
+            Journal(path)
+        assert path.read_bytes() == damaged
+        if bit >= 8 * 12:
+            assert len(scan_journal(path).entries) == 2
+            assert repair_journal(path) == 2
+            Journal(path).close()
+
+
+def test_changes_that_a_power_failure_has_lost_end_a_journal(tmp_path: Path) -> None:
+    path = journal_path(tmp_path, 3)
+    journal = Journal(path)
+    changes = [JournalEntry(record=visit(f"https://a.test/{n}", "sea " * 800)) for n in range(3)]
+    ends = []
+    for change in changes:
+        journal.append(change)
+        ends.append(path.stat().st_size)
+    journal.close()
+    whole = path.read_bytes()
+    sector = ends[0] + -ends[0] % 512 + 512
+    for lost in (whole[: ends[0]] + bytes(900), whole[:sector] + bytes(512) + whole[sector + 512 :]):
+        path.write_bytes(lost)
+        opened = Journal(path)
+        assert opened.entries == changes[:1]
+        opened.close()
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """WARC files: ours in the hands of others, others' in ours, and hostile ones."""
 
+import contextlib
 import gzip
 import io
 from pathlib import Path
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from store_samples import address, make_record, make_result
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from periplus.errors import BadFile
+from periplus.errors import BadFile, CorruptFile
 from periplus.records import FetchRequest, FetchResult, Outcome
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, read_warc
+from periplus.store.warc.warc_writer import info_record
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "suites" / "warc"
 EXPECTED = {
@@ -248,3 +250,44 @@ def test_a_panic_of_the_reader_is_damage(tmp_path, monkeypatch):
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(BadFile, match=r"none\.warc"):
         list(read_warc(tmp_path / "none.warc"))
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_a_flipped_bit_never_changes_a_stored_response(tmp_path, compression):
+    path = store_of(tmp_path, compression, count=1)
+    whole = path.read_bytes()
+    with PageStore.open(tmp_path, StoreSettings()) as store:
+        record = next(store.records())
+        expected, start = store.read_response(record), record.warc_offset
+        for bit in range(8 * start, 8 * len(whole), 3):
+            path.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+            with contextlib.suppress(CorruptFile):
+                assert store.read_response(record) == expected
+
+
+def test_a_response_whose_digest_is_wrong_is_an_error_and_is_not_imported(tmp_path, caplog):
+    """The frames of earlier versions have no checksum: the digest of the record is all there is."""
+    path = store_of(tmp_path / "a", "zstd", count=2)
+    frames = zstandard.ZstdCompressor(write_checksum=False)
+    with PageStore.open(tmp_path / "a", StoreSettings()) as store:
+        first, second = store.records()
+        start = first.warc_offset
+        size = second.warc_offset - start
+        plain_record = zstandard.ZstdDecompressor().decompress(path.read_bytes()[start : start + size])
+        other = frames.compress(plain_record.replace(b"body 0", b"body 8"))
+        path.write_bytes(path.read_bytes()[:start] + other)
+        with pytest.raises(CorruptFile, match="digest"):
+            store.read_response(first)
+        path.write_bytes(path.read_bytes()[:start] + frames.compress(plain_record))
+        assert store.read_response(first).body == b"<p>body 0</p>"
+        path.write_bytes(path.read_bytes()[:start] + frames.compress(plain_record.replace(b"Digest", b"Digost")))
+        with pytest.raises(CorruptFile, match="digest"):
+            store.read_response(first)
+    bare, ours = tmp_path / "b.warc", tmp_path / "c.warc"
+    records = plain_record.replace(b"body 0", b"body 8") + plain_record
+    bare.write_bytes(records)
+    ours.write_bytes(info_record("c.warc", 0.0) + records)
+    assert [page.body for page in read_warc(ours)] == [b"<p>body 0</p>"]
+    assert "wrong digest, left out: 1" in caplog.text
+    assert [page.body for page in read_warc(bare)] == [b"<p>body 8</p>", b"<p>body 0</p>"]
+    assert "wrong digest: 1" in caplog.text

@@ -32,6 +32,9 @@ FORMAT: Final = 1
 _MEMORY_FACTOR: Final = 6
 """Sorting needs this many times the memory of the targets it works on."""
 _MIN_ENTRIES: Final = 1 << 12
+_VERIFIED: Final[set[tuple[int, int, int, int]]] = set()
+"""Device, inode, time and size of files that were verified."""
+_MAX_VERIFIED: Final = 64
 _MAX_LABELS: Final = 12
 """Of a host with more labels, only the last ones count as domains above it."""
 
@@ -193,6 +196,17 @@ def _sort_distinct(parts: list[_TargetRun]) -> _TargetRun:
     return _TargetRun(targets[new], sources[new])
 
 
+def _verify_once(file: ArrayFile) -> None:
+    """Verify a file that this process has not verified yet: every `link:` in a query opens it."""
+    status = file.path.stat()
+    stamp = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    if stamp not in _VERIFIED:
+        file.check()
+        if len(_VERIFIED) >= _MAX_VERIFIED:
+            _VERIFIED.clear()
+        _VERIFIED.add(stamp)
+
+
 class Backlinks:
     """The backlinks of a graph, memory-mapped."""
 
@@ -211,10 +225,12 @@ class Backlinks:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the backlinks in the folder of a graph."""
+        """Open the backlinks in the folder of a graph; their checksums are verified when a process first opens them."""
         if not (folder / FILE).exists():
             raise NothingHere(f"There are no backlinks in {folder}.", "Build the index again.")
-        return cls(ArrayFile(folder / FILE, KIND, format=FORMAT))
+        file = ArrayFile(folder / FILE, KIND, format=FORMAT)
+        _verify_once(file)
+        return cls(file)
 
     def find_by_url(self, key: int) -> Keys:
         """Return the sorted keys of pages that link to the URL with this key, or to one that leads there."""

@@ -98,10 +98,12 @@ class Graph:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the graph in `folder`."""
+        """Open the graph in `folder`, after verifying its checksums: what it says is written into segments."""
         if not (folder / FILE).exists():
             raise NothingHere(f"There is no graph in {folder}.", "Build the index first.")
-        return cls(ArrayFile(folder / FILE, KIND, format=FORMAT))
+        file = ArrayFile(folder / FILE, KIND, format=FORMAT)
+        file.check()
+        return cls(file)
 
     def __len__(self) -> int:
         return self._pages

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.errors import BadUrl, DataError
+from periplus.errors import BadUrl, CorruptFile, DataError
 from periplus.query import And, AndNot, Link, Node, Or
 from periplus.url import parse_address
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["resolve_links"]
 
 Keys = npt.NDArray[np.uint64]
+_DAMAGED: Final = "The file of backlinks is damaged: periplus index build writes it anew."
 _NONE: Final = np.zeros(0, np.uint64)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -33,6 +34,8 @@ def resolve_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
 
     try:
         backlinks = Backlinks.open(folder)
+    except CorruptFile:
+        return tree, (_DAMAGED,)
     except DataError:
         return tree, ("There are no backlinks yet: run periplus index build.",)
     notes: dict[str, None] = {}
@@ -43,7 +46,7 @@ def resolve_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
         except BadUrl:
             notes[f"'{target[:80]}' is not an address that a page could link to."] = None
         except DataError:
-            notes["The file of backlinks is damaged: periplus index build writes it anew."] = None
+            notes[_DAMAGED] = None
         return _NONE
 
     resolved = _resolve(tree, pages)

@@ -24,10 +24,10 @@ _local = threading.local()
 
 
 def compress(data: bytes | bytearray | memoryview, level: int = 3) -> bytes:
-    """Compress to one zstd frame that states its content size."""
+    """Compress to one zstd frame that states its content size and ends with a checksum of its content."""
     cache: dict[int, zstandard.ZstdCompressor] = _local.__dict__.setdefault("compressors", {})
     if level not in cache:
-        cache[level] = zstandard.ZstdCompressor(level=level, write_content_size=True)
+        cache[level] = zstandard.ZstdCompressor(level=level, write_content_size=True, write_checksum=True)
     return cache[level].compress(data)
 
 
@@ -38,7 +38,7 @@ def decompress(data: bytes | bytearray | memoryview, max_size: int) -> bytes:
         if size > max_size:
             raise CorruptFile(f"A zstd frame claims {size} bytes where {max_size} are allowed.")
         if size >= 0:
-            return _decompressor().decompress(data)
+            return _decompressor().decompress(data, allow_extra_data=False)
         with _decompressor().stream_reader(data) as reader:
             plain = reader.read(max_size + 1)
         if len(plain) > max_size:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, cast
 
-from periplus.errors import CorruptFile, DataError, DiskFailed, NothingHere
+from periplus.errors import BadFile, CorruptFile, DataError, DiskFailed, NothingHere
 from periplus.records import FetchRecord, FetchResult
 from periplus.settings import StoreSettings
 from periplus.store.fetch_log import LogPosition, read_frame_at, read_frames
@@ -143,15 +143,23 @@ class PageStore:
         return record if record.key == key else None
 
     def read_response(self, record: FetchRecord) -> WarcPage:
-        """Return the stored response of a record: status, headers and body."""
+        """Return the stored response of a record: status, headers and body, whose digest was verified."""
         if not record.warc:
             raise NothingHere(f"The response of {record.url} was not stored.")
         if self._writer is not None:
             self._writer.flush()
-        page = parse_record(self._read_warc_record(record))
+        raw = self._read_warc_record(record)
+        try:
+            page = parse_record(raw)
+        except (BadFile, CorruptFile) as error:
+            raise self._damage(record, error.message) from error
         if page is None:
-            raise CorruptFile(f"{self.folder / record.warc} is damaged at byte {record.warc_offset}.")
+            raise self._damage(record, "it contains no response.")
         return page
+
+    def _damage(self, record: FetchRecord, reason: str) -> CorruptFile:
+        path = self.folder / record.warc
+        return CorruptFile(f"{path} is damaged at byte {record.warc_offset}: {reason}", "Run: periplus repair.")
 
     def _read_warc_record(self, record: FetchRecord) -> bytes:
         """Return the WARC record of a fetch record, from its own file or from where it was relocated to."""

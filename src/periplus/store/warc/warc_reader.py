@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ import msgspec
 from fastwarc.stream_io import ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from periplus.errors import BadFile
+from periplus.errors import BadFile, CorruptFile
+from periplus.store.warc.warc_digests import verify_digests
+from periplus.store.warc.warc_writer import INFO_START
 
 __all__ = ["MAX_BODY", "WarcPage", "parse_record", "read_warc"]
 
@@ -29,6 +32,7 @@ _TAIL: Final = 1 << 13
 _BLANK: Final = re.compile(rb"\n\r?\n")
 _CUT: Final = "Fetch or copy the file again."
 _MARK: Final = b"WARC/"
+_LOG: Final = logging.getLogger("periplus.store")
 _RECORD_TYPES: Final = (WarcRecordType.response, WarcRecordType.resource)
 
 
@@ -51,8 +55,10 @@ class WarcPage(msgspec.Struct, frozen=True):
 def read_warc(path: Path, max_body: int = MAX_BODY) -> Iterator[WarcPage]:
     """Yield the responses and resources of a WARC file, in order.
 
-    Records that cannot be decoded, or are longer than `max_body`, are skipped. `BadFile` is raised if the file is not a
-    WARC file, or, after the readable part, if the rest of it is damaged or truncated.
+    Records that cannot be decoded, or are longer than `max_body`, are skipped. So are those of Periplus with another
+    digest than they state; in files of other programs, which may compute it otherwise, they are logged.
+    `BadFile` is raised if the file is not a WARC file, or, after the readable part, if the rest of it is damaged or
+    truncated.
     """
     try:
         with path.open("rb") as file:
@@ -63,8 +69,11 @@ def read_warc(path: Path, max_body: int = MAX_BODY) -> Iterator[WarcPage]:
 
 
 def parse_record(record: bytes) -> WarcPage | None:
-    """Return the response in one decompressed record, None if there is none."""
-    return next(_pages(_BoundedReader(io.BytesIO(record).read, _MAX_PLAIN), MAX_BODY, "the record"), None)
+    """Return the response in one decompressed record that this program wrote; None if there is none.
+
+    Raise `CorruptFile` if its body has another digest than its header states, or its header states none.
+    """
+    return next(_pages(_BoundedReader(io.BytesIO(record).read, _MAX_PLAIN), MAX_BODY, "the record", own=True), None)
 
 
 _Read = Callable[[int], bytes]
@@ -139,8 +148,9 @@ class _BoundedReader:
         """Do nothing: whoever opened the file closes it."""
 
 
-def _pages(file: _BoundedReader, max_body: int, name: str) -> Iterator[WarcPage]:
-    seen = 0
+def _pages(file: _BoundedReader, max_body: int, name: str, *, own: bool = False) -> Iterator[WarcPage]:
+    seen = damaged = 0
+    ours = False
     for record in _records(file, name):
         seen += 1
         # What is read from here on is this record, to its end, even if it is skipped.
@@ -154,8 +164,20 @@ def _pages(file: _BoundedReader, max_body: int, name: str) -> Iterator[WarcPage]
                 if file.fault
                 else BadFile(f"{name} is truncated in record {seen:,}.", _CUT)
             )
-        if wanted and (page := _page(record, max_body)) is not None:
+        if not wanted:
+            ours = ours or _is_written_by_periplus(record)
+            continue
+        is_right = verify_digests(record, own=own)
+        if is_right is False or (own and is_right is None):
+            if own:
+                raise CorruptFile(f"{name} has another digest than its header states.")
+            damaged += 1
+            if ours:
+                continue
+        if (page := _page(record, max_body)) is not None:
             yield page
+    if damaged:
+        _LOG.warning("%s: records with a wrong digest%s: %d.", name, ", left out" if ours else "", damaged)
     if file.exhausted:
         raise BadFile(f"{name} decompresses to far more than its records: it may be a decompression bomb.")
     if file.fault:
@@ -164,6 +186,13 @@ def _pages(file: _BoundedReader, max_body: int, name: str) -> Iterator[WarcPage]
         raise BadFile(f"{name} contains no WARC records.", "ARC files and damaged archives cannot be imported.")
     if file.ends_in_header():
         raise BadFile(f"{name} is truncated after record {seen:,}.", _CUT)
+
+
+def _is_written_by_periplus(record: Any) -> bool:
+    """Return whether a record is the one that Periplus begins a file with."""
+    if record.record_type != WarcRecordType.warcinfo or record.content_length > _MAX_HEADER:
+        return False
+    return bool(record.reader.read().startswith(INFO_START))
 
 
 def _is_complete(record: Any, max_body: int) -> bool:

@@ -12,8 +12,10 @@ from typing import Final
 from periplus.records import FetchResult
 from periplus.store.compression import compress, gzip_member
 
-__all__ = ["info_record", "pack_record", "response_record", "revisit_record"]
+__all__ = ["INFO_START", "info_record", "pack_record", "response_record", "revisit_record"]
 
+INFO_START: Final = b"software: Periplus\r\n"
+"""What the first record of every file begins with."""
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]+")
 _UNSAFE: Final = re.compile(r"[\r\n\x00]+")
 _NOT_TOKEN: Final = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -29,7 +31,7 @@ def pack_record(record: bytes, compression: str, level: int) -> bytes:
 
 def info_record(name: str, when: float) -> bytes:
     """Return the warcinfo record that opens a file."""
-    block = b"software: Periplus\r\nformat: WARC File Format 1.1\r\n"
+    block = INFO_START + b"format: WARC File Format 1.1\r\n"
     fields = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", _identity()),
