@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+INSTALL := $(BIN)/python scripts/install_locked.py
 ARGS ?=
 CODE := $(wildcard src tests scripts bench)
 
@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures audit sbom lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -67,30 +67,30 @@ check: ## lint, types and test: what continuous integration runs
 	@$(MAKE) --no-print-directory test
 
 quality: $(DEV_READY) ## search quality on judged collections, compared with BM25 (FOLDERS= KEEP= REPORT= ARGS=--ablate)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench,semantic]'
+	@$(INSTALL) bench semantic
 	@$(BIN)/periplus embeddings fetch || echo 'Without the model: the last column stays empty.'
 	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 bench-quality: quality
 
 bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/crawl.py --pages $(if $(PAGES),$(PAGES),100,300,1000) --rounds $(or $(ROUNDS),1) --seen $(if $(SEEN),$(SEEN),1000000,10000000)
 
 BENCH_OPTIONS = $(if $(CORPUS),--corpus $(CORPUS)) $(if $(SIZES),--sizes $(SIZES)) \
 	$(if $(PEERS),--peers $(PEERS)) $(if $(WORDS),--words $(WORDS))
 
 bench-query: $(DEV_READY) ## query speed compared with other engines (CORPUS= QUERIES= PEERS=tantivy,lucene,pisa,bm25s SIZES= K= KEEP=)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/query.py $(BENCH_OPTIONS) $(if $(QUERIES),--queries $(QUERIES)) $(if $(K),--k $(K)) \
 		$(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
 bench-index: $(DEV_READY) ## build speed and index size compared with other engines (CORPUS= PEERS= SIZES=)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/build.py $(BENCH_OPTIONS) $(ARGS)
 
 bench-parse: $(DEV_READY) ## HTML parsing compared with Lexbor, resiliparse and lxml (CORPUS=folder of HTML files ROUNDS=3)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
 
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
@@ -119,22 +119,22 @@ bench-attack: $(DEV_READY) ## silent sockets, slow clients, worst-case queries a
 	@$(BIN)/python bench/attack.py --seconds $(or $(SECONDS),300) --clients $(or $(CLIENTS),50)
 
 bench-maincontent: $(DEV_READY) ## main content extraction compared with resiliparse and trafilatura (PAGES_FOLDER=... DOCS_FOLDER=...)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/maincontent.py $(PAGES_FOLDER)
 
 bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 0 (DOCS_FOLDER=/usr/share/doc PAGES=200)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/snippets.py $(if $(PAGES),--pages $(PAGES))
 
 bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximations lose (TEXTS=1500 SIZES=30000,100000,200000)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[semantic]'
+	@$(INSTALL) semantic
 	@$(BIN)/python bench/embedding_cost.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)
 
 bench-language: $(DEV_READY) ## language identification compared with fastText and CLD2 (CORPUS="FILE:LANG ..." ARGS=)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/language.py $(foreach entry,$(CORPUS),--corpus $(entry)) $(ARGS)
 
 bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated webs with known truth
@@ -147,7 +147,7 @@ bench-suggest: $(DEV_READY) ## latency of completions over a million entries, wi
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
 
 bench-pagerank: $(DEV_READY) ## PageRank compared with networkit and scipy, up to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[bench]'
+	@$(INSTALL) bench
 	@$(BIN)/python bench/pagerank.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(LINKS),--links $(LINKS)) $(if $(MEMORY),--memory $(MEMORY))
 
 bench-focus: $(DEV_READY) ## harvest rate of a focused crawl compared with breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
@@ -165,8 +165,14 @@ site-serve: $(DEV_READY) ## build the site and serve it with its search, done by
 pictures: setup ## regenerate docs/pictures from the demo, in chromium
 	@$(BIN)/python scripts/pictures.py $(ARGS)
 
-lock: ## regenerate constraints.txt from the newest versions that pyproject.toml allows
-	@PYTHON=$(PYTHON) scripts/lock
+audit: $(DEV_READY) ## look for known vulnerabilities in the locked packages; without a network, say so
+	@$(BIN)/python scripts/audit.py
+
+sbom: $(DEV_READY) ## write the bill of materials of the default install, CycloneDX JSON, to build/ (GROUPS='run dev')
+	@$(BIN)/python scripts/sbom.py build/periplus.cdx.json $(or $(GROUPS),run)
+
+lock: ## regenerate constraints.txt with hashes from the newest versions that pyproject.toml allows (KEEP=1 keeps versions)
+	@PYTHON=$(PYTHON) KEEP=$(KEEP) scripts/lock
 
 clean: ## remove the virtual environment and all caches; data folders stay
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist screenshots htmlcov .coverage .coverage.*
@@ -175,14 +181,13 @@ clean: ## remove the virtual environment and all caches; data folders stay
 $(VENV)/bin/python:
 	@scripts/make-venv $(PYTHON) $(VENV)
 
-# The build backend is installed first and used as it is, so that its version is locked like all others.
+# Every package is compared with its hash in constraints.txt, the build backend included.
 $(RUN_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo 'Installing Periplus into $(VENV) (the first time takes a minute or two)'
-	@$(PIP) install -c constraints.txt hatchling editables
-	@$(PIP) install -c constraints.txt --no-build-isolation -e .
+	@$(INSTALL) build run
 	@touch $@
 
 $(DEV_READY): $(RUN_READY)
 	@echo 'Installing what development needs'
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(INSTALL) dev
 	@touch $@

@@ -79,7 +79,7 @@ def _install(extra: str = "") -> str:
     if (clone / "pyproject.toml").exists():
         if extra in ("", "dev"):
             return f"make setup, in {clone}"
-        return f"pip install -c constraints.txt -e '.[{extra}]', in {clone}"
+        return f".venv/bin/python scripts/install_locked.py {extra}, in {clone}"
     return f"pip install 'periplus[{extra}]'" if extra else "pip install --force-reinstall periplus"
 
 
