@@ -90,7 +90,7 @@ def test_processes_share_the_work_and_are_replaced(tmp_path: Path, begun: str) -
 
 FORKING = """
 import multiprocessing, threading
-from periplus.serve import worker_processes
+from periplus.serve.workers import worker_processes
 
 release, compiling = threading.Event(), threading.Event()
 lock = threading.RLock()  # as Numba's compiler lock: taken by a thread that loads a kernel

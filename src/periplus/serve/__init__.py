@@ -18,7 +18,7 @@ from periplus.serve.application import make_app
 from periplus.serve.protocols import CachedPageLike, IndexPartsLike, PageStatusLike, SearcherLike, StatisticsLike
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.server import background_server, run
-from periplus.serve.worker_processes import ServerResources, run_processes
+from periplus.serve.workers.worker_processes import ServerResources, run_processes
 
 __all__ = [
     "ROLES",

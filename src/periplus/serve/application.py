@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.types import Receive, Scope, Send
 
 from periplus.errors import DataError, Overloaded, PeriplusError
+from periplus.health import part
 from periplus.serve.actions import Actions
 from periplus.serve.admin.admin_pages import AdminHandlers
 from periplus.serve.api.query_counter import QueryCounter
@@ -41,14 +42,17 @@ from periplus.serve.protocols import SearcherLike
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.routes import ROUTES
 from periplus.serve.routing import make_routes
-from periplus.serve.search_executor import SearchExecutor
+from periplus.serve.search_executor import STUCK, SearchExecutor
 from periplus.serve.search_request import seems_expensive
 from periplus.serve.server_metrics import Metrics
+from periplus.serve.workers.blocking_calls import call_in_thread
 from periplus.settings import ServeSettings
+from periplus.supervision import supervise_once
 
 __all__ = ["Application", "make_app"]
 
 _HOUSEKEEPING_SECONDS: Final = 1.0
+_WATCH_SECONDS: Final = 1.0
 
 
 class Application:
@@ -79,11 +83,13 @@ def make_app(
     keys: ApiKeys | None = None,
     shared_metrics: tuple[Path, int] | None = None,
     processes: int = 1,
+    heartbeat: Callable[[bool], None] = lambda _: None,
 ) -> Application:
     """Return the application around a searcher.
 
     shared_metrics: the folder through which processes share their metrics, and the number of this process; processes:
-    how many there are, among which the rate limit is divided.
+    how many there are, among which the rate limit is divided; heartbeat: called once a second from the event loop, with
+    whether searches make progress.
     """
     actions, keys = actions or Actions(), keys or ApiKeys(None)
     cache, assets, limit = ResponseCache(settings.cache_mb << 20), read_assets(), RateLimit(settings.rate / processes)
@@ -115,12 +121,12 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         housekeeping = _housekeeping(executor, api, log, trending, queries)
-        tasks = [asyncio.create_task(executor.watch_index()), asyncio.create_task(housekeeping)]
+        watching = [executor.watch_index(), housekeeping, _watch_threads(executor, heartbeat)]
+        tasks = [asyncio.create_task(coroutine) for coroutine in watching]
         yield
         for task in tasks:
             task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
         executor.close()
 
     framework = Starlette(
@@ -157,12 +163,33 @@ def _public_settings(settings: ServeSettings) -> frozenset[str]:
 async def _housekeeping(
     executor: SearchExecutor, api: ApiHandlers, log: AccessLog, trending: TrendingPages, queries: QueryCounter
 ) -> None:
+    """Do once a second what no request should wait for; what fails is reported, and tried again."""
+    steps = [
+        supervise_once("metrics", api.update_metrics),
+        supervise_once("trending pages", trending.refresh),
+        supervise_once("popular queries", queries.flush),
+        supervise_once("access log", log.flush),
+    ]
     while True:
         with contextlib.suppress(Overloaded, DataError):
             await executor.statistics()
         await asyncio.sleep(_HOUSEKEEPING_SECONDS)
-        await asyncio.to_thread(api.update_metrics)
-        await asyncio.to_thread(trending.refresh)
-        with contextlib.suppress(DataError):
-            await asyncio.to_thread(queries.flush)
-        log.flush()
+        for step in steps:
+            with contextlib.suppress(Overloaded):
+                await call_in_thread(step)
+
+
+async def _watch_threads(executor: SearchExecutor, heartbeat: Callable[[bool], None]) -> None:
+    """Replace search threads that are stuck, and report once a second that this event loop runs, and whether they do.
+
+    Nothing is awaited but time, so this task stops only with the event loop.
+    """
+    reporter = part("search threads")
+    while True:
+        await asyncio.sleep(_WATCH_SECONDS)
+        works = executor.check_threads()
+        heartbeat(works)
+        if works:
+            reporter.recover()
+        elif not reporter.health.is_failing():
+            reporter.fail(STUCK)

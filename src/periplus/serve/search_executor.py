@@ -25,15 +25,17 @@ from periplus.serve.protocols import (
     TextBlockLike,
     WeightLike,
 )
-from periplus.serve.thread_workers import WorkerThreads
+from periplus.serve.workers.blocking_calls import call_in_thread
+from periplus.serve.workers.thread_workers import WorkerThreads
 from periplus.settings import ServeSettings
 
-__all__ = ["EXPENSIVE", "FULL", "LATE", "STOPPING", "TIMED_OUT", "SearchExecutor"]
+__all__ = ["EXPENSIVE", "FULL", "LATE", "STOPPING", "STUCK", "TIMED_OUT", "SearchExecutor"]
 
 LATE: Final = "Too many searches are waiting."
 FULL: Final = "Too many searches at once."
 EXPENSIVE: Final = "Too many expensive searches at once."
 TIMED_OUT: Final = "The search took too long."
+STUCK: Final = "Searches do not end."
 STOPPING: Final = "The server is stopping."
 
 T = TypeVar("T")
@@ -53,9 +55,17 @@ _LANE_QUEUE: Final = 3
 """Expensive queries that wait for each of these threads; they take up to the deadline each."""
 _HARD_DEADLINE: Final = 1.8
 """Deadlines after which a search is refused, whatever its thread does."""
+_COLD_SECONDS: Final = 5.0
+"""Age of a process up to which searches wait longer: the first one loads compiled kernels."""
+_OTHER_SECONDS: Final = 5.0
+"""Time after which calls other than searches are refused, unless the deadline of searches is later."""
+_STUCK_DEADLINES: Final = 6.0
+_STUCK_SECONDS: Final = 6.0
+"""Deadlines, and the least time, after which the thread of a search is replaced: its limits should have ended it."""
 _MIN_SHARE: Final = 0.5
 """Share of the deadline that a search has to itself, however long it waited."""
 _STATISTICS_SECONDS: Final = 1.0
+_PROBE: Final = Query("first")
 _MAX_RETRY_SECONDS: Final = 30
 
 
@@ -79,6 +89,12 @@ class SearchExecutor:
         self._pending: set[asyncio.Future[Any]] = set()
         self._lane_pending: set[asyncio.Future[Any]] = set()
         self._warm = False
+        self._cold_until = time.monotonic() + _COLD_SECONDS
+        self._stuck_seconds = max(_STUCK_SECONDS, _STUCK_DEADLINES * self._deadline)
+        self._hard_seconds = max(_OTHER_SECONDS, _HARD_DEADLINE * self._deadline)
+        self._is_stuck = False
+        self._succeeded = self._timed_out = 0.0
+        self._probe: asyncio.Task[None] | None = None
         self._closed = False
         self._status_lock = asyncio.Lock()
         self._mean_lock = threading.Lock()
@@ -87,6 +103,7 @@ class SearchExecutor:
         self._refresh_lock = threading.Lock()
         self._statistics: StatisticsLike | None = None
         self._statistics_time = 0.0
+        self._statistics_call: asyncio.Task[StatisticsLike] | None = None
 
     @property
     def waiting(self) -> int:
@@ -97,6 +114,35 @@ class SearchExecutor:
     def documents(self) -> int:
         """Number of pages in the index, as of the last call of `statistics`."""
         return self._statistics.documents if self._statistics else 0
+
+    @property
+    def replaced_threads(self) -> int:
+        """Number of threads that were stuck and replaced."""
+        return self._workers.replaced + self._lane.replaced
+
+    def problem(self) -> str:
+        """Return why no search is likely to succeed, or ''."""
+        if self._is_stuck:
+            return STUCK
+        hanging = self._workers.count_running(_HARD_DEADLINE * self._deadline)
+        return STUCK if hanging and self._timed_out > self._succeeded else ""
+
+    def check_threads(self) -> bool:
+        """Replace threads that are stuck; return False if all are, and no more can be replaced."""
+        for workers in (self._workers, self._lane):
+            workers.replace_stuck(self._stuck_seconds)
+        self._is_stuck = self._workers.is_stuck(self._stuck_seconds)
+        if self._probe is None and not self._is_stuck and self.problem():
+            # Nobody may ask again while this server reports that it is not ready.
+            self._probe = asyncio.create_task(self._search_once())
+        return not self._is_stuck
+
+    async def _search_once(self) -> None:
+        try:
+            with contextlib.suppress(PeriplusError):
+                await self.search(_PROBE)
+        finally:
+            self._probe = None
 
     async def search(self, query: Query) -> ResultPage:
         """Answer a query; raise `Overloaded` when too many wait."""
@@ -110,26 +156,26 @@ class SearchExecutor:
         if self._status_lock.locked():
             raise Overloaded("Another page is being looked up.", "Try again in a moment.")
         async with self._status_lock:
-            return await asyncio.to_thread(self._searcher.page_status, url)
+            return await call_in_thread(self._searcher.page_status, url)
 
     async def cached(self, key: int) -> CachedPageLike | None:
         """Return the cached copy of a page; raise `Overloaded` when too many wait."""
-        return await self.run(lambda: self._searcher.cached_page(key))
+        return await self._run_within(self._hard_seconds, lambda: self._searcher.cached_page(key))
 
     async def cached_blocks(self, key: int) -> Sequence[TextBlockLike]:
         """Return the blocks of a cached copy; none while another page is looked up, as its text is enough then."""
         if self._status_lock.locked():
             return ()
         async with self._status_lock:
-            return await asyncio.to_thread(self._searcher.cached_blocks, key)
+            return await call_in_thread(self._searcher.cached_blocks, key)
 
     async def index_parts(self) -> IndexPartsLike | None:
         """Return what the index consists of; raise `Overloaded` when too many wait."""
-        return await self.run(self._searcher.index_parts)
+        return await self._run_within(self._hard_seconds, self._searcher.index_parts)
 
     async def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
         """Answer a query with other weights; raise `Overloaded` when too many wait."""
-        return await self.run(lambda: self._searcher.preview(query, weights))
+        return await self._run_within(self._hard_seconds, lambda: self._searcher.preview(query, weights))
 
     def weights(self) -> Sequence[WeightLike]:
         """Return the weights of ranking."""
@@ -139,22 +185,35 @@ class SearchExecutor:
         """Check for new commits of the index until closed."""
         while not self._closed:
             with contextlib.suppress(Overloaded):
-                await self.run(lambda: None)
+                await self._run_within(self._hard_seconds, lambda: None)
             await asyncio.sleep(_REFRESH_SECONDS)
 
     async def statistics(self) -> StatisticsLike:
-        """Return the size of the index: at most a second old, or the last one when too many wait."""
+        """Return the size of the index: at most a second old, or the last one known if it cannot be had in time.
+
+        No thread of a search is needed for it. Raise `Overloaded` if none is known.
+        """
         latest = self._statistics
         if latest is not None and time.monotonic() - self._statistics_time < _STATISTICS_SECONDS:
             return latest
+        if self._statistics_call is None:
+            self._statistics_call = asyncio.create_task(self._read_statistics())
+            self._statistics_call.add_done_callback(lambda task: task.cancelled() or task.exception())
+        reading = self._statistics_call
         try:
-            latest = await self.run(self._searcher.statistics)
-        except Overloaded:
+            return await asyncio.wait_for(asyncio.shield(reading), self._deadline if latest else self._hard_seconds)
+        except (TimeoutError, Overloaded):
             if latest is None:
-                raise
+                raise Overloaded(TIMED_OUT, "Try again in a moment.") from None
             return latest
-        self._statistics, self._statistics_time = latest, time.monotonic()
-        return latest
+
+    async def _read_statistics(self) -> StatisticsLike:
+        try:
+            statistics = await call_in_thread(self._searcher.statistics, seconds=float("inf"))
+            self._statistics, self._statistics_time = statistics, time.monotonic()
+            return statistics
+        finally:
+            self._statistics_call = None
 
     def retry_after(self) -> int:
         """Return an estimate, in whole seconds, of when a refused request may be repeated."""
@@ -182,16 +241,24 @@ class SearchExecutor:
         limits of its search.
         """
         started = started or time.monotonic()
-        # The first search of a process loads compiled kernels, which may take longer than any deadline.
-        hard = started + _HARD_DEADLINE * self._deadline if self._warm else float("inf")
+        # The first search of a process loads compiled kernels, which may take longer than the deadline.
+        hard = max(started + _HARD_DEADLINE * self._deadline, 0.0 if self._warm else self._cold_until)
         if not expensive:
             with contextlib.suppress(ExpensiveQuery):
                 ordinary = self.run(lambda: call(self._limits(started, self._expensive_cost)), started)
-                result = await _wait(ordinary, hard)
-                self._warm = True
-                return result
-        result = await _wait(self._run_expensive(lambda: call(self._limits(started)), started), hard)
+                return await self._finish(ordinary, hard)
+        return await self._finish(self._run_expensive(lambda: call(self._limits(started)), started), hard)
+
+    async def _finish(self, search: Coroutine[Any, Any, T], hard: float) -> T:
+        """Return the result of a search, and note whether there was one by the time `hard`."""
+        try:
+            result = await _wait(search, hard)
+        except Overloaded as error:
+            if error.message == TIMED_OUT:
+                self._timed_out = time.monotonic()
+            raise
         self._warm = True
+        self._succeeded = time.monotonic()
         return result
 
     def _limits(self, started: float, cost: float = float("inf")) -> SearchLimits:
@@ -201,8 +268,7 @@ class SearchExecutor:
 
     async def _run_expensive(self, call: Callable[[], T], started: float) -> T:
         """Run a call in the lane of expensive queries; raise `Overloaded` when it is full."""
-        if self._closed:
-            raise _stopping()
+        self._check_open()
         if len(self._lane_pending) >= self._lane_capacity:
             raise Overloaded(EXPENSIVE, "Try again in a moment.")
         future = self._lane.submit(lambda: self._unless_late(call, started))
@@ -215,13 +281,22 @@ class SearchExecutor:
             raise _late()
         return call()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise _stopping()
+        if self._is_stuck:
+            raise Overloaded(STUCK, "Try again later.")
+
+    async def _run_within(self, seconds: float, call: Callable[[], T]) -> T:
+        """Run a call as `run` does; raise `Overloaded` if it takes longer than this."""
+        return await _wait(self.run(call), time.monotonic() + seconds)
+
     async def run(self, call: Callable[[], T], started: float = 0.0) -> T:
         """Run a call in a thread; raise `Overloaded` when too many wait, or for too long.
 
         started: when the request arrived (monotonic), if earlier than now.
         """
-        if self._closed:
-            raise _stopping()
+        self._check_open()
         if len(self._pending) >= self._capacity:
             raise Overloaded(FULL, "Try again in a moment.")
         loop, now = asyncio.get_running_loop(), time.monotonic()
@@ -235,12 +310,16 @@ class SearchExecutor:
 
     def is_full(self, waited: float = 0.0) -> bool:
         """Return whether a request that has already waited for some seconds would be refused."""
-        return self._closed or len(self._pending) >= self._capacity or self._would_be_late(waited)
+        if self._closed or self._is_stuck:
+            return True
+        return len(self._pending) >= self._capacity or self._would_be_late(waited)
 
     def refusal_reason(self) -> str:
         """Return why a request would be refused."""
         if self._closed:
             return STOPPING
+        if self._is_stuck:
+            return STUCK
         return FULL if len(self._pending) >= self._capacity else LATE
 
     def is_busy(self) -> bool:
@@ -281,8 +360,6 @@ class SearchExecutor:
 
 async def _wait(running: Coroutine[Any, Any, T], end: float) -> T:
     """Return the result of a search; raise `Overloaded` if it is not there by a time (monotonic)."""
-    if end == float("inf"):
-        return await running
     try:
         return await asyncio.wait_for(running, max(0.0, end - time.monotonic()))
     except TimeoutError:

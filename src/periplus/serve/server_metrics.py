@@ -26,6 +26,7 @@ _VALUES: Final = (
     ("waiting", "gauge", "Searches that are queued or running"),
     ("documents", "gauge", "Pages in the index"),
     ("refreshes", "counter", "New commits of the index that were opened"),
+    ("stuck_threads", "counter", "Search threads that were stuck and replaced"),
 )
 
 

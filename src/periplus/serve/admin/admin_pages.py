@@ -24,6 +24,7 @@ from periplus.serve.request_bodies import read_form
 from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parse_page_request, parse_parameters
 from periplus.serve.server_metrics import BUCKETS, Metrics, MetricsSnapshot
+from periplus.serve.workers.blocking_calls import call_in_thread
 
 __all__ = ["AdminHandlers"]
 
@@ -92,7 +93,7 @@ class AdminHandlers:
         if control is None or command not in _COMMANDS:
             raise HTTPException(400, "The commands are pause, resume and stop.")
         try:
-            await asyncio.to_thread({"pause": control.pause, "resume": control.resume, "stop": control.stop}[command])
+            await call_in_thread({"pause": control.pause, "resume": control.resume, "stop": control.stop}[command])
         except BadInput:
             raise HTTPException(409, "No crawl is running.") from None
         return RedirectResponse("/admin", 303, _NO_STORE)
@@ -152,12 +153,12 @@ class AdminHandlers:
         """Return the quality of ranking, for its panel."""
         if self._actions.quality is None:
             return quality_panel(None, ())
-        return quality_panel(*await asyncio.to_thread(self._actions.quality))
+        return quality_panel(*await call_in_thread(self._actions.quality))
 
     async def _panels(self) -> dict[str, Any]:
         """Return the variables of all panels."""
         control = self._actions.crawl
-        crawl: dict[str, Any] = _NO_CRAWL | (await asyncio.to_thread(control.status) if control else {})
+        crawl: dict[str, Any] = _NO_CRAWL | (await call_in_thread(control.status) if control else {})
         index = await self._executor.index_parts()
         self._update_metrics()
         metrics = self._metrics.total()

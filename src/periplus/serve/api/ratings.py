@@ -1,6 +1,5 @@
 """Handlers for relevance feedback: grades by raters, and clicks if the operator wants them counted."""
 
-import asyncio
 import functools
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,6 +12,7 @@ from periplus.serve.actions import Actions, ClickEvent, JudgementRequest
 from periplus.serve.middleware.auth import Authenticator
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.serve.request_bodies import json_response, read_form, read_json
+from periplus.serve.workers.blocking_calls import call_in_thread
 
 __all__ = ["LOGIN", "RatingHandlers"]
 
@@ -70,6 +70,6 @@ class RatingHandlers:
 async def _store(store: Callable[[Any], bool] | None, record: JudgementRequest | ClickEvent) -> Response:
     if store is None:
         raise HTTPException(501, "This is not available on this server.")
-    if not await asyncio.to_thread(store, record):
+    if not await call_in_thread(store, record):
         raise HTTPException(503, "The store is full.")
     return Response(status_code=204, headers=_NO_STORE)

@@ -1,9 +1,12 @@
 """Handlers for programs that only read: statistics, health, metrics, the OpenAPI document."""
 
+from typing import Final
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from periplus.errors import Overloaded
 from periplus.serve.api.openapi import openapi_document
 from periplus.serve.request_bodies import json_response
 from periplus.serve.response_cache import ResponseCache
@@ -11,6 +14,8 @@ from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.server_metrics import Metrics, prometheus_text
 
 __all__ = ["ApiHandlers"]
+
+_RETRY: Final = {"retry-after": "5"}
 
 
 class ApiHandlers:
@@ -33,10 +38,16 @@ class ApiHandlers:
         return json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        """Return whether there is something to search, and room to search it."""
-        statistics = await self._executor.statistics()
+        """Return whether there is something to search, and room to search it; no thread of a search is waited for."""
+        problem = self._executor.problem()
+        if problem:
+            return json_response({"status": "stuck", "reason": problem}, 503, _RETRY)
+        try:
+            statistics = await self._executor.statistics()
+        except Overloaded as error:
+            return json_response({"status": "busy", "reason": error.message}, 503, _RETRY)
         if not statistics.documents:
-            return json_response({"status": "empty"}, 503, {"retry-after": "5"})
+            return json_response({"status": "empty", "reason": "The index is empty."}, 503, _RETRY)
         return json_response({"status": "ready", "documents": statistics.documents})
 
     async def metrics(self, _: Request) -> Response:
@@ -53,6 +64,7 @@ class ApiHandlers:
         values["waiting"] = self._executor.waiting
         values["documents"] = self._executor.documents
         values["refreshes"] = cache.epoch
+        values["stuck_threads"] = self._executor.replaced_threads
         self._metrics.share()
 
     async def openapi(self, _: Request) -> Response:

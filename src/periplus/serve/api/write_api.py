@@ -1,6 +1,5 @@
 """Handlers for programs that change something: publish a page, submit a site, report visits, control the crawl."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar
@@ -15,6 +14,7 @@ from periplus.records import VisitReport
 from periplus.serve.actions import Actions, PublishRequest
 from periplus.serve.middleware.reporter_hashes import ReporterHasher
 from periplus.serve.request_bodies import json_response, read_json
+from periplus.serve.workers.blocking_calls import call_in_thread
 
 __all__ = ["SubmissionBody", "VisitBody", "WriteHandlers"]
 
@@ -57,7 +57,7 @@ class WriteHandlers:
         """Publish a page; searches find it within a second."""
         publish = _available(self._actions.publish)
         page = await read_json(request, PublishRequest)
-        receipt = await asyncio.to_thread(publish, page)
+        receipt = await call_in_thread(publish, page)
         return json_response({"id": receipt.id, "url": receipt.url, "cached": f"/cached/{receipt.id}"}, 201)
 
     async def unpublish(self, request: Request) -> Response:
@@ -66,7 +66,7 @@ class WriteHandlers:
         page_id = request.path_params["id"]
         if not _ID.fullmatch(page_id):
             raise HTTPException(404, "There is no such page.")
-        await asyncio.to_thread(unpublish, page_id)
+        await call_in_thread(unpublish, page_id)
         return json_response({"id": page_id, "status": "forgotten"})
 
     async def submit(self, request: Request) -> Response:
@@ -74,7 +74,7 @@ class WriteHandlers:
         report = _available(self._actions.report)
         body = await read_json(request, SubmissionBody)
         visit = VisitReport(body.url, source=self._reporters.source(request, body.url))
-        accepted, _ = await asyncio.to_thread(report, [visit])
+        accepted, _ = await call_in_thread(report, [visit])
         if not accepted:
             raise BadInput("This URL cannot be crawled.", "Send a complete one, such as https://example.org/.")
         return json_response({"url": body.url, "status": "queued"}, 202)
@@ -89,12 +89,12 @@ class WriteHandlers:
             VisitReport(visit.url, visit.count, visit.digest, visit.when, self._reporters.source(request, visit.url))
             for visit in body.visits
         ]
-        accepted, rejected = await asyncio.to_thread(report, reports)
+        accepted, rejected = await call_in_thread(report, reports)
         return json_response({"taken": accepted, "refused": rejected}, 202)
 
     async def crawl(self, _: Request) -> Response:
         """Return the state of the crawl."""
-        status: dict[str, Any] = await asyncio.to_thread(_available(self._actions.crawl).status)
+        status: dict[str, Any] = await call_in_thread(_available(self._actions.crawl).status)
         return json_response(status)
 
     async def control_crawl(self, request: Request) -> Response:
@@ -112,7 +112,7 @@ class WriteHandlers:
         if command not in commands:
             raise HTTPException(404, "The commands are start, pause, resume and stop.")
         try:
-            await asyncio.to_thread(commands[command])
+            await call_in_thread(commands[command])
         except BadUrl:
             raise
         except BadInput:

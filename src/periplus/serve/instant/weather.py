@@ -22,6 +22,7 @@ from periplus.serve.pages.locales import Locale, choose_locale
 from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import json_response
 from periplus.serve.search_request import parse_parameters
+from periplus.serve.workers.blocking_calls import call_in_thread
 from periplus.settings import ServeSettings
 
 __all__ = ["Weather", "WeatherQuery", "WeatherService", "parse_weather", "parse_weather_query"]
@@ -201,7 +202,7 @@ class WeatherService:
         if self._slots.locked():
             raise HTTPException(503, "Too many requests for the weather.", {"retry-after": "2"})
         async with self._slots:
-            return await asyncio.to_thread(fetch, url)
+            return await call_in_thread(fetch, url)
 
 
 def _degrees(text: str, limit: int) -> float:

@@ -15,6 +15,8 @@ _MIN_RATE: Final = 1_000.0
 """Bytes a second that a client sends at least, once the grace is over."""
 _GRACE_SHARE: Final = 0.25
 """Share of the total time in which the rate does not count."""
+_PATIENCE_SECONDS: Final = 0.5
+"""Time that every body has, however many are read."""
 _TOO_SLOW: Final = HTTPException(408, "The body came too slowly.", {"connection": "close"})
 
 
@@ -42,11 +44,11 @@ class BodyDeadlines:
         return self._seconds
 
     def add(self, receiver: "_BodyReceiver") -> None:
-        """Register a body that is waited for; give up the oldest if there are too many."""
+        """Register a body that is waited for; give up the oldest ones if there are too many."""
         self._reading[receiver] = None
-        if len(self._reading) > self._capacity:
-            oldest, _ = self._reading.popitem(last=False)
-            oldest.expire()
+        patience = asyncio.get_running_loop().time() - _PATIENCE_SECONDS
+        while len(self._reading) > self._capacity and next(iter(self._reading)).started < patience:
+            self._reading.popitem(last=False)[0].expire()
 
     def remove(self, receiver: "_BodyReceiver") -> None:
         """Unregister a body that is complete or given up."""
@@ -59,7 +61,7 @@ class _BodyReceiver:
     def __init__(self, receive: Receive, deadlines: BodyDeadlines) -> None:
         self._receive = receive
         self._deadlines = deadlines
-        self._started = 0.0
+        self.started = 0.0
         self._bytes = 0
         self._complete = False
         self._timeout: asyncio.Timeout | None = None
@@ -68,9 +70,9 @@ class _BodyReceiver:
         """Return the next part of the body."""
         if self._complete:
             return await self._receive()
-        self._started = self._started or asyncio.get_running_loop().time()
+        self.started = self.started or asyncio.get_running_loop().time()
         total = self._deadlines.seconds
-        end = self._started + min(total, _GRACE_SHARE * total + self._bytes / _MIN_RATE)
+        end = self.started + min(total, _GRACE_SHARE * total + self._bytes / _MIN_RATE)
         try:
             async with asyncio.timeout_at(end) as self._timeout:
                 self._deadlines.add(self)

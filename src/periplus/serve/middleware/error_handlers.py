@@ -21,13 +21,15 @@ from periplus.serve.pages.result_pages import CacheKey
 from periplus.serve.request_bodies import encode_json, json_response
 from periplus.serve.response_cache import CachedResponse
 from periplus.serve.routing import is_api_path
-from periplus.serve.search_executor import FULL, SearchExecutor
+from periplus.serve.search_executor import FULL, LATE, STOPPING, STUCK, TIMED_OUT, SearchExecutor
 from periplus.serve.search_request import MAX_QUERY_LENGTH, parse_parameters
 
 __all__ = ["ErrorHandlers"]
 
 _LOG: Final = logging.getLogger("periplus.serve")
 _HINTS: Final = {404: "Check the address, or search instead.", 405: "See /api for the methods of each path."}
+_LATE: Final = frozenset({LATE, TIMED_OUT, STUCK, STOPPING})
+"""Messages of refusals that are no fault of the client, who may have sent one request only."""
 _PROGRAM_FORMATS: Final = ("json", "rss", "csv")
 
 
@@ -51,7 +53,7 @@ class ErrorHandlers:
         if isinstance(error, Overloaded):
             seconds = str(self._executor.retry_after())
             hint, headers = f"Try again in {seconds} s.", {"retry-after": seconds}
-            return self._respond(request, 429, error.message, hint, headers)
+            return self._respond(request, 503 if error.message in _LATE else 429, error.message, hint, headers)
         _LOG.error("Request failed: %s", error)
         message = "The index cannot be read at the moment." if isinstance(error, DataError) else "This failed."
         return self._respond(request, 503, message, "See the log of the server.", {"retry-after": "30"})

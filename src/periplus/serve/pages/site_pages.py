@@ -1,6 +1,5 @@
 """Pages for owners of web sites: submit a site, and find out why a page is not in the index."""
 
-import asyncio
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -15,6 +14,7 @@ from periplus.serve.pages.page_templates import PageRenderer
 from periplus.serve.request_bodies import read_form
 from periplus.serve.search_executor import SearchExecutor
 from periplus.serve.search_request import parse_parameters
+from periplus.serve.workers.blocking_calls import call_in_thread
 
 __all__ = ["SiteHandlers"]
 
@@ -72,7 +72,7 @@ class SiteHandlers:
         self._auth.check_form(request, _PURPOSE, form.get("token", ""))
         text = form.get("url", "").strip()[:_MAX_URL_LENGTH]
         url = text if "://" in text else f"https://{text}"
-        accepted, _ = await asyncio.to_thread(report, [VisitReport(url)])
+        accepted, _ = await call_in_thread(report, [VisitReport(url)])
         if not accepted:
             return self._form(request, 400, text, error="This address cannot be crawled.")
         return self._form(request, submitted=url)
