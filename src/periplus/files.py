@@ -143,17 +143,21 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
     """Write a whole file so that a reader, or a crash, sees either the old content or the new."""
     temporary = temporary_path(path)
     with disk_errors(path):
+        # Opened before anything is changed: for lack of a descriptor, nothing should fail after the renaming.
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with temporary.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
+            os.fsync(folder)
         except OSError:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        finally:
+            os.close(folder)
 
 
 class DataFolder(msgspec.Struct, frozen=True):

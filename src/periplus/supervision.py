@@ -63,9 +63,12 @@ def report_exception(reporter: Part, error: BaseException) -> None:
     reporter.fail(text if expected else f"{type(error).__name__}: {text}")
 
 
-def run_supervised(name: str, work: Callable[[], None], stopped: threading.Event) -> None:
-    """Call `work` until it returns or `stopped` is set; when it raises, report that and call it again after a while."""
-    reporter, backoff = part(name), Backoff()
+def run_supervised(name: str, work: Callable[[], None], stopped: threading.Event, limit: float = _MAX_SECONDS) -> None:
+    """Call `work` until it returns or `stopped` is set; when it raises, report that and call it again after a while.
+
+    limit: the longest wait, in seconds.
+    """
+    reporter, backoff = part(name), Backoff(limit=limit)
     while not stopped.is_set():
         backoff.begin()
         try:
@@ -77,9 +80,12 @@ def run_supervised(name: str, work: Callable[[], None], stopped: threading.Event
             reporter.restart()
 
 
-def start_supervised(name: str, work: Callable[[], None], stopped: threading.Event) -> threading.Thread:
+def start_supervised(
+    name: str, work: Callable[[], None], stopped: threading.Event, limit: float = _MAX_SECONDS
+) -> threading.Thread:
     """Start a thread that runs `run_supervised`."""
-    thread = threading.Thread(target=run_supervised, args=(name, work, stopped), name=f"periplus-{name}", daemon=True)
+    arguments = (name, work, stopped, limit)
+    thread = threading.Thread(target=run_supervised, args=arguments, name=f"periplus-{name}", daemon=True)
     thread.start()
     return thread
 

@@ -13,7 +13,8 @@ from periplus.publish import Inbox, background_publisher, make_published_record,
 from periplus.records import Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
-from periplus.store import PageStore
+from periplus.store import PageStore, shard_folder
+from periplus.writer_queue import queue_for_lock
 
 TIDES = make_published_record("Tides", "High water at noon.", "https://coast.test/tides?utm_source=x#y", tags=("moon",))
 
@@ -56,12 +57,12 @@ def test_a_page_taken_back_is_gone(tmp_path: Path) -> None:
     assert found(tmp_path, "noon") == []
 
 
-def test_while_a_crawl_writes_pages_wait_for_the_store_and_survive_a_new_index(tmp_path: Path) -> None:
+def test_pages_wait_for_the_store_and_survive_a_new_index(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
     inbox.add_record(TIDES)
     with LiveIndex(tmp_path / "index", Settings().index) as live:
         publish_pending(live, inbox)
-    with PageStore.open(tmp_path / "store", Settings().store, write=True):
+    with PageStore.open(shard_folder(tmp_path / "store", 9999), Settings().store, write=True):
         assert not inbox.move_to_store(Settings().store)
     build_index([visit("https://a.test/", "Amber", "x")], tmp_path / "index", Settings().index)
     assert found(tmp_path, "noon") == []
@@ -112,7 +113,7 @@ def test_a_server_publishes_by_itself_and_lets_go_of_the_index(tmp_path: Path, m
             if not list((tmp_path / "inbox").iterdir()):
                 break
             time.sleep(0.01)
-        with lock_folder(tmp_path, "index"):
+        with queue_for_lock(tmp_path, "index", 60.0):
             inbox.add_record(make_published_record("Later", "Said during a build."))
             time.sleep(0.1)
             assert found(tmp_path, "during") == []

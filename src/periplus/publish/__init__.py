@@ -1,12 +1,24 @@
 """Documents given by people and programs: the inbox, the publisher that feeds a live index, deletions that last.
 
 In: pages handed in through the API or the command line. Out: the same pages in the store and in the index.
-`Inbox` holds a page from its acknowledgement until it is in both; `publish_pending` moves what is pending into a live
-index, `background_publisher` does so from a thread of its own. `DeletionList` holds the pages that no build indexes.
+`make_published_record` checks a page; `Inbox` holds it from its acknowledgement until it is in both; `publish_pending`
+moves what is pending into a live index, `background_publisher` does so from a thread of its own, and `PublicationStore`
+is the store that it ends in. `DeletionList` holds the pages that no build indexes.
 """
 
 from periplus.publish.deletions import DeletionList
-from periplus.publish.inbox import Inbox, make_published_record
-from periplus.publish.publisher import background_publisher, publish_pending
+from periplus.publish.inbox import Inbox, InboxStatistics
+from periplus.publish.publication import make_published_record
+from periplus.publish.publication_store import PublicationStore
+from periplus.publish.publisher import StoreMover, background_publisher, publish_pending
 
-__all__ = ["DeletionList", "Inbox", "background_publisher", "make_published_record", "publish_pending"]
+__all__ = [
+    "DeletionList",
+    "Inbox",
+    "InboxStatistics",
+    "PublicationStore",
+    "StoreMover",
+    "background_publisher",
+    "make_published_record",
+    "publish_pending",
+]

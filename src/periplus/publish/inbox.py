@@ -2,92 +2,94 @@
 
     inbox/<nanoseconds>-<key>.new       acknowledged: durable on disk
     inbox/<nanoseconds>-<key>.indexed   indexed, but not yet in the page store
+    inbox/<nanoseconds>-<key>.damaged   its checksum is wrong: kept for the operator
+    inbox/<nanoseconds>-<key>.replaced  it could not be read, and a later version of the page is indexed
 
-Each file is magic "PERIPAGE", version u32, xxh3 of the rest u64, msgpack of a fetch record. Files of earlier
-versions begin with the same checksum in 16 hexadecimal digits.
-
-Any process may add pages; only the one that holds the index removes them. A page is moved to the store when no other
-process writes to it, and only then leaves the inbox, so that an index that is built again has it, too.
+Any process may add pages; only the one that holds the index removes them, and only what is durable in the page store.
+A file that cannot be read is neither removed nor renamed: it is tried again, less often each time, and the others are
+not held up.
 """
 
-import os
-import struct
+import contextlib
+import errno
+import logging
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.errors import BadInput, FolderInUse, Overloaded
-from periplus.files import check_format, disk_errors, make_folder, write_atomically
-from periplus.hashing import fingerprint
+from periplus.errors import BadInput, CorruptFile, DataError, DiskFailed, FolderInUse, Overloaded
+from periplus.files import disk_errors, disk_failure, make_folder, sweep_torn, write_atomically
+from periplus.health import part
 from periplus.publish.deletions import DeletionList
-from periplus.records import FetchRecord, Outcome, Page
+from periplus.publish.inbox_files import InboxListing, encode_page, read_page
+from periplus.publish.publication_store import PublicationStore
+from periplus.records import FetchRecord, Outcome
 from periplus.settings import StoreSettings
-from periplus.store import PageStore
+from periplus.supervision import Backoff
 from periplus.url import parse_address
 
-__all__ = ["Inbox", "make_published_record"]
+__all__ = ["Inbox", "InboxStatistics"]
 
+_LOG: Final = logging.getLogger("periplus.publish")
 _FOLDER: Final = "inbox"
 _MOST: Final = 10_000
 """Pages that may be pending; with more, no process seems to index them."""
-_PREFIX: Final = struct.Struct("<8sIQ")
-_MAGIC: Final = b"PERIPAGE"
-_VERSION: Final = 1
-_OLD_CHECKSUM_DIGITS: Final = 16
-_MAX_TEXT: Final = 500_000
-_MAX_TAG: Final = 40
+_BATCH: Final = 500
+"""Pages that are indexed, or moved to the store, at once."""
+_COUNT_SECONDS: Final = 1.0
+_COUNT_SHARE: Final = 0.05
+"""The share of time that counting the pending pages may take; between two counts, added pages are counted only."""
+_SWEEP_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 0.5
+_MAX_RETRY_SECONDS: Final = 60.0
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""The process or the system lacks something that has nothing to do with the file."""
+_UNREADABLE: Final = (OSError, MemoryError, DataError, msgspec.MsgspecError)
 
 
-def make_published_record(
-    title: str,
-    text: str,
-    url: str = "",
-    description: str = "",
-    author: str = "",
-    date: str = "",
-    tags: tuple[str, ...] = (),
-    language: str = "",
-) -> FetchRecord:
-    """Return the fetch record of a published page; raise `BadUrl` for an invalid URL.
+class InboxStatistics(NamedTuple):
+    """How many pages an inbox has, by state."""
 
-    Without a URL it gets one in a reserved name space, derived from its content.
-    """
-    content = f"{title}\n{text}".encode("utf-8", "replace")
-    address = parse_address(url) if url else parse_address(f"https://published.invalid/{fingerprint(content):016x}")
-    page = Page(
-        url=address.url,
-        title=title[:1000],
-        emphasis=tuple(tags),
-        text=text[:_MAX_TEXT],
-        description=description[:2000],
-        language=language.strip()[:_MAX_TAG].lower(),
-        kind="text/plain",
-        published=date[:40],
-        author=author[:200],
-    )
-    return FetchRecord(
-        address.url,
-        address.key,
-        Outcome.OK,
-        time.time(),
-        200,
-        content=fingerprint(content),
-        page=page,
-        bytes=len(content),
-    )
+    pending: int
+    """Not indexed yet."""
+    indexed: int
+    """Indexed, not in the store yet."""
+    damaged: int
+
+
+class _Retry:
+    """A file that could not be read, and when to try again."""
+
+    def __init__(self) -> None:
+        self._backoff = Backoff(_RETRY_SECONDS, _MAX_RETRY_SECONDS)
+        self.due = 0.0
+
+    def postpone(self) -> None:
+        """Try again later than after the last failure."""
+        self.due = time.monotonic() + self._backoff.next_seconds()
 
 
 class Inbox:
-    """The inbox of a data folder."""
+    """The inbox of a data folder. `add_record` and `find_record` may be called from any thread."""
 
     def __init__(self, folder: Path) -> None:
+        self._data_folder = folder
         self._folder = folder / _FOLDER
-        self._store = folder / "store"
         self.deletions = DeletionList(folder)
         """Pages that must not be indexed, whoever publishes them."""
+        self._lock = threading.Lock()
+        self._last_name = 0
+        self._counter, self._counting = InboxListing(self._folder), threading.Lock()
+        self._count, self._counted = 0, -_MAX_RETRY_SECONDS
+        self._listing = InboxListing(self._folder)
+        self._queue: deque[str] = deque()
+        self._retries: dict[str, _Retry] = {}
+        self._swept = -_SWEEP_SECONDS
 
     def add_record(self, record: FetchRecord) -> None:
         """Add a page, or the deletion of one; it is durable when this returns. Raise `Overloaded` if it is full."""
@@ -95,11 +97,28 @@ class Inbox:
             raise BadInput(f"{record.url} was deleted.", "Undo the deletion first: periplus index delete --undo URL.")
         with disk_errors(self._folder):
             make_folder(self._folder)
-            if len(os.listdir(self._folder)) >= _MOST:
+            if self._is_full():
                 raise Overloaded("Too many published pages are waiting to be indexed.", "Try again later.")
-        body = msgspec.msgpack.encode(record)
-        name = f"{time.time_ns():020d}-{record.key:016x}.new"
-        write_atomically(self._folder / name, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
+        write_atomically(self._folder / f"{self._next_name():020d}-{record.key:016x}.new", encode_page(record))
+
+    def _next_name(self) -> int:
+        """Return the time in nanoseconds, later than that of the last name."""
+        with self._lock:
+            self._last_name = max(self._last_name + 1, time.time_ns())
+            return self._last_name
+
+    def _is_full(self) -> bool:
+        """Return whether there are too many pages; if not, count one more. Listing a large folder takes long."""
+        with self._counting:
+            age = time.monotonic() - self._counted
+            needed = age >= _COUNT_SECONDS or self._count >= _MOST
+            if needed and age >= self._counter.seconds / _COUNT_SHARE:
+                names = self._counter.names()
+                self._count, self._counted = len(names.pending) + len(names.indexed), time.monotonic()
+            if self._count >= _MOST:
+                return True
+            self._count += 1
+            return False
 
     def withdraw_page(self, url: str) -> None:
         """Withdraw a page, by its URL in canonical form."""
@@ -108,67 +127,153 @@ class Inbox:
 
     def find_record(self, key: int) -> FetchRecord | None:
         """Return the latest record with a key, if it is still in the inbox."""
-        paths = [path for path in self._paths(".new", ".indexed") if path.stem.endswith(f"{key:016x}")]
-        return _read(paths[-1]) if paths else None
+        names = InboxListing(self._folder).names()
+        stems = sorted(name for name in [*names.pending, *names.indexed] if _key(name) == f"{key:016x}")
+        for name in reversed(stems):
+            try:
+                return read_page(self._folder / name)
+            except FileNotFoundError:  # it was moved meanwhile
+                continue
+            except CorruptFile:
+                return None
+            except OSError as error:
+                raise disk_failure(self._folder / name, error) from error
+        return None
 
-    def _paths(self, *states: str) -> list[Path]:
-        try:
-            names = sorted(os.listdir(self._folder))
-        except FileNotFoundError:
-            return []
-        return [self._folder / name for name in names if name.endswith(states) and not name.startswith(".")]
+    def statistics(self) -> InboxStatistics:
+        """Return how many pages there are."""
+        names = self._listing.names()
+        return InboxStatistics(len(names.pending), len(names.indexed), len(names.damaged))
 
     def has_pending(self) -> bool:
-        """Return whether there are pages that are not indexed yet."""
-        return bool(self._paths(".new"))
+        """Return whether there are pages to index now; those that could not be read are tried again later."""
+        now = time.monotonic()
+        return bool(self._queue) or any(self._is_due(name, now) for name in self._listing.names().pending)
+
+    def has_indexed(self) -> bool:
+        """Return whether there are pages to move to the store now."""
+        now = time.monotonic()
+        return any(self._is_due(name, now) for name in self._listing.names().indexed)
+
+    def _is_due(self, name: str, now: float) -> bool:
+        retry = self._retries.get(name)
+        return retry is None or retry.due <= now
 
     def pending_records(self) -> Iterator[tuple[Path, FetchRecord]]:
-        """Yield what is not indexed yet, the oldest first; call `mark_indexed` once each is in the index."""
-        for path in self._paths(".new"):
-            record = _read(path)
-            if record is None:
-                path.rename(path.with_suffix(".damaged"))
-            else:
-                yield path, record
+        """Yield a batch of what is not indexed yet, the oldest first; call `mark_indexed` once each is in the index.
+
+        Raise `DiskFailed` if no file can be read at present, for lack of descriptors or memory.
+        """
+        if not self._queue:
+            self._sweep()
+            self._forget_retries()
+            now = time.monotonic()
+            self._queue.extend(name for name in self._listing.names().pending if self._is_due(name, now))
+        for _ in range(min(_BATCH, len(self._queue))):
+            name = self._queue.popleft()
+            record = self._read(name)
+            if record is not None:
+                yield self._folder / name, record
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed have left unfinished."""
+        if self._listing.names().unfinished and time.monotonic() - self._swept > _SWEEP_SECONDS:
+            self._swept = time.monotonic()
+            sweep_torn(self._folder)
+
+    def _read(self, name: str) -> FetchRecord | None:
+        """Return the record in a file; None if it is gone or damaged, or cannot be read now."""
+        path = self._folder / name
+        try:
+            record = read_page(path)
+        except FileNotFoundError:
+            self._retries.pop(name, None)
+            return None
+        except CorruptFile as error:
+            self._set_aside(path, ".damaged", str(error))
+            return None
+        except _UNREADABLE as error:
+            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED):
+                self._queue.clear()
+                reason = str(error) or "not enough memory"
+                raise DiskFailed(f"Published pages cannot be read now: {reason}.", "They are tried again.") from error
+            self._postpone(name, f"{path} cannot be read: {error}")
+            return None
+        if self._retries.pop(name, None) is not None and not self._retries:
+            part(_FOLDER).recover()
+        return record
+
+    def _forget_retries(self) -> None:
+        """Forget files that are gone."""
+        if self._retries:
+            names = self._listing.names()
+            self._retries = {
+                name: self._retries[name] for name in self._retries.keys() & {*names.pending, *names.indexed}
+            }
+            if not self._retries:
+                part(_FOLDER).recover()
+
+    def postpone(self, path: Path, error: Exception) -> None:
+        """Try a page that cannot be indexed again later."""
+        self._postpone(path.name, f"{path} cannot be indexed: {type(error).__name__}: {error}")
+
+    def _postpone(self, name: str, message: str) -> None:
+        _LOG.warning("%s; it is tried again", message)
+        self._retries.setdefault(name, _Retry()).postpone()
+        part(_FOLDER).fail(message)
+
+    def _set_aside(self, path: Path, suffix: str, message: str) -> None:
+        _LOG.error("%s It is set aside as %s.", message, path.with_suffix(suffix).name)
+        try:
+            path.rename(path.with_suffix(suffix))
+            self._retries.pop(path.name, None)
+        except OSError as error:
+            self._postpone(path.name, f"{path} cannot be renamed: {error}")
 
     def mark_indexed(self, path: Path) -> None:
         """Mark a page as indexed."""
         path.rename(path.with_suffix(".indexed"))
+        self._replace_earlier(path.name)
+
+    def _replace_earlier(self, name: str) -> None:
+        """Set aside earlier versions of a page that could not be read: it would be older again if they were now."""
+        for earlier in [other for other in self._retries if other < name and _key(other) == _key(name)]:
+            self._set_aside(self._folder / earlier, ".replaced", f"{earlier} was not read before a later version.")
 
     def requeue_indexed(self) -> None:
         """Mark all pages that are not in the store as pending again: the index was rebuilt from the store."""
-        for path in self._paths(".indexed"):
-            path.rename(path.with_suffix(".new"))
+        for name in self._listing.names().indexed:
+            path = self._folder / name
+            with contextlib.suppress(FileNotFoundError):  # it was moved meanwhile
+                path.rename(path.with_suffix(".new"))
 
     def move_to_store(self, settings: StoreSettings) -> bool:
         """Move what is indexed into the page store; return whether nothing is left. False if the store is in use."""
-        paths = self._paths(".indexed")
-        if not paths:
-            return True
+        with PublicationStore(self._data_folder, settings) as store:
+            while self.has_indexed():
+                if not self.move_batch(store):
+                    break
+        return not self._listing.names().indexed
+
+    def move_batch(self, store: PublicationStore) -> int:
+        """Move pages that are indexed into a store; return how many: 0 if another process writes to it.
+
+        Only what was read, appended and committed is removed.
+        """
+        now = time.monotonic()
+        due = [name for name in self._listing.names().indexed if self._is_due(name, now)]
+        records = {name: record for name in due[:_BATCH] if (record := self._read(name)) is not None}
+        if not records:
+            return 0
         try:
-            with PageStore.open(self._store, settings, write=True) as store:
-                for path in paths:
-                    record = _read(path)
-                    if record is not None:
-                        store.append(record, None)
-                store.commit()
+            store.append_all(records.values())
         except FolderInUse:
-            return False
-        for path in paths:
-            path.unlink(missing_ok=True)
-        return True
+            return 0
+        for name in records:
+            (self._folder / name).unlink(missing_ok=True)
+            self._replace_earlier(name)
+        return len(records)
 
 
-def _read(path: Path) -> FetchRecord | None:
-    """Return the record in a file; None if it is damaged or missing. Raise `NewerFormat` for a later version."""
-    try:
-        raw = path.read_bytes()
-        if raw.startswith(_MAGIC):
-            _, version, checksum = _PREFIX.unpack_from(raw)
-            check_format(path, version, _VERSION)
-            body = raw[_PREFIX.size :]
-        else:  # written before files had a version
-            checksum, body = int(raw[:_OLD_CHECKSUM_DIGITS], 16), raw[_OLD_CHECKSUM_DIGITS:]
-        return msgspec.msgpack.decode(body, type=FetchRecord) if fingerprint(body) == checksum else None
-    except (OSError, ValueError, struct.error, msgspec.MsgspecError):
-        return None
+def _key(name: str) -> str:
+    return name.partition("-")[2].partition(".")[0]

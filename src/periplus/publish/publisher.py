@@ -1,7 +1,6 @@
 """Indexes the pages of the inbox in a live index, for a server that runs without a crawl."""
 
 import contextlib
-import logging
 import tempfile
 import threading
 import time
@@ -10,30 +9,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from periplus.errors import FolderInUse, PeriplusError
-from periplus.files import lock_folder
-from periplus.publish.inbox import Inbox, make_published_record
+from periplus.health import part, share_health
+from periplus.publish.inbox import Inbox
+from periplus.publish.publication import make_published_record
+from periplus.publish.publication_store import PublicationStore
 from periplus.settings import Settings
+from periplus.supervision import report_exception, start_supervised
+from periplus.writer_queue import is_awaited, queue_for_lock
 
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
 
-__all__ = ["background_publisher", "publish_pending"]
+__all__ = ["StoreMover", "background_publisher", "publish_pending"]
 
-_LOG: Final = logging.getLogger("periplus.search")
+_PART: Final = "publisher"
 _POLL_SECONDS: Final = 0.03
 _IDLE_SECONDS: Final = 5.0
-"""The index is released after this long without a page, so that others can build it."""
+"""The index is released after this long without a page."""
 _RETRY_SECONDS: Final = 0.5
+_MAX_RETRY_SECONDS: Final = 5.0
 _START_DELAY_SECONDS: Final = 1.0
 """The first queries take precedence over warming up, unless a page is pending."""
 
 
 def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
-    """Index all pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
+    """Index a batch of pending pages of the inbox, and remove deleted ones; return the number of pages indexed."""
     inbox.deletions.apply_to_index(live)
     indexed = []
     for path, record in inbox.pending_records():
-        live.add(inbox.deletions.apply_to_record(record))
+        try:
+            live.add(inbox.deletions.apply_to_record(record))
+        except (PeriplusError, OSError, MemoryError):
+            raise
+        except Exception as error:  # this page only
+            inbox.postpone(path, error)
+            continue
         indexed.append(path)
     if indexed:
         live.sync()  # only what is durable may be marked as indexed
@@ -42,44 +52,78 @@ def publish_pending(live: "LiveIndex", inbox: Inbox) -> int:
     return len(indexed)
 
 
+class StoreMover:
+    """Moves pages that are indexed into the page store; a failure is reported, and does not hold up indexing."""
+
+    def __init__(self, inbox: Inbox, folder: Path, settings: Settings) -> None:
+        self._inbox = inbox
+        self._store = PublicationStore(folder, settings.store)
+        self._next = 0.0
+
+    def move(self) -> None:
+        """Move a batch of pages, unless the last one failed a moment ago."""
+        if time.monotonic() < self._next or not self._inbox.has_indexed():
+            return
+        try:
+            self._inbox.move_batch(self._store)
+        except (PeriplusError, OSError) as error:
+            report_exception(part("publication-store"), error)
+            self._next = time.monotonic() + _MAX_RETRY_SECONDS
+        else:
+            part("publication-store").recover()
+
+    def close(self) -> None:
+        """Release the store."""
+        with contextlib.suppress(PeriplusError, OSError):
+            self._store.close()
+
+
 @contextlib.contextmanager
 def background_publisher(folder: Path, settings: Settings) -> Iterator[None]:
-    """Run a thread that indexes the pages of the inbox. It holds the index only while there are pages."""
+    """Run a thread that indexes the pages of the inbox. It holds the index only while there are pages.
+
+    Whatever fails is tried again, and reported as the health of the part 'publisher'.
+    """
     stopped = threading.Event()
-    thread = threading.Thread(
-        target=_run_publisher, args=(folder, settings, stopped), name="periplus-publish", daemon=True
-    )
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def _run_publisher(folder: Path, settings: Settings, stopped: threading.Event) -> None:
-    inbox = Inbox(folder)
-    deadline = time.monotonic() + _START_DELAY_SECONDS
-    while not inbox.has_pending() and time.monotonic() < deadline and not stopped.wait(_POLL_SECONDS):
-        pass
-    _warm_up(settings)
-    inbox.requeue_indexed()  # an index that was built since may lack them; adding a page twice is harmless
-    while not stopped.wait(_POLL_SECONDS):
-        if not inbox.has_pending() and not inbox.deletions.has_changed():
-            continue
+    publisher = _Publisher(folder, settings, stopped)
+    with share_health(folder):
+        thread = start_supervised(_PART, publisher.run, stopped, _MAX_RETRY_SECONDS)
         try:
-            _index_pending(folder, settings, inbox, stopped)
-        except FolderInUse:
-            stopped.wait(_RETRY_SECONDS)  # a build, or a crawl that feeds the index itself
-        except (PeriplusError, OSError) as error:
-            _LOG.warning("Published pages are not indexed yet: %s", error)
-            stopped.wait(_RETRY_SECONDS)
+            yield
+        finally:
+            stopped.set()
+            thread.join()
 
 
-def _warm_up(settings: Settings) -> None:
+class _Publisher:
+    """The work of the thread; it may be started again after any failure."""
+
+    def __init__(self, folder: Path, settings: Settings, stopped: threading.Event) -> None:
+        self._folder, self._settings, self._stopped = folder, settings, stopped
+        self._inbox = Inbox(folder)
+        self._warm = False
+
+    def run(self) -> None:
+        """Index what is pending until stopped."""
+        inbox = self._inbox
+        if not self._warm:
+            self._warm = True
+            _warm_up(self._settings, inbox, self._stopped)
+        while not self._stopped.wait(_POLL_SECONDS):
+            if inbox.has_pending() or inbox.has_indexed() or inbox.deletions.has_changed():
+                try:
+                    _index_pending(self._folder, self._settings, inbox, self._stopped)
+                except FolderInUse:
+                    self._stopped.wait(_RETRY_SECONDS)  # a build, or a crawl that feeds the index itself
+
+
+def _warm_up(settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:
     """Index a sample page, so that the compiled kernels are loaded before the first page is published."""
     from periplus.index import LiveIndex
 
+    deadline = time.monotonic() + _START_DELAY_SECONDS
+    while not inbox.has_pending() and time.monotonic() < deadline and not stopped.wait(_POLL_SECONDS):
+        pass
     with (
         contextlib.suppress(PeriplusError, OSError),
         tempfile.TemporaryDirectory() as name,
@@ -89,12 +133,20 @@ def _warm_up(settings: Settings) -> None:
 
 
 def _index_pending(folder: Path, settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:
-    """Hold the index and publish until no page was added for a while."""
+    """Hold the index and publish until no page was added for a while, or another writer waits for the index."""
     from periplus.index import LiveIndex
 
-    with lock_folder(folder, "index"), LiveIndex(folder / "index", settings.index) as live:
+    with (
+        queue_for_lock(folder, "index", _RETRY_SECONDS, "publishing"),
+        LiveIndex(folder / "index", settings.index) as live,
+        contextlib.closing(StoreMover(inbox, folder, settings)) as mover,
+    ):
+        inbox.requeue_indexed()  # an index that was built since may lack them; adding a page twice is harmless
         last_page = time.monotonic()
-        while not stopped.wait(_POLL_SECONDS) and time.monotonic() - last_page < _IDLE_SECONDS:
+        while time.monotonic() - last_page < _IDLE_SECONDS:
             if publish_pending(live, inbox):
                 last_page = time.monotonic()
-    inbox.move_to_store(settings.store)
+            mover.move()
+            part(_PART).recover()
+            if is_awaited(folder, "index") or stopped.wait(_POLL_SECONDS):
+                return

@@ -19,9 +19,10 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from periplus.errors import NothingHere, PeriplusError
+from periplus.errors import NothingHere
 from periplus.files import lock_folder
 from periplus.hashing import fingerprint_text
+from periplus.health import part
 from periplus.index.builder.document_batches import (
     DocumentBatcher,
     DocumentSignals,
@@ -59,6 +60,7 @@ from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
+from periplus.supervision import report_exception, start_supervised
 
 __all__ = ["LiveIndex"]
 
@@ -83,7 +85,7 @@ class LiveIndex:
         self._lock = threading.RLock()
         self._merge_lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        self._closed = False
+        self._closed, self._stopped = False, threading.Event()
         self._pending: dict[int, Document | None] = {}
         self._record_count = 0
         self._stack = contextlib.ExitStack()
@@ -93,10 +95,8 @@ class LiveIndex:
         except BaseException:
             self._stack.close()
             raise
-        jobs = (self._publish_loop, self._merge_loop) if background else ()
-        self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
-        for thread in self._threads:
-            thread.start()
+        jobs = {"index-publish": self._publish_loop, "index-merge": self._merge_loop} if background else {}
+        self._threads = [start_supervised(name, job, self._stopped) for name, job in jobs.items()]
 
     def _recover(self) -> None:
         """Read the last commit, and the changes since then from the journal."""
@@ -323,8 +323,7 @@ class LiveIndex:
         with self._merge_lock:
             batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress)
             with self._lock:
-                number = next(self._numbers)
-                tail = next(self._numbers)
+                number, tail = next(self._numbers), next(self._numbers)
             try:
                 entries = write_segments(records(0), batcher, self.folder, number, self._settings, signals)
                 with self._lock:
@@ -342,10 +341,9 @@ class LiveIndex:
                 raise
 
     def _remove_segments(self, *numbers: int) -> None:
-        for number in numbers:
-            for path in self.folder.glob(f"seg-{number:06}-*"):
-                if path.name not in self._segments:
-                    shutil.rmtree(path, ignore_errors=True)
+        for path in [path for number in numbers for path in self.folder.glob(f"seg-{number:06}-*")]:
+            if path.name not in self._segments:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _publish_loop(self) -> None:
         """Publish in the background, at most every `publish_seconds`."""
@@ -357,31 +355,31 @@ class LiveIndex:
                 if self._closed:
                     return
             time.sleep(max(0.0, last + self._settings.publish_seconds - time.monotonic()))
-            self._run_job(self.publish)
+            self._run_job("index-publish", self.publish)
             last = time.monotonic()
 
     def _merge_loop(self) -> None:
         """Merge in the background, after each publication that makes it worthwhile."""
         seen = -1
-        while True:
+        while not self._closed:
             with self._lock:
                 while self._manifest.generation == seen and not self._closed:
                     self._wake.wait(1.0)
-                if self._closed:
-                    return
                 seen = self._manifest.generation
-            while not self._closed and self._run_job(self.merge):
+            while not self._closed and self._run_job("index-merge", self.merge):
                 pass
 
-    def _run_job(self, job: Callable[[], bool]) -> bool:
+    def _run_job(self, name: str, job: Callable[[], bool]) -> bool:
+        """Run a job of a background thread; whatever it raises is reported, and it is tried again after a while."""
         try:
             done = job()
-        except (PeriplusError, OSError) as error:
-            self.failure = str(error)
-            with self._lock:
-                self._wake.wait_for(lambda: self._closed, _RETRY_SECONDS)
+        except Exception as error:
+            self.failure = str(error) or type(error).__name__
+            report_exception(part(name), error)
+            self._stopped.wait(_RETRY_SECONDS)
             return False
         self.failure = ""
+        part(name).recover()
         return done
 
     def close(self) -> None:
@@ -390,6 +388,7 @@ class LiveIndex:
             if self._closed:
                 return
             self._closed = True
+            self._stopped.set()
             self._wake.notify_all()
         for thread in self._threads:
             thread.join()

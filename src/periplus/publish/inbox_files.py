@@ -1,0 +1,115 @@
+"""The files of an inbox: how a published page is written and read, and which files there are.
+
+Each file is magic "PERIPAGE", version u32, xxh3 of the rest u64, msgpack of a fetch record. Files of earlier versions
+begin with the same checksum in 16 hexadecimal digits.
+"""
+
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from periplus.errors import CorruptFile
+from periplus.files import check_format
+from periplus.hashing import fingerprint
+from periplus.records import FetchRecord
+
+__all__ = ["InboxListing", "InboxNames", "encode_page", "read_page"]
+
+_PREFIX: Final = struct.Struct("<8sIQ")
+_MAGIC: Final = b"PERIPAGE"
+_VERSION: Final = 1
+_OLD_CHECKSUM_DIGITS: Final = 16
+_SETTLED_SECONDS: Final = 0.1
+"""The time stamp of a folder is too coarse to tell changes apart that are closer together than this."""
+
+
+def encode_page(record: FetchRecord) -> bytes:
+    """Return the content of a file."""
+    body = msgspec.msgpack.encode(record)
+    return _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body
+
+
+def read_page(path: Path) -> FetchRecord:
+    """Return the record in a file.
+
+    Raise `CorruptFile` only if the checksum of its bytes is wrong, read whole and twice: for whoever moves the file
+    away then. Everything else says nothing about the file: `OSError` if it cannot be read now, `NewerFormat` for a
+    later version, `msgspec.MsgspecError` for a record that this version cannot decode.
+    """
+    body = _verified_body(path)
+    if body is None:
+        body = _verified_body(path)
+    if body is None:
+        raise CorruptFile(f"The checksum of {path} is wrong.", "Publish the page again.")
+    return msgspec.msgpack.decode(body, type=FetchRecord)
+
+
+def _verified_body(path: Path) -> bytes | None:
+    """Return the bytes of the record; None if their checksum is wrong."""
+    with path.open("rb") as file:
+        raw = file.read()
+        if len(raw) != os.fstat(file.fileno()).st_size:
+            raise OSError(f"{path} was not read whole")
+    if raw.startswith(_MAGIC) and len(raw) >= _PREFIX.size:
+        _, version, checksum = _PREFIX.unpack_from(raw)
+        check_format(path, version, _VERSION)
+        body = raw[_PREFIX.size :]
+    else:  # written before files had a version
+        body = raw[_OLD_CHECKSUM_DIGITS:]
+        try:
+            checksum = int(raw[:_OLD_CHECKSUM_DIGITS], 16)
+        except ValueError:
+            return None
+    return body if fingerprint(body) == checksum else None
+
+
+class InboxNames(NamedTuple):
+    """The names of the files of an inbox by state, each the oldest first."""
+
+    pending: list[str]
+    indexed: list[str]
+    damaged: list[str]
+    unfinished: list[str]
+
+
+class InboxListing:
+    """The files of an inbox, listed again only when the folder has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._names = InboxNames([], [], [], [])
+        self._stamp = (-1, -1)
+        self._settled = False
+        self.seconds = 0.0
+        """How long the last listing took."""
+
+    def names(self) -> InboxNames:
+        """Return the files that there are now."""
+        try:
+            status = os.stat(self._folder)
+        except FileNotFoundError:
+            return InboxNames([], [], [], [])
+        stamp = (status.st_ino, status.st_mtime_ns)
+        if stamp == self._stamp and self._settled:
+            return self._names
+        self._settled = time.time() - status.st_mtime > _SETTLED_SECONDS
+        began = time.monotonic()
+        self._names, self._stamp = self._list(), stamp
+        self.seconds = time.monotonic() - began
+        return self._names
+
+    def _list(self) -> InboxNames:
+        states: dict[str, list[str]] = {".new": [], ".indexed": [], ".damaged": []}
+        unfinished = []
+        for name in os.listdir(self._folder):
+            if name.startswith("."):
+                unfinished.append(name)
+            elif (suffix := name[name.rfind(".") :]) in states:
+                states[suffix].append(name)
+        for names in states.values():
+            names.sort()
+        return InboxNames(states[".new"], states[".indexed"], states[".damaged"], unfinished)
