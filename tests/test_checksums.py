@@ -1,12 +1,14 @@
 """Checksums of JSON files and JSON lines: every flipped bit is noticed, and files of earlier versions still open."""
 
+import errno
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 from periplus.files import decode_json, encode_json
 from periplus.json_lines import append_json_line, check_json_lines, read_json_lines
 
@@ -91,3 +93,29 @@ def test_a_later_version_and_a_full_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NewerFormat):
         append_json_line(path, b'{"n":1}', 2, MAX_BYTES)
     assert not append_json_line(tmp_path / "full.jsonl", b'{"n":1}', 2, 4)
+
+
+def test_a_line_that_is_written_in_pieces_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lines.jsonl"
+    plain = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: plain(descriptor, bytes(data)[:5]))
+    assert append_json_line(path, b'{"n":1}', 2, MAX_BYTES)
+    assert list(read_json_lines(path, 2, checksum_since=2)) == [b'{"n":1}']
+
+
+@pytest.mark.parametrize("call", ["write", "fdatasync"])
+def test_a_line_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "lines.jsonl"
+    append_json_line(path, b'{"n":1}', 2, MAX_BYTES)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with pytest.raises(DiskFailed, match=r"lines\.jsonl"):
+            append_json_line(path, b'{"n":2}', 2, MAX_BYTES)
+    assert path.read_bytes() == before

@@ -35,6 +35,7 @@ __all__ = [
     "make_folder",
     "open_data_folder",
     "process_started",
+    "read_file",
     "sweep_torn",
     "sync_folder",
     "temporary_path",
@@ -106,11 +107,26 @@ def disk_failure(path: Path, error: OSError) -> PeriplusError:
         return DiskFailed(f"The disk is full: cannot write {path}.", "Free some space and run the same command again.")
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return DiskFailed(f"Not allowed to write {path}.", "Choose another folder with --folder, or change its rights.")
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return DiskFailed(f"Too many open files: cannot open {path}.", "Raise the limit: ulimit -n.")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return DiskFailed(f"No such file or folder: {path}.", "Check the path.")
     if error.errno == errno.EISDIR:
         return DiskFailed(f"{path} is a folder, not a file.", "Choose another name.")
     return DiskFailed(f"The disk refused {path}: {error.strerror or error}.", "Check the disk.")
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file; raise `FileNotFoundError`, or `DiskFailed` where it cannot be read now.
+
+    A file that cannot be read (no descriptors, an error of the disk) is not damaged, and must not be replaced.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise disk_failure(path, error) from error
 
 
 def sync_folder(folder: Path) -> None:

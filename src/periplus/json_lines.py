@@ -3,11 +3,14 @@
     {"format":2,"checksum":"..."}      states the format of the lines after it; the first line of every new file
     {"query":"...","checksum":"..."}   a record
 
-A line is appended by one call. One that a crash cut short is ended by the next writer; readers leave it out, as they do
-every line with a wrong checksum, and those around it are read. Files of earlier formats have no checksums: a process
-that appends to one states the format once more, and from there on every line must have one.
+A line is appended under a lock on the file, and is durable then. One that a crash cut short is ended by the next
+writer; readers leave it out, as they do every line with a wrong checksum, and those around it are read. Files of
+earlier formats have no checksums: a process that appends to one states the format once more, and from there on every
+line must have one.
 """
 
+import contextlib
+import fcntl
 import logging
 import os
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.checksums import add_checksum, split_checksum
-from periplus.files import check_format, disk_errors
+from periplus.files import check_format, disk_errors, sync_folder
 
 __all__ = ["CheckedLine", "append_json_line", "check_json_lines", "read_json_lines"]
 
@@ -45,12 +48,13 @@ class CheckedLine(NamedTuple):
 
 
 def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) -> bool:
-    """Append an encoded object to a file of format `number`; return False if that would exceed `max_bytes`."""
+    """Append an encoded object to a file of format `number`, durably; return False if that would exceed `max_bytes`."""
     line = add_checksum(encoded) + b"\n"
     format_line = add_checksum(msgspec.json.encode(_FormatLine(number))) + b"\n"
     with disk_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
             if size + len(line) > max_bytes:
                 return False
@@ -63,10 +67,25 @@ def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) ->
                 check_format(path, _stated_format(first), number)
             if first + b"\n" != format_line and not _states_format(descriptor, size, format_line):
                 line = format_line + line
-            os.write(descriptor, end + line)
+            _write_durably(descriptor, end + line, size)
+            if not size:
+                sync_folder(path.parent)
         finally:
             os.close(descriptor)
     return True
+
+
+def _write_durably(descriptor: int, data: bytes, size: int) -> None:
+    """Append all bytes and sync them; on a failure, truncate the file to its former size."""
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fdatasync(descriptor)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, size)
+        raise
 
 
 def _states_format(descriptor: int, size: int, format_line: bytes) -> bool:

@@ -24,6 +24,7 @@ from faults.fault_shim import Shim
 from faults.operation import Wrong
 from faults.operations import OPERATIONS, warm
 from periplus.errors import PeriplusError
+from periplus.files import disk_failure
 
 _GRACE_SECONDS = 1.0
 
@@ -57,6 +58,9 @@ def _execute(job: dict[str, Any], shim: Shim) -> tuple[str, str]:
         if "unexpected " in str(error):
             return "traceback", str(error)
         return "refused", f"{type(error).__name__}: {error}"
+    except OSError as error:
+        # Whoever calls the library gets the system's own error; a command prints it by this rule.
+        return "refused", str(error) if error.filename is None else str(disk_failure(error.filename, error))
     except BaseException as error:
         return "traceback", "".join(traceback.format_exception(error))
     return "ok", ""

@@ -3,13 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from faults import index_operations, publish_operations, store_operations
+from faults import crawl_operations, index_operations, people_operations, publish_operations, store_operations
 from faults.operation import Operation
 from periplus.app import Engine
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
-    for module in (publish_operations, store_operations, index_operations)
+    for module in (publish_operations, store_operations, index_operations, crawl_operations, people_operations)
     for operation in module.OPERATIONS
 }
 

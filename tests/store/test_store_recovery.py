@@ -191,3 +191,20 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
     assert store.commit() == len(taken)
     store.close()
     assert list(PageStore.open(tmp_path / "s", KIND).records()) == taken
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE])
+def test_what_cannot_be_read_now_is_not_truncated(tmp_path, monkeypatch, number):
+    dead = committed_then(tmp_path, 2, 3)
+    plain = type(dead).open
+
+    def failing(path, *arguments, **named):
+        if path.name.startswith("pages-"):
+            raise OSError(number, os.strerror(number), str(path))
+        return plain(path, *arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(dead), "open", failing)
+        with pytest.raises(DiskFailed, match=r"pages-00000"):
+            PageStore.open(dead, KIND, write=True)
+    assert keys(dead, write=True) == [1, 2, 3, 4, 5]

@@ -12,6 +12,7 @@ from store_samples import make_record, make_result
 from periplus.errors import CorruptFile, NewerFormat
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, shard_folder
+from periplus.store.read_order import ReadOrder
 
 WANTED = StoreSettings(rotate_bytes=65_536)
 
@@ -123,3 +124,14 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     monkeypatch.setattr("periplus.store.read_order.os", SimpleNamespace(**{**vars(os), "open": refuse}))
     assert len(list(PageStore.open(tmp_path, WANTED).records())) == 2
     assert not (tmp_path / "order.bin").exists()
+
+
+@pytest.mark.parametrize("left", [b"", b"PERI", bytes(12)])
+def test_a_read_order_that_a_power_failure_left_unwritten_is_written_again(tmp_path, left):
+    path = tmp_path / "order.bin"
+    path.write_bytes(left)
+    order = ReadOrder(tmp_path)
+    order.extend({0: 3, 1: 2})
+    again = ReadOrder(tmp_path)
+    again.extend({0: 3, 1: 2})
+    assert again.runs == order.runs == [(0, 3), (1, 2)]

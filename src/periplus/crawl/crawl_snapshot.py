@@ -15,7 +15,7 @@ from periplus.crawl.policies.traps import TrapsState
 from periplus.crawl.reported_visits import VisitReportState
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import write_atomically
+from periplus.files import read_file, write_atomically
 from periplus.hashing import fingerprint
 
 __all__ = ["CrawlSnapshot", "Totals", "read_snapshot", "write_snapshot"]
@@ -72,11 +72,9 @@ def write_snapshot(path: Path, state: CrawlSnapshot) -> None:
 def read_snapshot(path: Path) -> CrawlSnapshot | None:
     """Read the snapshot; None if there is none. Raise `CorruptFile` if it is damaged."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
     if magic != _MAGIC or version < 1:
         raise CorruptFile(f"{path} is not a crawl snapshot.")

@@ -16,7 +16,7 @@ from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.shard import LinkRouter, SingleShard
 from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile
-from periplus.files import write_atomically
+from periplus.files import read_file, write_atomically
 from periplus.frontier import Frontier
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome
 from periplus.settings import Settings
@@ -96,8 +96,8 @@ class CrawlState:
     def _read_seeds(self) -> list[Address]:
         """Read the seeds from their own file, which is used if the snapshot is damaged."""
         try:
-            return [parse_address(line) for line in self._seeds_file.read_text("ascii").split()]
-        except (OSError, ValueError, BadUrl):
+            return [parse_address(line) for line in read_file(self._seeds_file).decode("ascii").split()]
+        except (FileNotFoundError, ValueError, BadUrl):
             return []
 
     def _restore(self, snapshot: CrawlSnapshot, stored: int) -> int:

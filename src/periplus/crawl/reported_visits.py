@@ -9,7 +9,7 @@ import msgspec
 
 from periplus.crawl.outlinks import OutlinkExtractor
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, encode_json, write_atomically
+from periplus.files import decode_json, encode_json, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import Address, FetchRecord, FetchRequest, VisitReport
 from periplus.signals import LogPosition, prune_visit_reports, read_visit_reports, update_visit_counts
@@ -126,12 +126,12 @@ def write_position(path: Path, position: LogPosition) -> None:
 def read_position(path: Path) -> LogPosition:
     """Read the position of a shard; the start of the log if there is no valid file."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
         if data.startswith(b"["):  # format 0: file and offset alone
             return msgspec.json.decode(data, type=LogPosition)
         stored = decode_json(path, data, _PositionFile, _FORMAT, checksum_since=2)
         return LogPosition(stored.file, stored.offset)
-    except (OSError, msgspec.MsgspecError, CorruptFile):
+    except (FileNotFoundError, msgspec.MsgspecError, CorruptFile):
         return LogPosition()
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError
-from periplus.files import decode_json
+from periplus.files import decode_json, read_file
 from periplus.rank.kernels import features, trees
 
 __all__ = [
@@ -130,7 +130,7 @@ def used_model(folder: Path) -> str:
     """Name the model that a data folder uses, '' if it uses none."""
     path = folder / FOLDER / USED
     try:
-        name = decode_json(path, path.read_bytes(), ModelSelection, _SELECTION_FORMAT, checksum_since=2).model
-    except (OSError, CorruptFile):
+        name = decode_json(path, read_file(path), ModelSelection, _SELECTION_FORMAT, checksum_since=2).model
+    except (FileNotFoundError, CorruptFile):
         return ""
     return name if name == Path(name).name else ""

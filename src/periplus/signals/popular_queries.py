@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
-from periplus.files import decode_json, encode_json, lock_folder, make_folder, write_atomically
+from periplus.files import decode_json, encode_json, lock_folder, make_folder, read_file, write_atomically
 
 __all__ = ["MIN_VISITORS", "PopularQueries"]
 
@@ -212,11 +212,11 @@ def _day_of(path: Path) -> int:
 def _read_counts(path: Path) -> dict[str, _QueryCount]:
     """Return the counts by text; empty if the file is missing or damaged."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
         try:
             counts = msgspec.json.decode(data, type=dict[str, _QueryCount])  # format 0: the texts alone
         except (msgspec.MsgspecError, UnicodeDecodeError):
             counts = decode_json(path, data, _QueryFile, _FORMAT, checksum_since=2).texts
-    except (OSError, CorruptFile):
+    except (FileNotFoundError, CorruptFile):
         return {}
     return {text: entry for text, entry in counts.items() if entry.before >= 0 and entry.count >= 0}

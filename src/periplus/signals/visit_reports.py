@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import BadUrl, Overloaded
-from periplus.files import check_format, disk_errors, make_folder, open_data_folder
+from periplus.files import check_format, disk_errors, make_folder, open_data_folder, sync_folder
 from periplus.hashing import fingerprint
 from periplus.records import VisitReport
 from periplus.url import parse_address
@@ -146,13 +146,16 @@ def _append(queue: Path, lines: bytes) -> None:
         number, path = files[-1] if files else (0, queue / "visits-00000.log")
         if files and path.stat().st_size >= _MAX_FILE_BYTES:
             path = queue / f"visits-{number + 1:05d}.log"
-        if not path.exists():
+        is_new = not path.exists() or not path.stat().st_size
+        if is_new:
             lines = _encode_line(_FormatLine(_FORMAT)) + lines
         else:
             _check_format_line(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             _write(descriptor, lines)
+            if is_new:
+                sync_folder(queue)
         finally:
             os.close(descriptor)
 

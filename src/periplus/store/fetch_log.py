@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from periplus.errors import CorruptFile
+from periplus.files import disk_errors, disk_failure
 from periplus.store.log_frames import FILE_HEADER, Frame, check_file_header, read_frame, read_header
 from periplus.store.store_manifest import Manifest, file_number, log_files
 
@@ -22,13 +23,16 @@ class LogPosition(NamedTuple):
 
 @contextmanager
 def open_log(path: Path) -> Iterator[int]:
-    """Open a log for reading and yield its descriptor."""
+    """Open a log for reading and yield its descriptor; raise `DiskFailed` if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise CorruptFile(f"{path} is missing.") from error
     except OSError as error:
-        raise CorruptFile(f"{path} cannot be opened: {error.strerror}.") from error
+        raise disk_failure(path, error) from error
     try:
-        yield descriptor
+        with disk_errors(path):
+            yield descriptor
     finally:
         os.close(descriptor)
 

@@ -4,6 +4,7 @@ order.bin   magic "PERIORDR", version u32, then runs: shard u32, records u32, xx
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import struct
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import disk_errors
+from periplus.files import disk_errors, disk_failure, sync_folder
 from periplus.hashing import fingerprint
 
 __all__ = ["ReadOrder"]
@@ -41,7 +42,9 @@ class ReadOrder:
             return
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise disk_failure(self._path, error) from error
             # A read-only folder can be read, too.
             for number, count in self._uncounted(records):
                 self._count_run(number, count)
@@ -60,19 +63,27 @@ class ReadOrder:
         try:
             with disk_errors(self._path):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if os.fstat(descriptor).st_size < _HEADER.size:
-                    os.pwrite(descriptor, _HEADER.pack(_MAGIC, _VERSION), 0)
+                if _is_unwritten(os.pread(descriptor, _HEADER.size, 0)):
+                    os.ftruncate(descriptor, 0)
+                    self._write(descriptor, _HEADER.pack(_MAGIC, _VERSION), 0)
+                    sync_folder(self._path.parent)
                 self._read_new_runs()
                 os.ftruncate(descriptor, self._end)
                 yield
-                os.fdatasync(descriptor)
         finally:
             os.close(descriptor)
 
     def _append_run(self, descriptor: int, number: int, count: int) -> None:
-        os.pwrite(descriptor, self._pack_run(number, count), self._end)
+        self._write(descriptor, self._pack_run(number, count), self._end)
         self._end += _RUN.size
         self._count_run(number, count)
+
+    def _write(self, descriptor: int, data: bytes, offset: int) -> None:
+        """Write and sync: a power failure may take the end of the file, never something before it."""
+        written = 0
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], offset + written)
+        os.fdatasync(descriptor)
 
     def _pack_run(self, number: int, count: int) -> bytes:
         offset = self._end.to_bytes(8, "little")
@@ -91,11 +102,11 @@ class ReadOrder:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise CorruptFile(f"{self._path} cannot be read: {error.strerror}.") from error
-        if self._end == 0 and len(data) >= _HEADER.size:
+            raise disk_failure(self._path, error) from error
+        if self._end == 0 and not _is_unwritten(data[: _HEADER.size]):
             self._check_header(data)
             self._end, data = _HEADER.size, data[_HEADER.size :]
-        for offset in range(0, len(data) - _RUN.size + 1, _RUN.size):
+        for offset in range(0, len(data) - _RUN.size + 1, _RUN.size) if self._end else ():
             number, count, _ = _RUN.unpack_from(data, offset)
             if data[offset : offset + _RUN.size] != self._pack_run(number, count):
                 if len(data) - offset > _RUN.size:
@@ -112,3 +123,8 @@ class ReadOrder:
             raise NewerFormat(
                 f"{self._path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus."
             )
+
+
+def _is_unwritten(header: bytes) -> bool:
+    """Return whether a power failure came before the header: the file is too short, or has a length but no data."""
+    return len(header) < _HEADER.size or not any(header)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from periplus.errors import CorruptFile
-from periplus.files import disk_errors
+from periplus.files import disk_errors, disk_failure
 from periplus.records import FetchRecord
 from periplus.store.compression import decompress_first
 from periplus.store.fetch_log import read_file_frames
@@ -54,8 +54,11 @@ def read_warc_record(path: Path, offset: int) -> tuple[bytes, bytes]:
                     if len(raw) < length or length > 2 * _MAX_RECORD:
                         raise
                 length *= 8
+    except FileNotFoundError as error:
+        raise CorruptFile(f"{path} is missing.") from error
     except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
+        # What cannot be read now is not damaged: recovery would truncate it.
+        raise disk_failure(path, error) from error
     except CorruptFile as error:
         raise CorruptFile(f"{path} is damaged at byte {offset}: {error.message}") from None
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import write_atomically
+from periplus.files import read_file, write_atomically
 from periplus.hashing import fingerprint, fingerprint_text
 from periplus.records import Outcome
 
@@ -93,9 +93,9 @@ def write_message(path: Path, message: ShardMessage) -> None:
 def read_message(path: Path) -> ShardMessage:
     """Read a message; raise `CorruptFile` if a single bit is wrong."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
+        data = read_file(path)
+    except FileNotFoundError as error:
+        raise CorruptFile(f"{path} is missing.") from error
     magic, version, checksum = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0)
     if magic == _MAGIC and version > _VERSION:
         raise NewerFormat(f"{path} has format {version}; this Periplus knows {_VERSION}.", "Upgrade Periplus.")

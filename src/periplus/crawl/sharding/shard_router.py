@@ -24,7 +24,7 @@ from periplus.crawl.sharding.quotas import read_quotas
 from periplus.crawl.sharding.shard import Control
 from periplus.crawl.sharding.topology import HostPartitioner, mailbox_dir
 from periplus.errors import DataError
-from periplus.files import disk_errors, make_folder
+from periplus.files import disk_errors, disk_failure, make_folder
 from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
@@ -148,8 +148,10 @@ class ShardRouter:
     def _mail(self, shard: int) -> list[str]:
         try:
             return sorted(name for name in os.listdir(self._inboxes[shard]) if name.endswith(MESSAGE_SUFFIX))
-        except OSError:
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            raise disk_failure(self._inboxes[shard], error) from error
 
     def unsent(self) -> int:
         """Return the number of items that wait to be sent."""

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, encode_json, make_folder, write_atomically
+from periplus.files import decode_json, encode_json, make_folder, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
@@ -74,11 +74,9 @@ def read_topology(folder: Path) -> Topology:
     """Return the topology of a crawl; a single shard if the file does not exist."""
     path = folder / "crawl" / _FILE
     try:
-        topology = decode_json(path, path.read_bytes(), Topology, _FORMAT, _remedy(folder), checksum_since=2)
+        topology = decode_json(path, read_file(path), Topology, _FORMAT, _remedy(folder), checksum_since=2)
     except FileNotFoundError:
         return Topology()
-    except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error}.", _remedy(folder)) from error
     if 0 not in topology.shards or min(topology.shards) < 0 or len(set(topology.shards)) != len(topology.shards):
         raise CorruptFile(f"{path} is damaged: its shards are {topology.shards}.", _remedy(folder))
     return topology

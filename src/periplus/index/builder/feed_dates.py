@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.files import disk_errors, write_atomically
+from periplus.files import disk_errors, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.index.document_fields import Document
 from periplus.records import LIST_KIND, FetchRecord
@@ -130,11 +130,8 @@ class FeedDates:
     def _read(self, path: Path) -> None:
         """Read the log; records with a wrong checksum are dropped."""
         try:
-            raw = path.read_bytes()
+            raw = read_file(path)
         except FileNotFoundError:
-            return
-        except OSError:
-            # Without the log, pages become news when their feed is read again.
             return
         count = len(raw) // _RECORD.itemsize
         if len(raw) % _RECORD.itemsize:

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from periplus.errors import DataError
+from periplus.errors import DataError, PeriplusError
 from periplus.records import Card, FetchRecord, Page
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
@@ -51,7 +51,7 @@ class CardReader:
         record = self.fetch_record(key)
         try:
             return self._store.read_response(record) if record is not None and self._store is not None else None
-        except (DataError, OSError):
+        except (PeriplusError, OSError):
             return None
 
     def card(self, key: int) -> Card | None:
