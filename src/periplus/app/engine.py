@@ -15,8 +15,9 @@ from periplus.app.jobs.index_building import build_graph_and_index
 from periplus.app.jobs.page_import import import_files
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import FolderInUse, NothingHere
-from periplus.files import DataFolder, lock_folder, open_data_folder
+from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
+from periplus.writer_queue import queue_for_lock
 
 if TYPE_CHECKING:
     from periplus.crawl import ImportCount
@@ -93,9 +94,12 @@ class Engine:
         """Import pages from WARC files or JSON lines; `build` makes them searchable."""
         return import_files(self.folder, self.settings, [Path(file) for file in _as_list(files)], observer)
 
-    def build(self, *, observer: Observer = SILENT) -> "IndexStatistics":
-        """Build link graph and index of all stored pages; searches use them from now on."""
-        return build_graph_and_index(self.folder, self.settings, observer)
+    def build(self, *, observer: Observer = SILENT, wait: float = 0.0) -> "IndexStatistics":
+        """Build link graph and index of all stored pages; searches use them from now on.
+
+        wait: how many seconds to wait for another process that writes to the index.
+        """
+        return build_graph_and_index(self.folder, self.settings, observer, wait)
 
     def search(
         self,
@@ -152,10 +156,14 @@ class Engine:
         inbox.add_record(record)
         searchable = False
         with contextlib.suppress(FolderInUse):
-            with lock_folder(self.folder, "index"), LiveIndex(data.index, self.settings.index) as live:
-                publish_pending(live, inbox)
+            with (
+                queue_for_lock(self.folder, "index", 0.0, "publishing"),
+                LiveIndex(data.index, self.settings.index) as live,
+            ):
+                while publish_pending(live, inbox):
+                    pass
+                inbox.move_to_store(self.settings.store)
             searchable = True
-            inbox.move_to_store(self.settings.store)
         return PublishedPage(f"{record.key:016x}", record.url, searchable)
 
     def delete(self, url: str | Iterable[str]) -> DeletionReport:

@@ -17,6 +17,7 @@ from periplus.index import Index
 from periplus.query import parse_query
 from periplus.rank import Ranker
 from periplus.search import rerank, retrieve
+from periplus.supervision import die_with_parent
 
 __all__ = ["Answers", "Progress", "QueryRunner"]
 
@@ -66,7 +67,9 @@ class QueryRunner:
 
     def _each(self, folder: Path, variant: Variant, parts: list[Sequence[str]]) -> Iterator[Answers]:
         if self._pool is None:
-            pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
+            pool = ProcessPoolExecutor(
+                self._processes, get_context("spawn"), initializer=die_with_parent, initargs=(os.getpid(),)
+            )
             self._pool = self._held.enter_context(pool)
         count = len(parts)
         return iter(self._pool.map(_ask_there, [folder] * count, [variant] * count, parts))

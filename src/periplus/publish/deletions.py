@@ -7,19 +7,20 @@ Whoever indexes fetch records passes them through `apply_to_records`, which give
 leaves the old list or the new one. It is not part of `index`, which can be removed and built again at any time.
 """
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from periplus.errors import BadInput, FolderInUse
-from periplus.files import decode_json, disk_errors, encode_json, lock_folder, write_atomically
+from periplus.errors import BadInput
+from periplus.files import decode_json, disk_errors, encode_json, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.records import FetchRecord, Outcome
 from periplus.url import parse_address
+from periplus.writer_queue import queue_for_lock
 
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
@@ -107,23 +108,12 @@ class DeletionList:
     def _write(self, pages: dict[str, float]) -> None:
         write_atomically(self._path, encode_json(_DeletionFile(_FORMAT, pages)))
 
-    @contextmanager
+    @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            lock = lock_folder(self._folder, "deleted")
-            try:
-                lock.__enter__()
-            except FolderInUse:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-                continue
-            break
-        try:
+        """Hold the list, so that no change of another process is lost, and read it again."""
+        with queue_for_lock(self._folder, "deleted", _LOCK_SECONDS):
+            self._read_stamp = (-1, -1, -1)
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     def apply_to_records(self, records: Iterable[FetchRecord]) -> Iterator[FetchRecord]:
         """Yield the same records, those of deleted pages with the outcome `gone`."""

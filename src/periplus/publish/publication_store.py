@@ -28,6 +28,11 @@ class PublicationStore:
         self._settings = settings
         self._store: PageStore | None = None
 
+    def create(self) -> None:
+        """Create the store if it does not exist."""
+        self.append_all(())
+        self.close()
+
     def append_all(self, records: Iterable[FetchRecord]) -> None:
         """Append records; they are durable when this returns. Raise `FolderInUse` if another process writes here."""
         try:

@@ -1,10 +1,12 @@
 """API keys, and the permissions of each role. `keys.json` of the data folder holds digests of keys, not the keys."""
 
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +14,7 @@ import msgspec
 
 from periplus.errors import BadInput
 from periplus.files import decode_json, encode_json, write_atomically
+from periplus.writer_queue import queue_for_lock
 
 __all__ = ["ROLES", "ApiKey", "ApiKeys"]
 
@@ -29,6 +32,8 @@ _FORMAT: Final = 2
 """The format number of the file, raised whenever its content changes. A file without one has format 0.
 Since 2, the file has a checksum."""
 _RELOAD_SECONDS: Final = 1.0
+_LOCK_SECONDS: Final = 30.0
+"""Seconds to wait for another process that changes the keys."""
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -69,18 +74,20 @@ class ApiKeys:
             raise BadInput(f"There is no role '{role}'.", f"Roles are {', '.join(ROLES)}.")
         if not name or len(name) > 100 or not name.isprintable():
             raise BadInput("A key needs a name of up to 100 characters.")
-        if any(key.name == name for key in self.all()):
-            raise BadInput(f"There is already a key called '{name}'.", "Remove it first, or choose another name.")
-        secret = "pk_" + secrets.token_urlsafe(32)
-        self._write((*self._file.keys, ApiKey(name, role, _digest(secret), time.time())))
+        with self._changing() as keys:
+            if any(key.name == name for key in keys):
+                raise BadInput(f"There is already a key called '{name}'.", "Remove it first, or choose another name.")
+            secret = "pk_" + secrets.token_urlsafe(32)
+            self._write((*keys, ApiKey(name, role, _digest(secret), time.time())))
         return secret
 
     def remove(self, name: str) -> None:
         """Revoke a key; raise `BadInput` if there is none with this name."""
-        left = tuple(key for key in self.all() if key.name != name)
-        if len(left) == len(self._file.keys):
-            raise BadInput(f"There is no key called '{name}'.")
-        self._write(left)
+        with self._changing() as keys:
+            left = tuple(key for key in keys if key.name != name)
+            if len(left) == len(keys):
+                raise BadInput(f"There is no key called '{name}'.")
+            self._write(left)
 
     def all(self) -> tuple[ApiKey, ...]:
         """Return all keys."""
@@ -108,7 +115,20 @@ class ApiKeys:
     def ensure_file(self) -> None:
         """Write the file if it does not exist, so that all processes sign with the same secret."""
         if self._path is not None and not self._path.exists():
-            self._write(())
+            with self._changing() as keys:
+                if not self._path.exists():
+                    self._write(keys)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[tuple[ApiKey, ...]]:
+        """Hold the file, so that no change of another process is lost, and yield the keys that it has now."""
+        if self._path is None or not self._path.parent.is_dir():
+            yield self._file.keys
+            return
+        with queue_for_lock(self._path.parent, "keys", _LOCK_SECONDS):
+            self._stamp = (0, 0)
+            self._read()
+            yield self._file.keys
 
     def _reload(self) -> None:
         if self._path is not None and time.monotonic() - self._checked > _RELOAD_SECONDS:

@@ -1,14 +1,14 @@
 """Delete pages from the index permanently, and restore them."""
 
 import contextlib
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.new_folder import no_pages_error
 from periplus.errors import DataError, FolderInUse, NothingHere
-from periplus.files import DataFolder, lock_folder, open_data_folder
+from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
 
 __all__ = ["DeletionReport", "apply_deletions", "delete_pages", "list_deleted", "restore_pages"]
@@ -68,16 +68,15 @@ def apply_deletions(folder: Path, settings: Settings) -> bool:
         Index.open(data.index, verify=False)
     except NothingHere:
         return True
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            with lock_folder(folder, "index"), LiveIndex(data.index, settings.index, background=False) as live:
-                deleted.apply_to_index(live)
-            return True
-        except FolderInUse:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.1)
+    try:
+        with (
+            queue_for_index(folder, _LOCK_SECONDS, "index delete"),
+            LiveIndex(data.index, settings.index, background=False) as live,
+        ):
+            deleted.apply_to_index(live)
+    except FolderInUse:
+        return False
+    return True
 
 
 def _index_again(data: DataFolder, settings: Settings, urls: Sequence[str]) -> bool:
@@ -93,7 +92,7 @@ def _index_again(data: DataFolder, settings: Settings, urls: Sequence[str]) -> b
     try:
         with (
             PageStore.open(data.store, settings.store) as store,
-            lock_folder(data.path, "index"),
+            queue_for_index(data.path, _LOCK_SECONDS, "index delete --undo"),
             LiveIndex(data.index, settings.index, graph, background=False) as live,
         ):
             for url in urls:

@@ -1,5 +1,6 @@
 """Fetch the embedding model, report its state, and compute the vectors of pages."""
 
+import contextlib
 import os
 import signal
 import time
@@ -10,6 +11,7 @@ from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import MissingPart, NothingHere, PeriplusError
 from periplus.files import DataFolder, open_data_folder
+from periplus.health import part, share_health
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,12 +57,15 @@ def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
     data = DataFolder(folder)
     index: Index | None = None
     encoder: Encoder | None = None
+    stack = contextlib.ExitStack()
+    stack.enter_context(share_health(folder))
     while True:
         try:
             if index is None or index.has_newer_generation():
                 index = Index.open(data.index, verify=False, previous=index)
                 encoder = encoder or open_encoder(settings.embeddings)
                 embed_index(data.index, settings.embeddings, encoder=encoder)
+                part("embedder").recover()
             time.sleep(_POLL_SECONDS)
         except MissingPart as error:
             observer.message(f"periplus: pages get no vectors. {error}")
@@ -68,5 +73,6 @@ def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
         except NothingHere:
             time.sleep(_POLL_SECONDS)
         except PeriplusError as error:
+            part("embedder").fail(str(error))
             observer.message(f"periplus: new pages get no vectors. {error}")
             time.sleep(_RETRY_SECONDS)

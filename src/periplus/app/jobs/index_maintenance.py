@@ -2,8 +2,9 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import DataError, NothingHere
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from periplus.records import FetchRecord
 
 __all__ = ["RepairReport", "check_folder", "export_terms", "index_statistics", "repair_folder"]
+
+
+_LOCK_SECONDS: Final = 60.0
+"""How long to wait for another process that writes to the index."""
 
 
 class RepairReport(NamedTuple):
@@ -60,6 +65,7 @@ def repair_folder(folder: Path, settings: Settings, observer: Observer = SILENT)
         )
     compile_kernels(observer)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(queue_for_index(folder, _LOCK_SECONDS, "index repair", observer))
         records, graph = _open_sources(data, settings, stack)
         repair = repair_index(records, data.index, settings.index, graph, observer.progress)
     return RepairReport(repair, tuple(remove_damaged_vectors(data.index, observer.progress)))

@@ -1,12 +1,13 @@
 """Rank the pages of a data folder, or the nodes of any graph, by their links."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.new_folder import no_pages_error
 from periplus.app.observer import SILENT, Observer
-from periplus.files import DataFolder, lock_folder, open_data_folder, write_atomically
+from periplus.files import DataFolder, open_data_folder, write_atomically
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from periplus.store import PageStore
 
 __all__ = ["FolderRanks", "GraphRanks", "HostRank", "PageRank", "rank_folder", "rank_graph_file"]
+
+
+_LOCK_SECONDS: Final = 60.0
+"""How long to wait for another process that writes to the index."""
 
 
 class PageRank(NamedTuple):
@@ -86,7 +91,7 @@ def rank_folder(
     data = DataFolder(open_data_folder(folder, create=False))
     if not data.store.exists():
         raise no_pages_error(folder)
-    with lock_folder(folder, "index"), PageStore.open(data.store, settings.store) as store:
+    with queue_for_index(folder, _LOCK_SECONDS, "rank"), PageStore.open(data.store, settings.store) as store:
         counts = build_graph(store, data.graph, settings.graph, observer.progress)
         graph = Graph.open(data.graph)
         pages, hosts = _top_pages(graph, store, top), _top_hosts(graph, store, top)

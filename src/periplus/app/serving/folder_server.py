@@ -11,6 +11,7 @@ from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.server_actions import server_actions
 from periplus.files import DataFolder, open_data_folder
 from periplus.settings import Settings
+from periplus.supervision import supervise_once
 
 if TYPE_CHECKING:
     from periplus.serve import ApiKeys, ServerResources
@@ -39,7 +40,7 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
     if warm:
         warm_up(searcher, 1)
     else:
-        threading.Thread(target=warm_up, args=(searcher,), daemon=True).start()
+        threading.Thread(target=supervise_once("warm-up", warm_up), args=(searcher,), daemon=True).start()
     keys = ApiKeys(folder)
     keys.ensure_file()
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)

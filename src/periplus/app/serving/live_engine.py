@@ -16,9 +16,11 @@ from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.background_jobs import background_job
 from periplus.app.serving.folder_server import open_server
 from periplus.app.serving.live_indexer import index_forever
-from periplus.errors import BadInput, PeriplusError
+from periplus.errors import BadInput, DiskFailed, PeriplusError, ProcessFailed
 from periplus.files import DataFolder
+from periplus.health import share_health
 from periplus.settings import Settings
+from periplus.supervision import start_supervised
 
 if TYPE_CHECKING:
     from periplus.serve import SearcherLike
@@ -48,15 +50,15 @@ def run_live(
     compile_kernels(observer)
     from periplus.serve import run
 
-    with writable_folder(folder, settings), contextlib.ExitStack() as stack:
+    with writable_folder(folder, settings), share_health(folder), contextlib.ExitStack() as stack:
         opened = open_server(folder, settings, may_be_empty=True)
 
         def ready(url: str) -> None:
             """Start the other processes only now: a port that is in use should not start a crawl."""
-            stack.enter_context(background_job(observer, _crawl, folder, settings, list(seeds)))
-            stack.enter_context(background_job(observer, index_forever, folder, settings, every))
+            stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
+            stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))
             if settings.embeddings.enabled:
-                stack.enter_context(background_job(observer, embed_forever, folder, settings))
+                stack.enter_context(background_job(observer, "embedder", embed_forever, folder, settings))
             stack.enter_context(_report_size(opened.searcher, observer))
             on_ready(url)
 
@@ -80,7 +82,7 @@ def _report_size(searcher: "SearcherLike", observer: Observer) -> Iterator[None]
                     reported_at, reported = time.monotonic(), documents
                     observer.message(f"{documents:,} pages are searchable now")
 
-    threading.Thread(target=watch, daemon=True).start()
+    start_supervised("size-report", watch, ended)
     try:
         yield
     finally:
@@ -92,6 +94,9 @@ def _crawl(folder: Path, settings: Settings, seeds: list[str], observer: Observe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         crawl = run_crawl(folder, settings, seeds, SILENT, handle_signals=True)
+    except (DiskFailed, ProcessFailed) as error:
+        observer.message(f"periplus: the crawl stopped, and is started again. {error}")
+        raise
     except PeriplusError as error:
         observer.message(f"periplus: the crawl stopped. {error}")
     except KeyboardInterrupt:

@@ -9,53 +9,71 @@ from typing import TYPE_CHECKING, Final
 
 from periplus.app.observer import Observer
 from periplus.errors import DataError, NothingHere, PeriplusError
-from periplus.files import DataFolder, lock_folder
+from periplus.files import DataFolder
+from periplus.health import part, share_health
 from periplus.settings import Settings
+from periplus.supervision import supervise_once
+from periplus.writer_queue import is_awaited, queue_for_lock
 
 if TYPE_CHECKING:
     from periplus.index import LiveIndex
+    from periplus.publish import Inbox
 
 __all__ = ["index_forever"]
 
 _POLL_SECONDS: Final = 0.2
 """How often the store is checked for new pages."""
 _RETRY_SECONDS: Final = 5.0
+_QUEUE_SECONDS: Final = 3600.0
+"""How long to wait for a build."""
 _IDLE_FACTOR: Final = 10
 """After all pages were ranked again, the pause is at least this many times as long as that took."""
 
 
 def index_forever(folder: Path, settings: Settings, every: float, observer: Observer) -> None:
     """Index new pages of the store and the inbox until this process ends; rank all again `every` so many seconds."""
+    from periplus.publish import Inbox, PublicationStore
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
-            _index_until_error(DataFolder(folder), settings, every, observer)
-        except NothingHere:
-            time.sleep(_POLL_SECONDS)
-        except PeriplusError as error:
-            observer.message(f"periplus: new pages are not indexed. {error}")
-            time.sleep(_RETRY_SECONDS)
+    inbox, reporter = Inbox(folder), part("indexer")
+    with share_health(folder):
+        while True:
+            try:
+                _index_until_awaited(DataFolder(folder), settings, inbox, every, observer)
+            except NothingHere:
+                if inbox.has_pending():  # the first page is a published one
+                    PublicationStore(folder, settings.store).create()
+                time.sleep(_POLL_SECONDS)
+            except (PeriplusError, OSError, MemoryError) as error:
+                reporter.fail(str(error) or type(error).__name__)
+                observer.message(f"periplus: new pages are not indexed. {error}")
+                time.sleep(_RETRY_SECONDS)
 
 
-def _index_until_error(data: DataFolder, settings: Settings, every: float, observer: Observer) -> None:
+def _index_until_awaited(
+    data: DataFolder, settings: Settings, inbox: "Inbox", every: float, observer: Observer
+) -> None:
+    """Index new pages until another writer waits for the index, such as a build."""
     from periplus.graph import Graph
     from periplus.index import LiveIndex
-    from periplus.publish import Inbox, publish_pending
+    from periplus.publish import StoreMover, publish_pending
     from periplus.store import PageStore
 
-    graph, inbox = None, Inbox(data.path)
-    inbox.requeue_indexed()
+    graph, reporter = None, part("indexer")
     with contextlib.suppress(DataError):
         graph = Graph.open(data.graph)
     with (
         PageStore.open(data.store, settings.store) as store,
-        lock_folder(data.path, "index"),
+        queue_for_lock(data.path, "index", _QUEUE_SECONDS, "indexing new pages"),
         LiveIndex(data.index, settings.index, graph) as live,
+        contextlib.closing(StoreMover(inbox, data.path, settings)) as mover,
     ):
+        inbox.requeue_indexed()
         ranking = _PeriodicRanking(data, settings, live, every, observer)
         failure = ""
-        while True:
+        while ranking.is_running() or not is_awaited(data.path, "index"):
             publish_pending(live, inbox)
+            mover.move()
             start = live.record_count
             for number, record in enumerate(inbox.deletions.apply_to_records(store.records(start)), start + 1):
                 live.add(record, number)
@@ -63,6 +81,7 @@ def _index_until_error(data: DataFolder, settings: Settings, every: float, obser
             if live.failure and live.failure != failure:
                 observer.message(f"periplus: new pages wait. {live.failure}")
             failure = live.failure
+            reporter.recover()
             time.sleep(_POLL_SECONDS)
 
 
@@ -78,12 +97,27 @@ class _PeriodicRanking:
         self._ranked = 0
         self._next = time.monotonic() + every
 
+    def is_running(self) -> bool:
+        """Return whether pages are being ranked."""
+        return self._thread is not None and self._thread.is_alive()
+
     def start_if_due(self) -> None:
         """Start to rank if it is time and there are new pages."""
-        busy = self._thread is not None and self._thread.is_alive()
-        if not busy and self._live.record_count > self._ranked and time.monotonic() >= self._next:
-            self._thread = threading.Thread(target=self._rank, daemon=True)
+        if not self.is_running() and self._live.record_count > self._ranked and time.monotonic() >= self._next:
+            self._thread = threading.Thread(target=supervise_once("ranking", self._rank_and_wait), daemon=True)
             self._thread.start()
+
+    def _rank_and_wait(self) -> None:
+        """Rank, and set the time of the next ranking whether that succeeds or not."""
+        began = time.monotonic()
+        try:
+            self._rank()
+        except PeriplusError as error:
+            self._observer.message(f"periplus: pages were not ranked again. {error}")
+            raise
+        finally:
+            ended = time.monotonic()
+            self._next = ended + max(self._every, _IDLE_FACTOR * (ended - began))
 
     def _rank(self) -> None:
         from periplus.graph import Graph, build_graph
@@ -91,18 +125,11 @@ class _PeriodicRanking:
         from periplus.store import PageStore
 
         deleted = DeletionList(self._data.path)
-        began = time.monotonic()
-        try:
-            with contextlib.suppress(NothingHere):  # as long as every fetch has failed
-                with PageStore.open(self._data.store, self._settings.store) as store:
-                    build_graph(store, self._data.graph, self._settings.graph)
-                    graph = Graph.open(self._data.graph)
-                    self._live.rebuild(lambda start: deleted.apply_to_records(store.records(start)), graph)
-                deleted.apply_to_index(self._live)  # what was deleted meanwhile
-                self._ranked = self._live.manifest.record_count
-                # Published pages are not in the store while a crawl writes to it.
-                Inbox(self._data.path).requeue_indexed()
-        except PeriplusError as error:
-            self._observer.message(f"periplus: pages were not ranked again. {error}")
-        ended = time.monotonic()
-        self._next = ended + max(self._every, _IDLE_FACTOR * (ended - began))
+        with contextlib.suppress(NothingHere):  # as long as every fetch has failed
+            with PageStore.open(self._data.store, self._settings.store) as store:
+                build_graph(store, self._data.graph, self._settings.graph)
+                graph = Graph.open(self._data.graph)
+                self._live.rebuild(lambda start: deleted.apply_to_records(store.records(start)), graph)
+            deleted.apply_to_index(self._live)  # what was deleted meanwhile
+            self._ranked = self._live.manifest.record_count
+            Inbox(self._data.path).requeue_indexed()  # those that were not in the store yet

@@ -19,6 +19,7 @@ from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search import Searcher
 from periplus.settings import Settings
+from periplus.supervision import die_with_parent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -101,7 +102,7 @@ class SearchProcess:
         self._started = time.monotonic()
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
-        self._process = context.Process(target=_answer, args=(*self._arguments, other), daemon=True)
+        self._process = context.Process(target=_answer, args=(os.getpid(), *self._arguments, other), daemon=True)
         self._process.start()
         other.close()  # so that its end is noticed
 
@@ -127,8 +128,9 @@ class SearchProcess:
         self._connection, self._process, self._ready = None, None, False
 
 
-def _answer(folder: Path, settings: Settings, connection: "Connection") -> None:
+def _answer(parent: int, folder: Path, settings: Settings, connection: "Connection") -> None:
     """Answer queries in the child process until the parent is gone, or none has come for some minutes."""
+    die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(_NICE)

@@ -25,12 +25,18 @@ index: Final = typer.Typer(
 
 @index.command("build")
 @with_settings(memory_mb="index.memory_mb", workers="index.workers")
-def build(settings: Settings, as_json: AsJson = False) -> None:
+def build(
+    settings: Settings,
+    as_json: AsJson = False,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for another process that writes to the index.")
+    ] = 600.0,
+) -> None:
     """Build link graph and index from all pages in the data folder."""
     from periplus.app import build_graph_and_index
 
     with observe(as_json) as observer:
-        statistics = build_graph_and_index(Path(settings.folder), settings, observer)
+        statistics = build_graph_and_index(Path(settings.folder), settings, observer, wait)
     echo_json(statistics) if as_json else echo_built(statistics)
 
 

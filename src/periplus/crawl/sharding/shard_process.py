@@ -16,6 +16,7 @@ from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import PeriplusError, ProcessFailed
 from periplus.settings import Settings
+from periplus.supervision import die_with_parent
 
 __all__ = ["ShardProcess"]
 
@@ -163,11 +164,12 @@ class ShardProcess:
 
         signal.signal(signal.SIGTERM, record_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        die_with_parent(supervisor, signal.SIGTERM, _STOP_TIMEOUT)
         shard = ShardRouter(self._folder, self._number, self._shards, self._settings.store)
         with Crawler(self._folder, self._settings, self._seeds, shard) as crawler:
             performed = 0
             while crawler.step():
-                requested = len(signals) + (os.getppid() != supervisor)
+                requested = max(len(signals), os.getppid() != supervisor)
                 while performed < requested:
                     performed += 1
                     crawler.stop()
