@@ -99,6 +99,8 @@ def main() -> None:
         figures = asyncio.run(measure(folder, options, Path(name)))
     if not options.trying:
         save("attack", figures)
+    for error in figures["build_errors"]:
+        print("build:", error)
     print(last_line(figures))
     sys.exit(0 if all(figures["met"].values()) else 1)
 
