@@ -11,6 +11,7 @@
     │   ├── CorruptFile        checksum, magic or length is wrong
     │   └── FolderInUse        another process is writing to it
     ├── DiskFailed             the disk is full, read-only or failing
+    │   └── StorageFull        a disk limit would be exceeded; nothing was written
     ├── PortInUse              cannot listen where we were told to
     ├── Overloaded             more requests at once than the queue holds
     │   └── ExpensiveQuery     a query costs more than its caller allows
@@ -40,6 +41,7 @@ __all__ = [
     "PortInUse",
     "ProcessFailed",
     "SettingsError",
+    "StorageFull",
 ]
 
 
@@ -93,6 +95,10 @@ class FolderInUse(DataError):
 
 class DiskFailed(PeriplusError):
     """The disk is full, read-only or failing. What was committed before is safe."""
+
+
+class StorageFull(DiskFailed):
+    """A limit of disk space would be exceeded. Nothing was written."""
 
 
 class PortInUse(PeriplusError):

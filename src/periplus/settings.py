@@ -15,6 +15,7 @@ from periplus.settings_crawling import (
     FetchSettings,
     FocusSettings,
     FrontierSettings,
+    LimitSettings,
     ParseSettings,
     StoreSettings,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "FrontierSettings",
     "GraphSettings",
     "IndexSettings",
+    "LimitSettings",
     "ParseSettings",
     "RankSettings",
     "SearchSettings",
@@ -69,6 +71,7 @@ class Settings(Section, frozen=True):
     embeddings: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     serve: ServeSettings = ServeSettings()
+    limits: LimitSettings = LimitSettings()
 
 
 OLD_NAMES: Final = {

@@ -1,4 +1,4 @@
-"""Settings of what happens before the page store: requests, scheduling, parsing, storing, crawling."""
+"""Settings of what happens before the page store, and limits of all processes together."""
 
 from typing import Annotated
 
@@ -6,7 +6,15 @@ from msgspec import Meta
 
 from periplus.settings_section import Section
 
-__all__ = ["CrawlSettings", "FetchSettings", "FocusSettings", "FrontierSettings", "ParseSettings", "StoreSettings"]
+__all__ = [
+    "CrawlSettings",
+    "FetchSettings",
+    "FocusSettings",
+    "FrontierSettings",
+    "LimitSettings",
+    "ParseSettings",
+    "StoreSettings",
+]
 
 
 class FetchSettings(Section, frozen=True):
@@ -211,3 +219,26 @@ class FocusSettings(Section, frozen=True):
         float,
         Meta(description="How long to wait for a host with relevant links before others are fetched, in seconds", ge=0),
     ] = 2.0
+
+
+class LimitSettings(Section, frozen=True):
+    """Memory, disk space and bandwidth of a whole `up`, `crawl` or `serve`, all of its processes together."""
+
+    memory_mb: Annotated[
+        int,
+        Meta(description="Memory of all processes together, in MB; near it the crawl pauses; 0 is no limit", ge=0),
+    ] = 0
+    disk_gb: Annotated[
+        float,
+        Meta(
+            description="Size of the data folder, in GB; near it the crawl pauses, search goes on; 0 is no limit", ge=0
+        ),
+    ] = 0.0
+    disk_reserve_mb: Annotated[
+        int,
+        Meta(description="Space of the file system that is left free, in MB; below it the crawl pauses", ge=0),
+    ] = 64
+    bandwidth_mbit: Annotated[
+        float,
+        Meta(description="Bandwidth of all fetches together, in Mbit/s, as received; 0 is no limit", ge=0),
+    ] = 0.0

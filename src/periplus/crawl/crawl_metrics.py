@@ -34,6 +34,9 @@ def as_metrics(statistics: CrawlStatistics | Mapping[int, CrawlStatistics]) -> s
         full = f"periplus_crawl_{name}" + ("_total" if kind == "counter" else "")
         lines += [f"# HELP {full} {meaning}.", f"# TYPE {full} {kind}"]
         lines += [f"{full}{_labels(label)} {getattr(part, name):.15g}" for label, part in by_label.items()]
+    full = "periplus_crawl_paused_by_limit"
+    lines += [f"# HELP {full} Whether a limit of disk space or memory pauses the crawl.", f"# TYPE {full} gauge"]
+    lines += [f"{full}{_labels(label)} {int(bool(part.paused))}" for label, part in by_label.items()]
     full = "periplus_crawl_failures_total"
     lines += [f"# HELP {full} Requests without a page, by outcome.", f"# TYPE {full} counter"]
     for label, part in by_label.items():

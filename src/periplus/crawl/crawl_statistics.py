@@ -37,6 +37,8 @@ class CrawlStatistics(msgspec.Struct, frozen=True):
     slowest: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()
     """Messages for the operator, such as that a snapshot had to be rebuilt."""
+    paused: str = ""
+    """Why the crawl is paused, if a limit of disk space or memory is the reason."""
 
 
 def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
@@ -56,6 +58,7 @@ def sum_statistics(parts: Sequence[CrawlStatistics]) -> CrawlStatistics:
         recent=tuple(url for part in parts for url in part.recent[-2:])[-_RECENT:],
         slowest=tuple(slowest[:_RECENT]),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        paused=next((part.paused for part in parts if part.paused), ""),
     )
 
 

@@ -16,6 +16,7 @@ from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.outlinks import parse_seed
+from periplus.crawl.policies.limit_watch import LimitWatch
 from periplus.crawl.robots_cache import robots_path
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
@@ -59,15 +60,13 @@ class Crawler:
         self._settings = settings
         self._shard: Shard = shard or SingleShard(folder)
         addresses = [parse_seed(text) for text in seeds]
-        self._fetcher = Fetcher(settings.fetch, accepts=is_supported)
+        self._fetcher = Fetcher(settings.fetch, is_supported, settings.limits.bandwidth_mbit * 125_000)
         self._resources = contextlib.ExitStack()
         self._resources.callback(self._fetcher.close)
-        self._closed = False
+        self._closed = self._paused = False
         self._consistent = True
         """Whether the state reflects exactly the records in the store; within a step it does not."""
-        self._paused = False
-        self._stops = 0
-        self._stopped_at = 0.0
+        self._stops, self._stopped_at = 0, 0.0
         self._fetched = 0
         """Pages requested in this run."""
         self._meter = RateMeter()
@@ -92,6 +91,7 @@ class Crawler:
         self._resources.enter_context(lock_folder(shard_dir(folder, number), "crawl"))
         self._store = PageStore.open(shard_folder(folder / "store", number), self._settings.store, write=True)
         self._resources.callback(self._store.close)
+        self._limits = LimitWatch(folder, self._settings, self._store)
         path = shard_dir(folder, number) / "frontier.bin"
         self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
         self._resources.callback(self._state.frontier.close)
@@ -203,6 +203,7 @@ class Crawler:
             recent=tuple(self._meter.recent),
             slowest=tuple(self._state.frontier.slowest(3)),
             notes=tuple(self._state.notes),
+            paused=self._limits.reason,
         )
 
     def _read_mail(self, now: float) -> None:
@@ -241,7 +242,7 @@ class Crawler:
             return
         for _ in range(_MAX_STARTS):
             busy = self._fetcher.busy()
-            if self._paused or busy >= self._settings.fetch.connections or self._is_limit_reached(busy):
+            if self._paused or self._fetcher.is_full() or self._is_limit_reached(busy):
                 return
             request = self._state.frontier.next(now)
             if request is None:
@@ -277,9 +278,9 @@ class Crawler:
         wait = self._state.frontier.wait(now)
         if wait is None or self._paused or self._is_limit_reached(self._fetcher.busy()):
             wait = _MAX_WAIT
-        wait = min(_MAX_WAIT, wait)
+        wait = min(_MAX_WAIT, max(wait, self._fetcher.bandwidth_wait()))
         if self._fetcher.busy():
-            return wait if self._fetcher.busy() < self._settings.fetch.connections else _MAX_WAIT
+            return _MAX_WAIT if self._fetcher.is_full() else wait
         if not self._is_over():
             time.sleep(wait)
         return 0.0
@@ -353,8 +354,9 @@ class Crawler:
         now = self._now()
         if now - self._polled >= _CONTROL_SECONDS:
             self._polled = now
-            self._paused, stopped = self._shard.poll_control()
-            if stopped:
+            control = self._shard.poll_control()
+            self._paused = control.paused or bool(self._limits.check(now, self._state.totals.bytes))
+            if control.stopped:
                 self.stop()
 
     def _write_status(self, status: str, only_changes: bool = False) -> None:

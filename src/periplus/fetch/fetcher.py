@@ -11,6 +11,7 @@ import pycurl
 
 from periplus.errors import SettingsError
 from periplus.fetch.address_guard import AddressGuard
+from periplus.fetch.bandwidth import TokenBucket, concurrent_transfers
 from periplus.fetch.hosts_file import HostsFile
 from periplus.fetch.transfer import Transfer
 from periplus.records import FetchRequest, FetchResult
@@ -32,8 +33,15 @@ def _accept_all(content_type: str) -> bool:
 class Fetcher:
     """Starts requests and returns their results. Single-threaded; all work happens in `poll`."""
 
-    def __init__(self, settings: FetchSettings, accepts: Callable[[str], bool] = _accept_all) -> None:
+    def __init__(
+        self, settings: FetchSettings, accepts: Callable[[str], bool] = _accept_all, bandwidth: float = 0.0
+    ) -> None:
+        """Open a fetcher; `bandwidth` is the limit of all its transfers together in bytes per second, 0 is none."""
         self._settings = settings
+        self._bucket = TokenBucket(bandwidth) if bandwidth > 0 else None
+        self._connections = (
+            concurrent_transfers(bandwidth, settings.connections) if self._bucket else settings.connections
+        )
         self._accepts = accepts
         self._guard = AddressGuard(settings.allow)
         if settings.ca_file and not Path(settings.ca_file).is_file():
@@ -53,14 +61,25 @@ class Fetcher:
         self, request: FetchRequest, headers: tuple[tuple[str, str], ...] = (), *, any_type: bool = False
     ) -> None:
         """Start one GET. `any_type` accepts every content type, for robots.txt, sitemaps and feeds."""
-        transfer = self._idle.pop() if self._idle else Transfer(self._settings, self._guard, self._accepts)
+        transfer = self._idle.pop() if self._idle else self._new_transfer()
         transfer.begin(request, headers, self._hosts.route(request.address), any_type)
         self._in_flight[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
+    def _new_transfer(self) -> Transfer:
+        return Transfer(self._settings, self._guard, self._accepts, self._bucket, self._connections)
+
     def busy(self) -> int:
         """Return the number of requests in flight."""
         return len(self._in_flight)
+
+    def is_full(self) -> bool:
+        """Return whether no more requests should be started: no connection is free, or no bandwidth."""
+        return len(self._in_flight) >= self._connections or self.bandwidth_wait() > 0
+
+    def bandwidth_wait(self) -> float:
+        """Return in how many seconds the bandwidth limit allows more to be received; 0 if it does now."""
+        return self._bucket.wait() if self._bucket is not None else 0.0
 
     def poll(self, timeout: float) -> list[FetchResult]:
         """Work for up to `timeout` seconds, or until at least one request has ended; return the results."""
@@ -90,9 +109,14 @@ class Fetcher:
         now = time.monotonic()
         until = end if self._deadline is None else min(end, self._deadline)
         wait = max(0.0, until - now)
-        if self._selector.get_map():
+        if self._bucket is not None and (owed := self._bucket.wait()) > 0:
+            # What is not read here fills the buffers of the sockets, and then the peers have to wait.
+            time.sleep(min(wait, owed))
+        elif self._selector.get_map():
             for key, events in self._selector.select(wait):
                 self._multi.socket_action(key.fd, _action(events))
+                if self._bucket is not None and self._bucket.wait() > 0:
+                    break
         elif wait and self._in_flight:
             time.sleep(wait)
         if self._deadline is not None and time.monotonic() >= self._deadline:

@@ -10,6 +10,7 @@ import pycurl
 
 from periplus.errors import BadUrl
 from periplus.fetch.address_guard import AddressGuard, permits_port
+from periplus.fetch.bandwidth import TokenBucket, receive_buffer
 from periplus.fetch.ftp_gopher import (
     content_type_of,
     file_outcome,
@@ -40,8 +41,19 @@ _BUNDLES: Final = (
 class Transfer:
     """A libcurl handle with all fixed options set once, and the state of its current request."""
 
-    def __init__(self, settings: FetchSettings, guard: AddressGuard, accepts: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        guard: AddressGuard,
+        accepts: Callable[[str], bool],
+        bucket: TokenBucket | None = None,
+        sharing: int = 1,
+    ) -> None:
+        """Prepare a handle; `sharing` of them share the bandwidth of `bucket`, if there is one."""
         self._max_bytes = settings.max_bytes
+        self._bucket = bucket
+        self._deducted = 0
+        self._receive_buffer = receive_buffer(bucket.rate, sharing) if bucket else 0
         self._guard = guard
         self._accepts = accepts
         self.interrupted = False
@@ -53,9 +65,9 @@ class Transfer:
         self._since = 0
         self._clear()
         self.curl = pycurl.Curl()
-        self._set_options(settings)
+        self._set_options(settings, sharing)
 
-    def _set_options(self, settings: FetchSettings) -> None:
+    def _set_options(self, settings: FetchSettings, sharing: int) -> None:
         set_option = self.curl.setopt
         set_option(pycurl.NOSIGNAL, 1)
         set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | pycurl.PROTO_FTP | pycurl.PROTO_GOPHER)
@@ -81,9 +93,17 @@ class Transfer:
         set_option(pycurl.WRITEFUNCTION, self._on_body)
         set_option(pycurl.HEADERFUNCTION, self._on_header)
         set_option(pycurl.OPENSOCKETFUNCTION, self._on_open)
+        if self._bucket is not None:
+            slowest = 2 * settings.max_bytes * sharing / self._bucket.rate
+            set_option(pycurl.TIMEOUT_MS, _milliseconds(max(settings.timeout, slowest)))
+            # One transfer must not receive seconds' worth before the bucket is asked again.
+            set_option(pycurl.MAX_RECV_SPEED_LARGE, max(1, int(self._bucket.rate)))
+            set_option(pycurl.NOPROGRESS, 0)
+            set_option(pycurl.XFERINFOFUNCTION, self._on_progress)
 
     def _clear(self) -> None:
         self._body = bytearray()
+        self._deducted = 0
         self._headers: list[tuple[str, str]] = []
         self._header_bytes = 0
         self._status = 0
@@ -127,12 +147,26 @@ class Transfer:
                     (ip or "An address of unknown family") if self._good_port else "A port of another service"
                 )
                 return pycurl.SOCKET_BAD
-            return socket.socket(peer.family, peer.socktype, peer.protocol)
+            opened = socket.socket(peer.family, peer.socktype, peer.protocol)
+            if self._receive_buffer:
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer)
+            return opened
         except KeyboardInterrupt:
             self.interrupted = True
         except Exception as error:
             self._failure = (Outcome.CONNECT, str(error))
         return pycurl.SOCKET_BAD
+
+    def _on_progress(self, expected: int, received: int, to_send: int, sent: int) -> int | None:
+        """Deduct what libcurl has received of the body, before it was decompressed."""
+        try:
+            if self._bucket is not None and received > self._deducted:
+                self._bucket.deduct(received - self._deducted)
+                self._deducted = received
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return 1
+        return None
 
     def _on_header(self, line: bytes) -> int | None:
         try:
@@ -143,6 +177,8 @@ class Transfer:
 
     def _add_header(self, line: bytes) -> bool:
         self._header_bytes += len(line)
+        if self._bucket is not None:
+            self._bucket.deduct(len(line))
         if self._header_bytes > _MAX_HEADER_BYTES or len(self._headers) >= _MAX_HEADERS:
             self._failure = (Outcome.BAD_RESPONSE, "Too many or too long headers.")
             return False

@@ -9,6 +9,8 @@ from periplus.app.interrupts import stop_on_signal
 from periplus.app.new_folder import writable_folder
 from periplus.app.observer import SILENT, Observer
 from periplus.errors import BadInput
+from periplus.health import share_health
+from periplus.limits import divide_memory
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ def run_crawl(
     from periplus.crawl import count_shards
 
     check_seeds(seeds)
-    with writable_folder(folder, settings):
+    settings = divide_memory(settings)
+    with writable_folder(folder, settings), share_health(folder):
         several = max(settings.crawl.shards, count_shards(folder)) > 1
         run = (_run_shards if several else _run_one)(folder, settings, seeds, observer, handle_signals)
         _refuse_private(run.statistics)

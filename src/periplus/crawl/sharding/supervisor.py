@@ -27,6 +27,7 @@ from periplus.crawl.sharding.shard_process import ShardProcess
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadInput, DiskFailed, FolderInUse, NoNetwork
 from periplus.files import lock_folder, lock_holder, open_data_folder, write_atomically
+from periplus.limits import ResourceMonitor
 from periplus.records import Address, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.url import parse_address
@@ -66,7 +67,9 @@ class Supervisor:
         clear_command(folder)
         _warm_up(settings)
         self._began = time.monotonic()
-        self._status_written = 0.0
+        self._status_written = self._limits_checked = 0.0
+        self._monitor = ResourceMonitor(folder, settings.limits)
+        self._reason = ""
 
     def _claim(self) -> None:
         """Lock the crawl of this folder; wait for shards whose supervisor was killed."""
@@ -126,6 +129,9 @@ class Supervisor:
         if len(statuses) == len(self._processes):
             self._quotas.distribute(statuses)
         self._run_command()
+        if time.monotonic() - self._limits_checked >= _STATUS_INTERVAL:
+            self._limits_checked = time.monotonic()
+            self._reason = self._monitor.check()
         self._write_status(self._state())
 
     def _running_statuses(self) -> dict[int, CrawlStatus]:
@@ -165,7 +171,7 @@ class Supervisor:
     def _state(self) -> str:
         if self._stops:
             return "stopping"
-        return "paused" if pending_command(self._folder) == "pause" else "running"
+        return "paused" if pending_command(self._folder) == "pause" or self._reason else "running"
 
     def _run_command(self) -> None:
         command = pending_command(self._folder)
@@ -234,6 +240,7 @@ def divide_settings(settings: Settings, shards: int) -> Settings:
             per_address=max(1, frontier.per_address // shards) if frontier.per_address else 0,
         ),
         store=replace(store, keep_bytes=store.keep_bytes // shards),
+        limits=replace(settings.limits, bandwidth_mbit=settings.limits.bandwidth_mbit / shards),
     )
 
 
