@@ -183,6 +183,33 @@ class ServeSettings(Section, frozen=True):
             gt=0,
         ),
     ] = 0.5
+    max_connections: Annotated[
+        int,
+        Meta(
+            description="Maximum number of connections, for each process, as far as the limit of open files allows; "
+            "when there are nearly as many, idle ones are closed",
+            ge=8,
+        ),
+    ] = 8_192
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            description="Maximum number of connections from one address, for each process; 0 is no limit. Proxies "
+            "(serve.behind_proxy) and the machine itself have none",
+            ge=0,
+        ),
+    ] = 256
+    header_seconds: Annotated[
+        float,
+        Meta(
+            description="Time for the headers of a request, in seconds, from the connection or the last response on",
+            gt=0,
+        ),
+    ] = 10.0
+    write_seconds: Annotated[
+        float,
+        Meta(description="Time after which a client that reads less than 1 kB a second is disconnected", gt=0),
+    ] = 30.0
     body_seconds: Annotated[
         float,
         Meta(description="Time for a request body, in seconds; one that comes slowly is refused (408) earlier", gt=0),

@@ -21,6 +21,7 @@ from periplus.serve.api.ratings import RatingHandlers
 from periplus.serve.api.status_api import ApiHandlers
 from periplus.serve.api.write_api import WriteHandlers
 from periplus.serve.api_keys import ApiKeys
+from periplus.serve.connections.connection_guard import ConnectionGuard
 from periplus.serve.instant.weather import WeatherService
 from periplus.serve.middleware.access_log import AccessLog
 from periplus.serve.middleware.auth import Authenticator
@@ -59,12 +60,21 @@ class Application:
     """The ASGI application, and what has to be closed with it."""
 
     def __init__(
-        self, middleware: SearchMiddleware, framework: Starlette, executor: SearchExecutor, log: AccessLog
+        self,
+        middleware: SearchMiddleware,
+        framework: Starlette,
+        executor: SearchExecutor,
+        log: AccessLog,
+        watch_connections: Callable[[ConnectionGuard], None],
     ) -> None:
         self._middleware = middleware
         self._log = log
         self.framework = framework
         self.executor = executor
+        self.active_connections = middleware.active_connections
+        """Return address and port of the clients whose requests are being answered."""
+        self.watch_connections = watch_connections
+        """Report the figures of a connection guard in the metrics."""
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer a request."""
@@ -102,7 +112,7 @@ def make_app(
         TrendingPages(searcher, actions.trending),
         QueryCounter(searcher),
     )
-    pages, api = PageHandlers(executor, renderer, assets, auth), ApiHandlers(executor, metrics, cache)
+    pages, api = PageHandlers(executor, renderer, assets, auth), ApiHandlers(executor, metrics, cache, bodies)
     weather = WeatherService(settings, actions.fetch, renderer)
     admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
@@ -151,7 +161,7 @@ def make_app(
         bodies=bodies,
         record_query=queries.add,
     )
-    return Application(SearchMiddleware(framework, handlers), framework, executor, log)
+    return Application(SearchMiddleware(framework, handlers), framework, executor, log, api.watch_connections)
 
 
 def _public_settings(settings: ServeSettings) -> frozenset[str]:

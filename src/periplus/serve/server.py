@@ -11,16 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
+from granian.net import SocketHolder
 from granian.server.embed import Server as Granian
 
 from periplus.errors import PortInUse
 from periplus.serve.actions import Actions
 from periplus.serve.api_keys import ApiKeys
 from periplus.serve.application import Application, make_app
+from periplus.serve.connections.connection_guard import ConnectionGuard, ConnectionLimits
+from periplus.serve.connections.descriptor_limit import connection_capacity, raise_descriptor_limit
+from periplus.serve.connections.listening_socket import open_listening_socket
+from periplus.serve.middleware.client_address import ClientAddresses, client_network, is_local
 from periplus.serve.protocols import SearcherLike
 from periplus.settings import ServeSettings
 
@@ -38,8 +43,6 @@ _NOT_HTTP: Final = b"?\r\n\r\n"
 _BACKLOG: Final = 1024
 _SWITCH_SECONDS: Final = 0.0005
 """How long a search may hold the interpreter while a finished response waits to be sent."""
-_HEADER_MS: Final = 10_000
-"""A client that takes longer to send its headers, also after the last response, is disconnected."""
 _HEADER_BYTES: Final = 128 << 10
 """Memory for the request line and headers; what is longer is refused (414 or 431)."""
 
@@ -118,6 +121,14 @@ class HttpServer:
         self._app = app
         self._settings = settings
         self._address = (address, port)
+        limits = ConnectionLimits(
+            connection_capacity(settings.max_connections, raise_descriptor_limit()),
+            settings.connections_per_address,
+            settings.write_seconds,
+        )
+        self._capacity = limits.capacity
+        self._guard = ConnectionGuard(port, limits, _limited_client(settings), app.active_connections)
+        app.watch_connections(self._guard)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Granian | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -131,9 +142,11 @@ class HttpServer:
         """Serve until `stop` is called or one of the signals `numbers` arrives."""
         self._signal_numbers = numbers
         sys.setswitchinterval(_SWITCH_SECONDS)
+        self._guard.start()
         try:
             asyncio.run(self._serve(self._app, *self._address, on_ready))
         finally:
+            self._guard.stop()
             self._app.close()
             _wait_for_end(self._own_threads, _THREADS_SECONDS)
             _wait_for_end(self._foreign_threads, _FOREIGN_SECONDS)
@@ -158,7 +171,7 @@ class HttpServer:
 
     async def _serve(self, app: Application, address: str, port: int, on_ready: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._server = _granian(app, address, port, self._settings)
+        self._server = _granian(app, address, port, self._settings, self._capacity)
         self._initial_threads = _foreign_threads()
         with self._signals():
             self._serving = serving = asyncio.create_task(self._server.serve())
@@ -198,21 +211,46 @@ class HttpServer:
                 loop.remove_signal_handler(number)
 
 
-def _granian(app: Application, address: str, port: int, settings: ServeSettings) -> Granian:
-    return Granian(
+class _Server(Granian):  # type: ignore[misc]
+    """The HTTP server on a listening socket of ours, whose options its connections inherit."""
+
+    def __init__(self, app: Application, listener: socket.socket, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        # It closes the socket when it stops.
+        self._ssp, self._shd = None, SocketHolder(self._listener.detach(), False, self.backlog)
+        self._sfd = self._shd.get_fd()
+
+
+def _granian(app: Application, address: str, port: int, settings: ServeSettings, capacity: int) -> Granian:
+    return _Server(
         app,
+        open_listening_socket(address, port, _BACKLOG, settings.write_seconds),
         address=address,
         port=port,
         interface=Interfaces.ASGI,
         websockets=False,
         backlog=_BACKLOG,
         # Connections beyond this are not accepted. It is well above the queue, so that those beyond the queue get 429.
-        backpressure=max(_BACKLOG, 2 * settings.max_waiting),
+        backpressure=capacity,
         # HTTP/2 has no limits of resets, pings and idle time here; and to recognise it, the server waits for ever.
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MS, max_buffer_size=_HEADER_BYTES),
+        http1_settings=HTTP1Settings(
+            header_read_timeout=round(1000 * settings.header_seconds), max_buffer_size=_HEADER_BYTES
+        ),
         log_enabled=False,
     )
+
+
+def _limited_client(settings: ServeSettings) -> Callable[[str], str]:
+    """Return the function that identifies the client at an address, as '' if it may have any number of connections.
+
+    Those are this machine itself, as for the rate limit, and proxies of ours.
+    """
+    addresses = ClientAddresses(settings)
+    return lambda address: "" if is_local(address) or addresses.is_proxy(address) else client_network(address)
 
 
 async def _wait_until_answering(address: str, port: int, task: "asyncio.Task[None]") -> bool:

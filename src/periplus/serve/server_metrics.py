@@ -27,6 +27,11 @@ _VALUES: Final = (
     ("documents", "gauge", "Pages in the index"),
     ("refreshes", "counter", "New commits of the index that were opened"),
     ("stuck_threads", "counter", "Search threads that were stuck and replaced"),
+    ("slow_bodies", "counter", "Request bodies that came too slowly"),
+    ("connections", "gauge", "Open connections"),
+    ("connections_closed_slow", "counter", "Connections closed since the client did not read"),
+    ("connections_closed_excess", "counter", "Connections closed since their address had too many"),
+    ("connections_closed_idle", "counter", "Idle connections closed to make room"),
 )
 
 

@@ -8,6 +8,8 @@ from starlette.responses import Response
 
 from periplus.errors import Overloaded
 from periplus.serve.api.openapi import openapi_document
+from periplus.serve.connections.connection_guard import ConnectionGuard
+from periplus.serve.middleware.body_deadlines import BodyDeadlines
 from periplus.serve.request_bodies import json_response
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.search_executor import SearchExecutor
@@ -21,8 +23,10 @@ _RETRY: Final = {"retry-after": "5"}
 class ApiHandlers:
     """Handlers of the group 'api' in the route table."""
 
-    def __init__(self, executor: SearchExecutor, metrics: Metrics, cache: ResponseCache) -> None:
+    def __init__(self, executor: SearchExecutor, metrics: Metrics, cache: ResponseCache, bodies: BodyDeadlines) -> None:
         self._executor = executor
+        self._bodies = bodies
+        self._connections: ConnectionGuard | None = None
         self._metrics = metrics
         self._cache = cache
         self._document = msgspec.json.encode(openapi_document())
@@ -65,7 +69,16 @@ class ApiHandlers:
         values["documents"] = self._executor.documents
         values["refreshes"] = cache.epoch
         values["stuck_threads"] = self._executor.replaced_threads
+        values["slow_bodies"] = self._bodies.timeouts
+        if self._connections is not None:
+            values["connections"] = len(self._connections)
+            for name in ("closed_slow", "closed_excess", "closed_idle"):
+                values[f"connections_{name}"] = getattr(self._connections, name)
         self._metrics.share()
+
+    def watch_connections(self, guard: ConnectionGuard) -> None:
+        """Report the figures of a connection guard in the metrics."""
+        self._connections = guard
 
     async def openapi(self, _: Request) -> Response:
         """Return the OpenAPI document."""

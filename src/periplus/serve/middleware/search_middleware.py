@@ -6,7 +6,7 @@ A refusal under overload is a precomputed response.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -66,6 +66,11 @@ class SearchMiddleware:
         self._app = app
         self._handlers = handlers
         self._pending: dict[CacheKey, asyncio.Future[CachedResponse | None]] = {}
+        self._active: set[tuple[str, int]] = set()
+
+    def active_connections(self) -> Collection[tuple[str, int]]:
+        """Return address and port of the clients whose requests are being answered; any thread may call this."""
+        return self._active.copy()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -75,6 +80,8 @@ class SearchMiddleware:
         started = time.perf_counter()
         sender, cached, path = ResponseSender(send), False, scope["path"]
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        client = tuple(scope["client"]) if scope.get("client") else ("", 0)
+        self._active.add(client)
         try:
             cached = await self._answer(scope, headers, receive, sender)
         except Exception as error:
@@ -82,6 +89,8 @@ class SearchMiddleware:
                 raise  # the response has begun: all that is left is to close the connection
             failure = await self._handlers.search_error(scope, error)
             await failure(scope, receive, sender.send)
+        finally:
+            self._active.discard(client)
         seconds, label = time.perf_counter() - started, metric_label(path)
         self._handlers.metrics.count(label, sender.status, seconds)
         self._handlers.access_log.add(label, scope["method"], sender.status, seconds, sender.size, cached)
