@@ -29,6 +29,7 @@ __all__ = [
     "disk_failure",
     "encode_json",
     "is_data_folder",
+    "is_locked",
     "lock_folder",
     "lock_holder",
     "machine_id",
@@ -297,6 +298,18 @@ def _write_holder(descriptor: int, holder: LockHolder) -> None:
         line = f"{holder.pid}\n".encode() + msgspec.json.encode(holder) + b"\n"
         os.pwrite(descriptor, line, 0)
         os.ftruncate(descriptor, len(line))
+
+
+def is_locked(folder: Path, purpose: str) -> bool:
+    """Return whether a process holds the lock of `folder` for `purpose`."""
+    try:
+        with (folder / f".{purpose}.lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def lock_holder(folder: Path, purpose: str) -> LockHolder:

@@ -7,6 +7,7 @@ import msgspec
 
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, WORDS, feed_visit, fetched_page
+from periplus.checksums import add_text_checksum
 from periplus.crawl.control import CrawlControl
 from periplus.crawl.crawl_snapshot import read_snapshot
 from periplus.crawl.crawl_state import CrawlState
@@ -148,7 +149,7 @@ def _write_beside(folder: Path) -> None:
         write_status(place, CrawlStatus(4_000_000, "running", STATISTICS, NOW, (0, 1) if shard == 0 else (), **own))
     quotas = Quotas(folder, 40)
     quotas.distribute({number: CrawlStatus(1, "running", STATISTICS, number=number) for number in (0, 1)})
-    (folder / "crawl" / "control").write_bytes(b"pause")
+    (folder / "crawl" / "control").write_bytes(add_text_checksum(b"pause"))
 
 
 def read_crawl(folder: Path) -> Any:

@@ -56,16 +56,16 @@ def test_nothing_is_kept_by_which_to_find_anybody(tmp_path: Path, tmp_path_facto
         counts.count(b"quiet cove", visitor, NOW)
     counts.synchronize(NOW)
     assert all(word not in everything(tmp_path) for word in (b"harbour", b"cove", b"45.67"))
-    log = (tmp_path / "seen-20000.log").read_bytes()
-    marks = [log[at + 8 : at + 16] for at in range(0, len(log), 16)]
+    log = (tmp_path / "marks-20000.log").read_bytes()
+    marks = [log[at + 8 : at + 16] for at in range(0, len(log), 20)]
     assert len(marks) == len(set(marks)) == 4, "of one visitor there is another mark for every text"
-    assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.glob("s*-*")), "nor is it for everybody to read"
+    assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.glob("*-*")), "nor is it for everybody to read"
     elsewhere = tmp_path_factory.mktemp("other")
     other = popular_of(elsewhere)
     other.count(b"harbour bell", visitors[0], NOW)
     assert log[:16] not in everything(elsewhere), "another salt"
     counts.count(b"harbour bell", visitors[0], NOW + DAY)
-    assert {path.name for path in tmp_path.iterdir()} == {"salt-20001", "seen-20001.log"}, "it goes with its day"
+    assert {path.name for path in tmp_path.iterdir()} == {"salt-20001", "marks-20001.log"}, "it goes with its day"
 
 
 def test_counts_survive_a_restart_and_are_shared(tmp_path: Path) -> None:
@@ -106,13 +106,13 @@ def test_counts_fade_and_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     counts.synchronize(NOW + 90 * DAY)
     assert counts.complete(b"o", 5) == [], "let go"
     assert len(counts.complete(b"t", 50)) == 5
-    assert (tmp_path / f"seen-{20_090}.log").stat().st_size <= 16 * 60
+    assert (tmp_path / f"marks-{20_090}.log").stat().st_size <= 20 * 60
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"a": 1}', b'{"a": [-5.0, 1, 2]}', b"\xff" * 100])
 def test_damaged_files_are_begun_anew(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "asked.json").write_bytes(damage)
-    (tmp_path / "seen-20000.log").write_bytes(damage)
+    (tmp_path / "marks-20000.log").write_bytes(damage)
     counts = popular_of(tmp_path)
     assert counts.complete(b"a", 5) == []
     for number in range(3):

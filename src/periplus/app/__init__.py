@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.app.observer import SILENT, Observer, SilentObserver
 
 if TYPE_CHECKING:
+    from periplus.app.checking.file_kinds import FILE_KINDS, FileKind
+    from periplus.app.checking.folder_check import FolderCheck, FolderFault, check_data_folder
     from periplus.app.demo_run import Demo, DemoAnswer, open_demo
     from periplus.app.diagnosis import Finding, examine_installation
     from periplus.app.engine import Engine, EngineStatistics, PublishedPage
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from periplus.serve import as_json as result_page_as_json
 
 __all__ = [
+    "FILE_KINDS",
     "SILENT",
     "CrawlRun",
     "CrawlStatistics",
@@ -79,7 +82,10 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "FakeWebAddress",
+    "FileKind",
     "Finding",
+    "FolderCheck",
+    "FolderFault",
     "FolderRanks",
     "GraphRanks",
     "HostRank",
@@ -96,6 +102,7 @@ __all__ = [
     "apply_deletions",
     "average_gains",
     "build_graph_and_index",
+    "check_data_folder",
     "check_folder",
     "check_seeds",
     "compile_kernels",
@@ -138,6 +145,8 @@ __all__ = [
 ]
 
 _OWN: Final = {
+    "checking.file_kinds": ("FILE_KINDS", "FileKind"),
+    "checking.folder_check": ("FolderCheck", "FolderFault", "check_data_folder"),
     "demo_run": (
         "Demo",
         "DemoAnswer",

@@ -10,7 +10,7 @@ import typer
 from periplus import __version__
 from periplus.cli.commands.crawl import crawl
 from periplus.cli.commands.demo import demo
-from periplus.cli.commands.doctor import doctor
+from periplus.cli.commands.doctor import check, doctor
 from periplus.cli.commands.embeddings import embed, embeddings, meaning
 from periplus.cli.commands.evaluate import evaluate
 from periplus.cli.commands.explain import explain
@@ -77,6 +77,7 @@ app.command("serve")(serve)
 app.add_typer(keys, name="keys")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("evaluate")(evaluate)
+app.command("check")(check)
 app.command("doctor")(doctor)
 
 

@@ -19,6 +19,7 @@ records that it reflects; after a crash the records after it are replayed, so th
 """
 
 from periplus.crawl.control import CrawlControl, send_command
+from periplus.crawl.crawl_snapshot import check_snapshot
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
@@ -35,6 +36,7 @@ __all__ = [
     "ImportCount",
     "Supervisor",
     "UrlStatus",
+    "check_snapshot",
     "count_shards",
     "import_jsonl",
     "import_warc",

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from periplus.checksums import add_text_checksum, split_text_checksum
 from periplus.crawl.crawl_status import CrawlStatus, read_status
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import BadInput, FolderInUse
@@ -122,13 +123,14 @@ def send_command(folder: Path, command: str) -> None:
         raise BadInput(f"'{command}' is not a command of a crawl.", "Commands are pause, resume and stop.")
     if not is_running(folder):
         raise BadInput(f"No crawl is running in {folder}.")
-    write_atomically(folder / "crawl" / _FILE, command.encode())
+    write_atomically(folder / "crawl" / _FILE, add_text_checksum(command.encode()))
 
 
 def pending_command(folder: Path) -> str:
     """Return the command that was sent to the crawl of this folder, or ''."""
     try:
-        command = (folder / "crawl" / _FILE).read_text("ascii").strip()
+        text, is_right = split_text_checksum((folder / "crawl" / _FILE).read_bytes())
+        command = text.decode("ascii").strip() if is_right is not False else ""
     except (OSError, UnicodeDecodeError):
         return ""
     return command if _COMMANDS.fullmatch(command) else ""

@@ -4,21 +4,24 @@ magic 8 bytes | version u32 | xxh3 fingerprint u64 | msgpack of CrawlSnapshot
 """
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from periplus.checksums import FileFault
 from periplus.crawl.focus.focus import FocusState
 from periplus.crawl.policies.form_filler import FormsState
 from periplus.crawl.policies.traps import TrapsState
 from periplus.crawl.reported_visits import VisitReportState
 from periplus.crawl.robots_cache import CachedRobots
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.errors import CorruptFile, DataError, NewerFormat
 from periplus.files import read_file, write_atomically
+from periplus.frontier import check_frontier
 from periplus.hashing import fingerprint
 
-__all__ = ["CrawlSnapshot", "Totals", "read_snapshot", "write_snapshot"]
+__all__ = ["CrawlSnapshot", "Totals", "check_snapshot", "read_snapshot", "write_snapshot"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
@@ -87,3 +90,14 @@ def read_snapshot(path: Path) -> CrawlSnapshot | None:
         return msgspec.msgpack.decode(body, type=CrawlSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.") from error
+
+
+def check_snapshot(path: Path) -> Iterator[FileFault]:
+    """Yield the faults of a snapshot and of the spill files beside it."""
+    try:
+        snapshot = read_snapshot(path)
+    except DataError as error:
+        yield FileFault(path, error.message)
+        return
+    if snapshot is not None:
+        yield from check_frontier(path, snapshot.frontier, path.parent / "spill")

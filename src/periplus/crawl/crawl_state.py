@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from periplus.checksums import add_text_checksum, split_text_checksum
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
@@ -96,7 +97,8 @@ class CrawlState:
     def _read_seeds(self) -> list[Address]:
         """Read the seeds from their own file, which is used if the snapshot is damaged."""
         try:
-            return [parse_address(line) for line in read_file(self._seeds_file).decode("ascii").split()]
+            text, is_right = split_text_checksum(read_file(self._seeds_file))
+            return [parse_address(line) for line in text.decode("ascii").split()] if is_right is not False else []
         except (FileNotFoundError, ValueError, BadUrl):
             return []
 
@@ -240,7 +242,7 @@ class CrawlState:
         """Write the snapshot, which reflects the first `visits` records of the store."""
         seeds = tuple(seed.url for seed in self.outlinks.seeds)
         if len(seeds) != self._seeds_written:
-            write_atomically(self._seeds_file, "\n".join(seeds).encode("ascii"))
+            write_atomically(self._seeds_file, add_text_checksum("\n".join(seeds).encode("ascii")))
             self._seeds_written = len(seeds)
         self.router.send(everything=True)
         snapshot = CrawlSnapshot(

@@ -149,16 +149,19 @@ class EmbeddingLog:
 
 
 def _blocks(file: BinaryIO, at: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and the payload of each block; an empty payload where it is damaged."""
+    """Yield the offset and the payload of each block; an empty payload where it is damaged or was cut short."""
     size = os.fstat(file.fileno()).st_size
     while at + _BLOCK_HEADER.size <= size:
         file.seek(at)
         length, checksum = _BLOCK_HEADER.unpack(file.read(_BLOCK_HEADER.size))
         start, at = at + _BLOCK_HEADER.size, at + _BLOCK_HEADER.size + length
         if length < 4 or at > size:
+            yield start, b""
             return
         payload = file.read(length)
         yield start, payload if fingerprint(payload) == checksum else b""
+    if at < size:
+        yield at, b""
 
 
 def _check_format_number(path: Path, header: bytes) -> None:
@@ -180,7 +183,7 @@ def _find_first_block(path: Path, file: BinaryIO) -> int:
 
 
 def find_log_faults(path: Path) -> list[str]:
-    """Read all of a log; return a line for each fault. A truncated tail is no fault: it was never acknowledged."""
+    """Read all of a log; return a line for each fault, also where a crash has cut its last block short."""
     try:
         with path.open("rb") as file:
             at = _find_first_block(path, file)

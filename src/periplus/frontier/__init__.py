@@ -21,5 +21,15 @@ from periplus.frontier.best_first import BestFirst
 from periplus.frontier.frontier import Frontier, FrontierStatistics
 from periplus.frontier.revisit_schedule import best_frequencies, change_rates, freshness
 from periplus.frontier.seen_set import SeenSet
+from periplus.frontier.snapshot_check import check_frontier
 
-__all__ = ["BestFirst", "Frontier", "FrontierStatistics", "SeenSet", "best_frequencies", "change_rates", "freshness"]
+__all__ = [
+    "BestFirst",
+    "Frontier",
+    "FrontierStatistics",
+    "SeenSet",
+    "best_frequencies",
+    "change_rates",
+    "check_frontier",
+    "freshness",
+]

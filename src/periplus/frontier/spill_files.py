@@ -9,19 +9,20 @@ A file is removed two snapshots after its last chunk was read back, so that ever
 import contextlib
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heapify
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from periplus.checksums import FileFault
 from periplus.errors import CorruptFile
 from periplus.files import disk_errors, make_folder
 from periplus.frontier.host import Entry, Host, SpilledChunk
 from periplus.hashing import fingerprint
 
-__all__ = ["SpillFolder"]
+__all__ = ["SpillFolder", "check_spill_files"]
 
 _SPILL_BYTES: Final = 64 << 20
 _MAX_CHUNK: Final = 64 << 20
@@ -130,6 +131,34 @@ class SpillFolder:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:08d}.spill"
+
+
+def check_spill_files(folder: Path, hosts: Iterable[Host]) -> Iterator[FileFault]:
+    """Read all spill files; yield those that lack a chunk of `hosts`, or contain anything but chunks."""
+    for chunk in (chunk for host in hosts for chunk in host.spilled):
+        path = folder / f"{chunk.file:08d}.spill"
+        try:
+            with path.open("rb") as file:
+                file.seek(chunk.offset)
+                data = file.read(chunk.length)
+        except OSError as error:
+            yield FileFault(path, f"cannot be read: {error.strerror}")
+            continue
+        if len(data) != chunk.length or fingerprint(data) != chunk.checksum:
+            yield FileFault(path, f"is damaged at byte {chunk.offset}")
+    for path in sorted(folder.glob("*.spill")):
+        rest, size = path.read_bytes(), path.stat().st_size
+        while rest:
+            engine = zlib.decompressobj()
+            try:
+                engine.decompress(rest, _MAX_CHUNK)
+            except zlib.error as error:
+                yield FileFault(path, f"is damaged at byte {size - len(rest)}: {error}")
+                break
+            if not engine.eof:
+                yield FileFault(path, f"was cut short at byte {size - len(rest)}", torn=True)
+                break
+            rest = engine.unused_data
 
 
 def _number_of(path: Path) -> int:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from periplus.index.builder.document_batches import DocumentSignals
     from periplus.index.builder.index_builder import BuildSummary, build_index
     from periplus.index.live.live_index import LiveIndex
-    from periplus.index.maintenance.index_check import check_index
+    from periplus.index.maintenance.index_check import check_index, index_tail_faults
     from periplus.index.maintenance.index_export import CollectionStatistics, TermBound, export_index
     from periplus.index.maintenance.index_repair import IndexRepair, repair_index
 
@@ -56,6 +56,7 @@ __all__ = [
     "check_index",
     "documents_with",
     "export_index",
+    "index_tail_faults",
     "read_media",
     "repair_index",
     "squeeze_site_name",
@@ -64,7 +65,7 @@ __all__ = [
 
 _WRITING_MODULES: Final = {
     "builder.index_builder": ("BuildSummary", "build_index"),
-    "maintenance.index_check": ("check_index",),
+    "maintenance.index_check": ("check_index", "index_tail_faults"),
     "maintenance.index_export": ("CollectionStatistics", "TermBound", "export_index"),
     "builder.document_batches": ("DocumentSignals",),
     "live.live_index": ("LiveIndex",),

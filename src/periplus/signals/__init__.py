@@ -14,12 +14,18 @@ from periplus.signals.judgements import (
     write_judgement,
 )
 from periplus.signals.page_popularity import NO_POPULARITY, PagePopularity, read_page_popularity
-from periplus.signals.popular_queries import PopularQueries
+from periplus.signals.popular_queries import PopularQueries, count_damaged_marks, is_damaged_salt
 from periplus.signals.proxy_logs import import_proxy_logs
 from periplus.signals.signal_versions import SignalsVersion, signals_version
 from periplus.signals.trending import read_trending
 from periplus.signals.visit_counts import VisitCounts, prune_visit_reports, read_visit_counts, update_visit_counts
-from periplus.signals.visit_reports import LogPosition, ReportCount, append_visit_reports, read_visit_reports
+from periplus.signals.visit_reports import (
+    LogPosition,
+    ReportCount,
+    append_visit_reports,
+    check_visit_log,
+    read_visit_reports,
+)
 
 __all__ = [
     "NO_POPULARITY",
@@ -32,8 +38,11 @@ __all__ = [
     "SignalsVersion",
     "VisitCounts",
     "append_visit_reports",
+    "check_visit_log",
+    "count_damaged_marks",
     "estimate_relevance",
     "import_proxy_logs",
+    "is_damaged_salt",
     "prune_visit_reports",
     "read_clicks",
     "read_judgements",

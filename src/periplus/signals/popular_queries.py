@@ -4,8 +4,9 @@ A query is counted only if it equals a text that the index suggests anyway (a ti
 affects suggestions only once enough visitors have entered it on one day (`search.popular_after`, at least three; 0
 turns counting off). Files in `popular`:
 
-    salt-DAY      32 random bytes, deleted with the day
-    seen-DAY.log  16 bytes for each pair of text and visitor: a keyed hash of the text, and one of text and visitor
+    salt-DAY      magic "PERISALT", 32 random bytes and their xxh3, deleted with the day
+    marks-DAY.log 20 bytes for each pair of text and visitor: a keyed hash of the text, one of text and visitor, and
+                  four bytes of the xxh3 of both; `seen-DAY.log` of earlier versions has none of the latter
     asked.json    the texts that reached the threshold, with their counts; nothing below it, nothing else
 
 A visitor's address therefore cannot be recovered, nor what else was searched for from it; and once the day's salt and
@@ -27,8 +28,9 @@ import msgspec
 
 from periplus.errors import CorruptFile, FolderInUse, PeriplusError
 from periplus.files import decode_json, encode_json, lock_folder, make_folder, read_file, write_atomically
+from periplus.hashing import fingerprint
 
-__all__ = ["MIN_VISITORS", "PopularQueries"]
+__all__ = ["MIN_VISITORS", "PopularQueries", "count_damaged_marks", "is_damaged_salt"]
 
 MIN_VISITORS: Final = 3
 """A text with fewer visitors never becomes popular."""
@@ -47,6 +49,12 @@ _DAY: Final = 86_400
 _HALF_LIFE: Final = 30.0
 """Days in which a count decays to half."""
 _WIDTH: Final = 8
+_RECORD_BYTES: Final = 2 * _WIDTH + 4
+_SALT_BYTES: Final = 32
+_SALT_MAGIC: Final = b"PERISALT"
+"""Salts of earlier versions are bare."""
+_OF_A_DAY: Final = ("salt-*", "seen-*.log", "marks-*.log")
+"""Files that are deleted when their day is over."""
 
 
 class _QueryCount(msgspec.Struct, frozen=True, array_like=True):
@@ -97,8 +105,8 @@ class PopularQueries:
             name = _hash(self._salt, text)
             seen = self._seen.setdefault(name, set())
             mark = _hash(self._salt, text + b"\0" + visitor.encode("utf-8", "replace"))
-            if mark not in seen and self._log_offset < _MAX_VISITORS * 2 * _WIDTH:
-                self._append(name + mark)
+            if mark not in seen and self._log_offset < _MAX_VISITORS * _RECORD_BYTES:
+                self._append(name + mark + _checksum(name + mark))
                 seen.add(mark)
             if len(seen) >= self.after:
                 self._pending[text.decode("utf-8", "replace")] = len(seen)
@@ -127,7 +135,9 @@ class PopularQueries:
             self._salt = _read_salt(self._folder / f"salt-{day}")
             self._day, self._log_offset = day, 0
             self._seen.clear()
-            for path in (*self._folder.glob("salt-*"), *self._folder.glob("seen-*.log")):
+            for name, mark in self._read_log_of_earlier_version():
+                self._seen.setdefault(name, set()).add(mark)
+            for path in (path for pattern in _OF_A_DAY for path in self._folder.glob(pattern)):
                 if _day_of(path) < day:
                     path.unlink(missing_ok=True)
             self._reload()
@@ -135,20 +145,31 @@ class PopularQueries:
             self._seen.setdefault(name, set()).add(mark)
 
     def _read_log(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries that were appended to the log, by any process, since the last call."""
+        """Yield the entries that were appended to the log, by any process, since the last call; damaged ones never."""
         try:
             with self._log.open("rb") as log:
                 log.seek(self._log_offset)
-                raw = log.read(max(0, _MAX_VISITORS * 2 * _WIDTH - self._log_offset))
+                raw = log.read(max(0, _MAX_VISITORS * _RECORD_BYTES - self._log_offset))
         except FileNotFoundError:
             return
+        for offset in range(0, len(raw) - _RECORD_BYTES + 1, _RECORD_BYTES):
+            self._log_offset += _RECORD_BYTES
+            pair = raw[offset : offset + 2 * _WIDTH]
+            if _checksum(pair) == raw[offset + 2 * _WIDTH : offset + _RECORD_BYTES]:
+                yield pair[:_WIDTH], pair[_WIDTH:]
+
+    def _read_log_of_earlier_version(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the entries that an earlier version has counted on the same day."""
+        try:
+            raw = (self._folder / f"seen-{self._day}.log").read_bytes()[: _MAX_VISITORS * 2 * _WIDTH]
+        except OSError:
+            return
         for offset in range(0, len(raw) - 2 * _WIDTH + 1, 2 * _WIDTH):
-            self._log_offset += 2 * _WIDTH
             yield raw[offset : offset + _WIDTH], raw[offset + _WIDTH : offset + 2 * _WIDTH]
 
     @property
     def _log(self) -> Path:
-        return self._folder / f"seen-{self._day}.log"
+        return self._folder / f"marks-{self._day}.log"
 
     def _append(self, record: bytes) -> None:
         """Append a record in one write, so that it does not mix with those of other processes."""
@@ -196,12 +217,35 @@ def _read_salt(path: Path) -> bytes:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            os.write(handle, secrets.token_bytes(32))
+            salt = secrets.token_bytes(_SALT_BYTES)
+            os.write(handle, _SALT_MAGIC + salt + fingerprint(salt).to_bytes(8, "little"))
             os.link(temporary, path)
         finally:
             os.close(handle)
             temporary.unlink()
-    return path.read_bytes()[:32]
+    data = path.read_bytes()
+    if is_damaged_salt(data):
+        raise CorruptFile(f"{path} is damaged.", "Remove it: queries of today are counted anew.")
+    return data.removeprefix(_SALT_MAGIC)[:_SALT_BYTES]
+
+
+def is_damaged_salt(data: bytes) -> bool:
+    """Return whether a salt is damaged; those of earlier versions have no checksum."""
+    if not data.startswith(_SALT_MAGIC):
+        return len(data) != _SALT_BYTES
+    salt, checksum = data[len(_SALT_MAGIC) :][:_SALT_BYTES], data[len(_SALT_MAGIC) + _SALT_BYTES :]
+    return checksum != fingerprint(salt).to_bytes(8, "little")
+
+
+def count_damaged_marks(data: bytes) -> tuple[int, bool]:
+    """Return how many records of a log of marks are damaged, and whether the last one was cut short."""
+    starts = range(0, len(data) - _RECORD_BYTES + 1, _RECORD_BYTES)
+    wrong = sum(_checksum(data[at : at + 2 * _WIDTH]) != data[at + 2 * _WIDTH : at + _RECORD_BYTES] for at in starts)
+    return wrong, len(data) % _RECORD_BYTES > 0
+
+
+def _checksum(pair: bytes) -> bytes:
+    return fingerprint(pair).to_bytes(8, "little")[:4]
 
 
 def _day_of(path: Path) -> int:

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from periplus.checksums import FileFault
 from periplus.errors import BadUrl, Overloaded
 from periplus.files import check_format, disk_errors, make_folder, open_data_folder, sync_folder
 from periplus.hashing import fingerprint
@@ -32,6 +33,7 @@ __all__ = [
     "LogPosition",
     "ReportCount",
     "append_visit_reports",
+    "check_visit_log",
     "lock_log",
     "log_files",
     "read_visit_reports",
@@ -232,6 +234,18 @@ def _check_format_line(path: Path) -> None:
         mark, _, body = file.readline(100).rstrip(b"\n").partition(b" ")
         if mark == b"%016x" % fingerprint(body):
             check_format(path, msgspec.json.decode(body, type=_FormatLine).format, _FORMAT)
+
+
+def check_visit_log(path: Path) -> list[FileFault]:
+    """Return the faults of a file of the queue."""
+    raw = path.read_bytes()
+    lines = raw.split(b"\n")
+    faults = [FileFault(path, "was cut short in its last line", torn=True)] if lines.pop() else []
+    for number, line in enumerate(lines, 1):
+        mark, _, body = line.partition(b" ")
+        if line and mark != b"%016x" % fingerprint(body):
+            faults.append(FileFault(path, f"is damaged in line {number}"))
+    return faults
 
 
 def _decode_line(line: bytes) -> list[VisitReport]:

@@ -23,6 +23,7 @@ from periplus.store.compression import compress, decompress, read_lines
 from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import RetentionResult
 from periplus.store.sharded_store import shard_folder, shard_folders
+from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
 from periplus.store.warc.warc_reader import WarcPage, read_warc
 
 __all__ = [
@@ -30,10 +31,13 @@ __all__ = [
     "RetentionResult",
     "StoreStatistics",
     "WarcPage",
+    "WarcRecord",
+    "check_store_folder",
     "compress",
     "decompress",
     "read_lines",
     "read_warc",
     "shard_folder",
     "shard_folders",
+    "walk_warc",
 ]

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from periplus.errors import CorruptFile, NewerFormat
+from periplus.errors import CorruptFile, DataError, NewerFormat
 from periplus.files import disk_errors, disk_failure, sync_folder
 from periplus.hashing import fingerprint
 
-__all__ = ["ReadOrder"]
+__all__ = ["ReadOrder", "check_read_order"]
 
 _HEADER: Final = struct.Struct("<8sI")
 _MAGIC: Final = b"PERIORDR"
@@ -128,3 +128,14 @@ class ReadOrder:
 def _is_unwritten(header: bytes) -> bool:
     """Return whether a power failure came before the header: the file is too short, or has a length but no data."""
     return len(header) < _HEADER.size or not any(header)
+
+
+def check_read_order(folder: Path) -> tuple[str, bool]:
+    """Return what is wrong with the order of a folder, '' if nothing is, and whether a crash explains it."""
+    order = ReadOrder(folder)
+    try:
+        order._read_new_runs()
+    except DataError as error:
+        return error.message, False
+    size = (folder / "order.bin").stat().st_size
+    return (f"was cut short at byte {order._end}", True) if order._end < size else ("", False)

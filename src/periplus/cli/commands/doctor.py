@@ -1,14 +1,21 @@
-"""`periplus doctor`: what is installed, what is missing, and what to do about it."""
+"""`periplus doctor`, `check` and `repair`: what is missing, which files are damaged, and what can be done about it."""
 
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
-from periplus.cli.console import echo, echo_json
+from periplus.cli.console import echo, echo_json, format_bytes, format_count, log
+from periplus.cli.console_observer import observe
 from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
 
-__all__ = ["doctor"]
+__all__ = ["check", "doctor"]
+
+Parts = Annotated[
+    list[str] | None,
+    typer.Argument(help="Parts to verify: store, graph, index, crawl, inbox, other.  [default: all]", metavar="PART"),
+]
 
 _MARKS: Final = {"ok": "✓", "optional": "·", "bad": "✗"}
 
@@ -27,3 +34,25 @@ def doctor(settings: Settings, as_json: AsJson = False) -> None:
             echo(f"{_MARKS[finding.state]} {finding.name}: {finding.detail}")
         echo("\nEverything needed is installed." if usable else "\nSomething is missing; see the lines marked ✗.")
     raise typer.Exit(0 if usable else 1)
+
+
+@with_settings()
+def check(settings: Settings, parts: Parts = None, as_json: AsJson = False) -> None:
+    """Read every byte of the data folder and verify all checksums; exit with 1 if there are faults."""
+    from periplus.app import check_data_folder
+
+    folder = Path(settings.folder)
+    with observe(as_json) as observer:
+        result = check_data_folder(folder, tuple(parts or ()), observer)
+    if as_json:
+        echo_json(result)
+    else:
+        for fault in result.faults:
+            log(str(fault))
+        size = f"{format_count(result.files, 'file')}, {format_bytes(result.bytes)}"
+        if result.faults:
+            echo(f"{size}: {format_count(len(result.faults), 'fault')}. To repair: periplus repair.")
+        else:
+            echo(f"{size}: no faults.")
+    if result.faults:
+        raise typer.Exit(1)

@@ -13,12 +13,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from periplus.checksums import FileFault
 from periplus.files import disk_errors, read_file, write_atomically
 from periplus.hashing import fingerprint_text
 from periplus.index.document_fields import Document
 from periplus.records import LIST_KIND, FetchRecord
 
-__all__ = ["FeedDates", "feed_log_path"]
+__all__ = ["FeedDates", "feed_log_faults", "feed_log_path"]
 
 _MAX_ENTRIES: Final = 500_000
 """Entries that are stored; the oldest are dropped first."""
@@ -144,6 +145,21 @@ class FeedDates:
         self._linked_feeds = dict.fromkeys(rows["key"][is_feed][-self._max_entries :].tolist())
         dated_pages = rows[~is_feed & (rows["day"] >= 0) & (rows["day"] <= _MAX_DAY)][-self._max_entries :]
         self._days = dict(zip(dated_pages["key"].tolist(), dated_pages["day"].tolist(), strict=True))
+
+
+def feed_log_faults(path: Path) -> list[FileFault]:
+    """Return the faults of a log."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [FileFault(path, f"cannot be read: {error.strerror}")]
+    count = len(raw) // _RECORD.itemsize
+    rows = np.frombuffer(raw, _RECORD, count)
+    damaged = np.flatnonzero(rows["check"] != _checksum(rows["key"], rows["day"]))
+    faults = [FileFault(path, f"has damaged records: {len(damaged)}")] if len(damaged) else []
+    return faults + ([FileFault(path, "was cut short", torn=True)] if len(raw) % _RECORD.itemsize else [])
 
 
 def _sort_by_key(days: dict[int, int]) -> tuple[Keys, Days]:

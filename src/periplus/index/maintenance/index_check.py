@@ -8,21 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from periplus.checksums import FileFault
 from periplus.errors import PeriplusError
+from periplus.index.builder.feed_dates import feed_log_faults, feed_log_path
 from periplus.index.builder.site_blocks import check_blocks
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.kernels import postings_check
 from periplus.index.live.late_dates import read_late_news
-from periplus.index.live.live_journal import journal_path, read_journal
+from periplus.index.live.live_journal import journal_path, read_journal, scan_journal
 from periplus.index.segment import Segment
 
-__all__ = ["check_index", "check_segment"]
+__all__ = ["check_index", "check_segment", "index_tail_faults"]
 
 
 def check_index(folder: Path, progress: Callable[[str, int, int], None] = lambda stage, done, total: None) -> list[str]:
     """Read all of an index; return a line for each fault, none if it is intact."""
     manifest = read_manifest(folder)
     faults = _deletion_faults(folder, manifest) + _journal_faults(folder, manifest)
+    faults += [f"{fault.path} {fault.reason}." for fault in feed_log_faults(feed_log_path(folder)) if not fault.torn]
     for number, entry in enumerate(manifest.segments):
         progress("checking segments", number, len(manifest.segments))
         faults += check_segment(folder, entry)
@@ -87,3 +90,15 @@ def _is_sorted(blob: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> bo
     raw, bounds = blob.tobytes(), starts.tolist()
     terms = [raw[a:b] for a, b in itertools.pairwise(bounds)]
     return all(a < b for a, b in itertools.pairwise(terms))
+
+
+def index_tail_faults(folder: Path) -> list[FileFault]:
+    """Return the logs of an index whose end was cut short by a crash, where no process is writing."""
+    faults = [fault for fault in feed_log_faults(feed_log_path(folder)) if fault.torn]
+    for path in sorted(folder.glob("journal-*.log")):
+        try:
+            if scan_journal(path).end < path.stat().st_size:
+                faults.append(FileFault(path, "was cut short", torn=True))
+        except (PeriplusError, OSError):
+            continue  # reported with the index
+    return faults

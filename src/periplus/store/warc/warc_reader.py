@@ -17,7 +17,7 @@ from periplus.errors import BadFile, CorruptFile
 from periplus.store.warc.warc_digests import verify_digests
 from periplus.store.warc.warc_writer import INFO_START
 
-__all__ = ["MAX_BODY", "WarcPage", "parse_record", "read_warc"]
+__all__ = ["MAX_BODY", "WarcPage", "check_record", "parse_record", "read_warc"]
 
 MAX_BODY: Final = 64 << 20
 """Longest body that is read; longer records are skipped."""
@@ -74,6 +74,21 @@ def parse_record(record: bytes) -> WarcPage | None:
     Raise `CorruptFile` if its body has another digest than its header states, or its header states none.
     """
     return next(_pages(_BoundedReader(io.BytesIO(record).read, _MAX_PLAIN), MAX_BODY, "the record", own=True), None)
+
+
+def check_record(record: bytes) -> str:
+    """Return what is wrong with one decompressed record that this program wrote, of any type; '' if nothing is."""
+    file = _BoundedReader(io.BytesIO(record).read, _MAX_PLAIN)
+    count = 0
+    for parsed in _records(file, "the record"):
+        count += 1
+        file.allow(parsed.content_length)
+        if not _is_complete(parsed, MAX_BODY):
+            return "it is truncated"
+        is_right = verify_digests(parsed, own=True)
+        if is_right is False or (is_right is None and parsed.record_type in _RECORD_TYPES):
+            return "it has another digest than its header states"
+    return "" if count == 1 else f"it contains {count} records"
 
 
 _Read = Callable[[int], bytes]

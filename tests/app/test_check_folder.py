@@ -1,0 +1,93 @@
+"""`periplus check`: every kind of file is claimed, and damage to any of them is reported and changes no answer."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from periplus.app import FILE_KINDS, check_data_folder
+from periplus.app.checking.file_kinds import PARTS, find_kind
+from periplus.cli.entry import main
+from periplus.errors import BadInput, NothingHere
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def damage() -> ModuleType:
+    """Return the program that damages files."""
+    spec = importlib.util.spec_from_file_location("file_damage", ROOT / "bench" / "file_damage.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["file_damage"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def searched(damage: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder with pages, graph, index and a deletion."""
+    folder = tmp_path_factory.mktemp("searched") / "whole"
+    folder.mkdir()
+    damage.write_searched_folder(folder)
+    return folder
+
+
+def test_a_flipped_bit_or_a_cut_in_any_kind_of_file_is_reported_and_changes_no_answer(damage: ModuleType) -> None:
+    rows = damage.damage_every_file_kind(flips=8, cuts=2, seed=7)
+    assert len(rows) >= 50
+    for row in rows:
+        assert row.missed + row.silent + row.tracebacks + row.hangs == 0, (row.kind, row.examples)
+
+
+def test_an_intact_folder_has_no_faults_and_every_file_has_a_kind(searched: Path) -> None:
+    result = check_data_folder(searched)
+    assert result.faults == ()
+    assert result.files == sum(path.is_file() and not path.name.startswith(".") for path in searched.rglob("*"))
+
+
+def test_a_file_that_no_kind_claims_is_reported(searched: Path) -> None:
+    stranger = searched / "store" / "notes.doc"
+    stranger.write_text("mine")
+    try:
+        assert [fault.path for fault in check_data_folder(searched).faults] == ["store/notes.doc"]
+        assert check_data_folder(searched, ("store",)).faults == ()
+    finally:
+        stranger.unlink()
+
+
+def test_the_command_names_the_file_and_ends_with_1(searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--folder", str(searched)]) == 0
+    assert "no faults" in capsys.readouterr().out
+    path = searched / "index" / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"documents":30', b'"documents":31'))
+    try:
+        assert main(["check", "--folder", str(searched), "--json"]) == 1
+        faults = json.loads(capsys.readouterr().out)["faults"]
+        assert faults[0]["path"] == "index/manifest.json"
+        assert main(["check", "--folder", str(searched), "store", "graph"]) == 0
+        assert main(["check", "--folder", str(searched), "index"]) == 1
+        captured = capsys.readouterr()
+        assert "index/manifest.json" in captured.out + captured.err
+    finally:
+        path.write_bytes(whole)
+
+
+def test_parts_and_folders_that_do_not_exist_are_refused(searched: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="parts"):
+        check_data_folder(searched, ("parts",))
+    with pytest.raises(NothingHere):
+        check_data_folder(tmp_path / "none")
+
+
+def test_every_kind_belongs_to_a_part_and_says_what_damage_means() -> None:
+    assert {kind.part for kind in FILE_KINDS} == set(PARTS)
+    assert all(kind.checksum and kind.verified and kind.meaning for kind in FILE_KINDS)
+    for kind in FILE_KINDS:
+        name = kind.pattern.replace("**/", "shard-01/").replace("*", "7")
+        assert find_kind(name) is not None
