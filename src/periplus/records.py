@@ -109,6 +109,7 @@ class Outcome(enum.StrEnum):
     """The response violates HTTP, or its body cannot be decoded."""
     WRONG_TYPE = "wrong-type"
     """A content type without a parser."""
+    PARSE_FAILED = "parse-failed"  # see `FetchRecord.fault`
     FORBIDDEN_ADDRESS = "forbidden-address"
     """The host name resolves to a private, loopback or metadata address that is not allowed."""
     ROBOTS = "robots"
@@ -227,9 +228,8 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     service: str = ""
     """'openapi', 'swagger', 'wsdl', 'api-reference', 'portal' (links to one of these), or ''."""
     flags: int = 0
-    """A combination of `PageFlag`."""
     reasons: tuple[str, ...] = ()
-    """An explanation of one line for each flag."""
+    """A combination of `PageFlag`, and an explanation of one line for each."""
     changed: tuple[float, ...] = ()
     """Of a list: when the page of each link last changed, in seconds since 1970; 0.0 if it is not stated."""
     forms: tuple[Form, ...] = ()
@@ -256,8 +256,8 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The URL of a page with identical content."""
     bytes: int = 0
     warc: str = ""
-    """Name of the WARC file with the response, '' if it is not stored."""
     warc_offset: int = 0
+    """Name of the WARC file with the response, '' if it is not stored; and where it is."""
     hops: int = 0
     """Redirects followed to get here."""
     retry_after: float = 0.0
@@ -268,6 +268,7 @@ class FetchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the main content; 0 if it is too short to compare."""
     near_duplicate_of: str = msgspec.field(default="", name="near_copy_of")
     """The URL of a page with nearly the same content."""
+    fault: str = ""  # why there is no page, or not all of a list
 
 
 class VisitReport(msgspec.Struct, frozen=True, array_like=True):

@@ -110,6 +110,20 @@ class ParseSettings(Section, frozen=True):
         int, Meta(description="Maximum number of pages, slides, sheets or chapters read from one document", ge=1)
     ] = 200
     max_document_seconds: Annotated[float, Meta(description="Maximum time for parsing one PDF, in seconds", gt=0)] = 2.0
+    processes: Annotated[
+        int,
+        Meta(
+            description="Number of processes that parse documents other than ordinary HTML and text; 0 chooses",
+            ge=0,
+            le=64,
+        ),
+    ] = 0
+    max_memory_mb: Annotated[
+        int, Meta(description="Maximum memory that parsing one document may take, in MB", ge=64, le=65_536)
+    ] = 512
+    max_seconds: Annotated[
+        float, Meta(description="Maximum CPU time for parsing one document in such a process, in seconds", gt=0)
+    ] = 10.0
 
 
 class StoreSettings(Section, frozen=True):

@@ -3,9 +3,11 @@
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from periplus.checksums import add_text_checksum, split_text_checksum
 from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
+from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
 from periplus.crawl.outlinks import OutlinkExtractor
@@ -16,7 +18,7 @@ from periplus.crawl.robots_cache import RobotsCache
 from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.shard import LinkRouter, SingleShard
 from periplus.crawl.sharding.topology import read_topology, shard_dir
-from periplus.errors import BadUrl, CorruptFile
+from periplus.errors import BadUrl, CorruptFile, NoNetwork
 from periplus.files import read_file, write_atomically
 from periplus.frontier import Frontier
 from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome
@@ -26,6 +28,8 @@ from periplus.store import PageStore
 from periplus.url import parse_address
 
 __all__ = ["CrawlState"]
+
+_UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 
 class CrawlState:
@@ -237,6 +241,34 @@ class CrawlState:
     def is_host_full(self, host: str) -> bool:
         """Return whether a host has reached the limit of pages per host."""
         return self.pages_of_host.get(host, 0) >= self.settings.crawl.host_pages
+
+    def statistics(self, meter: RateMeter, busy: int, began: float, now: float) -> CrawlStatistics:
+        """Return the figures of a crawl, with `busy` requests under way, that began its run at `began`."""
+        frontier, totals = self.frontier.statistics(), self.totals
+        return CrawlStatistics(
+            pages=totals.pages,
+            fetched=totals.fetched,
+            rate=meter.rate(now, began),
+            errors={name: count for name, count in totals.outcomes.items() if name != Outcome.OK},
+            bytes=totals.bytes,
+            waiting=frontier.waiting,
+            busy=busy,
+            hosts=frontier.hosts,
+            seen=frontier.seen,
+            seconds=now - began,
+            copies=totals.copies,
+            given_up=frontier.given_up,
+            recent=tuple(meter.recent),
+            slowest=tuple(self.frontier.slowest(3)),
+            notes=tuple(self.notes),
+        )
+
+    def check_network(self, now: float) -> None:
+        """Raise `NoNetwork` if no host ever answered, and nothing is left to try."""
+        outcomes = set(self.totals.outcomes)
+        if outcomes and not self.totals.answered and outcomes <= _UNREACHABLE and self.frontier.wait(now) is None:
+            hosts = ", ".join(sorted({seed.host for seed in self.outlinks.seeds})[:3])
+            raise NoNetwork(f"No host could be reached (tried {hosts}).", "Check the network and the seeds.")
 
     def save(self, visits: int, now: float, path: Path | None = None) -> None:
         """Write the snapshot, which reflects the first `visits` records of the store."""

@@ -14,6 +14,7 @@ import msgspec
 
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
+from periplus.crawl.documents.document_parser import INTERRUPTED, DocumentParser
 from periplus.crawl.fetch_records import make_failure_record, make_page_record
 from periplus.crawl.outlinks import parse_seed
 from periplus.crawl.policies.limit_watch import LimitWatch
@@ -22,10 +23,10 @@ from periplus.crawl.sharding.mailbox import ShardMessage
 from periplus.crawl.sharding.robots_exchange import RobotsExchange
 from periplus.crawl.sharding.shard import Shard, SingleShard
 from periplus.crawl.sharding.topology import shard_dir
-from periplus.errors import BadInput, BadUrl, DiskFailed, NoNetwork
+from periplus.errors import BadInput, BadUrl, DiskFailed
 from periplus.fetch import Fetcher
 from periplus.files import lock_folder, open_data_folder
-from periplus.parse import is_supported
+from periplus.parse import ParsedDocument, is_supported
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
@@ -49,7 +50,6 @@ _REVIVE_SECONDS: Final = 3_600.0
 """After which suspended hosts are tried again in the same run."""
 _CHECKPOINT_SHARE: Final = 20
 """Snapshots take at most one part in this many of the time."""
-_UNREACHABLE: Final = {Outcome.DNS.value, Outcome.CONNECT.value, Outcome.TIMEOUT.value}
 
 
 class Crawler:
@@ -95,6 +95,9 @@ class Crawler:
         path = shard_dir(folder, number) / "frontier.bin"
         self._state = CrawlState.recover(path, self._settings, self._store, seeds, self._now(), self._shard)
         self._resources.callback(self._state.frontier.close)
+        self._documents = DocumentParser(shard_dir(folder, number), self._settings)
+        self._resources.callback(self._documents.close)
+        self._fetcher.watch(self._documents.fileno())
         if not self._state.outlinks.seeds:
             raise BadInput(f"There is no crawl in {folder} to continue.", "Give at least one URL to begin at.")
         self._state.save(self._store.commit(), self._now())
@@ -122,7 +125,8 @@ class Crawler:
             self.checkpoint()
             if on_progress is not None:
                 on_progress(self.statistics())
-            self._check_network()
+            if not self._shard.supervised and not self._stops:  # a supervisor checks all shards
+                self._state.check_network(self._now())
             return self.statistics()
         except (DiskFailed, KeyboardInterrupt):
             # What was flushed is safe and can be replayed; the first fault is the one to report.
@@ -143,6 +147,8 @@ class Crawler:
         requests: list[FetchRequest] = []
         for result in self._fetcher.poll(self._wait(now)):
             requests += self._receive(result)
+        for document in self._documents.poll():
+            requests += self._finish_page(document.result, document.as_list, document.parsed)
         self._state.add(requests)
         self._consistent = True
         self._persist()
@@ -175,6 +181,7 @@ class Crawler:
         if self._closed:
             return
         began = time.monotonic()
+        self._documents.sync()
         self._state.save(self._store.commit(), self._now())
         self._committed = self._checkpointed = self._now()
         self._checkpoint_took = time.monotonic() - began
@@ -185,26 +192,8 @@ class Crawler:
 
     def statistics(self) -> CrawlStatistics:
         """Return the figures of the crawl."""
-        now = self._now()
-        frontier, totals = self._state.frontier.statistics(), self._state.totals
-        return CrawlStatistics(
-            pages=totals.pages,
-            fetched=totals.fetched,
-            rate=self._meter.rate(now, self._began),
-            errors={name: count for name, count in totals.outcomes.items() if name != Outcome.OK},
-            bytes=totals.bytes,
-            waiting=frontier.waiting,
-            busy=0 if self._closed else self._fetcher.busy(),
-            hosts=frontier.hosts,
-            seen=frontier.seen,
-            seconds=now - self._began,
-            copies=totals.copies,
-            given_up=frontier.given_up,
-            recent=tuple(self._meter.recent),
-            slowest=tuple(self._state.frontier.slowest(3)),
-            notes=tuple(self._state.notes),
-            paused=self._limits.reason,
-        )
+        statistics = self._state.statistics(self._meter, 0 if self._closed else self._busy(), self._began, self._now())
+        return msgspec.structs.replace(statistics, paused=self._limits.reason)
 
     def _read_mail(self, now: float) -> None:
         """Accept links, seeds and robots.txt files that other shards have sent."""
@@ -232,7 +221,10 @@ class Crawler:
         seeds = self._state.outlinks.seeds
         self._shard.send_seeds(seeds[self._sent_seeds :])
         self._sent_seeds = len(seeds)
-        self._shard.send(at_once=self._fetcher.busy() == 0)
+        self._shard.send(at_once=self._busy() == 0)
+
+    def _busy(self) -> int:
+        return self._fetcher.busy() + self._documents.busy()
 
     def _start(self, now: float) -> None:
         """Start requests while connections are free; URLs that robots.txt disallows end here."""
@@ -241,8 +233,9 @@ class Crawler:
                 time.sleep(_CONGESTION_PAUSE)
             return
         for _ in range(_MAX_STARTS):
-            busy = self._fetcher.busy()
-            if self._paused or self._fetcher.is_full() or self._is_limit_reached(busy):
+            if self._paused or self._fetcher.is_full() or self._documents.is_full():
+                return
+            if self._is_limit_reached(self._busy()):
                 return
             request = self._state.frontier.next(now)
             if request is None:
@@ -255,7 +248,10 @@ class Crawler:
             state.frontier.suspend(request, now)
             return
         rules = state.robots.rules(address.origin, now)
-        if rules is None:
+        if self._documents.pop_interrupted(address):
+            failure = make_failure_record(request, Outcome.PARSE_FAILED, when=now, fault=INTERRUPTED)
+            self._finish(request, failure, None)
+        elif rules is None:
             self._robots.fetch_for(request, now)
         elif not rules.allows(robots_path(address)):
             self._finish(request, make_failure_record(request, Outcome.ROBOTS, when=now), None)
@@ -269,25 +265,30 @@ class Crawler:
         return self._fetched if self._settings.crawl.recrawl else self._state.totals.pages
 
     def _is_limit_reached(self, busy: int) -> bool:
-        limits = self._settings.crawl
-        late = limits.minutes > 0 and self._now() - self._began > limits.minutes * 60
-        return self._stops > 0 or late or self._pages() + busy >= self._shard.page_quota(limits.pages)
+        quota = self._shard.page_quota(self._settings.crawl.pages)
+        return self._stops > 0 or self._is_late() or self._pages() + busy >= quota
+
+    def _is_late(self, grace: float = 0.0) -> bool:
+        minutes = self._settings.crawl.minutes
+        return minutes > 0 and self._now() - self._began > minutes * 60 + grace
 
     def _wait(self, now: float) -> float:
         """Return how long to wait for the network; if nothing is in flight, wait for the next request here."""
         wait = self._state.frontier.wait(now)
-        if wait is None or self._paused or self._is_limit_reached(self._fetcher.busy()):
+        if wait is None or self._paused or self._documents.is_full() or self._is_limit_reached(self._busy()):
             wait = _MAX_WAIT
         wait = min(_MAX_WAIT, max(wait, self._fetcher.bandwidth_wait()))
         if self._fetcher.busy():
             return _MAX_WAIT if self._fetcher.is_full() else wait
-        if not self._is_over():
+        if self._documents.busy():
+            self._documents.wait(wait)
+        elif not self._is_over():
             time.sleep(wait)
         return 0.0
 
     def _receive(self, result: FetchResult) -> list[FetchRequest]:
         """Process the result of one request; return the requests that it leads to."""
-        state, settings, request = self._state, self._settings, result.request
+        state, request = self._state, result.request
         state.totals.answered += result.status > 0
         if self._robots.respond(result, self._now()):
             return []
@@ -300,7 +301,14 @@ class Crawler:
         if result.outcome is not Outcome.OK and not (as_list and result.outcome is Outcome.TOO_LARGE):
             stored = result if result.outcome is Outcome.NOT_MODIFIED else None
             return self._finish(request, make_failure_record(request, result.outcome, result), stored, result.ip)
-        record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0)
+        if self._documents.submit(result, as_list, state.duplicates):
+            return []
+        return self._finish_page(result, as_list, None)
+
+    def _finish_page(self, result: FetchResult, as_list: bool, parsed: ParsedDocument | None) -> list[FetchRequest]:
+        """Store what was parsed, or is parsed now; return the requests that it leads to."""
+        state, settings, request = self._state, self._settings, result.request
+        record = make_page_record(result, settings.parse, state.duplicates, as_list, settings.crawl.forms > 0, parsed)
         record = state.outlinks.traps.classify(record, request.address.host)
         stored = result if record.page is not None and not as_list else None
         return self._finish(request, record, stored, result.ip)
@@ -348,6 +356,7 @@ class Crawler:
             self.checkpoint()
         elif now - self._committed >= limits.commit_seconds:
             self._committed = now
+            self._documents.sync()
             self._store.commit()
 
     def _poll_control(self) -> None:
@@ -371,7 +380,7 @@ class Crawler:
         """Return 'running', 'paused' or 'stopping'; of a supervised shard also 'idle' or 'full'."""
         if self._stops or self._paused:
             return "stopping" if self._stops else "paused"
-        busy = not self._mail_empty or self._fetcher.busy() or self._robots.is_waiting() or self._shard.unsent()
+        busy = not self._mail_empty or self._busy() or self._robots.is_waiting() or self._shard.unsent()
         if busy or not self._shard.supervised:
             return "running"
         if self._state.frontier.wait(self._now()) is not None:
@@ -384,16 +393,8 @@ class Crawler:
             return True
         if self._shard.supervised and not self._stops:
             return False
-        if self._fetcher.busy() or self._is_limit_reached(0):
-            return not self._fetcher.busy()
+        if self._busy() or self._is_limit_reached(0):
+            # Documents that take long when the time is over are not waited for.
+            return not self._fetcher.busy() and (not self._documents.busy() or self._is_late(_GRACE))
         # All reported visits are read before there is nothing left to do.
         return self._state.frontier.wait(self._now()) is None and not self._state.read_reports(self._store)
-
-    def _check_network(self) -> None:
-        """Raise `NoNetwork` if no host ever answered, and nothing is left to try; a supervisor checks all shards."""
-        totals = self._state.totals
-        if self._shard.supervised or self._stops or totals.answered or not totals.outcomes:
-            return
-        if set(totals.outcomes) <= _UNREACHABLE and self._state.frontier.wait(self._now()) is None:
-            hosts = ", ".join(sorted({seed.host for seed in self._state.outlinks.seeds})[:3])
-            raise NoNetwork(f"No host could be reached (tried {hosts}).", "Check the network and the seeds.")

@@ -3,22 +3,18 @@
 import email.utils
 import time
 from datetime import UTC
-from typing import Final
 
 import msgspec
 
 from periplus.crawl.policies.near_duplicates import NearDuplicateIndex, page_hash
-from periplus.discovery import parse_sitemap
 from periplus.errors import BadUrl
 from periplus.hashing import fingerprint
-from periplus.parse import extract_forms, parse
-from periplus.records import LIST_KIND, FetchRecord, FetchRequest, FetchResult, Link, Outcome, Page
+from periplus.parse import ParsedDocument, extract_forms, parse, parse_list
+from periplus.records import FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import ParseSettings
 from periplus.url import parse_address
 
-__all__ = ["DuplicateTable", "make_failure_record", "make_page_record", "parse_list", "retry_after"]
-
-_MAX_LISTED: Final = 50_000
+__all__ = ["DuplicateTable", "make_failure_record", "make_page_record", "retry_after"]
 
 
 class DuplicateTable:
@@ -57,13 +53,19 @@ def _canonical(page: Page, url: str) -> str:
 
 
 def make_failure_record(
-    request: FetchRequest, outcome: Outcome, result: FetchResult | None = None, when: float | None = None
+    request: FetchRequest,
+    outcome: Outcome,
+    result: FetchResult | None = None,
+    when: float | None = None,
+    fault: str = "",
 ) -> FetchRecord:
     """Return the record of a request without a page; without a `result`, of one that was never sent."""
     if result is None:
         start = time.time() if when is None else when
         address = request.address
-        return FetchRecord(address.url, address.key, outcome, start, depth=request.depth, hops=request.hops)
+        return FetchRecord(
+            address.url, address.key, outcome, start, depth=request.depth, hops=request.hops, fault=fault
+        )
     return FetchRecord(
         url=request.address.url,
         key=request.address.key,
@@ -79,22 +81,26 @@ def make_failure_record(
 
 
 def make_page_record(
-    result: FetchResult, settings: ParseSettings, duplicates: DuplicateTable, as_list: bool = False, forms: bool = False
+    result: FetchResult,
+    settings: ParseSettings,
+    duplicates: DuplicateTable,
+    as_list: bool = False,
+    forms: bool = False,
+    parsed: ParsedDocument | None = None,
 ) -> FetchRecord:
     """Return the record of a successful fetch, with the page parsed from its body unless it is a duplicate.
 
-    With `as_list` the body is parsed as a sitemap or feed; with `forms` the forms of the page are extracted too.
+    With `as_list` the body is parsed as a sitemap or feed; with `forms` the forms of the page are extracted too. What
+    another process has `parsed` is not parsed here.
     """
     request = result.request
     content = fingerprint(result.body) if result.body else 0
     duplicate_of = "" if as_list or not content else duplicates.find_duplicate(content, request.address.url)
-    page, outcome = None, Outcome.OK
-    if as_list:
-        page = parse_list(result)
-    elif not duplicate_of:
-        page, outcome = _parse(result, settings)
-        if forms and page is not None and page.kind == "text/html":
-            page = msgspec.structs.replace(page, forms=extract_forms(result))
+    page, outcome, fault = None, Outcome.OK, ""
+    if not duplicate_of:
+        page, fault = _parse(result, settings, as_list, forms) if parsed is None else (parsed.page, parsed.fault)
+        if page is None:
+            outcome = Outcome.PARSE_FAILED if fault else Outcome.WRONG_TYPE
     simhash = page_hash(page) if page is not None and content else 0
     return FetchRecord(
         url=request.address.url,
@@ -113,29 +119,22 @@ def make_page_record(
         hops=request.hops,
         simhash=simhash,
         near_duplicate_of=duplicates.find_near_duplicate(simhash, request.address.url) if simhash else "",
+        fault=fault,
     )
 
 
-def _parse(result: FetchResult, settings: ParseSettings) -> tuple[Page | None, Outcome]:
+def _parse(result: FetchResult, settings: ParseSettings, as_list: bool, forms: bool) -> tuple[Page | None, str]:
+    """Return the page of a body, or None, and what is wrong with it."""
     try:
+        if as_list:
+            return parse_list(result)
         page = parse(result, settings)
-    except Exception:
+        if forms and page is not None and page.kind == "text/html":
+            page = msgspec.structs.replace(page, forms=extract_forms(result))
+    except Exception as error:
         # By contract a parser never raises; if one does, a single page must not end the crawl.
-        return None, Outcome.BAD_RESPONSE
-    return page, Outcome.OK if page is not None else Outcome.WRONG_TYPE
-
-
-def parse_list(result: FetchResult) -> Page:
-    """Return a sitemap or feed as a page that consists of links; nested sitemaps become its feeds."""
-    sitemap = parse_sitemap(result.body)
-    return Page(
-        url=result.request.address.url,
-        links=tuple(Link(url) for url in sitemap.pages[:_MAX_LISTED]),
-        kind=LIST_KIND,
-        noindex=True,
-        feeds=sitemap.sitemaps[:_MAX_LISTED],
-        changed=sitemap.changed[:_MAX_LISTED],
-    )
+        return None, f"the parser failed: {type(error).__name__}"
+    return page, ""
 
 
 def retry_after(result: FetchResult) -> float | None:

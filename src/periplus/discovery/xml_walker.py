@@ -18,8 +18,8 @@ _MAX_BYTES: Final = 50 * 1024 * 1024
 _MAX_DEPTH: Final = 2_000
 _MAX_ELEMENT_TEXT: Final = 4_096
 _CHUNK: Final = 1 << 16
-_MAX_TAGS: Final = 4_000_000
-"""Which bounds the elements to two million; a sitemap of 50,000 pages with ten language versions each has 0.7."""
+_MAX_TAGS: Final = 2_000_000
+"""Which bounds the elements; a sitemap of 50,000 pages with ten language versions each has 0.8 million."""
 _MAX_EQUALS_SIGNS: Final = 8_000_000
 """Which bounds the attributes: with default values refused, each has one of its own."""
 _MAX_ELEMENT_ATTRIBUTES: Final = 1_000

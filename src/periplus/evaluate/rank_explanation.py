@@ -36,6 +36,7 @@ _OUTCOMES: Final = {
     Outcome.TOO_LARGE: "it is larger than fetch.max_bytes",
     Outcome.BAD_RESPONSE: "the response of its host was malformed",
     Outcome.WRONG_TYPE: "its content type is not supported",
+    Outcome.PARSE_FAILED: "it exceeded a limit of the parser, or made it fail",
     Outcome.FORBIDDEN_ADDRESS: "its host has a private address, which is not fetched unless fetch.allow names it",
 }
 _STATES: Final = {

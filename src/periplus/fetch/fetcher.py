@@ -48,6 +48,8 @@ class Fetcher:
             raise SettingsError(f"fetch.ca_file: {settings.ca_file} does not exist.")
         self._hosts = HostsFile.read(Path(settings.hosts_file)) if settings.hosts_file else HostsFile()
         self._selector = selectors.DefaultSelector()
+        self._watched = -1
+        self._woken = False
         self._deadline: float | None = None
         self._interrupted = False
         self._idle: list[Transfer] = []
@@ -81,16 +83,22 @@ class Fetcher:
         """Return in how many seconds the bandwidth limit allows more to be received; 0 if it does now."""
         return self._bucket.wait() if self._bucket is not None else 0.0
 
+    def watch(self, descriptor: int) -> None:
+        """Have `poll` return as soon as this descriptor, which is not one of its own, can be read."""
+        self._watched = descriptor
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
     def poll(self, timeout: float) -> list[FetchResult]:
         """Work for up to `timeout` seconds, or until at least one request has ended; return the results."""
         end = time.monotonic() + timeout
+        self._woken = False
         while True:
             self._run_once(end)
             ended = self._collect()
             if self._interrupted:
                 self._interrupted = False
                 raise KeyboardInterrupt
-            if ended or not self._in_flight or time.monotonic() >= end:
+            if ended or self._woken or not self._in_flight or time.monotonic() >= end:
                 return ended
 
     def close(self) -> None:
@@ -109,16 +117,18 @@ class Fetcher:
         now = time.monotonic()
         until = end if self._deadline is None else min(end, self._deadline)
         wait = max(0.0, until - now)
+        own = len(self._selector.get_map()) - (self._watched >= 0)
         if self._bucket is not None and (owed := self._bucket.wait()) > 0:
             # What is not read here fills the buffers of the sockets, and then the peers have to wait.
             time.sleep(min(wait, owed))
-        elif self._selector.get_map():
+        elif own or (wait and self._in_flight):
             for key, events in self._selector.select(wait):
+                if key.fd == self._watched:
+                    self._woken = True
+                    continue
                 self._multi.socket_action(key.fd, _action(events))
                 if self._bucket is not None and self._bucket.wait() > 0:
                     break
-        elif wait and self._in_flight:
-            time.sleep(wait)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._deadline = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)

@@ -1,5 +1,6 @@
 """From content types to parsers: the table that a new format is added to."""
 
+import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -21,12 +22,19 @@ from periplus.parse.page_description import describe
 from periplus.records import FetchResult, Page
 from periplus.settings import ParseSettings
 
-__all__ = ["PARSERS", "is_supported", "parse"]
+__all__ = ["PARSERS", "is_supported", "needs_process", "parse"]
 
 Parser = Callable[[FetchResult, ParseSettings], Page | None]
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 _OPEN: Final = "application/vnd.oasis.opendocument."
+_IN_PROCESS: Final = frozenset(
+    {"text/html", "application/xhtml+xml", "text/plain", "text/ftp-dir-listing", "application/gopher-menu"}
+)
+"""Types whose parsers are written in this project, and linear."""
+_MAX_IN_PROCESS: Final = 1 << 20
+_MAX_LIST: Final = 64 << 10
+"""Bytes of a list that expat reads in a few milliseconds."""
 
 PARSERS: Final[Mapping[str, Parser]] = MappingProxyType(
     {
@@ -67,6 +75,33 @@ def is_supported(content_type: str) -> bool:
     """Return whether a content type has a parser, or may have one because it carries no information."""
     kind = media_type_of(content_type)
     return kind in PARSERS or kind in UNTYPED
+
+
+def needs_process(result: FetchResult, as_list: bool = False) -> bool:
+    """Return whether a body is to be parsed in a process of its own, with limits (`ParserPool`).
+
+    That is every format but HTML, text and directory listings of ordinary size. Of a list (a sitemap or a feed) it is
+    one that is large when it is unpacked. Takes microseconds, and parses nothing.
+    """
+    body = result.body
+    if as_list:
+        return _unpacked_size(body) > _MAX_LIST
+    if body.startswith(b"PK\x03\x04"):
+        return True
+    kind = detect_content_type(body, result.header("content-type"), result.request.address.path)
+    if kind in _IN_PROCESS:
+        return len(body) > _MAX_IN_PROCESS
+    return kind in PARSERS
+
+
+def _unpacked_size(body: bytes) -> int:
+    """Return the size of a body after unpacking, if it is gzip; of a large one, a size above the limit."""
+    if not body.startswith(b"\x1f\x8b"):
+        return len(body)
+    try:
+        return len(zlib.decompressobj(wbits=31).decompress(body, _MAX_LIST + 1))
+    except zlib.error:
+        return len(body)
 
 
 def parse(result: FetchResult, settings: ParseSettings) -> Page | None:
