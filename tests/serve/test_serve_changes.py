@@ -11,7 +11,7 @@ import pytest
 from asgi_caller import Answer, call, get, send
 from fake_searcher import FakeSearcher
 
-from periplus.errors import BadInput, DiskFailed
+from periplus.errors import BadInput, DiskFailed, StorageFull
 from periplus.records import VisitReport
 from periplus.serve import Actions, ApiKeys, PublishReceipt, PublishRequest, make_app
 from periplus.settings import ServeSettings
@@ -263,6 +263,18 @@ def test_keys_are_stored_as_digests(tmp_path: Path) -> None:
     assert ApiKeys(tmp_path).find(secret) is None
     with pytest.raises(BadInput):
         keys.remove("me")
+
+
+def test_the_disk_limit_is_reported_as_insufficient_storage() -> None:
+    def publish(request: PublishRequest) -> PublishReceipt:
+        raise StorageFull("The page needs about 1 MB, and there is room for 0 MB.", "Raise limits.disk_gb.")
+
+    keys = ApiKeys(None)
+    app = make_app(FakeSearcher(), ServeSettings(threads=1), Actions(publish), keys)
+    answer = send(app, "/api/publish", PAGE, keys.add("publish", "publish"))
+    assert (answer.status, answer.headers["retry-after"]) == (507, "300")
+    assert "room for 0 MB" in answer.text
+    assert get(app, "/search?q=tides").status == 200
 
 
 def test_a_full_disk_is_reported_without_its_path() -> None:

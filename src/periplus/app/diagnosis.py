@@ -13,6 +13,7 @@ from periplus.app.jobs.embedding_jobs import embedding_status
 from periplus.app.remedies import with_remedy
 from periplus.errors import CorruptFile, PeriplusError
 from periplus.files import DataFolder, is_data_folder, open_data_folder
+from periplus.limits import DiskLimit, measure_folder, pressure
 from periplus.settings import Settings
 
 __all__ = ["Finding", "examine_installation"]
@@ -40,6 +41,7 @@ def examine_installation(settings: Settings) -> list[Finding]:
         _kernels(),
         _browser(),
         _disk(Path(settings.folder)),
+        _limits(settings),
         _open_files(),
         _data(settings),
         _embeddings(settings),
@@ -124,6 +126,18 @@ def _disk(folder: Path) -> Finding:
     free = shutil.disk_usage(parent).free
     text = f"{free / 1e9:,.1f} GB free for {folder}"
     return Finding("Disk", "ok", text) if free >= _MIN_DISK else Finding("Disk", "bad", f"{text}: free some space")
+
+
+def _limits(settings: Settings) -> Finding:
+    """Report how much of the disk limit is used, and what a running process has reported of any limit."""
+    folder, limits = Path(settings.folder), settings.limits
+    reason = pressure(folder) or DiskLimit(folder, limits).pause_reason()
+    if reason:
+        return Finding("Limits", "bad", reason)
+    parts = [f"{measure_folder(folder) / 1e9:.3g} of {limits.disk_gb:g} GB"] if limits.disk_gb else []
+    parts += [f"{limits.memory_mb:,} MB of memory"] if limits.memory_mb else []
+    parts += [f"{limits.bandwidth_mbit:g} Mbit/s"] if limits.bandwidth_mbit else []
+    return Finding("Limits", "ok", ", ".join(parts) or "none are set, see limits.* in docs/settings.md")
 
 
 def _open_files() -> Finding:

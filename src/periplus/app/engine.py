@@ -147,11 +147,13 @@ class Engine:
 
         A page with the URL of another one replaces it. Raise `BadInput` if the page was deleted here before.
         """
+        from periplus.app.disk_estimates import PublicationRoom
         from periplus.index import LiveIndex
         from periplus.publish import Inbox, make_published_record, publish_pending
 
         record = make_published_record(title, content, url, description, author, date, tuple(tags), language)
         data = DataFolder(open_data_folder(self.folder, create=True))
+        PublicationRoom(self.folder, self.settings).require(len(content))
         inbox = Inbox(self.folder)
         inbox.add_record(record)
         searchable = False

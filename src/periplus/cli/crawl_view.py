@@ -24,7 +24,7 @@ def crawl_line(statistics: "CrawlStatistics") -> str:
     failed = sum(statistics.errors.values())
     return (
         f"{statistics.pages:,} pages, {statistics.rate:,.0f}/s, {statistics.waiting:,} waiting, "
-        f"{failed:,} without a page"
+        f"{failed:,} without a page" + (f". Paused: {statistics.paused}" if statistics.paused else "")
     )
 
 
@@ -40,6 +40,8 @@ def crawl_block(statistics: "CrawlStatistics", shards: "Sequence[ShardStatus]" =
         gone = f"   {statistics.given_up:,} hosts do not answer" if statistics.given_up else ""
         failed = sum(statistics.errors.values())
         lines.append(f"{failed:>9,} without a page: {format_errors(statistics.errors)}{gone}")
+    if statistics.paused:
+        lines.append(f"   paused {statistics.paused}")
     if statistics.slowest:
         slow = ", ".join(f"{clean(host)} {seconds:.2f} s" for host, seconds in statistics.slowest[:3])
         lines.append(f"  slowest {slow}")
@@ -85,6 +87,8 @@ def echo_status(folder: Path, status: dict[str, Any]) -> None:
     echo(f"The crawl in {folder} is {status['state']}: {_figures(status)}.")
     for shard in status.get("shards", ()):
         echo(f"Shard {shard['number']} (process {shard['process']}) is {shard['state']}: {_figures(shard)}.")
+    if status.get("paused"):
+        echo(f"It is paused by a limit, and goes on when there is room. {status['paused']}")
     if status["errors"]:
         echo("Without a page: " + format_errors(status["errors"]) + ".")
 

@@ -139,7 +139,11 @@ _WRITES: Final = (
             tags={"type": "array", "items": text(100), "maxItems": 50},
             language=text(2),
         ),
-        responses={201: "its id, URL and cached copy", 503: "the index is being built; try again later"}
+        responses={
+            201: "its id, URL and cached copy",
+            503: "the index is being built; try again later",
+            507: "the disk limit leaves no room for it",
+        }
         | _INVALID
         | _TOO_MANY
         | _UNAUTHORIZED

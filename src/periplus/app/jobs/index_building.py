@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from periplus.app.disk_estimates import require_index_room
 from periplus.app.jobs.deletion_jobs import apply_deletions
 from periplus.app.jobs.index_queue import queue_for_index
 from periplus.app.kernel_compilation import compile_kernels
@@ -41,6 +42,7 @@ def build_graph_and_index(
         stack.enter_context(queue_for_index(folder, wait, "index build", observer))
         inbox.move_to_store(settings.store)
         store = stack.enter_context(PageStore.open(data.store, settings.store))
+        require_index_room(folder, settings)
         build_graph(store, data.graph, settings.graph, observer.progress)
         graph = Graph.open(data.graph)
         if settings.search.synonym_weight:

@@ -1,6 +1,7 @@
 """Serve a data folder: the search page and the HTTP API, in one process or several."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.server_actions import server_actions
 from periplus.files import DataFolder, open_data_folder
+from periplus.limits import ResourceMonitor, divide_memory, release_memory
 from periplus.settings import Settings
 from periplus.supervision import supervise_once
 
@@ -53,6 +55,7 @@ def serve_folder(
     data = DataFolder(open_data_folder(folder, create=False))
     if not data.index.is_dir():
         open_server(folder, settings)  # raises: there is nothing to search, and kernels need not be compiled for that
+    settings = divide_memory(settings, settings.serve.workers or os.cpu_count() or 1)
     compile_kernels(observer)
     single = settings.serve.workers == 1
     # Several processes share what is opened here, kernels and all. An embedding model has threads of its own, which
@@ -67,6 +70,8 @@ def serve_folder(
             from periplus.publish import background_publisher
 
             stack.enter_context(background_publisher(folder, settings))
+            monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
+            stack.enter_context(monitor.running())
             on_ready(url)
 
         if single and opened is not None:

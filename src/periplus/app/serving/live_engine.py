@@ -19,6 +19,7 @@ from periplus.app.serving.live_indexer import index_forever
 from periplus.errors import BadInput, DiskFailed, PeriplusError, ProcessFailed
 from periplus.files import DataFolder
 from periplus.health import share_health
+from periplus.limits import ResourceMonitor, divide_memory, release_memory
 from periplus.settings import Settings
 from periplus.supervision import start_supervised
 
@@ -47,6 +48,7 @@ def run_live(
     check_seeds(seeds)
     if not seeds and not DataFolder(folder).crawl.is_dir():
         raise BadInput(f"There is no crawl in {folder} to resume.", "Give at least one URL to begin at.")
+    settings = divide_memory(settings)
     compile_kernels(observer)
     from periplus.serve import run
 
@@ -55,6 +57,8 @@ def run_live(
 
         def ready(url: str) -> None:
             """Start the other processes only now: a port that is in use should not start a crawl."""
+            monitor = ResourceMonitor(folder, settings.limits, observer.message, release_memory)
+            stack.enter_context(monitor.running())
             stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))
             if settings.embeddings.enabled:

@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from periplus.app.disk_estimates import merge_permission, require_index_room
 from periplus.app.observer import Observer
 from periplus.errors import DataError, NothingHere, PeriplusError
 from periplus.files import DataFolder
 from periplus.health import part, share_health
+from periplus.limits import DiskLimit
 from periplus.settings import Settings
 from periplus.supervision import supervise_once
 from periplus.writer_queue import is_awaited, queue_for_lock
@@ -69,6 +71,7 @@ def _index_until_awaited(
         contextlib.closing(StoreMover(inbox, data.path, settings)) as mover,
     ):
         inbox.requeue_indexed()
+        live.may_merge = merge_permission(data.index, DiskLimit(data.path, settings.limits))
         ranking = _PeriodicRanking(data, settings, live, every, observer)
         failure = ""
         while ranking.is_running() or not is_awaited(data.path, "index"):
@@ -124,6 +127,7 @@ class _PeriodicRanking:
         from periplus.publish import DeletionList, Inbox
         from periplus.store import PageStore
 
+        require_index_room(self._data.path, self._settings)
         deleted = DeletionList(self._data.path)
         with contextlib.suppress(NothingHere):  # as long as every fetch has failed
             with PageStore.open(self._data.store, self._settings.store) as store:

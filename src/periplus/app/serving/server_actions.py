@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from periplus.app.disk_estimates import PublicationRoom
 from periplus.app.jobs.crawl_runner import check_seeds
 from periplus.settings import FetchSettings, Settings
 
@@ -23,7 +24,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions"
     """Return what a server of this data folder can do beside searching."""
     from periplus.serve import Actions
 
-    actions = _FolderActions(folder, searcher)
+    actions = _FolderActions(folder, searcher, settings)
     return Actions(
         actions.publish,
         actions.unpublish,
@@ -40,15 +41,16 @@ def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions"
 class _FolderActions:
     """Changes to one data folder; packages are imported by the first call that needs them."""
 
-    def __init__(self, folder: Path, searcher: Any) -> None:
+    def __init__(self, folder: Path, searcher: Any, settings: Settings) -> None:
         from periplus.publish import Inbox
 
         self._folder = folder
         self._searcher = searcher
         self._inbox = Inbox(folder)
+        self._room = PublicationRoom(folder, settings)
 
     def publish(self, request: "PublishRequest") -> "PublishReceipt":
-        """Put a page into the inbox."""
+        """Put a page into the inbox; raise `StorageFull` if the disk limit leaves no room for it."""
         from periplus.publish import make_published_record
         from periplus.serve import PublishReceipt
 
@@ -62,6 +64,7 @@ class _FolderActions:
             request.tags,
             request.language,
         )
+        self._room.require(len(request.content))
         self._inbox.add_record(record)
         return PublishReceipt(f"{record.key:016x}", record.url)
 

@@ -81,6 +81,7 @@ class LiveIndex:
         self.signals: DocumentSignals = signals or NullDocumentSignals()
         self.failure = ""
         """The last error of a background thread, '' once its job has succeeded again."""
+        self.may_merge: Callable[[list[str]], bool] = bool  # asked with the names of segments before they are merged
         self._settings = settings
         self._lock = threading.RLock()
         self._merge_lock = threading.Lock()
@@ -278,7 +279,7 @@ class LiveIndex:
                 names = choose_merge({name: segment.size for name, segment in self._segments.items()}, self._settings)
                 before = {name: copy.copy(self._segments[name]) for name in names}
                 output = f"seg-{next(self._numbers):06}-0000"
-            if not names:
+            if not self.may_merge(names):
                 return False
             with self._removed_on_failure(output):
                 segments = [Segment(self.folder / name, segment.deleted) for name, segment in before.items()]

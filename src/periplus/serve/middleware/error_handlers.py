@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from periplus.errors import BadInput, DataError, NothingHere, Overloaded, PeriplusError
+from periplus.errors import BadInput, DataError, NothingHere, Overloaded, PeriplusError, StorageFull
 from periplus.serve.middleware.request_filter import Refusal
 from periplus.serve.middleware.response_headers import HEADERS
 from periplus.serve.pages.locales import choose_locale
@@ -50,6 +50,8 @@ class ErrorHandlers:
         if isinstance(error, NothingHere):
             failure = _program_error(request, 503, "The index is empty.", "Crawl first: see the page at /.", {})
             return failure or self._pages.first_run(request)
+        if isinstance(error, StorageFull):
+            return self._respond(request, 507, error.message, "Try again later.", {"retry-after": "300"})
         if isinstance(error, Overloaded):
             seconds = str(self._executor.retry_after())
             hint, headers = f"Try again in {seconds} s.", {"retry-after": seconds}
