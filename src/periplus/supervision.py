@@ -5,6 +5,7 @@
 child process when it starts.
 """
 
+import asyncio
 import contextlib
 import ctypes
 import functools
@@ -14,13 +15,21 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from periplus.errors import PeriplusError
 from periplus.health import Part, part
 
-__all__ = ["Backoff", "die_with_parent", "report_exception", "run_supervised", "start_supervised", "supervise_once"]
+__all__ = [
+    "Backoff",
+    "die_with_parent",
+    "report_exception",
+    "run_supervised",
+    "start_supervised",
+    "supervise_once",
+    "supervise_task",
+]
 
 _LOG: Final = logging.getLogger("periplus.supervision")
 _FIRST_SECONDS: Final = 0.1
@@ -103,6 +112,20 @@ def supervise_once(name: str, work: Callable[..., object]) -> Callable[..., None
             part(name).recover()
 
     return call
+
+
+async def supervise_task(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine of an event loop as `run_supervised` runs a function; cancelling it is not a failure."""
+    reporter, backoff = part(name), Backoff()
+    while True:
+        backoff.begin()
+        try:
+            await work()
+            return
+        except Exception as error:
+            report_exception(reporter, error)
+        await asyncio.sleep(backoff.next_seconds())
+        reporter.restart()
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL, grace: float = 0.0) -> None:

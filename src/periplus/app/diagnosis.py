@@ -44,6 +44,8 @@ def examine_installation(settings: Settings) -> list[Finding]:
         _limits(settings),
         _open_files(),
         _data(settings),
+        _inbox(settings),
+        *_health(settings),
         _embeddings(settings),
     ]
 
@@ -182,6 +184,38 @@ def _open_parts(data: DataFolder, parts: list[str], settings: Settings) -> None:
         from periplus.store import PageStore
 
         PageStore.open(data.store, settings.store).close()
+
+
+def _inbox(settings: Settings) -> Finding:
+    """Report the published pages that wait, and those whose files are damaged."""
+    from periplus.publish import Inbox
+
+    folder = Path(settings.folder)
+    try:
+        statistics = Inbox(folder).statistics()
+    except OSError as error:
+        return Finding("Inbox", "bad", f"{folder / 'inbox'} cannot be read: {error.strerror}")
+    waiting = statistics.pending + statistics.indexed
+    text = f"{waiting:,} published pages wait to be indexed or stored" if waiting else "no published page waits"
+    if not statistics.damaged:
+        return Finding("Inbox", "ok", text)
+    advice = "publish these pages again, then remove the files"
+    return Finding("Inbox", "bad", f"{text}; {statistics.damaged:,} damaged (inbox/*.damaged): {advice}")
+
+
+def _health(settings: Settings) -> list[Finding]:
+    """Report the threads and processes of running servers and crawls that fail."""
+    from periplus.health import read_health
+
+    return [
+        Finding(
+            f"Part '{health.name}'",
+            "bad" if health.is_failing() else "ok",
+            f"{'fails' if health.is_failing() else 'failed before'} in process {health.process}, "
+            f"{health.restarts:,} restarts: {health.error}",
+        )
+        for health in read_health(Path(settings.folder))
+    ]
 
 
 def _embeddings(settings: Settings) -> Finding:

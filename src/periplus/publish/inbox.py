@@ -85,7 +85,8 @@ class Inbox:
         self._lock = threading.Lock()
         self._last_name = 0
         self._counter, self._counting = InboxListing(self._folder), threading.Lock()
-        self._count, self._counted = 0, -_MAX_RETRY_SECONDS
+        self._count, self._counted = 0, float("-inf")
+        self._statistics = InboxStatistics(0, 0, 0)
         self._listing = InboxListing(self._folder)
         self._queue: deque[str] = deque()
         self._retries: dict[str, _Retry] = {}
@@ -113,12 +114,17 @@ class Inbox:
             age = time.monotonic() - self._counted
             needed = age >= _COUNT_SECONDS or self._count >= _MOST
             if needed and age >= self._counter.seconds / _COUNT_SHARE:
-                names = self._counter.names()
-                self._count, self._counted = len(names.pending) + len(names.indexed), time.monotonic()
+                self._count_files()
             if self._count >= _MOST:
                 return True
             self._count += 1
             return False
+
+    def _count_files(self) -> None:
+        names = self._counter.names()
+        self._statistics = InboxStatistics(len(names.pending), len(names.indexed), len(names.damaged))
+        self._count = self._statistics.pending + self._statistics.indexed
+        self._counted = time.monotonic()
 
     def withdraw_page(self, url: str) -> None:
         """Withdraw a page, by its URL in canonical form."""
@@ -141,9 +147,11 @@ class Inbox:
         return None
 
     def statistics(self) -> InboxStatistics:
-        """Return how many pages there are."""
-        names = self._listing.names()
-        return InboxStatistics(len(names.pending), len(names.indexed), len(names.damaged))
+        """Return how many pages there are, by a count that is as old as a few listings take."""
+        with self._counting:
+            if time.monotonic() - self._counted >= self._counter.seconds / _COUNT_SHARE:
+                self._count_files()
+            return self._statistics
 
     def has_pending(self) -> bool:
         """Return whether there are pages to index now; those that could not be read are tried again later."""

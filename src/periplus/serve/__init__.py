@@ -11,7 +11,15 @@ in a few threads behind a bounded queue (`search_executor`), which refuses what 
 third-party code runs in the browser.
 """
 
-from periplus.serve.actions import Actions, ClickEvent, CrawlLike, JudgementRequest, PublishReceipt, PublishRequest
+from periplus.serve.actions import (
+    Actions,
+    ClickEvent,
+    CrawlLike,
+    HealthReport,
+    JudgementRequest,
+    PublishReceipt,
+    PublishRequest,
+)
 from periplus.serve.api.result_formats import as_json
 from periplus.serve.api_keys import ROLES, ApiKeys
 from periplus.serve.application import make_app
@@ -27,6 +35,7 @@ __all__ = [
     "CachedPageLike",
     "ClickEvent",
     "CrawlLike",
+    "HealthReport",
     "IndexPartsLike",
     "JudgementRequest",
     "PageStatusLike",

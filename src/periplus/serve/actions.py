@@ -6,9 +6,10 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
+from periplus.health import PartHealth
 from periplus.records import VisitReport
 
-__all__ = ["Actions", "ClickEvent", "CrawlLike", "JudgementRequest", "PublishReceipt", "PublishRequest"]
+__all__ = ["Actions", "ClickEvent", "CrawlLike", "HealthReport", "JudgementRequest", "PublishReceipt", "PublishRequest"]
 
 
 class PublishRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +77,21 @@ class CrawlLike(Protocol):
         """End the crawl cleanly."""
 
 
+class HealthReport(NamedTuple):
+    """How the parts of the program are that runs this server."""
+
+    parts: Sequence[PartHealth] = ()
+    """Those that have ever failed, of all processes of the data folder."""
+    pending: int = 0
+    """Published pages that are not indexed yet."""
+    damaged: int = 0
+    """Published pages whose files are damaged."""
+
+    def failing(self) -> list[PartHealth]:
+        """Return the parts that fail now."""
+        return [part for part in self.parts if part.is_failing()]
+
+
 class Actions(NamedTuple):
     """The actions of a server; None for one that is not available."""
 
@@ -95,3 +111,5 @@ class Actions(NamedTuple):
     """Send one bounded GET to a service chosen by the operator; return None if it fails."""
     quality: Callable[[], tuple[Any, Sequence[Any]]] | None = None
     """Return the latest report on ranking quality (None if there is none) and the history of scores."""
+    health: Callable[[], HealthReport] | None = None
+    """Return how the parts of the program are; it reads files."""

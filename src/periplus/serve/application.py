@@ -48,7 +48,7 @@ from periplus.serve.search_request import seems_expensive
 from periplus.serve.server_metrics import Metrics
 from periplus.serve.workers.blocking_calls import call_in_thread
 from periplus.settings import ServeSettings
-from periplus.supervision import supervise_once
+from periplus.supervision import supervise_once, supervise_task
 
 __all__ = ["Application", "make_app"]
 
@@ -112,7 +112,8 @@ def make_app(
         TrendingPages(searcher, actions.trending),
         QueryCounter(searcher),
     )
-    pages, api = PageHandlers(executor, renderer, assets, auth), ApiHandlers(executor, metrics, cache, bodies)
+    pages = PageHandlers(executor, renderer, assets, auth)
+    api = ApiHandlers(executor, metrics, cache, bodies, actions.health)
     weather = WeatherService(settings, actions.fetch, renderer)
     admin = AdminHandlers(executor, renderer, auth, actions, metrics, api.update_metrics)
     extras = PageExtras(lambda: trending.pages, settings.clicks, weather.available)
@@ -130,9 +131,12 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        housekeeping = _housekeeping(executor, api, log, trending, queries)
-        watching = [executor.watch_index(), housekeeping, _watch_threads(executor, heartbeat)]
-        tasks = [asyncio.create_task(coroutine) for coroutine in watching]
+        watching = {
+            "index watch": executor.watch_index,
+            "housekeeping": lambda: _housekeeping(executor, api, log, trending, queries),
+            "thread watch": lambda: _watch_threads(executor, heartbeat),
+        }
+        tasks = [asyncio.create_task(supervise_task(name, work)) for name, work in watching.items()]
         yield
         for task in tasks:
             task.cancel()

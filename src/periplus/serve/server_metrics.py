@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 
 from periplus.files import write_atomically
+from periplus.serve.actions import HealthReport
 
-__all__ = ["BUCKETS", "Metrics", "MetricsSnapshot", "prometheus_text"]
+__all__ = ["BUCKETS", "Metrics", "MetricsSnapshot", "health_text", "prometheus_text"]
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper bounds of the buckets of the latency histogram, in seconds."""
@@ -114,4 +115,29 @@ def prometheus_text(snapshot: MetricsSnapshot) -> str:
         full = f"periplus_{short}" + ("_total" if kind == "counter" else "")
         value = snapshot.values.get(short, 0)
         lines += [f"# HELP {full} {help_text}.", f"# TYPE {full} {kind}", f"{full} {value:.15g}"]
+    return "\n".join(lines) + "\n"
+
+
+def health_text(report: HealthReport) -> str:
+    """Return the health of the parts of the program in the text format of Prometheus."""
+    restarts: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    failing: Counter[str] = Counter()
+    for part in report.parts:
+        restarts[part.name] += part.restarts
+        failures[part.name] += part.failures
+        failing[part.name] += part.is_failing()
+    lines = []
+    for name, kind, help_text, values in (
+        ("restarts_total", "counter", "Restarts of threads and processes after a failure", restarts),
+        ("failures_total", "counter", "Failures of threads, processes and jobs", failures),
+        ("failing", "gauge", "Whether a thread, process or job fails now", failing),
+    ):
+        lines += [f"# HELP periplus_{name} {help_text}.", f"# TYPE periplus_{name} {kind}"]
+        lines += [f'periplus_{name}{{part="{part}"}} {value}' for part, value in sorted(values.items())]
+    for name, help_text, count in (
+        ("inbox_pending", "Published pages that are not indexed yet", report.pending),
+        ("inbox_damaged", "Published pages whose files are damaged", report.damaged),
+    ):
+        lines += [f"# HELP periplus_{name} {help_text}.", f"# TYPE periplus_{name} gauge", f"periplus_{name} {count}"]
     return "\n".join(lines) + "\n"

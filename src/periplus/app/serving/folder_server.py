@@ -1,5 +1,6 @@
 """Serve a data folder: the search page and the HTTP API, in one process or several."""
 
+import atexit
 import contextlib
 import os
 import threading
@@ -11,6 +12,7 @@ from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.app.serving.server_actions import server_actions
 from periplus.files import DataFolder, open_data_folder
+from periplus.health import share_health
 from periplus.limits import ResourceMonitor, divide_memory, release_memory
 from periplus.settings import Settings
 from periplus.supervision import supervise_once
@@ -45,7 +47,15 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
         threading.Thread(target=supervise_once("warm-up", warm_up), args=(searcher,), daemon=True).start()
     keys = ApiKeys(folder)
     keys.ensure_file()
+    _share_health(folder)
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
+
+
+def _share_health(folder: Path) -> None:
+    """Write the health of this process to the data folder until it ends."""
+    sharing = share_health(folder)
+    sharing.__enter__()
+    atexit.register(sharing.__exit__, None, None, None)
 
 
 def serve_folder(

@@ -4,20 +4,28 @@ import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from periplus.app.disk_estimates import PublicationRoom
 from periplus.app.jobs.crawl_runner import check_seeds
+from periplus.errors import Overloaded
+from periplus.health import read_health
 from periplus.settings import FetchSettings, Settings
 
 if TYPE_CHECKING:
     from periplus.crawl import CrawlControl
     from periplus.records import VisitReport
-    from periplus.serve import Actions, ClickEvent, JudgementRequest, PublishReceipt, PublishRequest
+    from periplus.serve import Actions, ClickEvent, HealthReport, JudgementRequest, PublishReceipt, PublishRequest
 
 __all__ = ["fetch_service", "server_actions"]
+
+_PUBLISHERS: Final = ("publisher", "indexer", "index-publish", "publication-store")
+"""The parts without which a published page is not indexed and stored."""
+_PATIENCE: Final = 5.0
+"""Seconds for which they may fail before pages are refused."""
+_HEALTH_SECONDS: Final = 1.0
 
 
 def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions":
@@ -35,6 +43,7 @@ def server_actions(folder: Path, searcher: Any, settings: Settings) -> "Actions"
         actions.trending_pages,
         lambda url: fetch_service(url, settings.fetch),
         actions.quality_reports,
+        actions.health,
     )
 
 
@@ -48,12 +57,14 @@ class _FolderActions:
         self._searcher = searcher
         self._inbox = Inbox(folder)
         self._room = PublicationRoom(folder, settings)
+        self._refused: tuple[float, str] = (0.0, "")
 
     def publish(self, request: "PublishRequest") -> "PublishReceipt":
         """Put a page into the inbox; raise `StorageFull` if the disk limit leaves no room for it."""
         from periplus.publish import make_published_record
         from periplus.serve import PublishReceipt
 
+        self._check_publisher()
         record = make_published_record(
             request.title,
             request.content,
@@ -67,6 +78,23 @@ class _FolderActions:
         self._room.require(len(request.content))
         self._inbox.add_record(record)
         return PublishReceipt(f"{record.key:016x}", record.url)
+
+    def _check_publisher(self) -> None:
+        """Raise `Overloaded` if what is published has not been indexed for a while; that is read once a second."""
+        checked, part = self._refused
+        if time.monotonic() - checked > _HEALTH_SECONDS:
+            failing = (p.name for p in read_health(self._folder) if p.name in _PUBLISHERS and p.is_failing(_PATIENCE))
+            part = next(failing, "")
+            self._refused = (time.monotonic(), part)
+        if part:
+            raise Overloaded(f"Published pages cannot be indexed at present: {part} fails.", "Try again later.")
+
+    def health(self) -> "HealthReport":
+        """Return how the parts of all processes of the data folder are."""
+        from periplus.serve import HealthReport
+
+        statistics = self._inbox.statistics()
+        return HealthReport(read_health(self._folder), statistics.pending, statistics.damaged)
 
     def unpublish(self, identifier: str) -> None:
         """Remove a published page, by the id that publishing it returned."""

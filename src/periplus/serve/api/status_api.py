@@ -1,5 +1,6 @@
 """Handlers for programs that only read: statistics, health, metrics, the OpenAPI document."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -7,13 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from periplus.errors import Overloaded
+from periplus.serve.actions import HealthReport
 from periplus.serve.api.openapi import openapi_document
 from periplus.serve.connections.connection_guard import ConnectionGuard
 from periplus.serve.middleware.body_deadlines import BodyDeadlines
 from periplus.serve.request_bodies import json_response
 from periplus.serve.response_cache import ResponseCache
 from periplus.serve.search_executor import SearchExecutor
-from periplus.serve.server_metrics import Metrics, prometheus_text
+from periplus.serve.server_metrics import Metrics, health_text, prometheus_text
 
 __all__ = ["ApiHandlers"]
 
@@ -23,7 +25,16 @@ _RETRY: Final = {"retry-after": "5"}
 class ApiHandlers:
     """Handlers of the group 'api' in the route table."""
 
-    def __init__(self, executor: SearchExecutor, metrics: Metrics, cache: ResponseCache, bodies: BodyDeadlines) -> None:
+    def __init__(
+        self,
+        executor: SearchExecutor,
+        metrics: Metrics,
+        cache: ResponseCache,
+        bodies: BodyDeadlines,
+        health: Callable[[], HealthReport] | None = None,
+    ) -> None:
+        self._read_health = health or HealthReport
+        self._health = HealthReport()
         self._executor = executor
         self._bodies = bodies
         self._connections: ConnectionGuard | None = None
@@ -52,15 +63,20 @@ class ApiHandlers:
             return json_response({"status": "busy", "reason": error.message}, 503, _RETRY)
         if not statistics.documents:
             return json_response({"status": "empty", "reason": "The index is empty."}, 503, _RETRY)
+        failing = [{"part": part.name, "since": round(part.failing_since)} for part in self._health.failing()]
+        if failing:  # searches are answered all the same
+            return json_response({"status": "degraded", "documents": statistics.documents, "failing": failing})
         return json_response({"status": "ready", "documents": statistics.documents})
 
     async def metrics(self, _: Request) -> Response:
         """Return the metrics for Prometheus."""
         self.update_metrics()
-        return Response(prometheus_text(self._metrics.total()), media_type="text/plain; version=0.0.4")
+        text = prometheus_text(self._metrics.total()) + health_text(self._health)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     def update_metrics(self) -> None:
-        """Update the metrics that are not counted by request."""
+        """Update the metrics that are not counted by request, and the health of all parts."""
+        self._health = self._read_health()
         cache, values = self._cache, self._metrics.values
         for name in ("hits", "misses", "refused", "evicted", "bytes"):
             values[f"cache_{name}"] = getattr(cache, name)
