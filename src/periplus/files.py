@@ -222,7 +222,8 @@ def open_data_folder(folder: Path, *, create: bool) -> Path:
     if not stamp.exists():
         if create:
             with disk_errors(folder):
-                make_folder(folder)
+                make_folder(folder.parent)
+                make_folder(folder, 0o700)  # what people publish, search and visit is not for other users
             write_atomically(stamp, encode_json(_Stamp(format=DATA_FORMAT)))
         return folder
     with disk_errors(stamp):

@@ -167,7 +167,10 @@ def _data(settings: Settings) -> Finding:
         return Finding("Data", "bad", str(with_remedy(error, folder)))
     except (PeriplusError, OSError) as error:
         return Finding("Data", "bad", str(error))
-    return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}")
+    if (folder / "keys.json").exists() and (folder / "keys.json").stat().st_mode & 0o077:
+        return Finding("Data", "bad", f"others can read {folder / 'keys.json'}; chmod 600 it")
+    shared = "; others can read it: chmod 700 it" if folder.stat().st_mode & 0o077 else ""
+    return Finding("Data", "ok", f"{folder} has {', '.join(parts) or 'nothing in it yet'}{shared}")
 
 
 def _open_parts(data: DataFolder, parts: list[str], settings: Settings) -> None:

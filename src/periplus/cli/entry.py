@@ -1,5 +1,6 @@
 """The `periplus` command itself: the list of commands, and the one place where errors become a line and a number."""
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
+    # Pages, queries, keys and logs are for the owner only, whatever the shell allows.
+    os.umask(os.umask(0o077) | 0o077)
     try:
         code = app(args=arguments, prog_name="periplus", standalone_mode=False)
     except typer.TyperException as error:

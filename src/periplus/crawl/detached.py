@@ -19,6 +19,8 @@ from periplus.crawl.sharding.supervisor import Supervisor
 from periplus.crawl.sharding.topology import count_shards
 from periplus.errors import BadInput, PeriplusError
 from periplus.files import disk_errors
+from periplus.health import share_health
+from periplus.limits import divide_memory
 from periplus.settings import Settings
 
 __all__ = ["start_detached"]
@@ -70,6 +72,7 @@ def _wait_for_start(process: "subprocess.Popen[bytes]", folder: Path, log: Path)
 
 def _crawl(arguments: _CrawlArguments) -> None:
     folder = Path(arguments.folder)
+    arguments.settings = divide_memory(arguments.settings)
     crawler: Crawler | Supervisor
     if max(arguments.settings.crawl.shards, count_shards(folder)) > 1:
         crawler = Supervisor(folder, arguments.settings, arguments.seeds, arguments.settings.crawl.shards)
@@ -77,7 +80,8 @@ def _crawl(arguments: _CrawlArguments) -> None:
         crawler = Crawler(folder, arguments.settings, arguments.seeds)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: crawler.stop())
-    statistics = crawler.run()
+    with share_health(folder):
+        statistics = crawler.run()
     sys.stderr.write(f"The crawl has ended with {statistics.pages:,} pages.\n")
 
 

@@ -148,7 +148,7 @@ class ShardProcess:
         with contextlib.suppress(OSError):
             if self.log.stat().st_size > _MAX_LOG_BYTES:
                 self.log.unlink()
-        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         os.close(descriptor)
