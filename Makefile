@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus docs site site-serve pictures audit sbom lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -44,6 +44,11 @@ test-slow: setup ## kernel tests without the JIT and with bounds checks, then th
 	@NUMBA_BOUNDSCHECK=1 $(KERNEL_RUN) $(KERNEL_TESTS) tests/parse
 	@echo 'Tests marked slow'
 	@$(BIN)/python -m pytest -n 2 -q -m slow $(ARGS)
+
+# Kernels with bounds checks are stored apart from the others: the first run compiles them.
+fuzz: $(DEV_READY) ## fuzz every parser and reader, with new inputs each time (MINUTES=10 SEED= TARGET= REPLAY=file)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python tests/fuzz/fuzz_runner.py --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) \
+		$(if $(TARGET),--target $(TARGET)) $(if $(REPLAY),--replay $(REPLAY))
 
 coverage: setup ## line coverage: the total, the least covered modules, HTML in htmlcov (ARGS= goes to pytest)
 	@$(BIN)/coverage erase

@@ -16,11 +16,12 @@ from periplus.arrays import write_arrays
 from periplus.index import Index, Segment, build_index
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.query import BagOfWords, Scoring, content_words_of, find_candidates, parse_query, plan_query
+from periplus.query.forms.written_forms import arrange_bag
 from periplus.query.kernels import match
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.settings import IndexSettings, Settings
-from periplus.text import ANALYSIS
+from periplus.text import ANALYSIS, Compound
 
 FOUND = [
     # rule, text on the page, queries that find it
@@ -308,3 +309,8 @@ def test_snippets_mark_other_forms_and_no_word_is_missing(tmp_path: Path) -> Non
     assert {"000", "U", "S"} <= set(" ".join(marked).replace(",", " ").split())
     assert page.hits[1].missing == ("color", "wifi", "1000000", "us")
     assert [text for text, mark in page.hits[1].snippet if mark] == ["router"]
+
+
+def test_compounds_beyond_the_words_of_a_cut_query_are_passed_over() -> None:
+    bag = arrange_bag(("sea", "fog"), (Compound(0, 1, "."), Compound(3, 2, "'")))
+    assert set(bag.counts) == {"sea", "fog"}

@@ -267,6 +267,8 @@ def arrange_bag(words: Form, compounds: Sequence[Compound]) -> ArrangedBag:
     bag = ArrangedBag({}, {}, {}, set())
     at = 0
     for compound in compounds:
+        if compound.first + compound.size > len(words):
+            break  # The words of a very long query are cut, its compounds are not.
         for number in range(at, compound.first):
             bag.add(words[number], number)
         _add_compound(bag, words, compound)
