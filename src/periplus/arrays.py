@@ -30,6 +30,8 @@ _ALIGN: Final = 64
 _PREFIX: Final = struct.Struct("<8sII")
 _ALLOWED: Final = frozenset(("|u1", "|i1", "|b1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8"))
 
+_MAX_DIMENSIONS: Final = 4
+
 AnyArray = npt.NDArray[Any]
 
 
@@ -137,7 +139,8 @@ class ArrayFile:
         return decoded, end + 8 + (-(end + 8) % _ALIGN)
 
     def _view(self, entry: _Entry) -> AnyArray:
-        if entry.dtype not in _ALLOWED or any(n < 0 for n in entry.shape) or entry.offset < 0:
+        possible = len(entry.shape) <= _MAX_DIMENSIONS and all(0 <= n <= len(self._raw) for n in entry.shape)
+        if entry.dtype not in _ALLOWED or not possible or entry.offset < 0 or entry.offset % _ALIGN:
             raise CorruptFile(f"{self.path} has an impossible array '{entry.name}'.")
         dtype = np.dtype(entry.dtype)
         count = 1
@@ -158,6 +161,19 @@ class ArrayFile:
 
     def __contains__(self, name: str) -> bool:
         return name in self._views
+
+    def padded(self, name: str, size: int) -> AnyArray:
+        """Return an array behind which `size` more bytes can be read, for kernels that read several at once.
+
+        That is the mapped array, unless it ends where the mapping does.
+        """
+        view = self[name]
+        end = self._start + self._entries[name].offset + view.nbytes
+        if -end % mmap.PAGESIZE >= size or end + size <= len(self._raw):
+            return view
+        copied = np.concatenate((view.reshape(-1), np.zeros(size, view.dtype)))[: view.size].reshape(view.shape)
+        copied.flags.writeable = False
+        return copied
 
     def sizes(self) -> dict[str, int]:
         """Return the size of each array in bytes."""

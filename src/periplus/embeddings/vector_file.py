@@ -41,6 +41,17 @@ FOLDER: Final = "meaning"
 _KIND: Final = "vectors"
 _FORMAT: Final = 1
 """The format number, raised whenever the contents change."""
+_TYPES: Final = {
+    "prints": (np.uint64, 1),
+    "start": (np.int64, 1),
+    "rows": (np.int32, 1),
+    "vectors": (np.int8, 2),
+    "scales": (np.float32, 1),
+    "owners": (np.int32, 1),
+    "centres": (np.float32, 2),
+    "list_start": (np.int64, 1),
+}
+"""The type and the number of dimensions of each array."""
 _MAX_ONE_LIST: Final = 50_000
 """Up to this many passages are one list: comparing all of them takes two milliseconds or less."""
 _KMEANS_ROUNDS: Final = 6
@@ -96,6 +107,9 @@ def read_vectors(path: Path) -> VectorFile:
     file.check()
     store = kernels.VectorStore(*(file[name] for name in kernels.VectorStore._fields))
     fingerprints = file["prints"]
+    for name, (kind, dimensions) in _TYPES.items():
+        if file[name].dtype != kind or file[name].ndim != dimensions:
+            raise CorruptFile(f"{path} has an invalid array '{name}'.", "Compute them again: periplus index embed.")
     if not _has_valid_offsets(store, len(fingerprints)):
         raise CorruptFile(f"{path} has offsets outside of its arrays.")
     count = int(np.count_nonzero(np.diff(store.start)))
@@ -119,7 +133,7 @@ def _has_valid_offsets(store: kernels.VectorStore, documents: int) -> bool:
 
 
 def _is_ascending(start: npt.NDArray[np.int64], end: int) -> bool:
-    return bool(start[0] == 0 and start[-1] == end and (np.diff(start) >= 0).all())
+    return bool(len(start) and start[0] == 0 and start[-1] == end and (np.diff(start) >= 0).all())
 
 
 def write_vectors(

@@ -93,8 +93,18 @@ class Graph:
         hosts = file["host_first"]
         hosts_fit = len(hosts) > 0 and hosts[0] == 0 and hosts[-1] == self._pages and bool((np.diff(hosts) > 0).all())
         rows_fit = not len(self._rows) or (self._rows.min() >= 0 and self._rows.max() < self._pages)
-        if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not rows_fit or not hosts_fit:
+        anchors_fit = _are_offsets(self._starts, len(self._blob)) and self._has_valid_anchor_hosts()
+        fit = rows_fit and hosts_fit and anchors_fit
+        if set(sizes) != {self._pages} or len(self._keys) != len(self._rows) or not fit:
             raise CorruptFile(f"{file.path} has arrays that do not fit together.")
+
+    def _has_valid_anchor_hosts(self) -> bool:
+        """Return whether the hosts of anchor texts, if there are any, belong to rows."""
+        if "anchor_first" not in self._file or "anchor_hosts" not in self._file:
+            return True
+        first, hosts = self._file["anchor_first"], self._file["anchor_hosts"]
+        types = first.dtype == np.int64 and hosts.dtype == np.uint64 and first.ndim == hosts.ndim == 1
+        return bool(types and len(first) == self._pages + 1 and _are_offsets(first, len(hosts)))
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -226,3 +236,8 @@ class Graph:
             return np.zeros(len(rows), column.dtype)
         values: npt.NDArray[Any] = np.where(rows >= 0, column[np.maximum(rows, 0)], 0).astype(column.dtype)
         return values
+
+
+def _are_offsets(starts: npt.NDArray[np.int64], end: int) -> bool:
+    """Return whether offsets begin at 0, never fall, and end at `end`."""
+    return bool(len(starts) and starts[0] == 0 and starts[-1] == end and (starts[1:] >= starts[:-1]).all())

@@ -103,6 +103,8 @@ def _deleted_of(entry: SegmentEntry, bitmaps: ArrayFile | None) -> Numbers:
         return listed
     if bitmaps is None or len(bitmaps[entry.name]) != -(-entry.documents // 8):
         raise CorruptFile(f"The bitmap of deleted documents does not fit segment {entry.name}.")
+    if bitmaps[entry.name].dtype != np.uint8 or bitmaps[entry.name].ndim != 1:
+        raise CorruptFile(f"{bitmaps.path} is damaged in '{entry.name}'.")
     bits = np.flatnonzero(np.unpackbits(bitmaps[entry.name], bitorder="little")[: entry.documents])
     if len(bits) != entry.deleted_in_bitmap:
         raise CorruptFile(f"Segment {entry.name} has {len(bits)} deleted documents, not {entry.deleted_in_bitmap}.")

@@ -21,9 +21,12 @@ from periplus.index.kernels import (
     postings_scan,
     term_dictionary,
     term_lookup,
+    term_packing,
 )
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.validation.kernels import term_checks
+from periplus.index.validation.segment_checks import check_segment_files, damaged_array
 from periplus.store import decompress
 
 __all__ = ["PARTS", "Segment", "TermEntry"]
@@ -34,6 +37,8 @@ OPTIONAL_PARTS: Final = ("words", "extras")
 _DEFAULTS: Final = {"analysis": np.zeros(1, np.uint8)}
 """Columns that segments of earlier versions lack, and the value that they stand for."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
+_READ_AHEAD: Final = 8
+"""Bytes behind the postings that kernels may read: a word of eight, of which the first is used."""
 _MAX_LANGUAGE_SETS: Final = 64
 """Sets of the documents of some languages that are kept for further queries."""
 _MAX_PHRASES: Final = 1_024
@@ -58,19 +63,24 @@ class Segment:
         if verify:
             for file in self.files.values():
                 file.check()
+        # Fingerprints say that bytes are those that were written, not that whoever wrote them can be trusted.
+        self.documents = check_segment_files(self.files)
         self._dictionary_file, self._columns, self._text = (
             self.files[part] for part in ("lexicon", "documents", "text")
         )
-        self.documents = len(self._columns["key"])
         self._packed_terms = term_dictionary.TermDictionary(
             *(self._dictionary_file[name] for name in term_dictionary.TermDictionary._fields)
         )
         self.term_count = int(self._dictionary_file["terms"][0])
-        if missing := [name for name in postings_reader.STORED_ARRAYS if name not in self.files["postings"]]:
-            raise CorruptFile(
-                f"{self.files['postings'].path} has no array '{missing[0]}'.",
-                "If an earlier version of Periplus wrote it, build the index again: periplus index build.",
-            )
+        postings = self.files["postings"]
+        self._postings_arrays = term_checks.SegmentArrays(
+            postings.padded("stream", _READ_AHEAD),
+            len(postings["positions"]),
+            postings["groups"],
+            postings["wide"],
+            self.documents,
+            np.zeros(len(self._packed_terms.pages) // 8 + 1, np.uint8),
+        )
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
@@ -99,6 +109,7 @@ class Segment:
         self.live: npt.NDArray[np.uint64] = np.packbits(alive, bitorder="little").view(np.uint64)
         postings = self.files["postings"]
         columns = {name: postings[name] for name in postings_reader.STORED_ARRAYS}
+        columns["stream"] = self._postings_arrays.stream
         static, highest = self._static_ranks
         self.postings = postings_reader.PostingsReader(
             **columns, static=static, block_static=highest, live=self.live, bitsets=self._bitsets
@@ -122,40 +133,63 @@ class Segment:
     def _bitsets(self) -> npt.NDArray[np.uint64]:
         """The documents of each term that is encoded as a bitset, by block."""
         postings = self.files["postings"]
+        if not term_checks.can_build_bitsets(postings["stream"], postings["wide"], self.documents):
+            raise self.damaged("postings", "wide")
         blocks = -(-self.documents // inversion.BLOCK)
         sets: npt.NDArray[np.uint64] = postings_reader.build_bitsets(postings["stream"], postings["wide"], blocks)
         return sets
 
+    def damaged(self, part: str, array: str) -> CorruptFile:
+        """Return the error that an array of a part is damaged."""
+        return damaged_array(self.files[part], array)
+
     def find_term(self, term: bytes) -> TermEntry | None:
         """Return the entry of a term, None if no document has it."""
-        if not term:
-            return None
-        entry: TermEntry = term_dictionary.find_term(self._packed_terms, np.frombuffer(term, np.uint8))
+        entry = TermEntry(*self.find_terms((term,))[0].tolist())
         return entry if entry.frequency else None
 
     def find_terms(self, terms: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Look many terms up by one call; return a row for each, with the columns of `TermEntry`."""
         starts = np.zeros(len(terms) + 1, np.int64)
         np.cumsum([len(term) for term in terms], out=starts[1:])
-        return term_lookup.find_terms(self._packed_terms, np.frombuffer(b"".join(terms) or b"\0", np.uint8), starts)
+        blob = np.frombuffer(b"".join(terms) or b"\0", np.uint8)
+        try:
+            return term_lookup.find_terms(self._packed_terms, self._postings_arrays, blob, starts)
+        except CorruptFile as error:
+            raise self.damaged("postings", "stream") from error
 
     def terms(self) -> term_dictionary.TermTable:
-        """Return the whole term dictionary, unpacked."""
-        unpacked: term_dictionary.TermTable = term_dictionary.unpack_terms(self._packed_terms, self.term_count)
+        """Return the whole term dictionary, unpacked; its entries may not be used before `valid_terms` returned."""
+        unpacked: term_dictionary.TermTable = term_packing.unpack_terms(self._packed_terms, self.term_count)
+        if len(unpacked.frequency) != self.term_count:
+            raise self.damaged("lexicon", "pages")
         return unpacked
+
+    def valid_terms(self) -> term_dictionary.TermTable:
+        """Return the whole term dictionary, unpacked, after reading the postings of every term."""
+        terms = self.terms()
+        if term_checks.validate_terms(self._postings_arrays, terms) >= 0:
+            raise self.damaged("postings", "stream")
+        return terms
 
     def frequent_terms(self, prefix: bytes, most: int) -> tuple[list[tuple[bytes, int]], int]:
         """Return the `most` most frequent terms with a prefix, each with its frequency, and how many have it in all."""
-        return frequent_terms.select_prefix(self._packed_terms, prefix, most)
+        try:
+            return frequent_terms.select_prefix(self._packed_terms, prefix, most)
+        except CorruptFile as error:
+            raise self.damaged("lexicon", "pages") from error
 
     def frequent_numbers(self, low: int, high: int, most: int) -> tuple[list[tuple[bytes, int]], int]:
         """Return the same of terms that are integers from `low` to `high`."""
-        return frequent_terms.select_numbers(self._packed_terms, low, high, most)
+        try:
+            return frequent_terms.select_numbers(self._packed_terms, low, high, most)
+        except CorruptFile as error:
+            raise self.damaged("lexicon", "pages") from error
 
     def terms_with_character(self, character: bytes) -> list[tuple[bytes, int]]:
         """Return the terms that begin or end with a character of a script without spaces, each with its frequency."""
         blob, start, frequency = self._unspaced_terms
-        begins, ends = (np.ones(len(frequency), np.bool_) for _ in range(2))
+        begins, ends = (np.diff(start) >= len(character) for _ in range(2))
         for number, byte in enumerate(character):
             begins &= blob[start[:-1] + number] == byte
             ends &= blob[start[1:] - len(character) + number] == byte
@@ -173,7 +207,8 @@ class Segment:
         start = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(sizes, out=start[1:])
         blob = terms.blob[np.repeat(terms.start[rows] - start[:-1], sizes) + np.arange(start[-1])]
-        return blob, start, terms.frequency[rows].astype(np.int64)
+        # A term may be shorter than the character that it is compared with.
+        return np.append(blob, np.zeros(4, np.uint8)), start, terms.frequency[rows].astype(np.int64)
 
     def documents_with_terms(self, terms: Sequence[bytes], most: int) -> tuple[npt.NDArray[np.uint64], int]:
         """Return the documents that have any of some terms, as a set by block, and the work units that it took.

@@ -38,7 +38,7 @@ def fixed_pairs(book: SpellingDictionary, words: Sequence[str], places: Sequence
 
 def _bond(book: SpellingDictionary, first: int, second: int, together: int) -> float:
     """Return the normalised mutual information of two words, by documents that have each, and both in a sample."""
-    if together < _OFTEN or not first or not second:
+    if together < _OFTEN or first <= 0 or second <= 0:
         return 0.0
     share = min(together / book.sampled, first / book.documents, second / book.documents)
     by_chance = first / book.documents * second / book.documents

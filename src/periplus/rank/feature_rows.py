@@ -110,7 +110,7 @@ def _columns_of(segment: Segment, signals: ExternalSignals) -> features.Document
             file["title_blob"],
             file["url_start"],
             file["url_blob"],
-            file["title_key"],
+            file["title_key"].astype(np.uint64, copy=False),  # Small numbers may be stored in fewer bytes.
             file["static"],
             file["quality"] if "quality" in file else np.zeros(0, np.uint8),
             file["day"].astype(np.int32),

@@ -11,7 +11,7 @@ from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
 from periplus.index.document_fields import Field, field_weights
 from periplus.index.index_manifest import SEGMENT_FORMAT
-from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary
+from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary, term_packing
 from periplus.settings import IndexSettings
 from periplus.store import compress
 
@@ -86,8 +86,8 @@ def write_lexicon(
         postings.headers,
         _bitset_rows(postings.encoding),
     )
-    packed = term_dictionary.allocate_dictionary(unpacked)
-    size = term_dictionary.pack_terms(unpacked, packed)
+    packed = term_packing.allocate_dictionary(unpacked)
+    size = term_packing.pack_terms(unpacked, packed)
     arrays = packed._replace(pages=packed.pages[:size])._asdict() | {"terms": np.array([len(start) - 1], np.int64)}
     write_arrays(folder / "lexicon.arrays", "lexicon", arrays)
 

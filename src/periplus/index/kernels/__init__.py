@@ -4,7 +4,6 @@ __all__ = [
     "forward_index",
     "inversion",
     "positions",
-    "postings_check",
     "postings_format",
     "postings_merge",
     "postings_reader",
@@ -13,5 +12,6 @@ __all__ = [
     "string_table",
     "term_dictionary",
     "term_lookup",
+    "term_packing",
     "topk_heap",
 ]

@@ -10,15 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.term_dictionary import (
-    MAX_TERM,
-    TermDictionary,
-    allocate_dictionary,
-    find_page,
-    make_tiny_terms,
-    pack_terms,
-    read_varint,
-)
+from periplus.errors import CorruptFile
+from periplus.index.kernels.term_dictionary import MAX_TERM, TermDictionary, find_page, read_page_entry
+from periplus.index.kernels.term_packing import make_tiny_dictionary
 
 __all__ = ["MAX_DIGITS", "TermSelection", "select_numbers", "select_prefix"]
 
@@ -114,27 +108,19 @@ def scan_terms(
         numbers: whether the range is one of integers, from `low` to `high`
         terms: from `make_selection`; filled
     Returns
-        how many terms it has, how many there are in the range, and how many were scanned
+        how many terms it has, how many there are in the range, and how many were scanned: -1 if one is damaged
     """
     page = max(0, find_page(dictionary, first))
     name = np.empty(MAX_TERM, np.uint8)
     count, inside, scanned = 0, 0, 0
     at, last = dictionary.page_start[page], dictionary.page_start[len(dictionary.page_start) - 1]
     while at < last:
-        shared, at = read_varint(dictionary.pages, at)
-        added, at = read_varint(dictionary.pages, at)
-        for i in range(added):
-            name[shared + i] = dictionary.pages[at + i]
-        at += added
-        length = shared + added
-        frequency, at = read_varint(dictionary.pages, at)
-        code, at = read_varint(dictionary.pages, at)
-        if code & 3:
-            _, at = read_varint(dictionary.pages, at)
-            _, at = read_varint(dictionary.pages, at)
-        if code & 3 == 2:
-            _, at = read_varint(dictionary.pages, at)
-        _, at = read_varint(dictionary.pages, at)
+        entry = read_page_entry(dictionary.pages, at, last)
+        if entry.next < 0:
+            return count, inside, -1
+        for i in range(entry.added):
+            name[entry.shared + i] = dictionary.pages[entry.text + i]
+        at, length, frequency = entry.next, entry.shared + entry.added, entry.frequency
         scanned += 1
         if numbers:
             if length and name[0] > _NINE:
@@ -168,7 +154,9 @@ def _select(
     dictionary: TermDictionary, first: bytes, numbers: bool, low: int, high: int, most: int
 ) -> tuple[list[tuple[bytes, int]], int]:
     terms = make_selection(most)
-    count, inside, _ = scan_terms(dictionary, np.frombuffer(first, np.uint8), numbers, low, high, terms)
+    count, inside, scanned = scan_terms(dictionary, np.frombuffer(first, np.uint8), numbers, low, high, terms)
+    if scanned < 0:
+        raise CorruptFile("A page of the term dictionary is damaged.", "Run: periplus index check.")
     frequency, order = terms.frequency[:count].tolist(), terms.order[:count].tolist()
     rows = sorted(range(count), key=lambda n: (-frequency[n], order[n]))
     return [(terms.names[terms.slot[n], : terms.length[n]].tobytes(), frequency[n]) for n in rows], inside
@@ -176,9 +164,4 @@ def _select(
 
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
-    terms = make_tiny_terms()
-    dictionary = allocate_dictionary(terms)
-    pack_terms(terms, dictionary)
-    for array in dictionary:
-        array.flags.writeable = False
-    select_prefix(dictionary, b"a", 1)
+    select_prefix(make_tiny_dictionary(), b"a", 1)

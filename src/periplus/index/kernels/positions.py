@@ -8,38 +8,69 @@ from periplus.accel import njit
 from periplus.accel.bit_ops import lowest_bit
 from periplus.index.kernels.inversion import FIELD_SHIFT, ONE_BYTE_LIMIT
 from periplus.index.kernels.postings_format import BODY_ONLY, ESCAPED
-from periplus.index.kernels.term_dictionary import read_varint
+from periplus.index.kernels.term_dictionary import read_bounded_varint
 
-__all__ = ["keep_followed", "read_position_delta", "read_positions", "skip_position_deltas", "skip_positions"]
+__all__ = [
+    "keep_followed",
+    "read_position_count",
+    "read_position_delta",
+    "read_positions",
+    "skip_position_deltas",
+    "skip_positions",
+]
 
 
 _IN_BODY = np.int64(BODY_ONLY.bit_length() - 1) << np.int64(FIELD_SHIFT)
 """The first position of the body."""
 
 
+_OFFSET = np.int64((1 << FIELD_SHIFT) - 1)
+"""The bits of a position that are its offset in its field."""
+
+
+@njit(cache=True, nogil=True)
+def _read_long_delta(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read a position delta of more than two bytes; if it is damaged, return 0 and the end of `data`."""
+    value, after = read_bounded_varint(data, at + 1, min(len(data), at + 7))
+    return (value + ONE_BYTE_LIMIT, after) if after > 0 else (np.int64(0), np.int64(len(data)))
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def read_position_delta(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Read a position delta, a count or a size at `at` of a uint8 array; return it and the offset after it."""
+    """Read a position delta, a count or a size at `at` of a uint8 array; return it and the offset after it.
+
+    Beyond the end of the array, where only damaged postings lead, there are zeros.
+    """
+    if np.uint64(at) >= np.uint64(len(data)):
+        return np.int64(0), np.int64(len(data))
     value = np.int64(data[at])
     if value < ONE_BYTE_LIMIT:
         return value, at + 1
-    if value < 255:
+    if value < 255 and at + 1 < len(data):
         return ONE_BYTE_LIMIT + ((value - ONE_BYTE_LIMIT) << 8) + np.int64(data[at + 1]), at + 2
-    value, at = read_varint(data, at + 1)
-    return value + ONE_BYTE_LIMIT, at
+    return _read_long_delta(data, at)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_position_count(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read how many positions follow, never more than the array has bytes for; parameters as for the other."""
+    count, at = read_position_delta(data, at)
+    return min(count, len(data) - at), at
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def skip_position_deltas(data: Any, at: int, count: int) -> int:  # pragma: no cover - compiled
     """Return the offset after `count` position deltas."""
     for _ in range(count):
+        if np.uint64(at) >= np.uint64(len(data)):
+            return np.int64(len(data))
         byte = data[at]
         if byte < ONE_BYTE_LIMIT:
             at += 1
         elif byte < 255:
             at += 2
         else:
-            _, at = read_varint(data, at + 1)
+            _, at = _read_long_delta(data, at)
     return at
 
 
@@ -50,7 +81,7 @@ def skip_positions(data: Any, at: int, code: int, mask: int) -> int:  # pragma: 
         return skip_position_deltas(data, at, code + 1)
     while mask:
         mask &= mask - 1
-        count, at = read_position_delta(data, at)
+        count, at = read_position_count(data, at)
         at = skip_position_deltas(data, at, count)
     return at
 
@@ -68,24 +99,24 @@ def read_positions(data: Any, at: int, code: int, mask: int, out: Any) -> int:  
     """
     used = 0
     if code < ESCAPED:  # The usual posting: one to three times in the body.
-        offset = _IN_BODY
+        offset = np.int64(0)
         for _ in range(code + 1):
             delta, at = read_position_delta(data, at)
             offset += delta
             if used < len(out):
-                out[used] = offset
+                out[used] = _IN_BODY | (offset & _OFFSET)
                 used += 1
         return used
     while mask:
         field = np.int64(lowest_bit(np.uint64(mask)))
         mask &= mask - 1
-        count, at = read_position_delta(data, at)
+        count, at = read_position_count(data, at)
         offset = np.int64(0)
         for _ in range(count):
             delta, at = read_position_delta(data, at)
             offset += delta
             if used < len(out):
-                out[used] = (field << FIELD_SHIFT) | offset
+                out[used] = (field << FIELD_SHIFT) | (offset & _OFFSET)
                 used += 1
     return used
 

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.index.kernels.inversion import FIELD_SHIFT, FIELDS, SortedTokens
-from periplus.index.kernels.positions import read_position_delta, skip_position_deltas
+from periplus.index.kernels.positions import read_position_count, read_position_delta, skip_position_deltas
 from periplus.index.kernels.postings_format import ESCAPED
 from periplus.index.kernels.postings_reader import PostingsReader, make_tiny_postings, term_entry
 from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
-from periplus.index.kernels.term_dictionary import TermTable, make_tiny_terms
+from periplus.index.kernels.term_dictionary import TermTable
+from periplus.index.kernels.term_packing import make_tiny_terms
 
 __all__ = ["MergeSource", "collect_tokens", "count_tokens", "max_impacts", "measure_tokens", "sort_by_term"]
 
@@ -47,13 +48,15 @@ def _max_frequency(source: MergeSource) -> int:  # pragma: no cover - compiled
 @njit(cache=True, nogil=True)
 def measure_tokens(
     postings: PostingsReader, source: MergeSource, lengths: npt.NDArray[np.int32], totals: npt.NDArray[np.int64]
-) -> None:  # pragma: no cover - compiled
+) -> int:  # pragma: no cover - compiled
     """Measure the fields of the merged documents, and count the tokens of the merged terms.
 
     Parameters
         postings, source: a segment, and what becomes of it
         lengths: tokens by new document and field; updated
         totals: tokens by new term; updated
+    Returns
+        the number of the first term whose positions do not fill their range, -1 if there is none
     """
     most = _max_frequency(source)
     documents, codes = np.empty(most, np.int32), np.empty(most, np.uint8)
@@ -70,7 +73,7 @@ def measure_tokens(
                     continue
                 times = np.int64(code + 1)
                 if code == ESCAPED:
-                    times, position = read_position_delta(postings.positions, position)
+                    times, position = read_position_count(postings.positions, position)
                 where = np.int64(0)
                 for _ in range(times):
                     step, position = read_position_delta(postings.positions, position)
@@ -78,6 +81,9 @@ def measure_tokens(
                 if document >= 0:
                     lengths[document, field] = max(lengths[document, field], where + 1)
                     totals[new] += times
+        if position != source.terms.position_end[term]:
+            return term
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -101,7 +107,7 @@ def count_tokens(
                 mask, times = masks[n], np.int64(0)
                 while mask:
                     mask &= mask - np.uint8(1)
-                    count, position = read_position_delta(postings.positions, position)
+                    count, position = read_position_count(postings.positions, position)
                     position = skip_position_deltas(postings.positions, position, count)
                     times += count
             if document >= 0:
@@ -140,7 +146,7 @@ def collect_tokens(
                     continue
                 times = np.int64(code + 1)
                 if code == ESCAPED:
-                    times, position = read_position_delta(postings.positions, position)
+                    times, position = read_position_count(postings.positions, position)
                 where = np.int64(0)
                 for _ in range(times):
                     step, position = read_position_delta(postings.positions, position)

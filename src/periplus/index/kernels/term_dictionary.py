@@ -22,6 +22,7 @@ __all__ = [
     "ENTRY_HEADERS",
     "ENTRY_POSITIONS",
     "MAX_TERM",
+    "MIN_ENTRY",
     "PAGE",
     "TermDictionary",
     "TermEntry",
@@ -30,10 +31,10 @@ __all__ = [
     "entry_of_row",
     "find_page",
     "find_term",
-    "make_tiny_terms",
-    "pack_terms",
+    "locate_term",
+    "read_bounded_varint",
+    "read_page_entry",
     "read_varint",
-    "unpack_terms",
     "write_varint",
 ]
 
@@ -43,6 +44,10 @@ PAGE = 16
 """Terms in a page: a lookup is a binary search over pages and a scan of one."""
 MAX_TERM = 255
 """Longest term, in bytes."""
+MAX_VARINT = 9
+"""Most bytes of an integer of 63 bits."""
+MIN_ENTRY = 5
+"""Fewest bytes of a term in a page: five integers, and no bytes of its own."""
 
 
 class TermEntry(NamedTuple):
@@ -128,6 +133,35 @@ def read_varint(data: Any, at: int) -> tuple[int, int]:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def read_bounded_varint(data: Any, at: int, end: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Read a variable-length integer of bytes that may be damaged.
+
+    Parameters
+        data: uint8 array
+        at, end: where the integer begins, and the offset that no byte of it may reach; `end` is within the array
+    Returns
+        the integer, and the offset after it: -1 if it does not end before `end`, or has more than 63 bits
+    """
+    if at < 0 or at >= end:
+        return np.int64(0), np.int64(-1)
+    value = np.int64(data[at])
+    if value < 128:
+        return value, np.int64(at + 1)
+    value &= 127
+    last = min(end, at + MAX_VARINT)
+    at += 1
+    shift = 7
+    while at < last:
+        byte = np.int64(data[at])
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, np.int64(at)
+    return np.int64(0), np.int64(-1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def write_varint(out: Any, at: int, value: int) -> int:  # pragma: no cover - compiled
     """Write a variable-length integer at `at`; return the offset after it."""
     while value >= 128:
@@ -138,53 +172,60 @@ def write_varint(out: Any, at: int, value: int) -> int:  # pragma: no cover - co
     return at + 1
 
 
-@njit(cache=True, nogil=True)
-def pack_terms(terms: TermTable, out: TermDictionary) -> int:  # pragma: no cover - compiled
-    """Pack terms.
+class PageEntry(NamedTuple):
+    """A term as a page has it."""
+
+    shared: int
+    """Bytes that it shares with the one before."""
+    added: int
+    """Bytes that follow."""
+    text: int
+    """Where those are in the pages."""
+    frequency: int
+    code: int
+    """The size of its postings, and in the two low bits their encoding."""
+    first_group: int
+    headers: int
+    bitset_row: int
+    position_bytes: int
+    next: int
+    """Where the next term begins; -1 if this one is damaged."""
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_page_entry(pages: Any, at: int, end: int) -> PageEntry:  # pragma: no cover - compiled
+    """Read one term of a page, whose bytes may be damaged.
 
     Parameters
-        terms: the terms, in byte order
-        out: arrays from `allocate_dictionary`, which are filled
+        pages: of the dictionary
+        at, end: where the term begins, and where its page ends
     Returns
-        how many bytes of `out.pages` were used
+        the term; `next` is -1 if it is longer than a term can be, or its bytes do not end within the page
     """
-    at = 0
-    for term in range(len(terms.frequency)):
-        begin, length = terms.start[term], terms.start[term + 1] - terms.start[term]
-        stream = terms.stream_end[term - 1] if term else 0
-        position = terms.position_end[term - 1] if term else 0
-        shared = 0
-        if term % PAGE == 0:
-            page = term // PAGE
-            out.page_start[page] = at
-            out.page_stream[page], out.page_position[page] = stream, position
-        else:
-            before = terms.start[term - 1]
-            most = min(length, begin - before)
-            while shared < most and terms.blob[before + shared] == terms.blob[begin + shared]:
-                shared += 1
-        at = write_varint(out.pages, at, shared)
-        at = write_varint(out.pages, at, length - shared)
-        for i in range(shared, length):
-            out.pages[at] = terms.blob[begin + i]
-            at += 1
-        at = write_varint(out.pages, at, terms.frequency[term])
-        at = write_varint(out.pages, at, (terms.stream_end[term] - stream) << 2 | terms.encoding[term])
-        if terms.encoding[term] != 0:
-            at = write_varint(out.pages, at, terms.first_group[term])
-            at = write_varint(out.pages, at, terms.headers[term])
-        if terms.bitset_row[term] >= 0:
-            at = write_varint(out.pages, at, terms.bitset_row[term])
-        at = write_varint(out.pages, at, terms.position_end[term] - position)
-    out.page_start[len(out.page_start) - 1] = at
-    return at
+    shared, at = read_bounded_varint(pages, at, end)
+    added, at = read_bounded_varint(pages, at, end)
+    text = at
+    at = at + added if at >= 0 and shared + added <= MAX_TERM and added <= end - at else np.int64(-1)
+    frequency, at = read_bounded_varint(pages, at, end)
+    code, at = read_bounded_varint(pages, at, end)
+    first_group, headers, bitset_row = int64(0), int64(0), int64(-1)
+    if code & 3:
+        first_group, at = read_bounded_varint(pages, at, end)
+        headers, at = read_bounded_varint(pages, at, end)
+    if code & 3 == 2:
+        bitset_row, at = read_bounded_varint(pages, at, end)
+    position_bytes, at = read_bounded_varint(pages, at, end)
+    return PageEntry(shared, added, text, frequency, code, first_group, headers, bitset_row, position_bytes, int64(at))
 
 
 @njit(cache=True, nogil=True)
 def compare_first(dictionary: TermDictionary, page: int, term: Any) -> int:  # pragma: no cover - compiled
     """Return -1, 0 or 1: a page's first term sorts before, equals or sorts after `term`."""
-    _, at = read_varint(dictionary.pages, dictionary.page_start[page])
-    length, at = read_varint(dictionary.pages, at)
+    end = dictionary.page_start[page + 1]
+    _, at = read_bounded_varint(dictionary.pages, dictionary.page_start[page], end)
+    length, at = read_bounded_varint(dictionary.pages, at, end)
+    if at < 0 or length > end - at:
+        return -1  # Damaged: the page is searched, and that shows it.
     for i in range(min(length, len(term))):
         if dictionary.pages[at + i] != term[i]:
             return -1 if dictionary.pages[at + i] < term[i] else 1
@@ -213,128 +254,57 @@ def find_page(dictionary: TermDictionary, term: Any) -> int:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def find_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> TermEntry:  # pragma: no cover - compiled
+def locate_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> tuple[int, TermEntry]:  # pragma: no cover
     """Look one term up.
 
     Parameters
-        lexicon: the packed dictionary
+        dictionary: the packed dictionary; its offsets are valid, its pages may be damaged
         term: the bytes of the term, at least one
     Returns
-        its entry; `ABSENT_TERM` if the dictionary does not have it
+        where the term is in the pages, -1 if it is in none, -2 if its page is damaged; and its entry
     """
     page = find_page(dictionary, term)
     if page < 0:
-        return ABSENT_TERM
+        return np.int64(-1), ABSENT_TERM
     at, end = dictionary.page_start[page], dictionary.page_start[page + 1]
     stream, position = dictionary.page_stream[page], dictionary.page_position[page]
     matching = 0  # How many bytes of the wanted term the current one begins with.
     while at < end:
-        shared, at = read_varint(dictionary.pages, at)
-        added, at = read_varint(dictionary.pages, at)
+        entry = read_page_entry(dictionary.pages, at, end)
+        if entry.next < 0:
+            return np.int64(-2), ABSENT_TERM
+        shared, added = entry.shared, entry.added
         if shared <= matching:
             matching = shared
             while (
                 matching < len(term)
                 and matching - shared < added
-                and dictionary.pages[at + matching - shared] == term[matching]
+                and dictionary.pages[entry.text + matching - shared] == term[matching]
             ):
                 matching += 1
-        found = matching == len(term) and shared + added == len(term)
-        at += added
-        frequency, at = read_varint(dictionary.pages, at)
-        code, at = read_varint(dictionary.pages, at)
-        first_group, headers, bitset_row = int64(0), int64(0), int64(-1)
-        if code & 3:
-            first_group, at = read_varint(dictionary.pages, at)
-            headers, at = read_varint(dictionary.pages, at)
-        if code & 3 == 2:
-            bitset_row, at = read_varint(dictionary.pages, at)
-        position_bytes, at = read_varint(dictionary.pages, at)
-        if found:
-            return TermEntry(
-                frequency, stream, stream + (code >> 2), position, code & 3, first_group, headers, bitset_row
+        size = entry.code >> 2
+        if matching == len(term) and shared + added == len(term):
+            return at, TermEntry(
+                entry.frequency,
+                stream,
+                stream + size,
+                position,
+                entry.code & 3,
+                entry.first_group,
+                entry.headers,
+                entry.bitset_row,
             )
-        stream += code >> 2
-        position += position_bytes
-    return ABSENT_TERM
+        stream += size
+        position += entry.position_bytes
+        at = entry.next
+    return np.int64(-1), ABSENT_TERM
 
 
 @njit(cache=True, nogil=True)
-def unpack_terms(dictionary: TermDictionary, count: int) -> TermTable:  # pragma: no cover - compiled
-    """Return the whole dictionary of `count` terms, unpacked."""
-    blob = np.empty(count * MAX_TERM, np.uint8)
-    start = np.zeros(count + 1, np.int64)
-    frequency, encoding = np.zeros(count, np.int32), np.zeros(count, np.uint8)
-    first_group, headers, bitset_row = (
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int32),
-        np.full(count, -1, np.int32),
-    )
-    stream_end, position_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    at, stream, position = np.int64(0), np.int64(0), np.int64(0)
-    for term in range(count):
-        shared, at = read_varint(dictionary.pages, at)
-        added, at = read_varint(dictionary.pages, at)
-        begin = start[term]
-        for i in range(shared):
-            blob[begin + i] = blob[start[term - 1] + i]
-        for i in range(added):
-            blob[begin + shared + i] = dictionary.pages[at + i]
-        at += added
-        start[term + 1] = begin + shared + added
-        number, at = read_varint(dictionary.pages, at)
-        frequency[term] = number
-        code, at = read_varint(dictionary.pages, at)
-        encoding[term] = code & 3
-        if code & 3:
-            number, at = read_varint(dictionary.pages, at)
-            first_group[term] = number
-            number, at = read_varint(dictionary.pages, at)
-            headers[term] = number
-        if code & 3 == 2:
-            number, at = read_varint(dictionary.pages, at)
-            bitset_row[term] = number
-        position_bytes, at = read_varint(dictionary.pages, at)
-        stream += code >> 2
-        position += position_bytes
-        stream_end[term], position_end[term] = stream, position
-    return TermTable(
-        blob[: start[count]].copy(),
-        start,
-        frequency,
-        stream_end,
-        position_end,
-        encoding,
-        first_group,
-        headers,
-        bitset_row,
-    )
+def find_term(dictionary: TermDictionary, term: npt.NDArray[np.uint8]) -> TermEntry:  # pragma: no cover - compiled
+    """Look one term up, in a dictionary that is known to be valid; parameters as for `locate_term`.
 
-
-def allocate_dictionary(terms: TermTable) -> TermDictionary:
-    """Return arrays for `pack_terms`, as large as they can get."""
-    pages = -(-len(terms.frequency) // PAGE)
-    size = len(terms.blob) + 40 * len(terms.frequency)
-    starts = (np.zeros(pages + 1, np.int64), *(np.zeros(pages, np.int64) for _ in range(2)))
-    return TermDictionary(np.empty(size, np.uint8), *starts)
-
-
-def make_tiny_terms() -> TermTable:
-    """Return a dictionary of one term that occurs once, in one document; with the array types of a segment."""
-    one = np.ones(1, np.int64)
-    none = np.zeros(1, np.int32)
-    name = np.frombuffer(b"a", np.uint8)
-    return TermTable(
-        name, np.array([0, 1]), np.ones(1, np.int32), one, one, np.zeros(1, np.uint8), none, none, none - 1
-    )
-
-
-def warm() -> None:
-    """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
-    terms = make_tiny_terms()
-    dictionary = allocate_dictionary(terms)
-    pack_terms(terms, dictionary)
-    for array in dictionary:
-        array.flags.writeable = False
-    find_term(dictionary, np.frombuffer(b"a", np.uint8))
-    unpack_terms(dictionary, 1)
+    Returns
+        its entry; `ABSENT_TERM` if the dictionary does not have it
+    """
+    return locate_term(dictionary, term)[1]

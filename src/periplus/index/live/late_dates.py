@@ -14,6 +14,7 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.index.index_manifest import Manifest, SegmentEntry
+from periplus.index.validation.segment_checks import open_documents
 
 __all__ = ["NO_LATE_NEWS", "LateNews", "find_late_news", "merge_late_news", "read_late_news", "write_late_news"]
 
@@ -54,7 +55,10 @@ def read_late_news(folder: Path, manifest: Manifest) -> list[LateNews]:
 def _segment_late_news(file: ArrayFile, entry: SegmentEntry) -> LateNews:
     if f"{entry.name}.document" not in file:
         return NO_LATE_NEWS
-    documents, days = file[f"{entry.name}.document"].astype(np.int64), file[f"{entry.name}.day"].astype(np.int32)
+    stored, days = file[f"{entry.name}.document"], file[f"{entry.name}.day"]
+    if stored.dtype != np.uint32 or days.dtype != np.int32 or not stored.ndim == days.ndim == 1:
+        raise CorruptFile(f"{file.path} does not fit segment {entry.name}.", "Run: periplus index repair.")
+    documents = stored.astype(np.int64)
     ascending = bool((documents[1:] > documents[:-1]).all())
     if len(days) != len(documents) or not ascending or (len(documents) and documents[-1] >= entry.documents):
         raise CorruptFile(f"{file.path} does not fit segment {entry.name}.", "Run: periplus index repair.")
@@ -82,7 +86,7 @@ def find_late_news(
 
 
 def _find_in_segment(segment: Path, keys: npt.NDArray[np.uint64], days: Days) -> LateNews:
-    columns = ArrayFile(segment / "documents.arrays", "documents")
+    columns = open_documents(segment)
     segment_keys = columns["key"]
     at = np.minimum(np.searchsorted(keys, segment_keys), len(keys) - 1)
     documents = np.flatnonzero(keys[at] == segment_keys)

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from periplus.arrays import ArrayFile
 from periplus.index.builder.page_languages import identify_languages
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import SegmentEntry
 from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, merge_late_news
 from periplus.index.merge.segment_merger import SegmentSize
 from periplus.index.site_languages import SegmentLanguages, SiteLanguages
+from periplus.index.validation.segment_checks import open_documents
 
 __all__ = ["LiveSegment", "identify_in_index"]
 
@@ -28,7 +28,7 @@ class LiveSegment:
         self.entry = entry
         self.deleted = deleted
         self.late = late
-        self._columns = ArrayFile(folder / entry.name / "documents.arrays", "documents")
+        self._columns = open_documents(folder / entry.name)
         self._order = np.argsort(self._columns["key"], kind="stable")
         self._keys: Keys = self._columns["key"][self._order]
         self._languages: list[SegmentLanguages] = []

@@ -13,10 +13,10 @@ from periplus.errors import PeriplusError
 from periplus.index.builder.feed_dates import feed_log_faults, feed_log_path
 from periplus.index.builder.site_blocks import check_blocks
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
-from periplus.index.kernels import postings_check
 from periplus.index.live.late_dates import read_late_news
 from periplus.index.live.live_journal import journal_path, read_journal, scan_journal
 from periplus.index.segment import Segment
+from periplus.index.validation.kernels import postings_check
 
 __all__ = ["check_index", "check_segment", "index_tail_faults"]
 
@@ -68,7 +68,7 @@ def _journal_faults(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _find_faults(segment: Segment) -> list[str]:
-    terms, postings = segment.terms(), segment.postings
+    terms, postings = segment.valid_terms(), segment.postings
     ends = [(terms.stream_end, postings.stream), (terms.position_end, postings.positions)]
     invariants = {
         "terms are in order": _is_sorted(terms.blob, terms.start),

@@ -100,7 +100,7 @@ def _lines(statistics: CollectionStatistics, rows: Iterator[TermBound]) -> Itera
 
 def _merge_terms(index: Index) -> tuple[list[bytes], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Return all terms in order, their frequencies summed over segments, and their highest impacts."""
-    dictionaries = [segment.terms() for segment in index.segments]
+    dictionaries = [segment.valid_terms() for segment in index.segments]
     term_lists = [read_terms(terms) for terms in dictionaries]
     all_terms = sorted(set().union(*term_lists))
     numbers = {term: number for number, term in enumerate(all_terms)}

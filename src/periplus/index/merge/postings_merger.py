@@ -50,7 +50,7 @@ def write_postings(
 
 def _plan_merge(segments: Sequence[Segment], maps: Sequence[Numbers], documents: int) -> _MergePlan:
     """Merge the dictionaries, and measure terms and fields; terms that only deleted documents have are dropped."""
-    dictionaries = [segment.terms() for segment in segments]
+    dictionaries = [segment.valid_terms() for segment in segments]
     tables = np.cumsum([0, *(len(terms.frequency) for terms in dictionaries)], dtype=np.int64)
     offsets = np.cumsum([0, *(len(terms.blob) for terms in dictionaries)], dtype=np.int64).tolist()
     blob = np.concatenate([np.zeros(0, np.uint8), *(terms.blob for terms in dictionaries)])
@@ -62,9 +62,9 @@ def _plan_merge(segments: Sequence[Segment], maps: Sequence[Numbers], documents:
     lengths, totals = np.zeros((documents, len(Field)), np.int32), np.zeros(count, np.int64)
     spans = list(zip(tables[:-1].tolist(), tables[1:].tolist(), strict=True))
     for segment, terms, new, (a, b) in zip(segments, dictionaries, maps, spans, strict=True):
-        postings_merge.measure_tokens(
-            segment.postings, postings_merge.MergeSource(terms, 0, b - a, numbers[a:b], new), lengths, totals
-        )
+        source = postings_merge.MergeSource(terms, 0, b - a, numbers[a:b], new)
+        if postings_merge.measure_tokens(segment.postings, source, lengths, totals) >= 0:
+            raise segment.damaged("postings", "positions")
     used = totals > 0
     numbers = (np.cumsum(used) - 1)[numbers]
     sources = [

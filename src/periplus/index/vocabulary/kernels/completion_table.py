@@ -114,6 +114,8 @@ def _compare(
     """Compare what follows `skip` bytes into a completion with `typed[first:last]`: 0 if that is a prefix of it."""
     at = np.int64(table.order[np.uint64(entry)]) + skip
     for i in range(first, last):
+        if at >= len(table.text):  # Only where the table is damaged: every text has an end.
+            return -1
         order = np.int64(table.text[np.uint64(at)]) - np.int64(typed[i])
         if order != 0:
             return order
@@ -201,7 +203,9 @@ def _next_letter(
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return the width of the letter at `skip` of completion `low`, 0 at its end, and the first with another there."""
     at = np.int64(table.order[low]) + skip
-    wide = _width(table.text[at])
+    if at >= len(table.text):
+        return 0, low + 1
+    wide = min(_width(table.text[at]), len(table.text) - at)
     until = _find_range(table, low, high, skip, table.text[at : at + wide], 0, wide)[1]
     return wide if table.text[at] != _END else 0, until
 
@@ -242,7 +246,7 @@ def complete_fuzzy(
                     # A letter is missing before it.
                     begin, end = _find_range(table, child, until, at + width, typed, at, size)
                     used = _add_best(table, begin, end, best, weight, used)
-                child = until
+                child = max(until, child + 1)
         low, high = _find_range(table, low, high, at, typed, at, after)
         at = after
     return used

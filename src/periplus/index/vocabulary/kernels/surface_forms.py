@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.accel import njit
-from periplus.index.kernels.term_dictionary import read_varint, write_varint
+from periplus.index.kernels.term_dictionary import read_bounded_varint, write_varint
 from periplus.text.kernels.word_table import hash_words
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
 MIN_LETTERS, MAX_LETTERS = 2, 24
 """Letters of the words that are stored."""
 _BYTES = 3 * MAX_LETTERS
+_MAX_COUNT = 1 << 30
+"""More documents than a segment has."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -206,6 +208,16 @@ def _decode_letters(raw: Any, length: int, out: Any, at: int) -> int:  # pragma:
 
 
 @njit(cache=True, nogil=True)
+def _count_letters(raw: Any, length: int) -> int:  # pragma: no cover - compiled
+    """Return how many letters `_decode_letters` makes of some bytes."""
+    count, i = 0, 0
+    while i < length:
+        i += 1 if raw[i] < 0x80 else (2 if raw[i] < 0xE0 else 3)
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
 def finish_vocabulary(
     letters: npt.NDArray[np.uint16], start: npt.NDArray[np.int64], count: npt.NDArray[np.int32]
 ) -> Vocabulary:  # pragma: no cover - compiled
@@ -228,19 +240,19 @@ def unpack_vocabulary(packed: npt.NDArray[np.uint8], words: int) -> Vocabulary: 
     raw = np.zeros(_BYTES + 2, np.uint8)
     at, done = 0, 0
     while done < words and at < len(packed):
-        shared, at = read_varint(packed, at)
-        added, at = read_varint(packed, at)
-        if shared + added > _BYTES or at + added >= len(packed):
+        shared, at = read_bounded_varint(packed, at, len(packed))
+        added, at = read_bounded_varint(packed, at, len(packed))
+        if at < 0 or shared + added > _BYTES or at + added >= len(packed):
             break
         for i in range(added):
             raw[shared + i] = packed[at + i]
         at += added
-        number, at = read_varint(packed, at)
+        number, at = read_bounded_varint(packed, at, len(packed))
         end = start[done]
-        if end + shared + added > len(letters):
+        if at < 0 or _count_letters(raw, shared + added) > MAX_LETTERS:
             break
         start[done + 1] = _decode_letters(raw, shared + added, letters, end)
-        count[done] = number
+        count[done] = min(number, _MAX_COUNT)
         done += 1
     return finish_vocabulary(letters, start[: done + 1], count[:done])
 

@@ -24,7 +24,8 @@ from periplus.index.kernels.postings_reader import (
     term_entry,
 )
 from periplus.index.kernels.postings_scan import POSITIONS_SIZED, read_postings
-from periplus.index.kernels.term_dictionary import TermTable, make_tiny_terms
+from periplus.index.kernels.term_dictionary import TermTable
+from periplus.index.kernels.term_packing import make_tiny_terms
 
 __all__ = ["FAULTS", "verify_postings"]
 
