@@ -175,6 +175,14 @@ class ServeSettings(Section, frozen=True):
     ] = 256
     threads: Annotated[int, Meta(description="Number of concurrent searches; 0 is one per core", ge=0, le=256)] = 0
     workers: Annotated[int, Meta(description="Number of server processes; 0 is one per core", ge=0, le=64)] = 1
+    watchdog_seconds: Annotated[
+        float,
+        Meta(
+            description="Time after which a server process (with serve.workers) that makes no progress is replaced, in "
+            "seconds; 0 is never",
+            ge=0,
+        ),
+    ] = 20.0
     deadline: Annotated[
         float,
         Meta(

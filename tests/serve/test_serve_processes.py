@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from periplus.serve.workers.heartbeats import Beats, ProgressWatch
+
 PROGRAM = """
 import os
 import sys
@@ -34,9 +36,9 @@ if __name__ == "__main__":
 """
 
 
-def ask(url: str, target: str) -> bytes:
+def ask(url: str, target: str, timeout: float = 60.0) -> bytes:
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=timeout)
     try:
         connection.request("GET", target)
         return connection.getresponse().read()
@@ -86,6 +88,78 @@ def test_processes_share_the_work_and_are_replaced(tmp_path: Path, begun: str) -
         except ProcessLookupError:
             continue
         raise AssertionError("a process was left behind")
+
+
+STUCK = """
+import os
+import sys
+import time
+from fake_searcher import FakeSearcher
+from periplus.records import ResultPage
+from periplus.serve import Actions, ApiKeys, ServerResources, run_processes, search_executor
+from periplus.settings import ServeSettings
+
+search_executor._STUCK_SECONDS = 0.2
+
+def answer(query):
+    while query.words.startswith("endless"):
+        time.sleep(1)
+    return ResultPage(query, (), os.getpid(), True, False, 0.0, 1)
+
+def opener(folder):
+    return ServerResources(FakeSearcher(answer=answer), Actions(), ApiKeys(None))
+
+if __name__ == "__main__":
+    settings = ServeSettings(port=0, workers=1, threads=1, deadline=0.1, watchdog_seconds=3.0)
+    run_processes(opener, ("x",), settings, lambda url: print(url, flush=True), opener("x"))
+"""
+
+
+@pytest.mark.parametrize("stuck", ["event loop", "searches"])
+def test_a_process_that_is_stuck_is_replaced(tmp_path: Path, stuck: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(STUCK)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, str(program)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        first = json.loads(ask(url, "/api/search?q=salt"))["number_of_results"]
+        if stuck == "event loop":
+            os.kill(first, signal.SIGSTOP)
+        second = first
+        while second in (0, first):
+            try:
+                if stuck == "searches":
+                    ask(url, f"/api/search?q=endless{time.time_ns()}")
+                answer = json.loads(ask(url, f"/api/search?q=salt{time.time_ns()}", 0.5))
+                second = answer.get("number_of_results", 0)
+            except (OSError, http.client.HTTPException):
+                continue
+        while b"\nperiplus_stuck_workers_total 1\n" not in ask(url, "/metrics"):
+            time.sleep(0.01)
+        assert json.loads(ask(url, "/readyz"))["stuck_workers"] == 1
+        os.kill(process.pid, signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert f"is stuck ({stuck})" in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+def test_progress_is_judged_by_what_the_supervisor_saw() -> None:
+    watch = ProgressWatch(60.0, 20.0, 20.0, now=0.0)
+    assert not any(watch.check(Beats(0, 0, 0), float(second)) for second in range(1, 61))
+    assert watch.check(Beats(0, 0, 0), 61.0) == "start"
+    watch = ProgressWatch(60.0, 20.0, 20.0, now=0.0)
+    assert not any(watch.check(Beats(1, second, second), float(second)) for second in range(1, 100))
+    assert not watch.check(Beats(1, 99, 99), 1_000.0), "it was stopped itself"
+    assert not any(watch.check(Beats(1, 99 + second, 99), 1_000.0 + second) for second in range(1, 20))
+    assert watch.check(Beats(1, 120, 99), 1_020.5) == "searches"
+    assert not watch.check(Beats(1, 121, 100), 1_021.0)
+    for second in range(1, 22):
+        stuck = watch.check(Beats(1, 121, 101 + second), 1_021.0 + second)
+    assert stuck == "event loop"
 
 
 FORKING = """

@@ -13,8 +13,10 @@ Every kernel module takes `njit` from here, so that the compile cache is in plac
 from numba import njit
 
 from periplus.accel.compile_cache import install_cache
+from periplus.accel.fork_locks import install_fork_locks
 from periplus.accel.warmup import cache_folder, is_compiled, warm_up
 
 __all__ = ["cache_folder", "is_compiled", "njit", "pointers", "simd", "warm_up"]
 
 install_cache()
+install_fork_locks()

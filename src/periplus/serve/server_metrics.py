@@ -28,6 +28,8 @@ _VALUES: Final = (
     ("documents", "gauge", "Pages in the index"),
     ("refreshes", "counter", "New commits of the index that were opened"),
     ("stuck_threads", "counter", "Search threads that were stuck and replaced"),
+    ("worker_restarts", "counter", "Server processes that ended and were replaced"),
+    ("stuck_workers", "counter", "Server processes that made no progress and were replaced"),
     ("slow_bodies", "counter", "Request bodies that came too slowly"),
     ("connections", "gauge", "Open connections"),
     ("connections_closed_slow", "counter", "Connections closed since the client did not read"),
@@ -69,7 +71,7 @@ class Metrics:
         self._seconds = 0.0
         self.values: dict[str, float] = {}
         self._file = folder / f"worker-{number}.json" if folder else None
-        self._shared = 0.0
+        self._shared = -_SHARE_SECONDS
 
     def count(self, label: str, status: int, seconds: float) -> None:
         """Count one response."""
@@ -81,9 +83,9 @@ class Metrics:
         """Return the metrics of this process."""
         return MetricsSnapshot(dict(self._requests), list(self._times), self._seconds, dict(self.values))
 
-    def share(self) -> None:
-        """Write the metrics for the other processes, at most once a second."""
-        if self._file is not None and time.monotonic() - self._shared >= _SHARE_SECONDS:
+    def share(self, *, now: bool = False) -> None:
+        """Write the metrics for the other processes, at most once a second unless it has to be `now`."""
+        if self._file is not None and (now or time.monotonic() - self._shared >= _SHARE_SECONDS):
             self._shared = time.monotonic()
             with contextlib.suppress(Exception):  # metrics are not worth a failed request
                 write_atomically(self._file, msgspec.json.encode(self.snapshot()))

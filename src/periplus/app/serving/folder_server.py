@@ -31,7 +31,7 @@ def api_keys(folder: Path, *, create: bool = False) -> "ApiKeys":
 
 
 def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, warm: bool = False) -> "ServerResources":
-    """Open what one process serves with. warm: run a first search now; otherwise a thread runs it meanwhile."""
+    """Open what one process serves with. warm: load all kernels now; otherwise a thread does so meanwhile."""
     from periplus.app.serving.search_process import IsolatingSearcher, warm_up
     from periplus.search import Searcher
     from periplus.serve import ApiKeys, ServerResources
@@ -42,7 +42,7 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
     searcher = kind.open(folder, settings, may_be_empty=may_be_empty)
     # The first search loads the compiled kernels: no request should wait for that.
     if warm:
-        warm_up(searcher, 1)
+        warm_up(searcher)
     else:
         threading.Thread(target=supervise_once("warm-up", warm_up), args=(searcher,), daemon=True).start()
     keys = ApiKeys(folder)

@@ -37,13 +37,13 @@ _GRACE_SECONDS: Final = 1.0
 """Time beyond the limits of a query after which its process is killed."""
 
 
-def warm_up(searcher: Searcher, number: int = len(_WARM_UP)) -> None:
-    """Run the first `number` of some searches that load kernels, then exempt what is there from garbage collection.
+def warm_up(searcher: Searcher) -> None:
+    """Run some searches that load kernels, then exempt what is there from garbage collection.
 
     A full collection traverses everything that was loaded, and no thread runs meanwhile: it took 60 ms, in the middle
     of some search.
     """
-    for words in _WARM_UP[:number]:
+    for words in _WARM_UP:
         searcher.search(Query(words, explain=words != _WARM_UP[0]))
     gc.collect()
     gc.freeze()

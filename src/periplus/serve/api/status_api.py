@@ -19,6 +19,7 @@ from periplus.serve.server_metrics import Metrics, health_text, prometheus_text
 
 __all__ = ["ApiHandlers"]
 
+_RESTARTS: Final = ("worker_restarts", "stuck_workers", "stuck_threads")
 _RETRY: Final = {"retry-after": "5"}
 
 
@@ -63,10 +64,13 @@ class ApiHandlers:
             return json_response({"status": "busy", "reason": error.message}, 503, _RETRY)
         if not statistics.documents:
             return json_response({"status": "empty", "reason": "The index is empty."}, 503, _RETRY)
+        counts = self._metrics.total().values
+        restarts = {name: int(counts[name]) for name in _RESTARTS if counts.get(name)}
         failing = [{"part": part.name, "since": round(part.failing_since)} for part in self._health.failing()]
         if failing:  # searches are answered all the same
-            return json_response({"status": "degraded", "documents": statistics.documents, "failing": failing})
-        return json_response({"status": "ready", "documents": statistics.documents})
+            answer = {"status": "degraded", "documents": statistics.documents, "failing": failing, **restarts}
+            return json_response(answer)
+        return json_response({"status": "ready", "documents": statistics.documents, **restarts})
 
     async def metrics(self, _: Request) -> Response:
         """Return the metrics for Prometheus."""

@@ -1,6 +1,7 @@
 """Several worker processes that listen on one address and share one memory-mapped index."""
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -17,17 +18,28 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from periplus.errors import PeriplusError
+from periplus.health import part
 from periplus.serve.actions import Actions
 from periplus.serve.api_keys import ApiKeys
 from periplus.serve.application import make_app
 from periplus.serve.protocols import SearcherLike
 from periplus.serve.server import HttpServer, free_address
+from periplus.serve.server_metrics import Metrics
+from periplus.serve.workers.heartbeats import Heartbeats, ProgressWatch
 from periplus.settings import ServeSettings
+from periplus.supervision import die_with_parent
 
 __all__ = ["ServerResources", "run_processes"]
 
+_LOG: Final = logging.getLogger("periplus.serve")
 _POLL_SECONDS: Final = 0.2
-_READY_SECONDS: Final = 60.0
+_READY_POLL_SECONDS: Final = 0.02
+_READY_SECONDS: Final = 300.0
+_START_SECONDS: Final = 60.0
+"""Time for a process to start, on the slowest machine; one that takes longer is replaced."""
+_HEARTBEATS: Final = "heartbeats"
+_SUPERVISOR: Final = 1_000
+"""The number under which the supervisor shares its metrics; that of no process."""
 _THREADS_SECONDS: Final = 10.0
 """How long to wait for threads that still load parts of the index before this process forks."""
 _STOP_SECONDS: Final = 10.0
@@ -45,14 +57,14 @@ class ServerResources(NamedTuple):
 
 def run_processes(
     opener: Callable[..., ServerResources],
-    arguments: tuple[Any, ...],
+    opener_arguments: tuple[Any, ...],
     settings: ServeSettings,
     on_ready: Callable[[str], None],
     resources: ServerResources | None = None,
 ) -> None:
-    """Serve with `settings.workers` processes until Ctrl-C or SIGTERM; one that dies is replaced.
+    """Serve with `settings.workers` processes until Ctrl-C or SIGTERM; one that dies or makes no progress is replaced.
 
-    opener: an importable function, called with `arguments` in each process; resources: what it returned in this
+    opener: an importable function, called with `opener_arguments` in each process; resources: what it returned in this
     process, which forked workers then share.
     """
     count = settings.workers or os.cpu_count() or 1
@@ -60,7 +72,8 @@ def run_processes(
     threads = settings.threads or max(1, (os.cpu_count() or 1) // count)
     settings = msgspec.structs.replace(settings, port=port, threads=threads)
     with tempfile.TemporaryDirectory(prefix="periplus-") as metrics_folder:
-        pool = _ProcessPool(count, (settings, address, metrics_folder, count), partial(opener, *arguments), resources)
+        arguments = (settings, address, metrics_folder, count)
+        pool = _ProcessPool(count, arguments, partial(opener, *opener_arguments), resources)
         with _stop_on_signals(pool):
             pool.start()
             if pool.wait_until_ready():
@@ -77,7 +90,7 @@ class _ProcessPool:
     def __init__(
         self,
         count: int,
-        arguments: tuple[Any, ...],
+        arguments: tuple[ServeSettings, str, str, int],
         opener: Callable[[], ServerResources],
         resources: ServerResources | None,
     ) -> None:
@@ -85,7 +98,13 @@ class _ProcessPool:
         self._arguments = arguments
         self._opener = opener
         self._resources = resources if sys.platform == "linux" else None
-        self._ready = [self._context.Event() for _ in range(count)]
+        settings, _, folder, _ = arguments
+        self._heartbeats = Heartbeats(Path(folder) / _HEARTBEATS, count, create=True)
+        limit = settings.watchdog_seconds or float("inf")
+        self._watch_limits = (max(_START_SECONDS, limit), limit, limit)
+        self._watches = [ProgressWatch(*self._watch_limits, time.monotonic()) for _ in range(count)]
+        self._metrics = Metrics(Path(folder), _SUPERVISOR)
+        self._health = part("server processes")
         self._processes: list[BaseProcess | None] = [None] * count
         self._deaths: list[list[float]] = [[] for _ in range(count)]
         self.stopping = threading.Event()
@@ -95,8 +114,10 @@ class _ProcessPool:
         """Start all processes: as forks of this one if it has everything open, else as new interpreters.
 
         A fork inherits the locks of threads without the threads themselves: if one of them was loading a kernel, every
-        search of the child would wait for the compiler lock for ever. So this process forks only without other
-        threads, and replacements, which come when it has some, are always new interpreters.
+        search of the child would wait for the compiler lock for ever. So this process forks only without other Python
+        threads, and replacements, which come when it has some, are always new interpreters. Of threads that Python
+        does not know there are those of OpenBLAS, which prepares for forks itself; and the locks of the compiler are
+        never inherited (`periplus.accel.fork_locks`).
         """
         forked = self._resources is not None and wait_for_other_threads(_THREADS_SECONDS)
         context = multiprocessing.get_context("fork") if forked else self._context
@@ -105,7 +126,9 @@ class _ProcessPool:
         self._resources = None
 
     def _start(self, number: int, context: Any, resources: ServerResources | None) -> None:
-        arguments = (number, os.getpid(), self._ready[number], self._opener, resources, *self._arguments)
+        self._heartbeats.reset(number)
+        self._watches[number] = ProgressWatch(*self._watch_limits, time.monotonic())
+        arguments = (number, os.getpid(), self._opener, resources, *self._arguments)
         process = context.Process(target=_work, args=arguments, name=f"periplus-serve-{number}")
         process.start()
         self._processes[number] = process
@@ -113,20 +136,53 @@ class _ProcessPool:
     def wait_until_ready(self) -> bool:
         """Wait until all processes answer requests; return whether they do."""
         deadline = time.monotonic() + _READY_SECONDS
-        while not self.stopping.is_set() and time.monotonic() < deadline:
-            if all(ready.wait(0.02) for ready in self._ready):
+        while not self.stopping.wait(_READY_POLL_SECONDS) and time.monotonic() < deadline:
+            if all(self._heartbeats.read(number).ready for number in range(len(self._processes))):
                 return True
             if any(process and process.exitcode for process in self._processes):
                 self.failure = "A worker process ended while it was starting. See the messages above."
                 self.stopping.set()
+            self._replace_stuck()
         return False
 
     def supervise(self) -> None:
-        """Replace processes that die, until `stopping` is set."""
+        """Replace processes that die or are stuck, until `stopping` is set."""
         while not self.stopping.wait(_POLL_SECONDS):
+            self._replace_stuck()
             for number, process in enumerate(self._processes):
                 if process is not None and not process.is_alive() and self._may_restart(number):
-                    self._start(number, self._context, None)
+                    _LOG.error("Server process %d ended (%s) and is replaced.", number, process.exitcode)
+                    self._count("worker_restarts", f"process {number} ended with {process.exitcode}")
+                    self._restart(number)
+
+    def _replace_stuck(self) -> None:
+        """Kill processes that make no progress, and start others in their place."""
+        now = time.monotonic()
+        for number, process in enumerate(self._processes):
+            stuck = self._watches[number].check(self._heartbeats.read(number), now)
+            if not stuck or process is None or not process.is_alive():
+                continue
+            _LOG.error("Server process %d is stuck (%s) and is replaced.", number, stuck)
+            self._count("stuck_workers", f"process {number} was stuck: {stuck}")
+            process.kill()
+            process.join(_STOP_SECONDS)
+            self._deaths[number].append(now)
+            self._restart(number)
+
+    def _restart(self, number: int) -> None:
+        """Start a process in place of one that has ended; if that fails, it is tried again."""
+        try:
+            self._start(number, self._context, None)
+        except OSError as error:  # no memory, processes or descriptors left
+            _LOG.error("Server process %d cannot be started: %s", number, error)
+            self._health.fail(f"process {number} cannot be started: {error}")
+
+    def _count(self, name: str, failure: str) -> None:
+        """Count a replacement, for the metrics of all processes."""
+        self._health.fail(failure)
+        self._health.restart()
+        self._metrics.values[name] = self._metrics.values.get(name, 0) + 1
+        self._metrics.share(now=True)
 
     def _may_restart(self, number: int) -> bool:
         """Return whether a dead process may be restarted now; the delay grows if it keeps dying."""
@@ -177,7 +233,6 @@ def _stop_on_signals(pool: _ProcessPool) -> Iterator[None]:
 def _work(
     number: int,
     parent: int,
-    ready: Any,
     opener: Callable[[], ServerResources],
     resources: ServerResources | None,
     settings: ServeSettings,
@@ -187,16 +242,17 @@ def _work(
 ) -> None:
     """Serve in a child process. Ctrl-C is handled by the parent, which ends this process cleanly."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+    die_with_parent(parent, signal.SIGTERM, _STOP_SECONDS)
     resources = resources or opener()
-    shared = (Path(metrics_folder), number)
-    app = make_app(resources.searcher, settings, resources.actions, resources.keys, shared, count)
+    heartbeats = Heartbeats(Path(metrics_folder) / _HEARTBEATS, count)
+    app = make_app(
+        resources.searcher,
+        settings,
+        resources.actions,
+        resources.keys,
+        (Path(metrics_folder), number),
+        count,
+        lambda searches: heartbeats.beat(number, searches),
+    )
     server = HttpServer(app, settings, address, settings.port)
-    server.run(lambda _: ready.set(), numbers=(signal.SIGTERM,))
-
-
-def _watch_parent(parent: int) -> None:
-    """Exit when the parent is gone: an orphan would keep the port."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os.kill(os.getpid(), signal.SIGTERM)
+    server.run(lambda _: heartbeats.set_ready(number), numbers=(signal.SIGTERM,))
