@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import check_format, disk_errors, sync_folder
+from periplus.files import check_format, disk_errors, sync_folder, temporary_path
 from periplus.hashing import fingerprint
 
 __all__ = ["ArrayFile", "write_arrays"]
@@ -59,7 +59,7 @@ def write_arrays(
     """
     solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     header, start = _lay_out(kind, solid, dict(notes or {}), format)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary = temporary_path(path)
     with disk_errors(path):
         with temporary.open("wb") as file:
             file.write(_PREFIX.pack(_MAGIC, _VERSION, len(header)))

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import PeriplusError
-from periplus.files import decode_json, encode_json, machine_id, process_started, temporary_path
+from periplus.files import decode_json, encode_json, machine_id, process_started, sweep_torn, temporary_path
 
 __all__ = ["Part", "PartHealth", "part", "read_health", "share_health"]
 
@@ -160,11 +160,14 @@ def _write_all() -> None:
             path = _path(folder / _FOLDER, os.getpid())
             if not parts and not path.exists():
                 continue
-            with contextlib.suppress(OSError):
+            temporary = temporary_path(path)
+            try:
                 path.parent.mkdir(exist_ok=True)
-                temporary = temporary_path(path)
                 temporary.write_bytes(encode_json(file))  # not synced: it describes a process that is running
                 temporary.replace(path)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    temporary.unlink(missing_ok=True)
 
 
 def read_health(folder: Path | None = None) -> list[PartHealth]:
@@ -193,6 +196,7 @@ def _is_running(file: _HealthFile) -> bool:
 
 
 def _remove_ended(folder: Path) -> None:
+    sweep_torn(folder)
     for file in list(_read_files(folder)):
         if not _is_running(file):
             with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ from periplus.publish import Inbox, background_publisher, make_published_record,
 from periplus.records import Outcome, Query
 from periplus.search import Searcher
 from periplus.settings import Settings
-from periplus.store import PageStore, shard_folder
+from periplus.store import PUBLICATION_SHARD, PageStore, shard_folder
 from periplus.writer_queue import queue_for_lock
 
 TIDES = make_published_record("Tides", "High water at noon.", "https://coast.test/tides?utm_source=x#y", tags=("moon",))
@@ -62,7 +62,7 @@ def test_pages_wait_for_the_store_and_survive_a_new_index(tmp_path: Path) -> Non
     inbox.add_record(TIDES)
     with LiveIndex(tmp_path / "index", Settings().index) as live:
         publish_pending(live, inbox)
-    with PageStore.open(shard_folder(tmp_path / "store", 9999), Settings().store, write=True):
+    with PageStore.open(shard_folder(tmp_path / "store", PUBLICATION_SHARD), Settings().store, write=True):
         assert not inbox.move_to_store(Settings().store)
     build_index([visit("https://a.test/", "Amber", "x")], tmp_path / "index", Settings().index)
     assert found(tmp_path, "noon") == []

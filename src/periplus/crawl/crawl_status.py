@@ -10,7 +10,7 @@ import msgspec
 
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, encode_json
+from periplus.files import decode_json, encode_json, temporary_path
 
 __all__ = ["CrawlStatus", "read_status", "status_now", "write_status"]
 
@@ -55,10 +55,13 @@ class CrawlStatus(msgspec.Struct, frozen=True):
 def write_status(folder: Path, status: CrawlStatus) -> None:
     """Replace the status of a folder, without waiting for the disk; errors are ignored."""
     path = folder / _FILE
-    temporary = path.with_name(f".{_FILE}.{os.getpid()}.new")
-    with contextlib.suppress(OSError):
+    temporary = temporary_path(path)
+    try:
         temporary.write_bytes(encode_json(status))
         os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def read_status(folder: Path) -> CrawlStatus | None:

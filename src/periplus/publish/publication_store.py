@@ -8,23 +8,20 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from periplus.records import FetchRecord
 from periplus.settings import StoreSettings
-from periplus.store import PageStore, shard_folder
+from periplus.store import PUBLICATION_SHARD, PageStore, shard_folder
 
 __all__ = ["PublicationStore"]
-
-_SHARD: Final = 9999
-"""Beyond all shards that a crawl can have."""
 
 
 class PublicationStore:
     """The store of published pages of a data folder, opened for writing by the first call that needs it."""
 
     def __init__(self, folder: Path, settings: StoreSettings) -> None:
-        self._folder = shard_folder(folder / "store", _SHARD)
+        self._folder = shard_folder(folder / "store", PUBLICATION_SHARD)
         self._settings = settings
         self._store: PageStore | None = None
 

@@ -17,6 +17,7 @@ from periplus.errors import DataError
 from periplus.index import LINK_TEXT_FLAG, Index, Segment
 from periplus.index.vocabulary.kernels import completion_table
 from periplus.signals import PopularQueries
+from periplus.supervision import supervise_once
 from periplus.text import split_text
 
 __all__ = ["Suggester", "fold"]
@@ -57,7 +58,7 @@ class Suggester:
                 same = known.get(segment.name)
                 self._tables[segment.name] = same._replace(segment=segment) if same else _open(segment)
         # Spelling takes the words of all segments together, which takes a moment; nothing waits for it.
-        self._reader = threading.Thread(target=_load, args=(index,), daemon=True)
+        self._reader = threading.Thread(target=supervise_once("spelling", _load), args=(index,), daemon=True)
         if index.spelling.stale:
             self._reader.start()
 

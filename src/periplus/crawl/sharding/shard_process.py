@@ -15,6 +15,7 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.topology import mailbox_dir
 from periplus.errors import PeriplusError, ProcessFailed
+from periplus.files import sweep_torn
 from periplus.settings import Settings
 from periplus.supervision import die_with_parent
 
@@ -165,6 +166,7 @@ class ShardProcess:
         signal.signal(signal.SIGTERM, record_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         die_with_parent(supervisor, signal.SIGTERM, _STOP_TIMEOUT)
+        sweep_torn(mailbox_dir(self._folder, self._number) / "inbox")
         shard = ShardRouter(self._folder, self._number, self._shards, self._settings.store)
         with Crawler(self._folder, self._settings, self._seeds, shard) as crawler:
             performed = 0

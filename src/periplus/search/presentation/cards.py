@@ -10,6 +10,7 @@ from periplus.records import Card, FetchRecord, Page
 from periplus.search.suggester import fold
 from periplus.settings import StoreSettings
 from periplus.store import PageStore, WarcPage
+from periplus.supervision import supervise_once
 
 __all__ = ["CardReader", "names_page"]
 
@@ -59,7 +60,7 @@ class CardReader:
         if self._store is None:
             with self._lock:
                 if self._opening is None and self._folder.is_dir():
-                    self._opening = threading.Thread(target=self._open, daemon=True)
+                    self._opening = threading.Thread(target=supervise_once("page store", self._open), daemon=True)
                     self._opening.start()
             return None
         record = self._find(key)
@@ -76,6 +77,9 @@ class CardReader:
             store.find(0)  # This builds the table of keys, which takes long.
         except DataError:
             self._opening = None
+        except BaseException:
+            self._opening = None  # the next card tries again
+            raise
         else:
             self._store = store
 
