@@ -1,6 +1,7 @@
 """The import of WARC files and JSON lines into the page store."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,6 +11,8 @@ import msgspec
 
 from periplus.crawl.fetch_records import DuplicateTable, make_page_record
 from periplus.errors import BadFile, BadUrl
+from periplus.hashing import fingerprint
+from periplus.parse import ParsedDocument, ParseJob, ParserPool, needs_process
 from periplus.records import Address, FetchRecord, FetchRequest, FetchResult, Outcome, Page
 from periplus.settings import Settings
 from periplus.store import PageStore, read_lines, read_warc
@@ -21,6 +24,9 @@ Progress = Callable[[str, int, int], None]
 
 _STEP: Final = 2_000
 _COMMIT: Final = 50_000
+_AHEAD: Final = 32
+"""Responses that are read before the record of the first of them is complete."""
+_WAIT: Final = 1.0
 
 
 class ImportCount(NamedTuple):
@@ -48,13 +54,9 @@ def import_warc(
     store: PageStore, paths: Iterable[Path], settings: Settings, progress: Progress = _quiet
 ) -> ImportCount:
     """Import the responses of WARC files, parsed as if they had just been fetched."""
-    duplicates = DuplicateTable()
-
-    def records() -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
-        for path in paths:
-            yield from _read_responses(path, settings, duplicates)
-
-    return _append(store, records(), progress)
+    with ParserPool(settings.parse) as pool:
+        results = (result for path in paths for result in _read_responses(path, settings))
+        return _append(store, _ImportParser(settings, pool).records(results), progress)
 
 
 def import_jsonl(
@@ -104,23 +106,66 @@ def _describe_pages(pages: int) -> str:
     return f"{number} stored; to search them, run: periplus index build."
 
 
-def _read_responses(
-    path: Path, settings: Settings, duplicates: DuplicateTable
-) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
+def _read_responses(path: Path, settings: Settings) -> Iterator[FetchResult | None]:
+    """Return the successful responses of a WARC file, and None for each other one."""
     for response in read_warc(path):
         try:
             request = FetchRequest(parse_address(response.url))
         except BadUrl:
-            yield None, None
+            yield None
             continue
         if not 200 <= response.status < 300 or not response.body:
-            yield None, None
+            yield None
             continue
         body = response.body[: settings.fetch.max_bytes]
-        result = FetchResult(request, Outcome.OK, response.when, response.status, tuple(response.headers), body)
-        record = make_page_record(result, settings.parse, duplicates)
-        duplicates.learn(record)
-        yield record, result if record.page is not None else None
+        yield FetchResult(request, Outcome.OK, response.when, response.status, tuple(response.headers), body)
+
+
+class _ImportParser:
+    """Parses responses: documents ahead in other processes, all others when it is their turn."""
+
+    def __init__(self, settings: Settings, pool: ParserPool) -> None:
+        self._settings = settings.parse
+        self._pool = pool
+        self._duplicates = DuplicateTable()
+        self._waiting: deque[tuple[FetchResult | None, int]] = deque()
+        """Responses in the order of the files, with the number of their document, or 0."""
+        self._parsed: dict[int, ParsedDocument] = {}
+
+    def records(self, results: Iterator[FetchResult | None]) -> Iterator[tuple[FetchRecord | None, FetchResult | None]]:
+        """Return the records of the responses, in their order."""
+        for result in results:
+            self._waiting.append((result, self._submit(result)))
+            self._poll(0.0)
+            while self._waiting and (len(self._waiting) > _AHEAD or self._is_ready()):
+                yield self._next_record()
+        while self._waiting:
+            yield self._next_record()
+
+    def _submit(self, result: FetchResult | None) -> int:
+        if result is None or not needs_process(result):
+            return 0
+        if self._duplicates.find_duplicate(fingerprint(result.body), result.request.address.url):
+            return 0
+        return self._pool.submit(ParseJob(result, self._settings))
+
+    def _poll(self, timeout: float) -> None:
+        self._parsed.update((parsed.number, parsed) for parsed in self._pool.poll(timeout))
+
+    def _is_ready(self) -> bool:
+        number = self._waiting[0][1]
+        return not number or number in self._parsed
+
+    def _next_record(self) -> tuple[FetchRecord | None, FetchResult | None]:
+        while not self._is_ready():
+            self._poll(_WAIT)
+        result, number = self._waiting.popleft()
+        if result is None:
+            return None, None
+        parsed = self._parsed.pop(number, None)
+        record = make_page_record(result, self._settings, self._duplicates, parsed=parsed)
+        self._duplicates.learn(record)
+        return record, result if record.page is not None else None
 
 
 def _read_lines(path: Path) -> Iterator[FetchRecord | None]:

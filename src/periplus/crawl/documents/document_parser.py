@@ -87,7 +87,8 @@ class DocumentParser:
 
     def wait(self, timeout: float) -> None:
         """Wait until a document is parsed."""
-        self._done += self.poll(timeout)
+        parsed = self.poll(timeout)
+        self._done += parsed
 
     def pop_interrupted(self, address: Address) -> bool:
         """Return whether a document of this URL was being parsed when the crawl ended, and is not to be fetched now."""
