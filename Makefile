@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -100,6 +100,9 @@ bench-parse: $(DEV_READY) ## HTML parsing compared with Lexbor, resiliparse and 
 
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)
+
+bench-faults: $(DEV_READY) ## power cuts, failing calls and damaged files for every operation and file kind (CUTS=30 FAULTS=10 FLIPS=200 ARGS=)
+	@$(BIN)/python bench/faults.py --cuts $(or $(CUTS),30) --faults $(or $(FAULTS),10) --flips $(or $(FLIPS),200) $(ARGS)
 
 bench-live: $(DEV_READY) ## delay between publishing a page and finding it (DOCUMENTS=20000)
 	@$(BIN)/python bench/live.py $(if $(DOCUMENTS),--documents $(DOCUMENTS))

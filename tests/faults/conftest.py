@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from faults.fault_shim import build_shim, find_compiler
-from faults.laboratory import Laboratory
+from fault_shim import build_shim, find_compiler
+from laboratory import Laboratory
 
 
 @pytest.fixture(scope="session")

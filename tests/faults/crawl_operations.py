@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import msgspec
+from index_operations import check_whole, store_pages, urls_between
+from operation import MarkWriter, Operation, expect, expect_between, find_urls, run_command
+from scripted_web import ScriptedWeb
 
-from crawl.scripted_web import ScriptedWeb
 from embeddings.tiny_model import NaiveEncoder
-from faults.index_operations import check_whole, store_pages, urls_between
-from faults.operation import MarkWriter, Operation, expect, expect_between, find_urls, run_command
 from periplus.app import Engine
 from periplus.crawl import Crawler
 from periplus.crawl.sharding.resharding import reshard

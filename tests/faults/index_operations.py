@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from faults.operation import MarkWriter, Operation, expect, expect_between, find_urls, run_command
+from operation import MarkWriter, Operation, expect, expect_between, find_urls, run_command
+
 from index.made_pages import visit
 from periplus.app import Engine
 from periplus.index import Index, LiveIndex, check_index

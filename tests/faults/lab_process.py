@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crawl"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from faults.fault_shim import Shim
-from faults.operation import Wrong
-from faults.operations import OPERATIONS, warm
+from fault_shim import Shim
+from operation import Lost, Wrong
+from operations import OPERATIONS, warm
+
 from periplus.errors import PeriplusError
 from periplus.files import disk_failure
 
@@ -53,7 +56,7 @@ def _execute(job: dict[str, Any], shim: Shim) -> tuple[str, str]:
         else:
             operation.check(folder, job["done"], job["begun"])
     except Wrong as error:
-        return "wrong", str(error)
+        return "lost" if isinstance(error, Lost) else "wrong", str(error)
     except PeriplusError as error:
         if "unexpected " in str(error):
             return "traceback", str(error)

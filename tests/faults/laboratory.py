@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from faults.fault_shim import Control, FaultKind, controlled, preload_environment
-from faults.power_cut import LogEntry, cut_states, list_inodes, read_write_log
+from fault_shim import Control, FaultKind, controlled, preload_environment
+from power_cut import LogEntry, cut_states, list_inodes, read_write_log
 
-FAILURES = ("lost or wrong", "hang", "traceback", "killed", "no error message", "not repeatable")
+FAILURES = ("lost", "wrong", "hang", "traceback", "killed", "unclear error", "not repeatable")
+"""Kinds of failures: acknowledged and lost; a wrong answer; ...; killed by a signal, such as SIGSEGV; an error that
+names no file; a command that still fails when the fault is gone."""
 _SECONDS = 60.0
 
 
@@ -22,7 +24,7 @@ class Outcome(NamedTuple):
     """How a step of an operation ended."""
 
     kind: str
-    """ok, refused (by an error of Periplus), wrong, traceback, hang or killed."""
+    """ok, refused (by an error of Periplus), lost, wrong, traceback, hang or killed."""
     message: str
     output: str
 
@@ -183,7 +185,7 @@ class Laboratory:
                 fail(outcome, "while running", failed)
             elif outcome.kind == "refused" and str(folder) not in outcome.message:
                 result.failures.append(
-                    Failure("no error message", operation, f"{kind.name} at call {nth} ({failed})", outcome.message)
+                    Failure("unclear error", operation, f"{kind.name} at call {nth} ({failed})", outcome.message)
                 )
             marks = tuple(entry.data.decode() for entry in read_write_log(log, folder) if entry.kind == "M")
             done, begun = split_marks(marks)
@@ -210,5 +212,6 @@ def split_marks(marks: tuple[str, ...]) -> tuple[list[str], list[str]]:
 
 
 def _failure(outcome: Outcome, operation: str, case: str) -> Failure:
-    kind = {"wrong": "lost or wrong", "refused": "lost or wrong"}.get(outcome.kind, outcome.kind)
+    # A folder that cannot be opened afterwards has lost what was in it.
+    kind = "lost" if outcome.kind == "refused" else outcome.kind
     return Failure(kind, operation, case, f"{outcome.message}\n{outcome.output}".strip()[-3000:])

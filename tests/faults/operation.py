@@ -13,7 +13,11 @@ from periplus.settings import Settings
 
 
 class Wrong(AssertionError):
-    """Something that was acknowledged is lost, or an answer is wrong."""
+    """An answer is wrong: something is there that was never written, or with another content."""
+
+
+class Lost(Wrong):
+    """Something that was acknowledged is not there."""
 
 
 class CommandFailed(PeriplusError):
@@ -57,7 +61,8 @@ def expect(condition: object, message: str) -> None:
 
 def expect_between(done: Any, seen: Any, begun: Any, what: str) -> None:
     """Raise `Wrong` unless a set has everything that was acknowledged, and nothing that was not begun."""
-    expect(set(done) <= set(seen), f"{what} lost: {sorted(set(done) - set(seen))}")
+    if not set(done) <= set(seen):
+        raise Lost(f"{what} lost: {sorted(set(done) - set(seen))}")
     expect(set(seen) <= set(begun), f"{what} from nowhere: {sorted(set(seen) - set(begun))}")
 
 

@@ -3,8 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from faults import crawl_operations, index_operations, people_operations, publish_operations, store_operations
-from faults.operation import Operation
+import crawl_operations
+import index_operations
+import people_operations
+import publish_operations
+import store_operations
+from operation import Operation
+
 from periplus.app import Engine
 
 OPERATIONS: dict[str, Operation] = {

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from operation import MarkWriter, Operation, expect, expect_between, run_command
 
-from faults.operation import MarkWriter, Operation, expect, expect_between, run_command
 from periplus.errors import BadInput
 from periplus.rank import FEATURES, list_models, save_model, select_model
 from periplus.rank.kernels.trees import Trees

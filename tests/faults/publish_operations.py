@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from faults.operation import MarkWriter, Operation, expect, expect_between, find_urls
+from operation import MarkWriter, Operation, expect, expect_between, find_urls
+
 from periplus.app import Engine
 from periplus.files import lock_folder
 from periplus.index import LiveIndex, check_index

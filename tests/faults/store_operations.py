@@ -4,8 +4,8 @@ import random
 from pathlib import Path
 
 import msgspec
+from operation import MarkWriter, Operation, expect
 
-from faults.operation import MarkWriter, Operation, expect
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
 from store.store_samples import make_record, make_result

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from faults.fault_shim import SHORT_WRITE, Calls, FaultKind, controlled, preload_environment
-from faults.power_cut import LogEntry, read_write_log
+from fault_shim import SHORT_WRITE, Calls, FaultKind, controlled, preload_environment
+from power_cut import LogEntry, read_write_log
 
 _WAYS_TO_WRITE = {
     "descriptor": "fd = os.open(f, os.O_WRONLY | os.O_CREAT); os.write(fd, DATA)",

@@ -4,12 +4,11 @@ import random
 from pathlib import Path
 
 import pytest
+from laboratory import Laboratory
+from operations import OPERATIONS
+from power_cut import POLICIES, DiskModel, LogEntry
 
-from faults.laboratory import Laboratory
-from faults.operations import OPERATIONS
-from faults.power_cut import POLICIES, DiskModel, LogEntry
-
-_CUTS = 5
+_CUTS = 2
 
 
 def _model(tmp_path: Path, entries: list[tuple[str, str, bytes]]) -> DiskModel:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile, DataError, DiskFailed, NothingHere
-from periplus.files import decode_json, encode_json, write_atomically
+from periplus.files import decode_json, encode_json, read_file, write_atomically
 
 __all__ = [
     "FORMAT",
@@ -77,13 +77,11 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of an index folder."""
     path = folder / _NAME
     try:
-        raw = path.read_bytes()
+        raw = read_file(path)
     except FileNotFoundError:
         raise NothingHere(
             f"There is no index in {folder}.", "Make one: periplus crawl URL, then periplus index build."
         ) from None
-    except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     return decode_json(path, raw, Manifest, FORMAT, "Run: periplus index repair.", checksum_since=3)
 
 

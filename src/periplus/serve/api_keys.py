@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import BadInput
-from periplus.files import decode_json, encode_json, write_atomically
+from periplus.files import decode_json, encode_json, read_file, write_atomically
 from periplus.writer_queue import queue_for_lock
 
 __all__ = ["ROLES", "ApiKey", "ApiKeys"]
@@ -142,7 +142,7 @@ class ApiKeys:
             stamp = (status.st_mtime_ns, status.st_ino)
             if stamp != self._stamp:
                 self._file = decode_json(
-                    self._path, self._path.read_bytes(), _KeyFile, _FORMAT, _REMEDY, checksum_since=2
+                    self._path, read_file(self._path), _KeyFile, _FORMAT, _REMEDY, checksum_since=2
                 )
                 self._stamp = stamp
         except FileNotFoundError:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from periplus.errors import CorruptFile
-from periplus.files import decode_json, encode_json, write_atomically
+from periplus.files import decode_json, encode_json, read_file, write_atomically
 
 __all__ = [
     "FileEntry",
@@ -53,11 +53,9 @@ def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest, None if there is none. Raise for one that is newer or damaged."""
     path = folder / _NAME
     try:
-        raw = path.read_bytes()
+        raw = read_file(path)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise CorruptFile(f"{path} cannot be read: {error.strerror}.") from error
     manifest = decode_json(path, raw, Manifest, FORMAT, _REMEDY, checksum_since=2)
     if b'"format"' not in raw:
         raise CorruptFile(f"{path} is damaged: it states no format.", _REMEDY)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import disk_errors, sync_folder, write_atomically
+from periplus.files import disk_errors, read_file, sync_folder, write_atomically
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
 
@@ -67,7 +67,7 @@ def read_journal(path: Path) -> tuple[list[JournalEntry], int]:
 
 def scan_journal(path: Path) -> JournalScan:
     """Read a journal as far as it can be read, passing over damaged frames."""
-    raw = path.read_bytes()
+    raw = read_file(path)
     if len(raw) < _FILE_HEADER.size:
         return JournalScan([], [], 0, [])
     magic, version = _FILE_HEADER.unpack_from(raw)
