@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -114,6 +114,9 @@ bench-serve: $(DEV_READY) ## HTTP search under load: start, cold and warm cache,
 	@$(BIN)/python bench/serve.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(CORPUS),--corpus $(CORPUS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) --seconds $(or $(SECONDS),15) --crowd-seconds $(or $(CROWD),120) \
 		--new $(or $(NEW),0.1)
+
+bench-starts: $(DEV_READY) ## starts of the server with 1, 2 and 4 processes, each met at once by 64 and 1,000 clients (STARTS=100)
+	@$(BIN)/python bench/starts.py --starts $(or $(STARTS),100) $(ARGS)
 
 bench-findable: $(DEV_READY) ## every page found by its title and by its own words, in mixed languages (CORPUS=file[:label] MAJORITY=file ROUNDS=3)
 	@$(BIN)/python bench/findable.py $(foreach file,$(CORPUS),--corpus $(file)) $(if $(MAJORITY),--majority $(MAJORITY)) \
