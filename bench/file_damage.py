@@ -117,7 +117,8 @@ def read_searched_folder(folder: Path) -> Any:
         copies = [[record.url, store.read_response(record).body.hex()] for record in stored if record.warc]
     searcher = Searcher.open(folder, settings)
     answers = [
-        [[hit.url, hit.title, round(hit.score, 6)] for hit in searcher.search(Query(words)).hits] for words in QUERIES
+        [[hit.url, hit.title, round(hit.score, 6)] for hit in searcher.search(Query(words, size=50)).hits]
+        for words in QUERIES
     ]
     notes = [note for words in QUERIES for note in searcher.search(Query(words)).notes if "damaged" in note]
     if notes:

@@ -22,6 +22,7 @@ from periplus.app.observer import SILENT, Observer, SilentObserver
 if TYPE_CHECKING:
     from periplus.app.checking.file_kinds import FILE_KINDS, FileKind
     from periplus.app.checking.folder_check import FolderCheck, FolderFault, check_data_folder
+    from periplus.app.checking.folder_repair import FolderRepair, repair_data_folder
     from periplus.app.demo_run import Demo, DemoAnswer, open_demo
     from periplus.app.diagnosis import Finding, examine_installation
     from periplus.app.engine import Engine, EngineStatistics, PublishedPage
@@ -87,6 +88,7 @@ __all__ = [
     "FolderCheck",
     "FolderFault",
     "FolderRanks",
+    "FolderRepair",
     "GraphRanks",
     "HostRank",
     "IndexStatistics",
@@ -127,6 +129,7 @@ __all__ = [
     "open_server",
     "rank_folder",
     "rank_graph_file",
+    "repair_data_folder",
     "repair_folder",
     "resize_crawl",
     "restore_pages",
@@ -145,6 +148,7 @@ __all__ = [
 ]
 
 _OWN: Final = {
+    "checking.folder_repair": ("FolderRepair", "repair_data_folder"),
     "checking.file_kinds": ("FILE_KINDS", "FileKind"),
     "checking.folder_check": ("FolderCheck", "FolderFault", "check_data_folder"),
     "demo_run": (

@@ -11,7 +11,7 @@ import typer
 from periplus import __version__
 from periplus.cli.commands.crawl import crawl
 from periplus.cli.commands.demo import demo
-from periplus.cli.commands.doctor import check, doctor
+from periplus.cli.commands.doctor import check, doctor, repair
 from periplus.cli.commands.embeddings import embed, embeddings, meaning
 from periplus.cli.commands.evaluate import evaluate
 from periplus.cli.commands.explain import explain
@@ -79,6 +79,7 @@ app.add_typer(keys, name="keys")
 app.command("explain", cls=QueryCommand)(explain)
 app.command("evaluate")(evaluate)
 app.command("check")(check)
+app.command("repair")(repair)
 app.command("doctor")(doctor)
 
 

@@ -25,7 +25,7 @@ from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
 from periplus.crawl.sharding.supervisor import Supervisor
-from periplus.crawl.sharding.topology import count_shards
+from periplus.crawl.sharding.topology import count_shards, restore_topology
 from periplus.crawl.url_lookup import UrlStatus, url_status
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "count_shards",
     "import_jsonl",
     "import_warc",
+    "restore_topology",
     "send_command",
     "url_status",
 ]

@@ -29,6 +29,7 @@ from periplus.index.vocabulary.title_keys import title_key
 
 if TYPE_CHECKING:
     from periplus.index.builder.document_batches import DocumentSignals
+    from periplus.index.builder.feed_dates import repair_feed_log
     from periplus.index.builder.index_builder import BuildSummary, build_index
     from periplus.index.live.live_index import LiveIndex
     from periplus.index.maintenance.index_check import check_index, index_tail_faults
@@ -58,12 +59,14 @@ __all__ = [
     "export_index",
     "index_tail_faults",
     "read_media",
+    "repair_feed_log",
     "repair_index",
     "squeeze_site_name",
     "title_key",
 ]
 
 _WRITING_MODULES: Final = {
+    "builder.feed_dates": ("repair_feed_log",),
     "builder.index_builder": ("BuildSummary", "build_index"),
     "maintenance.index_check": ("check_index", "index_tail_faults"),
     "maintenance.index_export": ("CollectionStatistics", "TermBound", "export_index"),

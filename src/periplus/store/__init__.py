@@ -24,12 +24,14 @@ from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import RetentionResult
 from periplus.store.sharded_store import PUBLICATION_SHARD, shard_folder, shard_folders
 from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
+from periplus.store.store_repair import StoreRepair, read_orphans, repair_store_files
 from periplus.store.warc.warc_reader import WarcPage, read_warc
 
 __all__ = [
     "PUBLICATION_SHARD",
     "PageStore",
     "RetentionResult",
+    "StoreRepair",
     "StoreStatistics",
     "WarcPage",
     "WarcRecord",
@@ -37,7 +39,9 @@ __all__ = [
     "compress",
     "decompress",
     "read_lines",
+    "read_orphans",
     "read_warc",
+    "repair_store_files",
     "shard_folder",
     "shard_folders",
     "walk_warc",

@@ -14,6 +14,7 @@ from periplus.store.key_index import KeyIndex, RecordLocation
 from periplus.store.log_frames import decode_record, decode_records
 from periplus.store.relocated_responses import RelocationTable, relocated_files
 from periplus.store.retention import RetentionResult, plan_retention, relocate_responses
+from periplus.store.store_check import is_skipped
 from periplus.store.store_manifest import Manifest, file_number, is_warc, log_files, log_name, read_manifest, warc_files
 from periplus.store.store_recovery import read_stored_record, read_warc_record
 from periplus.store.store_writer import StoreWriter
@@ -157,8 +158,10 @@ class PageStore:
             raise self._damage(record, "it contains no response.")
         return page
 
-    def _damage(self, record: FetchRecord, reason: str) -> CorruptFile:
+    def _damage(self, record: FetchRecord, reason: str) -> DataError:
         path = self.folder / record.warc
+        if is_skipped(self.folder, record):
+            return NothingHere(f"The response of {record.url} was damaged and is no longer stored.")
         return CorruptFile(f"{path} is damaged at byte {record.warc_offset}: {reason}", "Run: periplus repair.")
 
     def _read_warc_record(self, record: FetchRecord) -> bytes:

@@ -9,19 +9,22 @@ from typing import Final, NamedTuple
 from periplus.arrays import ArrayFile
 from periplus.checksums import FileFault
 from periplus.errors import BadFile, CorruptFile, DataError
+from periplus.records import FetchRecord
 from periplus.store.compression import decompress_first
 from periplus.store.fetch_log import open_log
 from periplus.store.log_frames import FILE_HEADER, check_file_header, decode_records, read_frame
 from periplus.store.read_order import check_read_order
 from periplus.store.relocated_responses import RelocationTable, relocated_files
-from periplus.store.store_manifest import Manifest, file_number, log_files, read_manifest, warc_files
+from periplus.store.store_manifest import Manifest, file_number, is_warc, log_files, read_manifest, warc_files
 from periplus.store.warc.warc_reader import MAX_BODY, check_record
 
-__all__ = ["WarcRecord", "check_store_folder", "walk_warc"]
+__all__ = ["SKIPPED", "WarcRecord", "check_store_folder", "is_skipped", "walk_warc"]
 
 _MAX_RECORD: Final = MAX_BODY + (2 << 20)
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _GZIP_START: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+SKIPPED: Final = b"\x50\x2a\x4d\x18"
+"""A zstd frame that readers skip: a repair puts it in the place of a damaged record, filled with zeros."""
 _UNUSED_BITS: Final = 0b0001_1000
 """Bits of a zstd frame header that a decoder ignores or reserves; they are never set."""
 
@@ -36,6 +39,8 @@ class WarcRecord(NamedTuple):
     offset: int
     end: int
     fault: str = ""
+    skipped: bool = False
+    """Whether a repair has put this in the place of a damaged record."""
 
 
 def check_store_folder(
@@ -168,6 +173,12 @@ def walk_warc(path: Path) -> Iterator[WarcRecord]:
 
 def _read_record(data: mmap.mmap, offset: int, kind: str) -> WarcRecord:
     """Read the record at `offset`; its end is `offset` if that is unknown."""
+    if kind == "zstd" and data[offset : offset + 4] == SKIPPED:
+        length = int.from_bytes(data[offset + 4 : offset + 8], "little")
+        end = offset + 8 + length
+        if end <= len(data) and not any(data[offset + 8 : end]):
+            return WarcRecord(offset, end, skipped=True)
+        return WarcRecord(offset, offset, "what a repair has put there is damaged")
     view = memoryview(data)
     try:
         plain, size = decompress_first(view[offset:], _MAX_RECORD, kind)
@@ -193,3 +204,15 @@ def _header_fault(start: bytes, kind: str) -> str:
         is_single = descriptor & 0b0010_0000
         regular = not descriptor & _UNUSED_BITS and (bool(is_single) or start[5] & 7 == 0)
     return "" if regular else _IRREGULAR
+
+
+def is_skipped(folder: Path, record: FetchRecord) -> bool:
+    """Return whether a repair has removed the response of a record."""
+    if not is_warc(record.warc):
+        return False
+    try:
+        with (folder / record.warc).open("rb") as file:
+            file.seek(record.warc_offset)
+            return file.read(len(SKIPPED)) == SKIPPED
+    except OSError:
+        return False

@@ -148,7 +148,8 @@ FILE_KINDS: Final = (
     FileKind("other", "health/*.json", _JSON, _READ, _STARTED_ANEW, is_json(1, 1)),
     FileKind("other", "*.log", "none: for people", "never", "none"),
     FileKind("other", "damaged/**/*", "wrong: set aside by `periplus repair`", "never", "none"),
-    FileKind("other", "index/damaged-seg-*/*", "wrong: set aside by `periplus repair`", "never", "none"),
+    FileKind("other", "index/damaged-*/*", "wrong: set aside by `periplus repair`", "never", "none"),
+    FileKind("other", "index/damaged-*", "wrong: set aside by `periplus repair`", "never", "none"),
 )  # fmt: skip
 """The first kind whose pattern fits a file is its kind."""
 

@@ -10,7 +10,7 @@ from periplus.cli.console_observer import observe
 from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
 
-__all__ = ["check", "doctor"]
+__all__ = ["check", "doctor", "repair"]
 
 Parts = Annotated[
     list[str] | None,
@@ -55,4 +55,30 @@ def check(settings: Settings, parts: Parts = None, as_json: AsJson = False) -> N
         else:
             echo(f"{size}: no faults.")
     if result.faults:
+        raise typer.Exit(1)
+
+
+@with_settings(memory_mb="index.memory_mb")
+def repair(settings: Settings, as_json: AsJson = False) -> None:
+    """Restore damaged files from the others and say what is lost; removed files are in the folder 'damaged'.
+
+    Exit with 1 if something could not be repaired.
+    """
+    from periplus.app import repair_data_folder
+
+    with observe(as_json) as observer:
+        report = repair_data_folder(Path(settings.folder), settings, observer)
+    if as_json:
+        echo_json(report)
+    else:
+        for line in (*map(str, report.faults), *report.actions):
+            log(line)
+        for url in report.refetched:
+            log(f"Its copy is lost; the next crawl fetches it again: {url}")
+        for line in report.unrepaired:
+            log(f"Not repaired: {line}")
+        rest = f"; {format_count(len(report.unrepaired), 'problem')} left" if report.unrepaired else ""
+        found = format_count(len(report.faults), "fault")
+        echo(f"{found}{rest}." if report.faults or rest else "No faults; nothing to repair.")
+    if report.unrepaired:
         raise typer.Exit(1)

@@ -21,7 +21,16 @@ from periplus.files import decode_json, encode_json, make_folder, read_file, wri
 from periplus.hashing import fingerprint_text
 from periplus.url import registered_domain
 
-__all__ = ["HostPartitioner", "Topology", "count_shards", "mailbox_dir", "read_topology", "shard_dir", "write_topology"]
+__all__ = [
+    "HostPartitioner",
+    "Topology",
+    "count_shards",
+    "mailbox_dir",
+    "read_topology",
+    "restore_topology",
+    "shard_dir",
+    "write_topology",
+]
 
 _MAX_CACHED: Final = 200_000
 _FILE: Final = "shards.json"
@@ -97,3 +106,11 @@ def write_topology(folder: Path, topology: Topology) -> None:
     """Write the topology of a crawl, durably."""
     make_folder(folder / "crawl")
     write_atomically(folder / "crawl" / _FILE, encode_json(msgspec.structs.replace(topology, format=_FORMAT)))
+
+
+def restore_topology(folder: Path) -> Topology:
+    """Write the topology of a crawl anew, by the folders of its shards; all of them recover from their stores."""
+    names = (path.name.removeprefix("shard-") for path in (folder / "crawl").glob("shard-*") if path.is_dir())
+    topology = Topology(tuple(sorted({0, *(int(name) for name in names if name.isdigit())})))
+    write_topology(folder, topology)
+    return topology

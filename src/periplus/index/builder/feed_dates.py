@@ -19,7 +19,7 @@ from periplus.hashing import fingerprint_text
 from periplus.index.document_fields import Document
 from periplus.records import LIST_KIND, FetchRecord
 
-__all__ = ["FeedDates", "feed_log_faults", "feed_log_path"]
+__all__ = ["FeedDates", "feed_log_faults", "feed_log_path", "repair_feed_log"]
 
 _MAX_ENTRIES: Final = 500_000
 """Entries that are stored; the oldest are dropped first."""
@@ -160,6 +160,13 @@ def feed_log_faults(path: Path) -> list[FileFault]:
     damaged = np.flatnonzero(rows["check"] != _checksum(rows["key"], rows["day"]))
     faults = [FileFault(path, f"has damaged records: {len(damaged)}")] if len(damaged) else []
     return faults + ([FileFault(path, "was cut short", torn=True)] if len(raw) % _RECORD.itemsize else [])
+
+
+def repair_feed_log(folder: Path) -> None:
+    """Rewrite the log of an index folder without damaged records, if there are any."""
+    path = feed_log_path(folder)
+    if feed_log_faults(path):
+        FeedDates(path).rewrite_log(path)
 
 
 def _sort_by_key(days: dict[int, int]) -> tuple[Keys, Days]:

@@ -27,6 +27,7 @@ from periplus.index.index_manifest import (
     read_manifest,
 )
 from periplus.index.live.late_dates import find_late_news, read_late_news, write_late_news
+from periplus.index.live.live_journal import journal_path, repair_journal, scan_journal
 from periplus.index.maintenance.index_check import check_segment
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
@@ -62,6 +63,7 @@ class _IndexSurvey:
         """Whether `lost` has all of them."""
         self.manifest = self._read_manifest(folder)
         self._read_late(folder)
+        self._check_journal(folder)
         deleted = self._read_deleted(folder)
         for number, (entry, numbers) in enumerate(zip(self.manifest.segments, deleted, strict=True)):
             progress("checking segments", number, len(deleted))
@@ -73,7 +75,10 @@ class _IndexSurvey:
         except CorruptFile as error:
             self.faults.append(str(error))
             self.lost_complete = False
-            return Manifest(FORMAT, next_number(folder, None), (), 0, 0.0)
+            # The newest journal may have changes that are nowhere else.
+            numbers = [part for path in folder.glob("journal-*.log") if (part := path.stem.split("-")[1]).isdigit()]
+            journal = max(map(int, numbers), default=0)
+            return Manifest(FORMAT, next_number(folder, None), (), 0, 0.0, journal=journal)
 
     def _read_deleted(self, folder: Path) -> list[npt.NDArray[np.int64]]:
         try:
@@ -91,6 +96,24 @@ class _IndexSurvey:
             read_late_news(folder, self.manifest)
         except CorruptFile as error:
             self.faults.append(str(error))
+
+    def _check_journal(self, folder: Path) -> None:
+        """Rewrite a damaged journal with its intact changes; which the others were is unknown."""
+        path = journal_path(folder, self.manifest.journal)
+        try:
+            scan = scan_journal(path)
+        except FileNotFoundError:
+            return
+        except CorruptFile as error:  # not even its header can be read
+            self.faults.append(str(error))
+            self.lost_complete = False
+            path.rename(path.with_name(f"damaged-{path.name}"))
+            return
+        if scan.damage:
+            self.faults.append(f"{path} is damaged at byte {scan.damage[0]}.")
+            self.lost_complete = False
+        if scan.damage or scan.end < path.stat().st_size:
+            repair_journal(path)
 
     def _check_segment(self, folder: Path, entry: SegmentEntry, deleted: npt.NDArray[np.int64]) -> None:
         faults = check_segment(folder, entry)
