@@ -19,6 +19,8 @@ _LOG: Final = logging.getLogger("periplus.serve")
 _SWEEP_SECONDS: Final = 1.0
 _BUSY_SWEEP_SECONDS: Final = 0.1
 """The same while there are many connections."""
+_IDLE_FACTOR: Final = 20.0
+"""After looking at all connections, the pause is at least this many times as long as that took."""
 _MIN_RATE: Final = 1_000.0
 """Bytes a second that a client reads at least."""
 _CROWDED: Final = 0.85
@@ -79,6 +81,9 @@ class ConnectionGuard:
         self._client_of = client_of
         self._active = active
         self._connections: dict[int, _Connection] = {}
+        self._foreign: set[int] = set()
+        """Cookies of connections of this process that are not to the port."""
+        self._sweep_cost = 0.0
         self._stopped = threading.Event()
         self.closed_slow = self.closed_excess = self.closed_idle = 0
         """Connections that were closed: of clients that do not read, that have too many, that do nothing."""
@@ -96,13 +101,16 @@ class ConnectionGuard:
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause()):
+            began = time.thread_time()
             try:
                 self.sweep(time.monotonic())
             except Exception:  # it has to go on, whatever happened
                 _LOG.exception("Connections could not be checked")
+            self._sweep_cost = time.thread_time() - began
 
     def _pause(self) -> float:
-        return _BUSY_SWEEP_SECONDS if 2 * len(self) > self._limits.capacity else _SWEEP_SECONDS
+        seconds = _BUSY_SWEEP_SECONDS if 2 * len(self) > self._limits.capacity else _SWEEP_SECONDS
+        return max(seconds, _IDLE_FACTOR * self._sweep_cost)
 
     def sweep(self, now: float) -> None:
         """Look at all connections once, and close those that are over a limit."""
@@ -116,16 +124,21 @@ class ConnectionGuard:
 
     def _update(self) -> None:
         connections: dict[int, _Connection] = {}
+        foreign: set[int] = set()
         for state in tcp_states():
+            if state.cookie in self._foreign:
+                foreign.add(state.cookie)
+                continue
             connection = self._connections.get(state.cookie)
             if connection is None:
                 peer = peer_of(state.descriptor, state.cookie, self._port)
                 if peer is None:
+                    foreign.add(state.cookie)
                     continue
                 connection = _Connection(peer, self._client_of(peer[0]))
             connection.state = state
             connections[state.cookie] = connection
-        self._connections = connections
+        self._connections, self._foreign = connections, foreign
 
     def _reads_too_slowly(self, connection: _Connection, now: float) -> bool:
         state = connection.state
