@@ -1,4 +1,4 @@
-"""Write docs/settings.md, docs/commands.md and the tree in ARCHITECTURE.md from the code. Run by `make docs`."""
+"""Write settings, commands, the table of checksums and the tree of ARCHITECTURE.md from the code, for `make docs`."""
 
 import re
 import sys
@@ -15,6 +15,8 @@ from periplus.settings import Setting, Settings, table
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TREE = re.compile(r"(?<=<!-- tree: written by `make docs` -->\n)(.*?)(?=<!-- end of tree -->)", re.S)
+
+KINDS = re.compile(r"(?<=<!-- kinds: written by `make docs` -->\n)(.*?)(?=<!-- end of kinds -->)", re.S)
 
 SETTINGS_HEAD = """\
 # Settings
@@ -124,10 +126,19 @@ def _shown(parameter: Any) -> str:
     return f" [default: {str(default).lower() if isinstance(default, bool) else default}]"
 
 
+def with_kinds(page: str) -> str:
+    """Return docs/formats/checksums.md with the table of all kinds of files."""
+    from periplus.app import kind_table
+
+    return KINDS.sub(lambda _: f"\n{kind_table()}\n", page)
+
+
 def main() -> int:
-    """Write the pages and the tree."""
+    """Write the pages, the table and the tree."""
     for name, text in (("settings.md", settings_page()), ("commands.md", commands_page())):
         (DOCS / name).write_text(text, "utf-8")
+    checksums = DOCS / "formats" / "checksums.md"
+    checksums.write_text(with_kinds(checksums.read_text("utf-8")), "utf-8")
     architecture = ROOT / "ARCHITECTURE.md"
     architecture.write_text(with_tree(architecture.read_text("utf-8")), "utf-8")
     return 0

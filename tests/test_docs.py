@@ -41,6 +41,11 @@ def test_the_tree_is_up_to_date() -> None:
     assert page == _writer().with_tree(page), "run `make docs`"
 
 
+def test_the_table_of_checksums_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "formats" / "checksums.md").read_text("utf-8")
+    assert page == _writer().with_kinds(page), "run `make docs`"
+
+
 def test_commands_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "commands.md").read_text("utf-8")
     assert page == _writer().commands_page(), "run `make docs`"

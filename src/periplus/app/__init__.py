@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.app.observer import SILENT, Observer, SilentObserver
 
 if TYPE_CHECKING:
-    from periplus.app.checking.file_kinds import FILE_KINDS, FileKind
+    from periplus.app.checking.file_kinds import FILE_KINDS, FileKind, kind_table
     from periplus.app.checking.folder_check import FolderCheck, FolderFault, check_data_folder
     from periplus.app.checking.folder_repair import FolderRepair, repair_data_folder
     from periplus.app.demo_run import Demo, DemoAnswer, open_demo
@@ -122,6 +122,7 @@ __all__ = [
     "import_files",
     "import_proxy_logs",
     "index_statistics",
+    "kind_table",
     "learn_to_rank",
     "list_deleted",
     "list_ranking_models",
@@ -149,7 +150,7 @@ __all__ = [
 
 _OWN: Final = {
     "checking.folder_repair": ("FolderRepair", "repair_data_folder"),
-    "checking.file_kinds": ("FILE_KINDS", "FileKind"),
+    "checking.file_kinds": ("FILE_KINDS", "FileKind", "kind_table"),
     "checking.folder_check": ("FolderCheck", "FolderFault", "check_data_folder"),
     "demo_run": (
         "Demo",

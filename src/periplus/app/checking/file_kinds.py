@@ -19,10 +19,11 @@ from periplus.app.checking.file_checks import (
     is_json,
     is_json_lines,
     is_prefixed,
+    is_record_log,
 )
 from periplus.checksums import FileFault
 
-__all__ = ["FILE_KINDS", "PARTS", "FileKind", "find_kind"]
+__all__ = ["FILE_KINDS", "PARTS", "FileKind", "find_kind", "kind_table"]
 
 PARTS: Final = ("store", "graph", "index", "crawl", "inbox", "other")
 """The parts of a data folder that can be verified one by one."""
@@ -98,6 +99,10 @@ FILE_KINDS: Final = (
     FileKind("crawl", "crawl/**/status.json", _JSON, _READ, _STARTED_ANEW, is_json(2, 2)),
     FileKind("crawl", "crawl/**/seeds.txt", "all bytes, in its first line", _READ, _STARTED_ANEW, check_text),
     FileKind("crawl", "crawl/control", "all bytes, in its first line", _READ, "the command is lost", check_text),
+    FileKind(
+        "crawl", "crawl/**/parsing.journal", "header, and each record", _READ, "a document may be parsed once more",
+        is_record_log(b"PERIPARS\x01\0\0\0\0\0\0\0", 40),
+    ),
     FileKind("crawl", "crawl/**/metrics.prom", "none: never read back", "never", "none"),
     FileKind("crawl", "crawl/**/*.log", "none: for people", "never", "none"),
     FileKind("crawl", "passive/visits-*.log", "each line, before it", _READ, _LINES_LEFT_OUT, _check_visit_log),
@@ -166,3 +171,10 @@ _COMPILED: Final = tuple((_as_regex(kind.pattern), kind) for kind in FILE_KINDS)
 def find_kind(name: str) -> FileKind | None:
     """Return the kind of a file by its path in the data folder; None if there is none."""
     return next((kind for pattern, kind in _COMPILED if pattern.fullmatch(name)), None)
+
+
+def kind_table() -> str:
+    """Return all kinds as a table in Markdown."""
+    head = ["| file | the checksum covers | verified | when it is damaged |", "|---|---|---|---|"]
+    rows = [f"| `{kind.pattern}` | {kind.checksum} | {kind.verified} | {kind.meaning} |" for kind in FILE_KINDS]
+    return "\n".join([*head, *rows]) + "\n"

@@ -26,6 +26,7 @@ __all__ = ["FolderRepair", "repair_data_folder"]
 _MOVED: Final = (
     "crawl/**/frontier.bin", "crawl/**/frontier.next", "crawl/**/inbox/*.parcel", "crawl/**/topic.json",
     "crawl/**/heard.json", "crawl/**/quotas.json", "crawl/**/status.json", "crawl/**/seeds.txt", "crawl/control",
+    "crawl/**/parsing.journal",
     "passive/counts.arrays", "index/blocks.arrays", "inbox/*.new", "inbox/*.indexed", "models/used.json",
     "models/*.json", "models/*.model", "quality/latest.json", "popular/asked.json", "popular/salt-*",
     "popular/marks-*.log", "health/*.json", "store/**/visits.keys", "store/order.bin", "store/**/manifest.json",
