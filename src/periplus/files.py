@@ -41,6 +41,7 @@ __all__ = [
     "sync_folder",
     "temporary_path",
     "write_atomically",
+    "write_range_again",
 ]
 
 DATA_FORMAT: Final = 2
@@ -137,6 +138,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_range_again(descriptor: int, begin: int, end: int) -> None:
+    """Write a part of a file again, so that the next sync covers it.
+
+    When a sync fails, the system may drop what it could not write, and reports success for the next sync.
+    """
+    while begin < end:
+        data = os.pread(descriptor, min(end - begin, 1 << 20), begin)
+        if not data:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        begin += os.pwrite(descriptor, data, begin)
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from fault_shim import Control, FaultKind, controlled, preload_environment
-from power_cut import LogEntry, cut_states, list_inodes, read_write_log
+from power_cut import POLICIES, DiskModel, LogEntry, cut_states, list_inodes, read_write_log
 
 FAILURES = ("lost", "wrong", "hang", "traceback", "killed", "unclear error", "not repeatable")
 """Kinds of failures: acknowledged and lost; a wrong answer; ...; killed by a signal, such as SIGSEGV; an error that
@@ -178,6 +178,7 @@ class Laboratory:
             result.failures.append(_failure(outcome, operation, case))
 
         with self.copy(self.base(operation)) as folder:
+            inodes = list_inodes(folder)
             with controlled(self.scratch / "control", folder, log, kind, nth) as control:
                 outcome = self.step(operation, "run", folder, control)
                 failed = control.failed_path.replace(str(folder), "")
@@ -199,9 +200,27 @@ class Laboratory:
                 fail(outcome._replace(kind="not repeatable"), "run again", failed)
             marks = tuple(entry.data.decode() for entry in read_write_log(log, folder) if entry.kind == "M")
             done, begun = split_marks(marks)
+            with self._cut_at_end(operation, folder, inodes, log) as cut:
+                outcome = self.step(operation, "check", cut, done=done, begun=begun)
+                if outcome.kind != "ok":
+                    fail(outcome, "checked after it was run again, and power failed", failed)
             outcome = self.step(operation, "check", folder, done=done, begun=begun)
             if outcome.kind != "ok":
                 fail(outcome, "checked after it was run again", failed)
+
+    @contextlib.contextmanager
+    def _cut_at_end(self, operation: str, folder: Path, inodes: dict[int, str], log: Path) -> Iterator[Path]:
+        """Yield what is left of a folder when power fails after the changes of a log, all unsynced ones lost."""
+        model = DiskModel(self.base(operation), inodes)
+        for entry in read_write_log(log, folder):
+            model.apply(entry)
+        self._number += 1
+        cut = self.scratch / f"work-{self._number}"
+        model.write(model.cut(POLICIES[0], random.Random(0)), cut)
+        try:
+            yield cut
+        finally:
+            shutil.rmtree(cut, ignore_errors=True)
 
 
 def split_marks(marks: tuple[str, ...]) -> tuple[list[str], list[str]]:

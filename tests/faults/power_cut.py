@@ -82,14 +82,22 @@ class _File:
         self.pending.append(entry)
 
     def sync(self) -> None:
+        """Make the pending changes durable, on top of what is; those that a failed sync has dropped are not."""
         if self.pending:
-            self.durable, self.pending = bytes(self.current), []
+            content = bytearray(self.durable)
+            for entry in self.pending:
+                _apply(content, entry)
+            self.durable, self.pending = bytes(content), []
+
+    def drop(self) -> None:
+        """Drop the pending changes, as Linux does when a sync fails: it does not try to write them again."""
+        self.pending = []
 
     def after_cut(self, data: str, chance: random.Random, last: LogEntry | None) -> bytes:
         """Return what a power failure leaves."""
-        if not self.pending or data == "kept":
+        if data == "kept":
             return bytes(self.current)
-        if data == "lost":
+        if data == "lost" or not self.pending:
             return self.durable
         if data == "zeros":
             return self.durable[: len(self.current)].ljust(len(self.current), b"\0")
@@ -167,6 +175,8 @@ class DiskModel:
             self._files[entry.inode].change(entry)
         elif not entry.failed:
             self._sync(entry)
+        elif entry.inode in self._files:
+            self._files[entry.inode].drop()
 
     def _change_name(self, entry: LogEntry) -> None:
         file = None

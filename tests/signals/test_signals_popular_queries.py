@@ -178,3 +178,15 @@ def test_queries_raise_only_what_is_offered_anyway(tmp_path: Path) -> None:
     every = offered(searcher, "harb", 90) + offered(searcher, "my")
     assert all("secret" not in text and "name" not in text for text in every)
     assert b"secret" not in everything(tmp_path / "popular")
+
+
+def test_a_mark_that_was_cut_short_does_not_shift_those_after_it(tmp_path: Path) -> None:
+    popular = popular_of(tmp_path)
+    popular.count(b"tide table", "192.0.2.1", NOW)
+    (log,) = tmp_path.glob("marks-*.log")
+    with log.open("ab") as file:
+        file.write(b"torn")
+    again = popular_of(tmp_path)
+    for visitor in range(5):
+        again.count(b"tide table", f"192.0.2.{visitor}", NOW)
+    assert popular_queries.count_damaged_marks(log.read_bytes()) == (0, False)

@@ -12,6 +12,7 @@ from store_samples import make_record, make_result
 from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 from periplus.settings import StoreSettings
 from periplus.store import PageStore
+from periplus.store.append_file import AppendFile
 
 KIND = StoreSettings()
 
@@ -208,3 +209,28 @@ def test_what_cannot_be_read_now_is_not_truncated(tmp_path, monkeypatch, number)
         with pytest.raises(DiskFailed, match=r"pages-00000"):
             PageStore.open(dead, KIND, write=True)
     assert keys(dead, write=True) == [1, 2, 3, 4, 5]
+
+
+def test_what_a_failed_sync_may_have_dropped_is_written_again(tmp_path, monkeypatch):
+    file = AppendFile(tmp_path / "file")
+    file.add(b"first")
+    file.sync()
+    file.add(b"second")
+
+    def fail(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fail)
+        with pytest.raises(DiskFailed):
+            file.sync()
+    written = []
+    plain = os.pwrite
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            os, "pwrite", lambda handle, data, offset: written.append((offset, data)) or plain(handle, data, offset)
+        )
+        file.sync()
+        file.sync()
+    assert written == [(5, b"second")]
+    assert (tmp_path / "file").read_bytes() == b"firstsecond"

@@ -15,6 +15,7 @@ log are deleted, not even that a text was searched for by fewer visitors.
 
 import bisect
 import contextlib
+import fcntl
 import hashlib
 import math
 import os
@@ -172,12 +173,14 @@ class PopularQueries:
         return self._folder / f"marks-{self._day}.log"
 
     def _append(self, record: bytes) -> None:
-        """Append a record in one write, so that it does not mix with those of other processes."""
+        """Append a record under a lock; one that was cut short is removed, since it would shift those after it."""
         handle = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, record)
-        finally:
-            os.close(handle)
+        with os.fdopen(handle, "ab") as log:
+            fcntl.flock(log, fcntl.LOCK_EX)
+            size = os.fstat(handle).st_size
+            if size % _RECORD_BYTES:
+                os.ftruncate(handle, size - size % _RECORD_BYTES)
+            log.write(record)
 
     def _write_counts(self) -> None:
         """Merge new counts into the file; if another process is writing it, do so next time."""
@@ -217,11 +220,13 @@ def _read_salt(path: Path) -> bytes:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            salt = secrets.token_bytes(_SALT_BYTES)
-            os.write(handle, _SALT_MAGIC + salt + fingerprint(salt).to_bytes(8, "little"))
+            with os.fdopen(handle, "wb") as file:
+                salt = secrets.token_bytes(_SALT_BYTES)
+                file.write(_SALT_MAGIC + salt + fingerprint(salt).to_bytes(8, "little"))
+                file.flush()
+                os.fsync(handle)  # with its name but not its content, nothing could be counted on this day
             os.link(temporary, path)
         finally:
-            os.close(handle)
             temporary.unlink()
     data = path.read_bytes()
     if is_damaged_salt(data):

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from periplus.files import disk_errors
+from periplus.files import disk_errors, write_range_again
 
 __all__ = ["AppendFile"]
 
@@ -15,6 +15,8 @@ class AppendFile:
     def __init__(self, path: Path, end: int = 0) -> None:
         self.path = path
         self.end = end
+        self._synced = end
+        self._sync_failed = False
         self._buffer = bytearray()
         with disk_errors(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -62,7 +64,11 @@ class AppendFile:
         """Write the buffer and make the file durable."""
         self.write()
         with disk_errors(self.path):
+            if self._sync_failed:
+                write_range_again(self._descriptor, self._synced, self.end)
+            self._sync_failed = True
             os.fdatasync(self._descriptor)
+        self._synced, self._sync_failed = self.end, False
 
     def close(self) -> None:
         """Close without writing."""

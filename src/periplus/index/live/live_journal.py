@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from periplus.errors import CorruptFile, NewerFormat
-from periplus.files import disk_errors, read_file, sync_folder, write_atomically
+from periplus.files import disk_errors, read_file, sync_folder, write_atomically, write_range_again
 from periplus.hashing import fingerprint
 from periplus.records import FetchRecord
 
@@ -150,6 +150,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._sync_failed = False
         with disk_errors(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -184,7 +185,11 @@ class Journal:
     def sync(self) -> None:
         """Sync the file, so that every entry survives a power failure."""
         with disk_errors(self.path):
+            if self._sync_failed:
+                write_range_again(self._file, 0, self._length)
+            self._sync_failed = True
             os.fsync(self._file)
+        self._sync_failed = False
 
     def close(self) -> None:
         """Close the file."""
