@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from patience import be_patient
+from periplus import health
 
 be_patient()
 
@@ -45,3 +46,10 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def _all_well() -> Iterator[None]:
+    """Forget after each test what failed in it: the health of a process outlives what failed."""
+    yield
+    health._PARTS.clear()

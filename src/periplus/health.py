@@ -114,9 +114,8 @@ def part(name: str) -> Part:
 
 
 def _forget() -> None:
-    """In a forked child: it has none of the threads of its parent."""
+    """In a forked child: it has none of the threads of its parent, and a file of its own in the same folders."""
     _PARTS.clear()
-    _SHARED.clear()
     _LOCK.release()
 
 

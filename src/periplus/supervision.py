@@ -82,6 +82,7 @@ def run_supervised(name: str, work: Callable[[], None], stopped: threading.Event
         backoff.begin()
         try:
             work()
+            reporter.recover()
             return
         except Exception as error:
             report_exception(reporter, error)

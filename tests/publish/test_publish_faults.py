@@ -14,6 +14,7 @@ from conditions import wait_until
 from periplus.errors import BadInput, BadUrl, DiskFailed, Overloaded
 from periplus.health import part
 from periplus.index import LiveIndex
+from periplus.index.index_manifest import read_manifest
 from periplus.publish import Inbox, background_publisher, make_published_record, publish_pending
 from periplus.records import FetchRecord
 from periplus.settings import Settings
@@ -267,3 +268,25 @@ def test_a_field_beyond_its_bound_is_named(field: str, value: Any) -> None:
         make_published_record(**fields)
     assert not isinstance(raised.value, BadUrl)
     assert len(str(raised.value)) < 200
+
+
+def test_pages_whose_publication_failed_at_the_end_are_searchable_without_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inbox is empty by then, so nothing else would open the index again."""
+    monkeypatch.setattr("periplus.publish.publisher._IDLE_SECONDS", 0.1)
+    publish, failures = LiveIndex.publish, [OSError(errno.EIO, "I/O error")] * 3
+
+    def fail_at_first(live: LiveIndex) -> bool:
+        if failures and live.folder == tmp_path / "index":
+            raise failures.pop()
+        return publish(live)
+
+    monkeypatch.setattr(LiveIndex, "publish", fail_at_first)
+    monkeypatch.setattr("periplus.index.live.live_index._RETRY_SECONDS", 0.01)
+    Inbox(tmp_path).add_record(page(1))
+    with background_publisher(tmp_path, Settings()):
+        wait_until(lambda: not names(tmp_path))
+        wait_until(lambda: not failures)
+        wait_until(lambda: read_manifest(tmp_path / "index").segments)
+        wait_until(lambda: not any(part(name).health.is_failing() for name in ("publisher", "index-publish")))

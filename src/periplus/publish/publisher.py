@@ -102,6 +102,8 @@ class _Publisher:
         self._folder, self._settings, self._stopped = folder, settings, stopped
         self._inbox = Inbox(folder)
         self._warm = False
+        self._unfinished = False
+        """Whether the last attempt failed: the journal of the index may have pages that are not searchable yet."""
 
     def run(self) -> None:
         """Index what is pending until stopped."""
@@ -110,11 +112,15 @@ class _Publisher:
             self._warm = True
             _warm_up(self._settings, inbox, self._stopped)
         while not self._stopped.wait(_POLL_SECONDS):
-            if inbox.has_pending() or inbox.has_indexed() or inbox.deletions.has_changed():
+            if self._unfinished or inbox.has_pending() or inbox.has_indexed() or inbox.deletions.has_changed():
                 try:
                     _index_pending(self._folder, self._settings, inbox, self._stopped)
+                    self._unfinished = False
                 except FolderInUse:
                     self._stopped.wait(_RETRY_SECONDS)  # a build, or a crawl that feeds the index itself
+                except BaseException:
+                    self._unfinished = True
+                    raise
 
 
 def _warm_up(settings: Settings, inbox: Inbox, stopped: threading.Event) -> None:

@@ -83,8 +83,7 @@ class LiveIndex:
         """The last error of a background thread, '' once its job has succeeded again."""
         self.may_merge: Callable[[list[str]], bool] = bool  # asked with the names of segments before they are merged
         self._settings = settings
-        self._lock = threading.RLock()
-        self._merge_lock = threading.Lock()
+        self._lock, self._merge_lock = threading.RLock(), threading.Lock()
         self._wake = threading.Condition(self._lock)
         self._closed, self._stopped = False, threading.Event()
         self._pending: dict[int, Document | None] = {}
@@ -395,6 +394,7 @@ class LiveIndex:
             thread.join()
         try:
             self.publish()
+            part("index-publish").recover()
         finally:
             self._journal.close()
             self._stack.close()
