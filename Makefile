@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -97,6 +97,12 @@ bench-index: $(DEV_READY) ## build speed and index size compared with other engi
 bench-parse: $(DEV_READY) ## HTML parsing compared with Lexbor, resiliparse and lxml (CORPUS=folder of HTML files ROUNDS=3)
 	@$(INSTALL) bench
 	@$(BIN)/python bench/parse.py $(if $(CORPUS),--corpus $(CORPUS)) --rounds $(or $(ROUNDS),3)
+
+bench-documents: $(DEV_READY) ## documents parsed in limited processes, compared with parsing in the process itself (DOCUMENTS=600)
+	@$(BIN)/python bench/documents.py $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
+
+bench-bombs: $(DEV_READY) ## crawl a web with every bomb, killed and restarted: what is stored, what each process takes (PAGES=25 KILLS=3)
+	@$(BIN)/python bench/bombs.py $(if $(PAGES),--pages $(PAGES)) $(if $(KILLS),--kills $(KILLS)) $(ARGS)
 
 bench-kills: $(DEV_READY) ## kill -9 a crawl at random moments, then check that nothing was lost (KILLS=200 SHARDS=3)
 	@$(BIN)/python bench/kills.py --kills $(or $(KILLS),200) --shards $(or $(SHARDS),3)

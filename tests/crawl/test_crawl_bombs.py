@@ -17,7 +17,7 @@ from bomb_files import nested_forms
 from bomb_web import GOOD_HOST, BombWeb
 
 from periplus.crawl import Crawler, CrawlStatistics, import_warc
-from periplus.crawl.documents.parse_journal import ParseJournal
+from periplus.crawl.documents.parse_journal import ParseJournal, check_journal
 from periplus.records import FetchRecord, Outcome
 from periplus.settings import ParseSettings, Settings
 from periplus.store import PageStore
@@ -203,6 +203,13 @@ def test_a_damaged_record_of_the_journal_costs_no_other(tmp_path) -> None:
     path.write_bytes(bytes(data) + b"torn")
     journal = ParseJournal(path)
     assert journal.damaged == 1
+    journal.close()
+    path.write_bytes(bytes(data) + b"torn")
+    assert [fault.torn for fault in check_journal(path)] == [False, True]
+    data[9] ^= 1
+    path.write_bytes(data)
+    journal = ParseJournal(path)
+    assert journal.damaged == 2
     assert [content for content in range(10) if not journal.has_failed(content)] == [3]
     journal.close()
 

@@ -23,6 +23,7 @@ from periplus.crawl.crawl_snapshot import check_snapshot
 from periplus.crawl.crawl_statistics import CrawlStatistics
 from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
+from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
 from periplus.crawl.sharding.supervisor import Supervisor
 from periplus.crawl.sharding.topology import count_shards, restore_topology
@@ -36,6 +37,7 @@ __all__ = [
     "ImportCount",
     "Supervisor",
     "UrlStatus",
+    "check_journal",
     "check_snapshot",
     "count_shards",
     "import_jsonl",

@@ -57,6 +57,12 @@ def _check_snapshot(path: Path) -> Iterator[FileFault]:
     yield from check_snapshot(path)
 
 
+def _check_parsing(path: Path) -> Iterator[FileFault]:
+    from periplus.crawl import check_journal
+
+    yield from check_journal(path)
+
+
 def _check_visit_log(path: Path) -> Iterator[FileFault]:
     from periplus.signals import check_visit_log
 
@@ -91,6 +97,10 @@ FILE_KINDS: Final = (
     FileKind(
         "crawl", "crawl/**/inbox/*.parcel", _BODY, _READ, "links that a shard was sent are lost",
         is_prefixed(b"PERIPARC", 1),
+    ),
+    FileKind(
+        "crawl", "crawl/**/parsing.journal", "header, and each record", _READ,
+        "a document that failed may be parsed once more", _check_parsing,
     ),
     FileKind("crawl", "crawl/**/shards.json", _JSON, _READ, "is restored from the folders of shards", is_json(2, 2)),
     FileKind("crawl", "crawl/**/topic.json", _JSON, _READ, "the topic has to be given again", is_json(2, 2)),

@@ -1,6 +1,6 @@
 """The journal of parsing attempts: which document was being parsed when everything ended, and which ones never worked.
 
-magic 8 bytes | version u32 | reserved u32, then records of 40 bytes:
+magic 8 bytes | version u32 | lower half of the xxh3 of these 12 u32, then records of 40 bytes:
 kind u8 | reserved 7 bytes | URL key u64 | fingerprint of the body u64 | seconds since 1970 f64 | xxh3 of these 32 u64
 
 A record is with the operating system before its document reaches a parser, so that it survives the end of the crawl by
@@ -11,16 +11,20 @@ when the crawl ended, or that was being parsed at two such ends, is not parsed a
 import os
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from periplus.checksums import FileFault
 from periplus.errors import NewerFormat
 from periplus.files import disk_errors, write_atomically
 from periplus.hashing import fingerprint
 
-__all__ = ["ParseJournal"]
+__all__ = ["ParseJournal", "check_journal"]
 
 _HEADER: Final = struct.Struct("<8sII")
+_CHECKED: Final = 12
+"""Bytes of the header before its checksum."""
 _RECORD: Final = struct.Struct("<B7xQQd")
 _CHECKSUM: Final = struct.Struct("<Q")
 _RECORD_SIZE: Final = _RECORD.size + _CHECKSUM.size
@@ -119,14 +123,13 @@ class ParseJournal:
             return 0
         with disk_errors(self._path):
             data = self._path.read_bytes()
-        if len(data) >= _HEADER.size and data.startswith(_MAGIC) and _HEADER.unpack_from(data)[1] > _VERSION:
+        damaged = int(not _is_header_whole(data))
+        if not damaged and _HEADER.unpack_from(data)[1] > _VERSION:
             raise NewerFormat(f"{self._path} was written by a later version of Periplus.", "Upgrade Periplus.")
-        damaged = 0
         begun: Counter[tuple[int, int]] = Counter()
         slow: set[tuple[int, int]] = set()
-        for offset in range(_HEADER.size, len(data) - _RECORD_SIZE + 1, _RECORD_SIZE):
-            body = data[offset : offset + _RECORD.size]
-            if _CHECKSUM.unpack_from(data, offset + _RECORD.size)[0] != fingerprint(body):
+        for body in _read_records(data):
+            if body is None:
                 damaged += 1
                 continue
             kind, key, content, _ = _RECORD.unpack(body)
@@ -156,11 +159,43 @@ class ParseJournal:
             records += [_pack(_BEGUN, key, content, 0.0)] * times
         records += [_pack(_BEGUN, key, content, since) for (key, content), since in self._open.items()]
         self.close()
-        write_atomically(self._path, _HEADER.pack(_MAGIC, _VERSION, 0) + b"".join(records))
+        write_atomically(self._path, _pack_header() + b"".join(records))
         with disk_errors(self._path):
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._records = len(records) - len(self._failed)
         self._unsynced = False
+
+
+def check_journal(path: Path) -> Iterator[FileFault]:
+    """Yield the faults of a journal."""
+    data = path.read_bytes()
+    if not _is_header_whole(data):
+        yield FileFault(path, "The header is damaged.")
+    damaged = sum(body is None for body in _read_records(data))
+    if damaged:
+        yield FileFault(path, f"{damaged} records are damaged.")
+    if (len(data) - _HEADER.size) % _RECORD_SIZE:
+        yield FileFault(path, "The last record is incomplete.", torn=True)
+
+
+def _is_header_whole(data: bytes) -> bool:
+    if len(data) < _HEADER.size:
+        return False
+    magic, _, checksum = _HEADER.unpack_from(data)
+    return bool(magic == _MAGIC and checksum == fingerprint(data[:_CHECKED]) & 0xFFFFFFFF)
+
+
+def _pack_header() -> bytes:
+    start = _HEADER.pack(_MAGIC, _VERSION, 0)[:_CHECKED]
+    return start + (fingerprint(start) & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def _read_records(data: bytes) -> Iterator[bytes | None]:
+    """Yield each complete record without its checksum, None if it is damaged."""
+    for offset in range(_HEADER.size, len(data) - _RECORD_SIZE + 1, _RECORD_SIZE):
+        body = data[offset : offset + _RECORD.size]
+        whole = _CHECKSUM.unpack_from(data, offset + _RECORD.size)[0] == fingerprint(body)
+        yield body if whole else None
 
 
 def _pack(kind: int, key: int, content: int, when: float) -> bytes:
