@@ -75,6 +75,18 @@ def test_a_crawl_pauses_at_the_disk_limit_and_resumes(server, fast, fake_web, da
     assert limited_urls == urls_of(read_stored(other, unlimited))
 
 
+def test_a_crawl_pauses_at_the_memory_limit(server, fast, fake_web, tmp_path):
+    """This process has more than a megabyte, whatever it does."""
+    seeds = [page.url for page in fake_web.truth().pages[:1]]
+    with Crawler(tmp_path / "data", limited(fast(), memory_mb=1), seeds) as crawler:
+        crawl_until_paused(crawler)
+        pages = crawler.statistics().pages
+        for _ in range(20):
+            assert crawler.step()
+        assert "MB of the 1 MB of limits.memory_mb" in crawler.statistics().paused
+        assert crawler.statistics().pages == pages
+
+
 def test_old_responses_are_removed_at_the_limit_where_retention_is_configured(
     server, fast, fake_web, data, monkeypatch
 ):
