@@ -38,6 +38,7 @@ from operations import OPERATIONS
 
 from fault_tables import render_tables, summarise_arrays, write_page
 from file_damage import damage_every_file_kind
+from periplus.app import compile_kernels
 from record import RESULTS, save
 from segment_damage import damage_every_array
 
@@ -174,6 +175,7 @@ def main() -> None:
     )
     figures: dict[str, Any] = {"runs": {}, **before}
     failed = 0
+    compile_kernels()  # once, and not in every laboratory
     with tempfile.TemporaryDirectory(prefix="periplus-faults-") as name:
         shim = build_shim(Path(name))
         for part in ["operations"] if options.only else options.parts:
