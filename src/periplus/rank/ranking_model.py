@@ -1,5 +1,6 @@
 """A learned model: trees over the features, kept in a file, run without the library that made them."""
 
+import logging
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ Rows = npt.NDArray[np.float64]
 
 FOLDER: Final = "models"
 USED: Final = "used.json"
+_LOG: Final = logging.getLogger("periplus.rank")
 _KIND: Final = "ranking-model"
 _FORMAT: Final = 1
 """The number of what the file holds; it is raised whenever that changes."""
@@ -122,7 +124,8 @@ def open_model(folder: Path) -> TreeModel | None:
     name = used_model(folder)
     try:
         return read_model(folder / FOLDER / f"{name}.model") if name else None
-    except DataError:
+    except DataError as error:
+        _LOG.warning("The ranking model is left out: %s", error)
         return None
 
 
@@ -131,6 +134,9 @@ def used_model(folder: Path) -> str:
     path = folder / FOLDER / USED
     try:
         name = decode_json(path, read_file(path), ModelSelection, _SELECTION_FORMAT, checksum_since=2).model
-    except (FileNotFoundError, CorruptFile):
+    except FileNotFoundError:
+        return ""
+    except CorruptFile as error:
+        _LOG.warning("No ranking model is used: %s", error)
         return ""
     return name if name == Path(name).name else ""

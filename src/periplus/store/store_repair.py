@@ -18,6 +18,7 @@ from periplus.files import disk_errors, lock_folder, sync_folder, temporary_path
 from periplus.records import FetchRecord
 from periplus.store.fetch_log import open_log
 from periplus.store.log_frames import FILE_HEADER, decode_records, read_frame
+from periplus.store.relocated_responses import relocated_files
 from periplus.store.store_check import SKIPPED, WarcRecord, walk_warc
 from periplus.store.store_manifest import Manifest, file_number, log_files, read_manifest, warc_files, write_manifest
 from periplus.store.store_recovery import read_compressed_record
@@ -157,6 +158,8 @@ def _scan_warcs(
                 damaged.append((path, entry))
             elif number and not entry.skipped and (path.name, entry.offset) not in records:
                 orphans.append((path, entry.offset))
+    for path in relocated_files(folder).values():
+        damaged += [(path, entry) for entry in walk_warc(path) if entry.fault]
     return orphans, damaged
 
 
@@ -171,6 +174,8 @@ def _repair_warc(
     record = records.get((path.name, entry.offset))
     if record is not None:
         repair.lost_responses.append(record.url)
+    elif path.name not in {name for name, _ in records}:
+        repair.unrepaired.append(f"The copy of a page is lost: {path}, byte {entry.offset}.")
     length = entry.end - entry.offset - _SKIPPED_HEADER
     if path.suffix == ".gz" or length < 0:
         repair.unrepaired.append(f"{path} stays damaged at byte {entry.offset}; its other records can be read.")
