@@ -78,6 +78,13 @@ class InputSource:
         return True
 
 
+def prepare(targets: Sequence[Target]) -> None:
+    """Run saved inputs, so that kernels are compiled and parts imported before time and memory are limited."""
+    for target in targets:
+        for data in saved_inputs(target):
+            run_target(target, data)
+
+
 def grown_inputs(target: Target) -> list[bytes]:
     """Return the inputs of a target that earlier runs saved."""
     folder = GROWN / target.name
@@ -93,11 +100,11 @@ def _save(folder: Path, data: bytes) -> Path:
 
 
 def _child(
-    target: Target, seed: str, pool: list[bytes], shared: mmap.mmap, end: float, seconds: float, grow: bool
+    target: Target, seed: str, pool: list[bytes], shared: mmap.mmap, length: float, seconds: float, grow: bool
 ) -> None:
-    """Run inputs until the time is up; never returns."""
-    for data in saved_inputs(target):  # Kernels are compiled, and parts imported, before anything is limited.
-        run_target(target, data)
+    """Run inputs for `length` seconds; never returns."""
+    prepare([target])
+    end = time.monotonic() + length
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MAX_BYTES, used + MAX_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -135,7 +142,7 @@ def run_turn(
         os.dup2(sink, 1)
         os.dup2(sink, 2)
         try:
-            _child(target, seed, pool, shared, time.monotonic() + length, seconds, grow)
+            _child(target, seed, pool, shared, length, seconds, grow)
         finally:
             os._exit(2)
     status = _wait(child, length + 300 + 20 * seconds)
@@ -174,6 +181,8 @@ def _report(fault: Fault) -> None:
 
 def fuzz(targets: Sequence[Target], minutes: float, seed: int | None, seconds: float = 10.0) -> int:
     """Fuzz targets in turns; return the number of faults."""
+    print("compiling kernels with checked bounds, which is stored, and running saved inputs", flush=True)
+    prepare(targets)
     end = time.monotonic() + 60 * minutes
     counts, faults, turn = dict.fromkeys((target.name for target in targets), 0), 0, 0
     first = seed if seed is not None else random.SystemRandom().randrange(1 << 32)

@@ -133,10 +133,11 @@ class Segment:
     def _bitsets(self) -> npt.NDArray[np.uint64]:
         """The documents of each term that is encoded as a bitset, by block."""
         postings = self.files["postings"]
-        if not term_checks.can_build_bitsets(postings["stream"], postings["wide"], self.documents):
-            raise self.damaged("postings", "wide")
+        wide, stream = postings["wide"], self._postings_arrays.stream
         blocks = -(-self.documents // inversion.BLOCK)
-        sets: npt.NDArray[np.uint64] = postings_reader.build_bitsets(postings["stream"], postings["wide"], blocks)
+        sets: npt.NDArray[np.uint64] = postings_reader.build_bitsets(stream, wide, blocks)
+        if len(sets) != len(wide):
+            raise self.damaged("postings", "wide")
         return sets
 
     def damaged(self, part: str, array: str) -> CorruptFile:

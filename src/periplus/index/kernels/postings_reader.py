@@ -259,20 +259,40 @@ def seek_posting(
 
 
 @njit(cache=True, nogil=True)
+def _fills_range(stream: Any, at: int, stop: int) -> bool:  # pragma: no cover - compiled
+    """Return whether the last of the postings from `at` to `stop` ends there."""
+    while at < stop:
+        is_escaped = stream[at] >= ESCAPED << 6
+        at += 1
+        if is_escaped:
+            if at >= stop:
+                return False
+            at += 1 if stream[at] else 3
+    return at == stop
+
+
+@njit(cache=True, nogil=True)
 def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma: no cover - compiled
     """Return the documents of each term that is encoded as a bitset, by term and block.
 
     Parameters
         stream: postings of the segment
-        bitset_terms: for each such term, where its postings begin and how many headers it has
+        bitset_terms: for each such term, where its postings begin and how many headers it has; may be damaged
         blocks: how many blocks the segment has
+    Returns
+        a row for each term; fewer if one of them has blocks that do not exist, or postings beyond the stream
     """
-    sets = np.zeros((len(bitset_terms), blocks), np.uint64)
+    sets, size = np.zeros((len(bitset_terms), blocks), np.uint64), np.int64(len(stream))
     for row in range(len(bitset_terms)):
-        headers, number = bitset_terms[row, 0] + 2, bitset_terms[row, 1]
+        begin, number = bitset_terms[row, 0], bitset_terms[row, 1]
+        if begin < 0 or begin > size or number < 1 or number > size:
+            return sets[:row]
+        headers = begin + 2
         lengths = headers + number
         at = lengths + (number + 3) // 4
         block = np.int64(-1)
+        if at > size:
+            return sets[:row]
         for n in range(number):
             step = np.int64(stream[headers + n]) & 15
             length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
@@ -281,11 +301,14 @@ def build_bitsets(stream: Any, bitset_terms: Any, blocks: int) -> Any:  # pragma
                 at += 1
                 continue
             block += step + 1
-            if length == LONG_BLOCK:
+            if length == LONG_BLOCK and at < size:
                 length = np.int64(stream[at]) + LONG_BLOCK
                 at += 1
-            sets[row, block] = block_bitset(stream, at, at + length + 1)
-            at += length + 1
+            stop = at + length + 1
+            if block >= blocks or stop > size or (stop == size and not _fills_range(stream, at, stop)):
+                return sets[:row]
+            sets[row, block] = block_bitset(stream, at, stop)
+            at = stop
     return sets
 
 

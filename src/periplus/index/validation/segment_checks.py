@@ -136,7 +136,9 @@ def _check_documents(file: ArrayFile, documents: int) -> None:
 def _check_postings(file: ArrayFile, documents: int) -> None:
     blocks = -(-documents // inversion.BLOCK)
     _require(file, "groups", file["groups"].shape[1] == len(_GROUP_COLUMNS))
-    _require(file, "wide", file["wide"].shape[1] == 2)
+    # Each has a byte for every document that has it: fewer would be encoded otherwise.
+    least = max(postings_format.BLOCKED_MIN_DOCUMENTS, documents // postings_format.BITSET_DENSITY)
+    _require(file, "wide", file["wide"].shape[1] == 2 and len(file["wide"]) * least <= len(file["stream"]))
     _require(file, "plain_impact", len(file["plain_impact"]) == blocks * postings_format.ESCAPED * inversion.BLOCK)
 
 

@@ -13,9 +13,7 @@ import numpy.typing as npt
 from periplus.accel import njit
 from periplus.index.kernels.postings_format import (
     BITSET,
-    BITSET_DENSITY,
     BLOCK,
-    BLOCKED_MIN_DOCUMENTS,
     ESCAPED,
     LONG_BLOCK,
     SKIP_STEP,
@@ -28,7 +26,7 @@ from periplus.index.kernels.postings_reader import TINY_ENTRY, make_tiny_posting
 from periplus.index.kernels.term_dictionary import TermEntry, TermTable, read_bounded_varint
 from periplus.index.kernels.term_packing import make_tiny_terms
 
-__all__ = ["SegmentArrays", "can_build_bitsets", "is_valid_term", "mark_valid", "validate_terms"]
+__all__ = ["SegmentArrays", "is_valid_term", "mark_valid", "validate_terms"]
 
 _MAX_MASK = 127
 """The mask of all fields."""
@@ -213,49 +211,6 @@ def validate_terms(arrays: SegmentArrays, terms: TermTable) -> int:  # pragma: n
     return -1
 
 
-@njit(cache=True, nogil=True)
-def can_build_bitsets(stream: Any, wide: Any, documents: int) -> bool:  # pragma: no cover - compiled
-    """Return whether `postings_reader.build_bitsets` may read these terms.
-
-    Parameters
-        stream: postings of the segment
-        wide: for each term that is encoded as a bitset, where its postings begin and how many headers it has
-        documents: how many the segment has
-    """
-    size, blocks = len(stream), (documents + BLOCK - 1) // BLOCK
-    # Each has a byte for every document: fewer would be encoded otherwise.
-    if len(wide) * max(BLOCKED_MIN_DOCUMENTS, documents // BITSET_DENSITY) > size:
-        return False
-    for row in range(len(wide)):
-        begin, number = wide[row, 0], wide[row, 1]
-        if begin < 0 or begin > size or number < 1 or number > size:
-            return False
-        headers = begin + 2
-        lengths = headers + number
-        at, block = lengths + (number + 3) // 4, np.int64(-1)
-        if at > size:
-            return False
-        for n in range(number):
-            step = np.int64(stream[headers + n]) & 15
-            length = (np.int64(stream[lengths + (n >> 2)]) >> (2 * (n & 3))) & 3
-            if step == SKIP_STEP:
-                block += SKIP_STEP
-                at += 1
-                continue
-            block += step + 1
-            if length == LONG_BLOCK:
-                if at >= size:
-                    return False
-                length = np.int64(stream[at]) + LONG_BLOCK
-                at += 1
-            if block >= blocks or at + length + 1 > size:
-                return False
-            if _is_valid_block(stream, at, at + length + 1, documents - 1 - block * BLOCK) < 0:
-                return False
-            at += length + 1
-    return True
-
-
 def warm() -> None:
     """Compile this module's kernels for the types that production uses: segments are mapped read-only."""
     tiny, wide = make_tiny_postings(), np.zeros((0, 2), np.int64)
@@ -263,4 +218,3 @@ def warm() -> None:
     arrays = SegmentArrays(tiny.stream, 1, tiny.groups, wide, 1, np.zeros(1, np.uint8))
     is_valid_term(arrays, TINY_ENTRY)
     validate_terms(arrays, make_tiny_terms())
-    can_build_bitsets(tiny.stream, wide, 1)
