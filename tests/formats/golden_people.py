@@ -7,11 +7,13 @@ from unittest import mock
 
 from formats.golden_files import NOW, GoldenFormat, content, plain
 from formats.golden_store import DAY, fetched_page
+from periplus.errors import DataError
 from periplus.evaluate import read_quality as kept_quality
 from periplus.evaluate import report
 from periplus.evaluate.comparison import Comparison, QueryChange
 from periplus.evaluate.experiment import Evaluation, Result
 from periplus.evaluate.report import record_quality
+from periplus.health import part
 from periplus.publish import DeletionList, Inbox
 from periplus.serve.api_keys import ApiKeys
 from periplus.signals import Click, Judgement, read_clicks, read_judgements, write_click, write_judgement
@@ -55,9 +57,13 @@ def write_inbox(folder: Path) -> None:
 
 def read_inbox(folder: Path) -> Any:
     """Return what waits, and what is indexed."""
+    part("inbox").recover()
     inbox = Inbox(folder)
     indexed = inbox.find_record(fetched_page(0)[0].key)
-    return {"waits": [plain(visit) for _, visit in inbox.pending_records()], "indexed": plain(indexed)}
+    waits = [plain(visit) for _, visit in inbox.pending_records()]
+    if part("inbox").health.is_failing():  # it stays in the inbox and holds up no other page
+        raise DataError(part("inbox").health.error)
+    return {"waits": waits, "indexed": plain(indexed)}
 
 
 def write_signals(folder: Path) -> None:
