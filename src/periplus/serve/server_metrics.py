@@ -135,7 +135,8 @@ def health_text(report: HealthReport) -> str:
         ("failures_total", "counter", "Failures of threads, processes and jobs", failures),
         ("failing", "gauge", "Whether a thread, process or job fails now", failing),
     ):
-        lines += [f"# HELP periplus_{name} {help_text}.", f"# TYPE periplus_{name} {kind}"]
+        if values:  # a metric without samples is not valid
+            lines += [f"# HELP periplus_{name} {help_text}.", f"# TYPE periplus_{name} {kind}"]
         lines += [f'periplus_{name}{{part="{part}"}} {value}' for part, value in sorted(values.items())]
     for name, help_text, count in (
         ("inbox_pending", "Published pages that are not indexed yet", report.pending),
