@@ -17,7 +17,10 @@ def encode_record(record: Any) -> bytes:
 
 def decode_record(data: bytes, record: type[Record]) -> Record:
     """Return the record of a type that `encode_record` wrote; raise `msgspec.MsgspecError` for anything else."""
-    return msgspec.msgpack.decode(data, type=record, dec_hook=_decode_array)
+    try:
+        return msgspec.msgpack.decode(data, type=record, dec_hook=_decode_array)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"a string is not UTF-8: {error}") from None
 
 
 def _encode_array(value: Any) -> Any:
