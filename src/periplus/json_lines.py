@@ -67,21 +67,21 @@ def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) ->
                 check_format(path, _stated_format(first), number)
             if first + b"\n" != format_line and not _states_format(descriptor, size, format_line):
                 line = format_line + line
-            _write_durably(descriptor, end + line, size)
-            if not size:
-                sync_folder(path.parent)
+            _write_durably(descriptor, end + line, size, path.parent)
         finally:
             os.close(descriptor)
     return True
 
 
-def _write_durably(descriptor: int, data: bytes, size: int) -> None:
-    """Append all bytes and sync them; on a failure, truncate the file to its former size."""
+def _write_durably(descriptor: int, data: bytes, size: int, folder: Path) -> None:
+    """Append all bytes and sync them, and the name of a new file; on a failure, truncate it to its former size."""
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
         os.fdatasync(descriptor)
+        if not size:
+            sync_folder(folder)
     except OSError:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, size)

@@ -155,15 +155,13 @@ def _append(queue: Path, lines: bytes) -> None:
             _check_format_line(path)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            _write(descriptor, lines)
-            if is_new:
-                sync_folder(queue)
+            _write(descriptor, lines, queue)
         finally:
             os.close(descriptor)
 
 
-def _write(descriptor: int, lines: bytes) -> None:
-    """Append whole lines; on a disk error, truncate the file to its former size."""
+def _write(descriptor: int, lines: bytes, queue: Path) -> None:
+    """Append whole lines, durably; on a disk error, truncate the file to its former size."""
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         lines = b"\n" + lines
@@ -172,6 +170,8 @@ def _write(descriptor: int, lines: bytes) -> None:
         while view:
             view = view[os.write(descriptor, view) :]
         os.fdatasync(descriptor)
+        if not size:
+            sync_folder(queue)
     except OSError:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, size)

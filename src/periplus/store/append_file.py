@@ -12,11 +12,12 @@ __all__ = ["AppendFile"]
 class AppendFile:
     """One file open for appending. `end` bytes are with the operating system; `size` also counts buffered ones."""
 
-    def __init__(self, path: Path, end: int = 0) -> None:
+    def __init__(self, path: Path, end: int = 0, durable: int | None = None) -> None:
+        """durable: how much of it is; what another process has written after that is written again before a sync."""
         self.path = path
         self.end = end
-        self._synced = end
-        self._sync_failed = False
+        self._synced = end if durable is None else min(durable, end)
+        self._sync_failed = self._synced < end
         self._buffer = bytearray()
         with disk_errors(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -48,7 +48,9 @@ class StoreWriter:
             make_folder(folder)
         self._resources.enter_context(lock_folder(folder, "pages"))
         try:
-            self._open(recover(folder, self._load_manifest()))
+            durable = self._load_manifest()
+            self._durable_lengths = {entry.name: entry.length for entry in (*durable.logs, *durable.warcs)}
+            self._open(recover(folder, durable))
         except BaseException:
             self._resources.close()
             raise
@@ -76,8 +78,11 @@ class StoreWriter:
         self._warc: AppendFile | None = None
         if self._old_warcs and self._old_warcs[-1].name.endswith(self._suffix()):
             entry = self._old_warcs.pop()
-            self._warc = self._register(AppendFile(self.folder / entry.name, entry.length))
+            self._warc = self._register(self._append_to(entry))
         self.commit()
+
+    def _append_to(self, entry: FileEntry) -> AppendFile:
+        return AppendFile(self.folder / entry.name, entry.length, self._durable_lengths.get(entry.name, 0))
 
     def _suffix(self) -> str:
         return ".gz" if self.settings.compression == "gzip" else ".zst"
@@ -87,7 +92,7 @@ class StoreWriter:
         return file
 
     def _open_log(self, entry: FileEntry) -> AppendFile:
-        log = self._register(AppendFile(self.folder / entry.name, entry.length))
+        log = self._register(self._append_to(entry))
         if entry.length == 0:
             log.add(FILE_HEADER)
         return log
