@@ -170,11 +170,20 @@ def read_crawl(folder: Path) -> Any:
         "heard": plain(read_position(folder / "crawl" / POSITION_FILE)),
         "quotas": plain(read_quotas(folder)),
         "status": [
-            content(read_status(place)) if read_status(place) else None
+            _without_pause(content(read_status(place))) if read_status(place) else None
             for place in (folder / "crawl", mailbox_dir(folder, 1))
         ],
-        "control": plain(CrawlControl(folder).status()),
+        "control": _without_pause(plain(CrawlControl(folder).status())),
     }
+
+
+def _without_pause(status: Any) -> Any:
+    """Return a status as editions had it before a crawl could be paused by a limit, unless it is."""
+    if isinstance(status, list):
+        return [_without_pause(part) for part in status]
+    if not isinstance(status, dict):
+        return status
+    return {name: _without_pause(part) for name, part in status.items() if name != "paused" or part}
 
 
 def _frontier_fields(snapshot: FrontierSnapshot) -> Any:

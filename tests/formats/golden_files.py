@@ -142,7 +142,7 @@ def format_number(path: Path) -> int:
     """Return the format number that a file carries; 0 for one that has none."""
     data = path.read_bytes()
     if path.suffix == ".zst":
-        data = decompress(data, 1 << 24).split(b"\n")[0]
+        data = b"".join(_unpacked(data)).split(b"\n")[0]
     if data.startswith(b"PERIPLUS"):
         header = _array_header(data)
         return int(header.get("format", header["notes"].get("format", 0)))

@@ -121,6 +121,8 @@ FORMATS = (
     GoldenFormat("deleted", write_deleted, read_deleted),
     GoldenFormat("inbox", write_inbox, read_inbox, tolerant=("inbox/*",)),
     GoldenFormat("signals", write_signals, read_signals, tolerant=("*.jsonl",)),
-    GoldenFormat("popular", write_popular, read_popular, tolerant=("popular/*",), unnumbered=("popular/s*",)),
+    GoldenFormat(
+        "popular", write_popular, read_popular, tolerant=("popular/*",), unnumbered=("popular/s*", "popular/marks-*")
+    ),
     GoldenFormat("quality", write_quality, read_quality, tolerant=("quality/*",)),
 )

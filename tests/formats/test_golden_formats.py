@@ -65,6 +65,15 @@ def test_todays_bytes_are_those_of_the_newest_golden_files(name: str, tmp_path: 
         assert now == before
 
 
+SAME_FORMAT = {
+    "store-v3": ("store/kept.arrays", "store/visits*"),
+    "store-shards-v2": ("*/visits*", "store/order.bin"),
+    "crawl-v4": ("crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "store/visits*"),
+}
+"""Files whose bytes differ from those of the edition before although their format is the same: compressed frames have
+checksums, which moves what follows them; one more outcome was written; text files without a number have a checksum."""
+
+
 @by_edition
 def test_bytes_of_two_editions_differ_only_with_the_number(name: str, folder: Path, tmp_path: Path) -> None:
     every = editions(name)
@@ -73,7 +82,7 @@ def test_bytes_of_two_editions_differ_only_with_the_number(name: str, folder: Pa
     old = files_of(take_out(every[every.index(folder) - 1], tmp_path / "old"))
     new = files_of(take_out(folder, tmp_path / "new"))
     for file in old.keys() & new.keys():
-        if layout(old[file]) != layout(new[file]):
+        if layout(old[file]) != layout(new[file]) and not matches(file, SAME_FORMAT.get(folder.name, ())):
             assert format_number(new[file]) > format_number(old[file]), file
 
 
@@ -107,10 +116,9 @@ def test_a_damaged_one_is_an_error_that_names_the_file(name: str, tmp_path: Path
             content, error = contents(kind, copy)
             if error:
                 # A name in JSON that is spelt otherwise is that of another file, which is not there.
-                named = str(copy) if changeable(file, what) else Path(file).name
-                assert named in error, f"{file} {what}: {error}"
+                assert Path(file).name in error, f"{file} {what}: {error}"
             else:
-                passed_over = matches(file, kind.tolerant) or changeable(file, what)
+                passed_over = matches(file, kind.tolerant)
                 assert content == expected or passed_over, f"{file} {what} was not noticed"
     assert tried
 
@@ -146,8 +154,3 @@ def test_every_file_has_a_number(name: str, tmp_path: Path) -> None:
     for file, path in files_of(take_out(editions(name)[-1], tmp_path / "golden")).items():
         if not matches(file, kind.unread + kind.unnumbered):
             assert format_number(path) > 0, file
-
-
-def changeable(file: str, what: str) -> bool:
-    """Return whether the damage may be a change that somebody made: JSON carries no checksum."""
-    return file.endswith(".json") and what.startswith("flipped")

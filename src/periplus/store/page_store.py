@@ -159,10 +159,11 @@ class PageStore:
         return page
 
     def _damage(self, record: FetchRecord, reason: str) -> DataError:
-        path = self.folder / record.warc
         if is_skipped(self.folder, record):
             return NothingHere(f"The response of {record.url} was damaged and is no longer stored.")
-        return CorruptFile(f"{path} is damaged at byte {record.warc_offset}: {reason}", "Run: periplus repair.")
+        relocation = self._relocations.find(file_number(record.warc), record.warc_offset)
+        path, offset = relocation or (self.folder / record.warc, record.warc_offset)
+        return CorruptFile(f"{path} is damaged at byte {offset}: {reason}", "Run: periplus repair.")
 
     def _read_warc_record(self, record: FetchRecord) -> bytes:
         """Return the WARC record of a fetch record, from its own file or from where it was relocated to."""
