@@ -98,7 +98,7 @@ def test_a_folder_of_a_newer_format(capsys: pytest.CaptureFixture[str], tmp_path
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "periplus.json").write_text('{"format": 99}')
     for command in (["crawl", "http://a.example/"], ["search", "x"], ["index", "build"], ["serve"]):
-        assert "newer Periplus" in fails(capsys, *command, "--folder", "data")
+        assert "Upgrade Periplus" in fails(capsys, *command, "--folder", "data")
     assert os.listdir(tmp_path / "data") == ["periplus.json"]
 
 

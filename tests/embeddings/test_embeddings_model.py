@@ -1,5 +1,6 @@
 """The published weights become a model that computes what the paper says, and a damaged one is refused."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_a_long_query_is_shortened(tmp_path: Path) -> None:
 def test_a_model_of_an_older_format_is_to_be_fetched_again(tmp_path: Path) -> None:
     convert_model(settings(tmp_path), WEIGHTS, tiny_model.tokenizer(), trusted=True)
     card = tmp_path / "model" / "model.json"
-    card.write_bytes(card.read_bytes().replace(b'"format":2', b'"format":1'))
+    card.write_bytes(re.sub(rb'"format":\d+', b'"format":1', card.read_bytes()))
     with pytest.raises(CorruptFile, match="periplus embeddings fetch"):
         open_encoder(settings(tmp_path))
 

@@ -158,6 +158,8 @@ class DiskModel:
             else:
                 self._names[name] = None if path.is_dir() else _File(path.read_bytes())
         self._files = {inode: file for inode, name in inodes.items() if (file := self._names.get(name)) is not None}
+        self._made: dict[str, int] = {}
+        """Which change made each durable name, by number."""
         self._unsynced: list[_NameChange] = []
         self._last: LogEntry | None = None
         self._number = 0
@@ -197,21 +199,21 @@ class DiskModel:
         remaining = []
         for change in self._unsynced:
             if change.folders[-1] == entry.path:
-                _apply_name(self._names, change)
+                _apply_name(self._names, self._made, change)
             else:
                 remaining.append(change)
         self._unsynced = remaining
 
     def names_after_cut(self, policy: str, chance: random.Random) -> dict[str, "_File | None"]:
         """Return the names that a power failure leaves."""
-        names = dict(self._names)
+        names, made = dict(self._names), dict(self._made)
         limits: dict[str, int] = {}
         for change in self._unsynced:
             folder = change.folders[-1]
             if policy == "some" and folder not in limits:
                 limits[folder] = chance.choice((0, self._number, chance.randrange(self._number + 1)))
             if policy == "kept" or (policy == "some" and change.number <= limits[folder]):
-                _apply_name(names, change)
+                _apply_name(names, made, change)
         return names
 
     def cut(self, policy: Policy, chance: random.Random) -> dict[str, bytes | None]:
@@ -240,24 +242,27 @@ class DiskModel:
             (folder / name).symlink_to(target)
 
 
-def _apply_name(names: dict[str, _File | None], change: _NameChange) -> None:
-    """Apply a change of names, as far as what it needs is there."""
+def _apply_name(names: dict[str, _File | None], made: dict[str, int], change: _NameChange) -> None:
+    """Apply a change of names, as far as what it needs is there; `made` tells which change made each name."""
     entry = change.entry
     if entry.kind in "CD":
-        names[entry.path] = change.file
+        names[entry.path], made[entry.path] = change.file, change.number
     elif entry.kind in "UX":
-        names.pop(entry.path, None)
-        for name in [name for name in names if name.startswith(f"{entry.path}/")]:
-            del names[name]
+        # What was made later is in a new folder of the same name, which may have been synced before its parent was.
+        for name in [name for name in names if name == entry.path or name.startswith(f"{entry.path}/")]:
+            if made.get(name, 0) < change.number:
+                del names[name]
     elif entry.path in names:
         target = entry.data.decode()
+        made[target] = change.number
         if entry.kind == "L":
             names[target] = names[entry.path]
             return
         if names[entry.path] is None:
             below = f"{entry.path}/"
             for name in [name for name in names if name.startswith(below)]:
-                names[f"{target}/{name.removeprefix(below)}"] = names.pop(name)
+                moved = f"{target}/{name.removeprefix(below)}"
+                names[moved], made[moved] = names.pop(name), change.number
         names[target] = names.pop(entry.path)
 
 

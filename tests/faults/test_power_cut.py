@@ -57,6 +57,14 @@ def test_a_new_folder_is_lost_with_what_is_in_it_unless_its_parent_is_synced(tmp
     assert states["all unsynced changes lost"] == {"old": b"old", "sub": None, "sub/a": b"1"}
 
 
+def test_a_folder_that_was_removed_and_made_again_has_its_new_content(tmp_path: Path) -> None:
+    write = [("C", "sub/a", b""), ("W", "sub/a", b"1"), ("S", "sub/a", b""), ("F", "sub", b"")]
+    remove = [("U", "sub/a", b""), ("X", "sub", b"")]
+    steps = [("D", "sub", b""), *write, *remove, ("D", "sub", b""), *write, ("F", ".", b"")]
+    for state in _states(_model(tmp_path, steps)).values():
+        assert state == {"old": b"old", "sub": None, "sub/a": b"1"}
+
+
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_nothing_acknowledged_is_lost(laboratory: Laboratory, operation: str) -> None:
     result = laboratory.cut_power(operation, _CUTS, seed=1)

@@ -9,6 +9,7 @@ import pytest
 
 from index.made_pages import Ranks, random_visits, visit
 from naive.engine import split_body
+from periplus.checksums import add_checksum
 from periplus.errors import CorruptFile, DiskFailed, FolderInUse, NewerFormat, NothingHere
 from periplus.files import lock_folder
 from periplus.index import Index, build_index, check_index
@@ -160,7 +161,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     build_index([visit("https://a.test/", "sea")], tmp_path, SETTINGS)
     manifest = tmp_path / "manifest.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b'"format":2', b'"format":99'))
+    manifest.write_bytes(add_checksum(b'{"format":99,"later":1}'))
     with pytest.raises(NewerFormat, match="99"):
         Index.open(tmp_path)
 

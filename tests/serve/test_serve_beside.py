@@ -178,7 +178,7 @@ def test_clicks_are_counted_only_where_that_is_set(tmp_path: Path) -> None:
     kept = list(read_clicks(tmp_path))
     assert [(one.query, one.position, one.shown) for one in kept] == [("salt", 2, ("https://b.example/",))]
     written = json.loads((tmp_path / "clicks.jsonl").read_text().splitlines()[-1])
-    assert set(written) == {"query", "url", "position", "shown", "when", "source"}
+    assert set(written) == {"query", "url", "position", "shown", "when", "source", "checksum"}
     assert 0 < written["source"] < 64
 
 
