@@ -25,7 +25,6 @@ import contextlib
 import json
 import os
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -41,12 +40,12 @@ from typing import Any, NamedTuple
 
 from attackers import KINDS
 from clients import percentile
+from hostile_crawl import PROGRAM, hostile_web
 from hostile_queries import CORPUS, QUERIES, gather, hostile_queries, ordinary_paths, read_pages, send_hostile
 from periplus.serve import ApiKeys
 from record import save
 from serve import ask, served, server_memory
 
-PROGRAM = str(Path(sys.executable).parent / "periplus")
 THINK_SECONDS = 0.5
 BUILD_PAUSE_SECONDS = 5.0
 SETTLE_SECONDS = 15.0
@@ -264,44 +263,6 @@ def attackers(url: str, options: argparse.Namespace, totals: Totals) -> Iterator
                 lines = output.splitlines()
                 totals.attackers[kind] = [int(part) for part in lines[-1].split()] if lines else []
             process.kill()
-
-
-@contextlib.contextmanager
-def hostile_web(folder: Path, work: Path) -> Iterator[Any]:
-    """Crawl a hostile web in the same data folder; yields a function that returns how the crawl stands."""
-    hosts = work / "fakeweb.hosts"
-    web = subprocess.Popen(
-        [PROGRAM, "web", "--hosts", "20", "--pages", "2000", "--trouble", "slow,broken,trap,lying,farm",
-         "--write-hosts", str(hosts)],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "2000"},
-    )  # fmt: skip
-    seeds: list[str] = []
-    for line in web.stdout or ():
-        if "periplus crawl " in line:
-            words = line.split()
-            seeds = [word for word in words if word.startswith("http")]
-            break
-    crawl = subprocess.Popen(
-        [PROGRAM, "crawl", *seeds, "--folder", str(folder), "--scope", "web", "--delay", "0.5",
-         "--allow", "127.0.0.0/8", "--hosts-file", str(hosts)],
-        stdout=subprocess.DEVNULL, stderr=(work / "crawl.log").open("wb"),
-    )  # fmt: skip
-
-    def status() -> dict[str, Any]:
-        output = subprocess.run(
-            [PROGRAM, "crawl", "--status", "--json", "--folder", str(folder)], capture_output=True, text=True
-        )
-        return {"running": crawl.poll() is None, "status": output.stdout.strip()[-400:]}
-
-    try:
-        yield status
-    finally:
-        for process in (crawl, web):
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 def find_all(url: str, words: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 ADDRESSES = 20
 SLOW_SECONDS = 1.0
 """Between two bytes of a slow client."""
-REOPEN_SECONDS = 0.2
+REOPEN_SECONDS = 1.0
 PIPELINED = 200
 """Requests that a slow reader sends and whose responses it never reads."""
 Attack = Callable[[socket.socket, asyncio.AbstractEventLoop], Awaitable[None]]

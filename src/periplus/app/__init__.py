@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from periplus.app.jobs.queries import explain_rank, search_folder
     from periplus.app.jobs.store_jobs import store_statistics, trim_store
     from periplus.app.kernel_compilation import compile_kernels
+    from periplus.app.priority import lower_priority
     from periplus.app.remedies import with_remedy
     from periplus.app.serving.folder_server import api_keys, open_server, serve_folder
     from periplus.app.serving.live_engine import run_live
@@ -126,6 +127,7 @@ __all__ = [
     "learn_to_rank",
     "list_deleted",
     "list_ranking_models",
+    "lower_priority",
     "open_demo",
     "open_server",
     "rank_folder",
@@ -227,6 +229,7 @@ _OWN: Final = {
         "trim_store",
     ),
     "kernel_compilation": ("compile_kernels",),
+    "priority": ("lower_priority",),
     "remedies": ("with_remedy",),
     "serving.folder_server": (
         "api_keys",

@@ -13,6 +13,7 @@ from periplus.app.jobs.embedding_jobs import embed_forever
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.new_folder import writable_folder
 from periplus.app.observer import SILENT, Observer
+from periplus.app.priority import lower_priority
 from periplus.app.serving.background_jobs import background_job
 from periplus.app.serving.folder_server import open_server
 from periplus.app.serving.live_indexer import index_forever
@@ -96,6 +97,7 @@ def _report_size(searcher: "SearcherLike", observer: Observer) -> Iterator[None]
 def _crawl(folder: Path, settings: Settings, seeds: list[str], observer: Observer) -> None:
     """Crawl in a child process. Ctrl-C is handled by the parent, which ends this one with SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lower_priority()
     try:
         crawl = run_crawl(folder, settings, seeds, SILENT, handle_signals=True)
     except (DiskFailed, ProcessFailed) as error:

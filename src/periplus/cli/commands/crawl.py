@@ -61,8 +61,9 @@ def crawl(
 
 
 def _crawl(folder: Path, settings: Settings, seeds: list[str], as_json: bool) -> None:
-    from periplus.app import run_crawl
+    from periplus.app import lower_priority, run_crawl
 
+    lower_priority()
     with observe(as_json) as observer:
         run = run_crawl(folder, settings, seeds, observer, handle_signals=True)
     if as_json:

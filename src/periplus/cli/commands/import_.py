@@ -53,8 +53,9 @@ def _import_logs(folder: Path, paths: list[Path]) -> None:
 
 
 def _import_files(folder: Path, settings: Settings, paths: list[Path]) -> None:
-    from periplus.app import import_files
+    from periplus.app import import_files, lower_priority
 
+    lower_priority()
     with observe() as observer:
         counts = import_files(folder, settings, paths, observer)
     for count in counts:

@@ -33,8 +33,9 @@ def build(
     ] = 600.0,
 ) -> None:
     """Build link graph and index from all pages in the data folder."""
-    from periplus.app import build_graph_and_index
+    from periplus.app import build_graph_and_index, lower_priority
 
+    lower_priority()
     with observe(as_json) as observer:
         statistics = build_graph_and_index(Path(settings.folder), settings, observer, wait)
     echo_json(statistics) if as_json else echo_built(statistics)

@@ -21,6 +21,7 @@ from periplus.parse.sandbox.system_call_filter import install_filter
 __all__ = ["allow_seconds", "die_with_parent", "drop_rights", "resident_mb"]
 
 _PR_SET_PDEATHSIG: Final = 1
+_NICE: Final = 5
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _LIFETIME_SECONDS: Final = 3_600
@@ -44,6 +45,8 @@ def drop_rights(memory_mb: int) -> tuple[str, ...]:
     with contextlib.suppress(OSError):
         # Of all processes, this is the one to kill when the machine has no memory left.
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)  # what fetches and what serves searches go first
     _limit(resource.RLIMIT_AS, _address_space() + (memory_mb << 20))
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
         _limit(kind, 0)
