@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from periplus.checksums import add_checksum
 from periplus.errors import CorruptFile, DiskFailed, NewerFormat
 from periplus.files import decode_json, encode_json
 from periplus.json_lines import append_json_line, check_json_lines, read_json_lines
@@ -119,3 +120,15 @@ def test_a_line_that_cannot_be_written_leaves_nothing(
         with pytest.raises(DiskFailed, match=r"lines\.jsonl"):
             append_json_line(path, b'{"n":2}', 2, MAX_BYTES)
     assert path.read_bytes() == before
+
+
+def test_a_line_after_one_that_a_power_failure_may_take_stands_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(add_checksum(b'{"format":2}') + b"\n" + add_checksum(b'{"a":1}') + b"\n")  # by another process
+    for number in (2, 3):
+        append_json_line(path, b'{"a":%d}' % number, 2, 1_000)
+    written = path.read_bytes()
+    assert list(read_json_lines(path, 2, 2)) == [b'{"a":1}', b'{"a":2}', b'{"a":3}']
+    first = written.index(b'{"a":2') - 1
+    path.write_bytes(bytes(first) + written[first:])
+    assert list(read_json_lines(path, 2, 2)) == [b'{"a":2}', b'{"a":3}']

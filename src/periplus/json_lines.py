@@ -26,6 +26,9 @@ __all__ = ["CheckedLine", "append_json_line", "check_json_lines", "read_json_lin
 
 _FORMAT_MEMBER: Final = b'{"format"'
 _MAX_LINE: Final = 1 << 20
+_DURABLE: Final[dict[tuple[int, int], int]] = {}
+"""The sizes up to which this process has synced files, by device and inode."""
+_MAX_FILES: Final = 64
 _LOG: Final = logging.getLogger("periplus.files")
 
 
@@ -55,32 +58,37 @@ def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) ->
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            size = os.fstat(descriptor).st_size
+            status = os.fstat(descriptor)
+            size = status.st_size
             if size + len(line) > max_bytes:
                 return False
-            first, end, last = b"", b"", b"\n"
+            file, first, end = (status.st_dev, status.st_ino), b"", b""
+            is_durable = _DURABLE.get(file, 0) == size
             if size:
                 first = os.pread(descriptor, 128, 0).partition(b"\n")[0]
-                last = os.pread(descriptor, 1, size - 1)
-                end = b"" if last == b"\n" else b"\n"  # A crash cut the last line short.
+                # The last line may be cut short, or lost in a power failure although it can be read now.
+                end = b"" if is_durable else b"\n"
             if _stated_format(first) > number:
                 check_format(path, _stated_format(first), number)
             if first + b"\n" != format_line and not _states_format(descriptor, size, format_line):
                 line = format_line + line
-            _write_durably(descriptor, end + line, size, path.parent)
+            _write_durably(descriptor, end + line, size, None if size and is_durable else path.parent)
+            if len(_DURABLE) >= _MAX_FILES:
+                _DURABLE.clear()
+            _DURABLE[file] = size + len(end + line)
         finally:
             os.close(descriptor)
     return True
 
 
-def _write_durably(descriptor: int, data: bytes, size: int, folder: Path) -> None:
-    """Append all bytes and sync them, and the name of a new file; on a failure, truncate it to its former size."""
+def _write_durably(descriptor: int, data: bytes, size: int, folder: Path | None) -> None:
+    """Append all bytes and sync them, and then the folder, if any; on a failure, truncate it to its former size."""
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
         os.fdatasync(descriptor)
-        if not size:
+        if folder is not None:
             sync_folder(folder)
     except OSError:
         with contextlib.suppress(OSError):
@@ -135,6 +143,8 @@ def check_json_lines(path: Path, checksum_since: int) -> Iterator[CheckedLine]:
                 fault = "its checksum is wrong"
             elif is_right is None and (own >= checksum_since or own < 0):
                 fault = "it has no checksum"
+            elif b"\0" in body:  # JSON has no such byte: a power failure left a length without its data
+                fault = "it has lost its data"
             if fault and number == 1 and own <= 0:
                 # Files begin with their format. Only one with checksums can have a wrong one.
                 own = checksum_since

@@ -234,3 +234,16 @@ def test_what_a_failed_sync_may_have_dropped_is_written_again(tmp_path, monkeypa
         file.sync()
     assert written == [(5, b"second")]
     assert (tmp_path / "file").read_bytes() == b"firstsecond"
+
+
+def test_a_new_log_whose_length_alone_survived_is_begun_again(tmp_path):
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        store.commit()
+    log = tmp_path / "visits-00000.log"
+    (tmp_path / "manifest.json").unlink()
+    log.write_bytes(bytes(16))
+    assert keys(tmp_path, True) == []
+    with PageStore.open(tmp_path, StoreSettings(), write=True) as store:
+        store.append(make_record(1), make_result(1, b"body 1"))
+        store.commit()
+    assert len(keys(tmp_path, False)) == 1

@@ -90,8 +90,8 @@ def pack_frame(encoded: list[bytes], pages: int, warc: int, warc_end: int, level
 def check_file_header(descriptor: int, path: Path) -> bool:
     """Return whether the file's header is complete; raise if it is another kind of file, or of a newer format."""
     raw = os.pread(descriptor, _FILE.size, 0)
-    if len(raw) < _FILE.size:
-        return False
+    if len(raw) < _FILE.size or not any(raw):
+        return False  # a power failure may leave the length of a new file without its data
     magic, version, _ = _FILE.unpack(raw)
     if magic != _MAGIC or version < 1:
         raise CorruptFile(f"{path} is damaged at byte 0: it is not a fetch log.")

@@ -9,7 +9,7 @@ from periplus.files import disk_errors, disk_failure
 from periplus.records import FetchRecord
 from periplus.store.compression import decompress_first
 from periplus.store.fetch_log import read_file_frames
-from periplus.store.log_frames import FILE_HEADER, Frame, decode_records
+from periplus.store.log_frames import FILE_HEADER, Frame, check_file_header, decode_records
 from periplus.store.store_manifest import FileEntry, Manifest, file_number, is_warc, log_files, warc_files
 from periplus.store.warc.warc_reader import MAX_BODY
 
@@ -111,7 +111,9 @@ def _scan_log(folder: Path, path: Path, entry: FileEntry, warc_end: _WarcEnd) ->
 
 
 def _header_end(path: Path) -> int:
-    return len(FILE_HEADER) if path.stat().st_size >= len(FILE_HEADER) else 0
+    """Return where the header of a log ends, 0 if it is incomplete: then it is written again."""
+    with disk_errors(path), path.open("rb") as file:
+        return len(FILE_HEADER) if check_file_header(file.fileno(), path) else 0
 
 
 def _has_all_records(folder: Path, frame: Frame) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile, DataError, PeriplusError
-from periplus.files import lock_folder
+from periplus.files import disk_errors, lock_folder, sync_folder
 from periplus.index.builder.document_batches import DocumentBatcher, DocumentSignals, NullDocumentSignals, Progress
 from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.index_builder import find_deleted, max_batch_bytes, remove_unreferenced, write_segments
@@ -147,6 +147,8 @@ def repair_index(
     with lock_folder(folder, "index"):
         survey = _IndexSurvey(folder, progress)
         if not survey.faults:
+            with disk_errors(folder):
+                sync_folder(folder)  # an earlier repair may have failed just before it was durable
             return IndexRepair((), len(survey.intact))
         if records is None:
             raise DataError(
