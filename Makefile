@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
+.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -156,6 +156,10 @@ bench-language: $(DEV_READY) ## language identification compared with fastText a
 
 bench-synonyms: $(DEV_READY) ## synonyms learned from anchor text, on generated webs with known truth
 	@$(BIN)/python bench/synonyms.py
+
+bench-obvious: $(DEV_READY) ## everyday queries that have one obvious page: success@1 and @3 by kind (FOLDER= QUERIES= KEEP=)
+	@$(BIN)/python bench/obvious.py $(if $(FOLDER),--collection $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) \
+		$(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
 bench-spelling: $(DEV_READY) ## misspellings corrected and correct words changed, on a real collection (FOLDER= QUERIES=log)
 	@$(BIN)/python bench/spelling.py $(if $(FOLDER),--folder $(FOLDER)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)
