@@ -80,7 +80,7 @@ def _is_package(folder: Path) -> bool:
 def _tree_line(name: str, folder: Path) -> str:
     inside = [f"{path.name}/" for path in sorted(folder.iterdir()) if name and _is_package(path)]
     inside += [path.stem for path in sorted(folder.glob("*.py")) if not path.stem.startswith("__")]
-    head = f"    {name:<12}"
+    head = f"    {name:<11} "
     return textwrap.fill(" ".join(inside), 118, initial_indent=head, subsequent_indent=" " * len(head))
 
 

@@ -1,0 +1,1 @@
+"""Compiled loops: the word pieces of texts, and the vectors of passages."""

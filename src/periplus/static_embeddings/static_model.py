@@ -1,0 +1,108 @@
+"""The static model in use: batches of pages to vectors, a query to a vector."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.static_embeddings.kernels import passage_vectors, word_pieces
+from periplus.static_embeddings.model_file import MODEL_PATH, read_model
+
+__all__ = ["PASSAGES", "PASSAGE_WORDS", "TITLE_WORDS", "PassageRows", "StaticModel", "load_static_model"]
+
+TITLE_WORDS: Final = 32
+"""Words of a title before each passage."""
+PASSAGE_WORDS: Final = 110
+PASSAGES: Final = 3
+"""Passages of one document. More of them gained nothing, fewer lost a tenth of the gain."""
+_MAX_QUERY_BYTES: Final = 4_096
+"""Bytes of a query that are read."""
+_LANGUAGES: Final = frozenset(("en", ""))
+"""Languages of pages that get vectors, and pages of unknown language."""
+_MIN_WHOLE: Final = 0.5
+"""Minimum share of the words that are one piece. It is 0.75 or more on English pages, 0.47 on German ones at the
+median; text of another language, of source code or of random letters consists of short pieces, which say nothing."""
+
+Spans = npt.NDArray[np.int64]
+
+
+class PassageRows(NamedTuple):
+    """The vectors of the passages of some documents, one document after the other."""
+
+    signs: npt.NDArray[np.uint8]
+    """A row for each passage, the signs of its components, eight to a byte."""
+    rows: npt.NDArray[np.int32]
+    """How many passages each document has."""
+
+
+class StaticModel:
+    """A table of word pieces."""
+
+    def __init__(self, path: Path = MODEL_PATH) -> None:
+        model = read_model(path)
+        self.table, self.card = model.table, model.card
+        self.width = int(self.table.vectors.shape[1])
+        self.recipe = f"{model.name}/{TITLE_WORDS}/{PASSAGE_WORDS}/{PASSAGES}"
+        """Everything that vectors depend on besides the text: those of different recipes are not comparable."""
+
+    def embed_documents(
+        self, data: npt.NDArray[np.uint8], titles: Spans, bodies: Spans, languages: Sequence[str]
+    ) -> PassageRows:
+        """Return the vectors of documents, none for those that the table does not cover.
+
+        titles, bodies: where those of each document begin and end in `data`. languages: the code of each document's,
+        '' if unknown.
+        """
+        count = len(titles)
+        signs = np.empty((count * PASSAGES, self.width // 8), np.uint8)
+        rows, counts = np.empty(count, np.int32), np.empty((count, len(passage_vectors.TextCounts._fields)), np.int32)
+        supported = np.fromiter((language in _LANGUAGES for language in languages), np.bool_, count)
+        # A document in another language is not read.
+        titles, bodies = (np.where(supported[:, None], spans, 0) for spans in (titles, bodies))
+        limits = TITLE_WORDS, PASSAGE_WORDS, PASSAGES
+        used = passage_vectors.embed_documents(self.table, data, titles, bodies, limits, signs, rows, counts)
+        covered = counts[:, 1] >= _MIN_WHOLE * counts[:, 0]
+        if covered.all():
+            return PassageRows(signs[:used], rows)
+        return PassageRows(signs[:used][np.repeat(covered, rows)], np.where(covered, rows, 0).astype(np.int32))
+
+    def encode_query(self, text: str) -> npt.NDArray[np.float32] | None:
+        """Return the vector of a query, of length 1; None if the table does not cover it."""
+        data = np.frombuffer(text.encode("utf-8", "replace")[:_MAX_QUERY_BYTES], np.uint8)
+        vector, counts = np.empty(self.width, np.float32), np.empty(3, np.int32)
+        passage_vectors.embed_text(self.table, data, vector, counts)
+        words, whole, pieces = counts.tolist()
+        return vector if pieces and whole >= _MIN_WHOLE * words else None
+
+    def split_pieces(self, text: str) -> list[str]:
+        """Return the pieces of a text as strings; one within a word begins with '##'."""
+        data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+        numbers = np.empty(len(data) * 18 + 1, np.int32)
+        count, _ = word_pieces.split_pieces(self.table, data, 0, len(data), numbers)
+        return [self.pieces[number] for number in numbers[:count].tolist()]
+
+    @functools.cached_property
+    def pieces(self) -> list[str]:
+        """The vocabulary."""
+        names = [""] * len(self.table.vectors)
+        letters = "0123456789abcdefghijklmnopqrstuvwxyz"
+        prefixes = {0: "", 1: "##"}
+        for node in range(len(self.table.symbols)):
+            prefix = prefixes.pop(node)
+            child, symbols = int(self.table.children[node]), int(self.table.symbols[node])
+            for number, letter in enumerate(letters):
+                if symbols >> number & 1:
+                    prefixes[child] = prefix + letter
+                    child += 1
+            if (piece := int(self.table.pieces[node])) >= 0:
+                names[piece] = prefix
+        return names
+
+
+@functools.cache
+def load_static_model() -> StaticModel:
+    """Return the model of the package, loaded once per process."""
+    return StaticModel()
