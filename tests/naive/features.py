@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise, product
 
+from periplus.rank.kernels.best_passage import PASSAGE, SPREAD
 from periplus.rank.kernels.features import PREVIEW, WINDOW
 
 FIELDS = ("title", "heading", "url", "anchor", "emphasis", "body")
@@ -39,6 +40,8 @@ def features(
         for bond, (one, other) in zip(bonds, pairwise(query), strict=False)
     )
     found["span"] = _span(words, fields["body"])
+    found["passage_body"] = _best_passage(query, fields["body"]) / whole
+    found["passage"] = max(found["title"], found["passage_body"])
     found["title_words"] = len(title.split())
     found["title_fill"] = min(1.0, sum(word in fields["title"] for word in words) / max(1, len(title.split())))
     path = url.split("/", 3)[3]
@@ -108,3 +111,20 @@ def _span(words: list[str], body: list[str]) -> float:
         last - first for first, last in product(range(len(body)), repeat=2) if kinds <= set(body[first : last + 1])
     ]
     return min(1.0, (len(kinds) - 1) / min(widths))
+
+
+def _best_passage(query: Sequence[tuple[str, float, int]], body: list[str]) -> float:
+    """Give the weight of the words of the best passage, less if they are far apart there."""
+    weights: dict[str, float] = {}
+    for word, weight, _ in query:
+        weights[word] = weights.get(word, 0.0) + weight
+    hits = [at for at, word in enumerate(body) if word in weights]
+    return max(
+        (
+            sum(weights[word] for word in {body[at] for at in hits if first <= at <= last})
+            * (1 - SPREAD * (last - first) / PASSAGE)
+            for first, last in product(hits, repeat=2)
+            if 0 <= last - first < PASSAGE
+        ),
+        default=0.0,
+    )

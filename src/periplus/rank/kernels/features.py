@@ -18,6 +18,7 @@ from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import TINY_ENTRY, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import entry_of_row
+from periplus.rank.kernels.best_passage import MOST_WORDS, best_passage
 
 __all__ = ["HALF_LIFE", "NAMES", "PREVIEW", "WINDOW", "DocumentColumns", "FeatureQuery", "measure"]
 
@@ -25,15 +26,15 @@ NAMES: Final = (
     "first",
     *("title", "heading", "url", "anchor", "emphasis", "body"),
     *("coverage", "coverage_words", "preview", "title_sequence", "title_run", "title_fill", "title_equal"),
-    *("phrase", "run", "pairs", "near", "span", "fixed"),
+    *("phrase", "run", "pairs", "near", "span", "fixed", "passage", "passage_body"),
     *("title_words", "url_length", "url_depth", "url_parameters"),
     *("static", "quality", "freshness", "spam", "popularity", "clicks"),
 )
 """The columns that `measure` fills (clicks it leaves 0), in order; docs/ranking.md says what each is."""
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
-_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _TITLE_WORDS, _LENGTH, _DEPTH, _PARAMETERS = range(14, 24)
-_STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(24, 29)
+_PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY, _TITLE_WORDS = range(14, 23)
+_LENGTH, _DEPTH, _PARAMETERS, _STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 31)
 
 HALF_LIFE: Final = 365.0
 """Days after which a page is half as fresh."""
@@ -41,7 +42,7 @@ PREVIEW: Final = 100
 """Tokens at the beginning of the body that count as its preview."""
 WINDOW: Final = 8
 """Tokens within which two words are near each other."""
-_MOST_WORDS: Final = 64
+_MOST_WORDS: Final = MOST_WORDS
 _MOST_PLACES: Final = 512
 """Places of one term in one document that are looked at."""
 _MOST_EVENTS: Final = 4096
@@ -312,6 +313,8 @@ def _look_at_words(
     _walk_runs(events, count, asked, row, spare, one)
     _walk_pairs(events, first, count, asked, row, one, two)
     _walk_span(events, first, count, words, row, one)
+    row[_PASSAGE_BODY] = best_passage(events, first, count, asked.weight, two)
+    row[_PASSAGE] = max(row[_FIELD + _TITLE], row[_PASSAGE_BODY])
     one[:] = 0
     for n in range(first, count):
         if (events[n] // _MOST_WORDS) & _PLACE < PREVIEW:
