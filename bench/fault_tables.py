@@ -53,13 +53,14 @@ def _kinds(rows: list[dict[str, Any]]) -> str:
 
 
 def _files(rows: list[dict[str, Any]]) -> str:
-    names = ("flips", "cuts", "reported", "earlier", "missed", "silent", "tracebacks", "hangs")
+    names = ("flips", "cuts", "reported", "earlier", "redundant", "missed", "silent", "tracebacks", "hangs")
     heads = (
         "kind of file",
         "flips",
         "truncations",
         "reported",
         "earlier states",
+        "same content",
         "missed",
         "wrong",
         "tracebacks",

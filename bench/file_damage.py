@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import zstandard
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -138,9 +139,11 @@ class DamageRow(msgspec.Struct):
     reported: int = 0
     """By `periplus check`."""
     missed: int = 0
-    """Flips and cuts that it did not report, though they are not those of `earlier`."""
+    """Flips and cuts that it did not report, though they are not those of `earlier` and `redundant`."""
     earlier: int = 0
     """Cuts between two records of a log: an earlier state of it."""
+    redundant: int = 0
+    """Flips in a compressed file that decompresses, checksums included, to the same bytes as before."""
     errors: int = 0
     """Readings that raised an error of Periplus."""
     same: int = 0
@@ -217,7 +220,9 @@ def _try(
     is_earlier = not is_reported and "cut" in what and kind.pattern in APPENDED
     row.reported += is_reported
     row.earlier += is_earlier
-    if not is_reported and not is_earlier:
+    is_redundant = not is_reported and name.endswith(".zst") and _is_same_content(whole / name, folder / name)
+    row.redundant += is_redundant
+    if not is_reported and not is_earlier and not is_redundant:
         row.missed += 1
         row.examples.append(f"missed: {what}")
     answer = _read(form, folder, row, what)
@@ -230,6 +235,18 @@ def _try(
     else:
         row.silent += 1
         row.examples.append(f"silent: {what}")
+
+
+def _is_same_content(original: Path, damaged: Path) -> bool:
+    """Return whether two files of zstd frames decompress to the same bytes."""
+    contents = []
+    for path in (original, damaged):
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True) as stream:
+                contents.append(stream.read())
+        except zstandard.ZstdError:
+            return False
+    return contents[0] == contents[1]
 
 
 def _copy(whole: Path) -> Path:

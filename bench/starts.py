@@ -4,9 +4,10 @@
 
 Each start of `periplus serve` is met by clients that wait at the door: they connect as soon as the port is open, and
 each asks queries that nobody has asked before over one connection that is kept alive. When the first crowd has been
-answered, the next one comes. A refusal (429, 503) is not an answer: the client asks again until it gets one, or the
-time is over. Counted are the clients that were answered, refusals on the way, the worst time from the start of the
-server to a client's first answer, and the processes and threads that the server found stuck and replaced.
+answered, the next one comes. A refusal (429, 503) is not an answer: the client asks again when Retry-After says so,
+until it gets one or the time is over. Counted are the clients that were answered, refusals on the way, the worst time
+from the start of the server to a client's first answer, and the processes and threads that the server found stuck and
+replaced.
 """
 
 import argparse
@@ -150,27 +151,31 @@ class Crowd:
                 continue
             try:
                 while left:
-                    if await self._ask(reader, writer, left[-1]):
+                    seconds = await self._ask(reader, writer, left[-1])
+                    if not seconds:
                         left.pop()
                         if first:
                             self.worst_first = max(self.worst_first, time.perf_counter() - self._began)
                             first = False
                     else:
                         self.refusals += 1
-                        await asyncio.sleep(0.2 + 0.3 * self._chance.random())
+                        await asyncio.sleep(seconds * (1 + self._chance.random()))
             except (OSError, asyncio.IncompleteReadError) as error:
                 self.failures[type(error).__name__] += 1
             finally:
                 writer.close()
         self.answered += 1
 
-    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> bool:
-        """Ask once; return whether it was answered with 200."""
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> float:
+        """Ask once; return zero if it was answered with 200, otherwise the seconds to wait."""
         writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         size = re.search(rb"content-length: (\d+)", head)
         await reader.readexactly(int(size[1]) if size else 0)
-        return head[9:12] == b"200"
+        if head[9:12] == b"200":
+            return 0.0
+        wait = re.search(rb"retry-after: (\d+)", head)
+        return float(wait[1]) if wait else 1.0
 
     def _path(self) -> str:
         """Return the path of a query that nobody asked: some words, and a number that is in no page."""

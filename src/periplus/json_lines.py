@@ -72,7 +72,7 @@ def append_json_line(path: Path, encoded: bytes, number: int, max_bytes: int) ->
                 check_format(path, _stated_format(first), number)
             if first + b"\n" != format_line and not _states_format(descriptor, size, format_line):
                 line = format_line + line
-            _write_durably(descriptor, end + line, size, None if size and is_durable else path.parent)
+            _write_durably(descriptor, end + line, size, None if size and file in _DURABLE else path.parent)
             if len(_DURABLE) >= _MAX_FILES:
                 _DURABLE.clear()
             _DURABLE[file] = size + len(end + line)

@@ -1,8 +1,6 @@
 """`periplus check`: every kind of file is claimed, and damage to any of them is reported and changes no answer."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,27 +12,6 @@ from periplus.cli.entry import main
 from periplus.errors import BadInput, NothingHere
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def damage() -> ModuleType:
-    """Return the program that damages files."""
-    spec = importlib.util.spec_from_file_location("file_damage", ROOT / "bench" / "file_damage.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["file_damage"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def searched(damage: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a data folder with pages, graph, index and a deletion."""
-    folder = tmp_path_factory.mktemp("searched") / "whole"
-    folder.mkdir()
-    damage.write_searched_folder(folder)
-    return folder
 
 
 def test_a_flipped_bit_or_a_cut_in_any_kind_of_file_is_reported_and_changes_no_answer(damage: ModuleType) -> None:
@@ -91,3 +68,8 @@ def test_every_kind_belongs_to_a_part_and_says_what_damage_means() -> None:
     for kind in FILE_KINDS:
         name = kind.pattern.replace("**/", "shard-01/").replace("*", "7")
         assert find_kind(name) is not None
+
+
+def test_each_kind_of_file_is_listed_once() -> None:
+    patterns = [kind.pattern for kind in FILE_KINDS]
+    assert len(patterns) == len(set(patterns))

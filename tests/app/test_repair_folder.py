@@ -1,11 +1,9 @@
 """`periplus repair`: what other files can restore is restored, the rest is named, and nothing is deleted."""
 
-import importlib.util
 import json
 import os
 import random
 import shutil
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -39,31 +37,10 @@ RESTORED = (
 )
 
 
-@pytest.fixture(scope="module")
-def damage() -> ModuleType:
-    """Return the program that damages files."""
-    spec = importlib.util.spec_from_file_location("file_damage", ROOT / "bench" / "file_damage.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["file_damage"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def whole(damage: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a data folder with pages, graph, index and a deletion."""
-    folder = tmp_path_factory.mktemp("searched") / "whole"
-    folder.mkdir()
-    damage.write_searched_folder(folder)
-    return folder
-
-
 @pytest.fixture
-def data(whole: Path, tmp_path: Path) -> Path:
+def data(searched: Path, tmp_path: Path) -> Path:
     """Return a copy of the folder."""
-    return Path(shutil.copytree(whole, tmp_path / "data"))
+    return Path(shutil.copytree(searched, tmp_path / "data"))
 
 
 def flip(path: Path, at: int | None = None) -> bytes:

@@ -3,15 +3,12 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from fault_tables import render_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results" / "faults.json"
 
 
-@pytest.mark.skipif(not RESULTS.exists(), reason="make bench-faults has not been run")
 def test_the_tables_are_those_of_the_last_run() -> None:
     figures = json.loads(RESULTS.read_text("utf-8"))["figures"]
     page = (ROOT / "docs" / "reliability.md").read_text("utf-8")

@@ -155,8 +155,8 @@ def serve_through_faults(
                 failures.append(Failure("hang", command, f"readyz answers {answer}", server.log()[-2000:]))
         finally:
             server.stop()
-        if "Traceback (most recent" in server.log():
-            failures.append(Failure("traceback", command, "in its output", server.log()[-3000:]))
+        if (at := server.log().find("Traceback (most recent")) >= 0:
+            failures.append(Failure("traceback", command, "in its output", server.log()[max(0, at - 300) : at + 3000]))
         return len(acknowledged), failures
 
 

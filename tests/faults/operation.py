@@ -1,5 +1,6 @@
 """What an operation of the fault laboratory is, and what its steps need."""
 
+import abc
 import contextlib
 import io
 from pathlib import Path
@@ -34,23 +35,23 @@ class MarkWriter(Protocol):
         """Mark that a change was acknowledged: from now on it must be there."""
 
 
-class Operation:
+class Operation(abc.ABC):
     """An operation on a data folder that acknowledges something. Its steps run in processes of their own."""
 
     name = ""
     keeps_names = True
     """Whether everything is durable when it is acknowledged, names included."""
 
-    def prepare(self, folder: Path) -> None:
+    def prepare(self, folder: Path) -> None:  # noqa: B027 - many begin with an empty folder
         """Make the data folder that the operation begins with; it is durable."""
 
+    @abc.abstractmethod
     def run(self, folder: Path, marks: MarkWriter) -> None:
         """Do it. It is also run again where an earlier run was interrupted anywhere."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def check(self, folder: Path, done: list[str], begun: list[str]) -> None:
         """Raise `Wrong` unless all that is in `done` is there and nothing that is not in `begun`; then do more work."""
-        raise NotImplementedError
 
 
 def expect(condition: object, message: str) -> None:

@@ -25,7 +25,6 @@ __all__ = [
     "is_json",
     "is_json_lines",
     "is_prefixed",
-    "is_record_log",
 ]
 
 Check = Callable[[Path], Iterator[FileFault]]
@@ -98,25 +97,6 @@ def is_prefixed(magic: bytes, newest: int, *, old_digits: bool = False) -> Check
                 yield FileFault(path, "is damaged: its checksum is wrong")
         elif not (old_digits and data[:_OLD_DIGITS] == b"%016x" % fingerprint(data[_OLD_DIGITS:])):
             yield FileFault(path, "is damaged at byte 0")
-
-    return check
-
-
-def is_record_log(header: bytes, size: int) -> Check:
-    """Return a check of a header and records of `size` bytes, each with its xxh3 in the last eight."""
-
-    def check(path: Path) -> Iterator[FileFault]:
-        data = path.read_bytes()
-        if data[: len(header)] != header:
-            yield FileFault(path, "is damaged at byte 0", torn=header.startswith(data))
-            return
-        records = [data[at : at + size] for at in range(len(header), len(data), size)]
-        torn = bool(records) and len(records[-1]) < size
-        for number, record in enumerate(records[:-1] if torn else records):
-            if fingerprint(record[:-8]).to_bytes(8, "little") != record[-8:]:
-                yield FileFault(path, f"is damaged at byte {len(header) + number * size}")
-        if torn:
-            yield FileFault(path, "was cut short", torn=True)
 
     return check
 

@@ -19,7 +19,6 @@ from periplus.app.checking.file_checks import (
     is_json,
     is_json_lines,
     is_prefixed,
-    is_record_log,
 )
 from periplus.checksums import FileFault
 
@@ -109,10 +108,6 @@ FILE_KINDS: Final = (
     FileKind("crawl", "crawl/**/status.json", _JSON, _READ, _STARTED_ANEW, is_json(2, 2)),
     FileKind("crawl", "crawl/**/seeds.txt", "all bytes, in its first line", _READ, _STARTED_ANEW, check_text),
     FileKind("crawl", "crawl/control", "all bytes, in its first line", _READ, "the command is lost", check_text),
-    FileKind(
-        "crawl", "crawl/**/parsing.journal", "header, and each record", _READ, "a document may be parsed once more",
-        is_record_log(b"PERIPARS\x01\0\0\0\0\0\0\0", 40),
-    ),
     FileKind("crawl", "crawl/**/metrics.prom", "none: never read back", "never", "none"),
     FileKind("crawl", "crawl/**/*.log", "none: for people", "never", "none"),
     FileKind("crawl", "passive/visits-*.log", "each line, before it", _READ, _LINES_LEFT_OUT, _check_visit_log),
@@ -146,6 +141,7 @@ FILE_KINDS: Final = (
         is_prefixed(b"PERIPAGE", 1, old_digits=True),
     ),
     FileKind("inbox", "inbox/*.damaged", "wrong: set aside", "never", "none"),
+    FileKind("inbox", "inbox/*.replaced", "a later version of the page is indexed", "never", "none"),
     FileKind("other", "deleted.json", _JSON, _READ, "deleted pages would be found again: restore it", is_json(2, 2)),
     FileKind("other", "keys.json", _JSON, _READ, "keys have to be made again", is_json(2, 2)),
     FileKind("other", "models/used.json", _JSON, _READ, "the weights rank alone", is_json(2, 2)),

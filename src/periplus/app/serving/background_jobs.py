@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from periplus.app.observer import Observer, SilentObserver
+from periplus.errors import PeriplusError
 from periplus.health import part
 from periplus.supervision import Backoff, die_with_parent, run_supervised
 
@@ -47,8 +48,11 @@ def _run(parent: int, job: Callable[..., None], arguments: Sequence[Any], connec
     try:
         job(*arguments, _PipeObserver(connection))
     except Exception as error:
+        is_expected = isinstance(error, PeriplusError)
         with contextlib.suppress(OSError):
-            connection.send(_JobFailure(f"{type(error).__name__}: {error}"))
+            connection.send(_JobFailure(str(error) if is_expected else f"{type(error).__name__}: {error}"))
+        if is_expected:  # the parent reports it: a traceback would tell nothing more
+            raise SystemExit(1) from None
         raise
 
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from periplus.app.priority import LOWEST, lower_priority
 from periplus.errors import Overloaded, PeriplusError
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search import Searcher
@@ -29,7 +30,6 @@ __all__ = ["IsolatingSearcher", "SearchProcess", "warm_up"]
 
 _WARM_UP: Final = ("first", '"of the" firsst NEAR second', "firs* 1..2 site:first.test/first -second")
 """Queries that together need every kernel of a search."""
-_NICE: Final = 10
 _REFRESH_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 600.0
 _RESTART_SECONDS: Final = 10.0
@@ -132,8 +132,7 @@ def _answer(parent: int, folder: Path, settings: Settings, connection: "Connecti
     """Answer queries in the child process until the parent is gone, or none has come for some minutes."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError):
-        os.nice(_NICE)
+    lower_priority(LOWEST)
     with contextlib.suppress(OSError, EOFError, PeriplusError):  # without an answer, the parent answers itself
         searcher = Searcher.open(folder, settings)
         warm_up(searcher)

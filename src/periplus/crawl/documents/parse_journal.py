@@ -8,6 +8,7 @@ whatever means; it is on the disk with the next commit, or at once if the docume
 when the crawl ended, or that was being parsed at two such ends, is not parsed again.
 """
 
+import errno
 import os
 import struct
 from collections import Counter
@@ -109,10 +110,18 @@ class ParseJournal:
             del self._failed[next(iter(self._failed))]
 
     def _append(self, kind: int, key: int, content: int, now: float) -> None:
+        record = _pack(kind, key, content, now)
         with disk_errors(self._path):
-            os.write(self._descriptor, _pack(kind, key, content, now))
+            if os.write(self._descriptor, record) < len(record):
+                self._remove_part()
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._records += 1
         self._unsynced = True
+
+    def _remove_part(self) -> None:
+        """Remove a part of a record from the end: those after it would all be misaligned."""
+        size = os.fstat(self._descriptor).st_size
+        os.ftruncate(self._descriptor, size - (size - _HEADER.size) % _RECORD_SIZE)
 
     def _read(self) -> int:
         """Read what earlier runs have left; return the number of records that are damaged.
@@ -170,12 +179,12 @@ def check_journal(path: Path) -> Iterator[FileFault]:
     """Yield the faults of a journal."""
     data = path.read_bytes()
     if not _is_header_whole(data):
-        yield FileFault(path, "The header is damaged.")
+        yield FileFault(path, "is damaged at byte 0")
     damaged = sum(body is None for body in _read_records(data))
     if damaged:
-        yield FileFault(path, f"{damaged} records are damaged.")
+        yield FileFault(path, f"has damaged records: {damaged}")
     if (len(data) - _HEADER.size) % _RECORD_SIZE:
-        yield FileFault(path, "The last record is incomplete.", torn=True)
+        yield FileFault(path, "was cut short", torn=True)
 
 
 def _is_header_whole(data: bytes) -> bool:

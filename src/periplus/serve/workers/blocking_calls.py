@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from periplus.errors import Overloaded
+from periplus.serve.workers.thread_workers import deliver_result
 
 __all__ = ["call_in_thread"]
 
@@ -37,7 +38,7 @@ async def call_in_thread(call: Callable[..., T], *arguments: Any, seconds: float
         finally:
             _SLOTS.release()
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result
-            loop.call_soon_threadsafe(_deliver, future, result, error)
+            loop.call_soon_threadsafe(deliver_result, future, result, error)
 
     try:
         threading.Thread(target=work, name="periplus-call", daemon=True).start()
@@ -50,12 +51,3 @@ async def call_in_thread(call: Callable[..., T], *arguments: Any, seconds: float
         if future.done() and not future.cancelled():  # the call itself raised it
             raise
         raise Overloaded("The server is too busy.", "Try again in a moment.") from None
-
-
-def _deliver(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-__all__ = ["WorkerThreads"]
+__all__ = ["WorkerThreads", "deliver_result"]
 
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
@@ -128,13 +128,14 @@ class WorkerThreads:
                 result, error = None, caught
             worker.started = 0.0
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result
-                loop.call_soon_threadsafe(_deliver, future, result, error)
+                loop.call_soon_threadsafe(deliver_result, future, result, error)
             del job, call, future, result, error  # an idle thread keeps no objects alive
         with self._lock:
             self._abandoned.discard(worker)
 
 
-def _deliver(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+def deliver_result(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+    """End a future, in its event loop, unless nobody waits for it any more."""
     if future.done():
         return
     if error is None:
