@@ -40,6 +40,12 @@ def test_words_of_ids_are_not_searched(tmp_path: Path) -> None:
     assert len(run.read_text().splitlines()) == 1
 
 
+def test_a_query_that_matches_nothing_is_relaxed_as_a_server_relaxes_it(tmp_path: Path) -> None:
+    queries = '{"id": "1", "text": "articles about \\"salt bread\\" and its tide, for instance"}\n'
+    folder = write(tmp_path, DOCS, queries, "1\tc\t1\n")
+    assert evaluate(folder, Settings()).recall == 1.0
+
+
 @pytest.mark.parametrize("missing", ["docs.jsonl", "queries.jsonl", "qrels.tsv"])
 def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     folder = write(tmp_path, DOCS, '{"id": "1", "text": "tide"}\n', "1\tc\t1\n")

@@ -16,7 +16,7 @@ from periplus.evaluate.variants import Variant
 from periplus.index import Index
 from periplus.query import parse_query
 from periplus.rank import Ranker
-from periplus.search import rerank, retrieve
+from periplus.search import rerank, retrieve_relaxed
 from periplus.supervision import die_with_parent
 
 __all__ = ["Answers", "Progress", "QueryRunner"]
@@ -109,7 +109,7 @@ def _ask(index: Index, ranker: Ranker, queries: Sequence[str]) -> Answers:
         tree = parse_query(words).tree
         if tree is None:
             continue
-        ranked = rerank(retrieve(ranker, ranker.plan(tree), DEPTH), ranker.model, DEPTH)
+        ranked = rerank(retrieve_relaxed(ranker, tree, DEPTH).retrieved, ranker.model, DEPTH)
         keys[row, : len(ranked.keys)] = ranked.keys
         scores[row, : len(ranked.scores)] = ranked.scores
     return Answers(keys, scores)

@@ -21,6 +21,7 @@ from periplus.search.ranking_weights import RankingWeight
 from periplus.search.record_codec import decode_record, encode_record
 from periplus.search.rerank import RerankedCandidates, rerank
 from periplus.search.retrieve import RetrievedCandidates, retrieve
+from periplus.search.rewriting.relaxed_retrieval import PlannedCandidates, retrieve_relaxed
 from periplus.search.searcher import CachedPage, Searcher
 from periplus.search.shard_merge import merge_shards
 
@@ -29,6 +30,7 @@ __all__ = [
     "IndexParts",
     "IndexSession",
     "PageStatus",
+    "PlannedCandidates",
     "PresentedResults",
     "RankingWeight",
     "RerankedCandidates",
@@ -42,4 +44,5 @@ __all__ = [
     "present",
     "rerank",
     "retrieve",
+    "retrieve_relaxed",
 ]
