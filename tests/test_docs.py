@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
-FOLDERS = ("src", "tests", "scripts", "bench")
+FOLDERS = ("src", "tests", "scripts", "bench", "training")
 
 
 def _writer() -> ModuleType:

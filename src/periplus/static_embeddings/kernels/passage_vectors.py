@@ -4,14 +4,26 @@ Of the vector of a passage, the signs of its components are stored: 32 bytes for
 worse than by bytes of eight bits, see docs/decisions/046-static-embeddings.md.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from periplus.accel import njit
-from periplus.static_embeddings.kernels.word_pieces import MAX_WORD, PieceTable, find_pieces, next_word, small_table
+from periplus.accel.pointers import borrow
+from periplus.static_embeddings.kernels.word_pieces import (
+    MAX_WORD,
+    PieceTable,
+    Scratch,
+    borrow_lookups,
+    find_pieces,
+    next_word,
+    small_table,
+)
 
 __all__ = ["TextCounts", "embed_documents", "embed_text", "score_documents", "warm"]
+
+_PIECES_AT_ONCE: Final = 128
+"""Pieces that are found before their vectors are added."""
 
 
 class TextCounts(NamedTuple):
@@ -23,12 +35,22 @@ class TextCounts(NamedTuple):
     pieces: int
 
 
+@njit(cache=True, nogil=True)
+def _allocate() -> Any:
+    """Return memory for reading words, and for the pieces that are added at once."""
+    pieces = np.zeros(_PIECES_AT_ONCE + MAX_WORD, np.int32)
+    return Scratch(np.zeros(MAX_WORD, np.uint8), pieces, np.zeros(2, np.int64))
+
+
 # Summation in any order is what allows vector instructions. There are no nans.
-@njit(cache=True, nogil=True, forceinline=True, fastmath={"reassoc", "nsz", "contract"})
-def _add_row(total: Any, vectors: Any, row: int, scale: Any) -> None:
-    """Add the vector of a piece to a sum."""
-    for i in range(len(total)):
-        total[i] += np.float32(vectors[row, i]) * scale
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def _add_rows(total: Any, vectors: Any, scales: Any, pieces: Any, count: int) -> None:
+    """Add the vectors of pieces to a sum."""
+    for number in range(count):
+        row = pieces[number]
+        scale = scales[row]
+        for i in range(len(total)):
+            total[i] += np.float32(vectors[row, i]) * scale
 
 
 @njit(cache=True, nogil=True)
@@ -41,22 +63,30 @@ def _write_signs(total: Any, signs: Any, row: int) -> None:
         signs[row, byte] = bits
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _add_words(table: Any, data: Any, at: int, end: int, most: int, buffers: Any, total: Any, counts: Any) -> int:
-    """Add the pieces of up to `most` words to a sum; count them, and return where to go on."""
-    word, pieces, pending = buffers
-    words = 0
+@njit(cache=True, nogil=True)
+def _add_words(table: Any, data: Any, at: int, end: int, most: int, scratch: Any, total: Any, counts: Any) -> int:
+    """Add the pieces of up to `most` words to a sum; count them, and return where to go on, -1 at the end."""
+    lookups, text = borrow_lookups(table), borrow(data)
+    word, pieces, pending = borrow(scratch.word), borrow(scratch.pieces), borrow(scratch.pending)
+    words = whole = used = sum_of_pieces = 0
     while words < most:
-        at, length = next_word(table, data, at, end, pending, word)
+        at, length = next_word(lookups, text, at, end, pending, word)
         if not length:
-            return -1
+            at = -1
+            break
         words += 1
-        count = find_pieces(table, word, length, pieces) if length > 0 else 0
-        for number in range(count):
-            _add_row(total, table.vectors, pieces[number], table.scales[pieces[number]])
-        counts[0] += 1
-        counts[1] += count == 1
-        counts[2] += count
+        if length > 0:
+            count = find_pieces(lookups, word, length, pieces, used)
+            whole += count == 1
+            used += count
+        if used >= _PIECES_AT_ONCE:
+            _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+            sum_of_pieces += used
+            used = 0
+    _add_rows(total, table.vectors, table.scales, scratch.pieces, used)
+    counts[0] += words
+    counts[1] += whole
+    counts[2] += sum_of_pieces + used
     return at
 
 
@@ -89,7 +119,7 @@ def embed_documents(
     -------
     The number of rows written.
     """
-    buffers = np.zeros(MAX_WORD, np.uint8), np.zeros(MAX_WORD, np.int32), np.zeros(2, np.int64)
+    scratch = _allocate()
     width = table.vectors.shape[1]
     title, total = np.empty(width, np.float32), np.empty(width, np.float32)
     max_title, max_words, max_passages = limits
@@ -97,18 +127,18 @@ def embed_documents(
     for document in range(len(titles)):
         counts[document, :] = 0
         title[:] = 0
-        buffers[2][:] = 0
-        _add_words(table, data, titles[document, 0], titles[document, 1], max_title, buffers, title, counts[document])
+        scratch.pending[:] = 0
+        _add_words(table, data, titles[document, 0], titles[document, 1], max_title, scratch, title, counts[document])
         title_pieces = counts[document, 2]
         at, end = bodies[document, 0], bodies[document, 1]
-        buffers[2][:] = 0
+        scratch.pending[:] = 0
         passages = 0
         for number in range(max_passages):
             if at < 0:
                 break
             before = counts[document, 2]
             total[:] = title
-            at = _add_words(table, data, at, end, max_words, buffers, total, counts[document])
+            at = _add_words(table, data, at, end, max_words, scratch, total, counts[document])
             if counts[document, 2] > before or (number == 0 and title_pieces > 0):
                 _write_signs(total, signs, used)
                 used += 1
@@ -128,10 +158,9 @@ def embed_text(table: PieceTable, data: Any, out: Any, counts: Any) -> None:
     out: receives the vector, float32 (width).
     counts: receives `TextCounts`, int32 (3).
     """
-    buffers = np.zeros(MAX_WORD, np.uint8), np.zeros(MAX_WORD, np.int32), np.zeros(2, np.int64)
     counts[:] = 0
     out[:] = 0
-    _add_words(table, data, 0, len(data), len(data), buffers, out, counts)
+    _add_words(table, data, 0, len(data), len(data), _allocate(), out, counts)
     length = np.sqrt((out * out).sum())
     if length > 0:
         out[:] = out / length

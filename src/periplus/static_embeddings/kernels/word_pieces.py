@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from periplus.accel import njit
 from periplus.accel.bit_ops import popcount
+from periplus.accel.pointers import borrow
 
 __all__ = [
     "DROPPED",
@@ -26,6 +27,8 @@ __all__ = [
     "TABLE_SIZE",
     "PieceTable",
     "PieceTrie",
+    "Scratch",
+    "borrow_lookups",
     "build_trie",
     "find_pieces",
     "is_sorted_vocabulary",
@@ -76,6 +79,16 @@ class PieceTable(NamedTuple):
     vectors: npt.NDArray[np.int8]
     """A row for each piece."""
     scales: npt.NDArray[np.float32]
+
+
+class Scratch(NamedTuple):
+    """Memory for reading words."""
+
+    word: npt.NDArray[np.uint8]
+    """The symbols of a word, MAX_WORD of them."""
+    pieces: npt.NDArray[np.int32]
+    pending: npt.NDArray[np.int64]
+    """Begin and end of the symbols of an expanded code point that are not read yet."""
 
 
 @njit(cache=True, nogil=True)
@@ -157,23 +170,42 @@ def _symbol(byte: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def find_pieces(table: Any, word: Any, length: int, out: Any) -> int:
-    """Write the pieces of a word; return how many there are, 0 if some part of it is none."""
+def borrow_lookups(table: Any) -> Any:
+    """Return the arrays that `next_word` and `find_pieces` read, as pointers: counting references would take longer.
+
+    The caller keeps the table alive.
+    """
+    return (
+        borrow(table.kinds),
+        borrow(table.expanded),
+        len(table.expanded),
+        borrow(table.expansion_start),
+        borrow(table.expansions),
+        borrow(table.symbols),
+        borrow(table.children),
+        borrow(table.pieces),
+    )
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def find_pieces(lookups: Any, word: Any, length: int, out: Any, used: int) -> int:
+    """Write the pieces of a word behind `used` others; return how many there are, 0 if some part of it is none."""
+    symbols, children, pieces = lookups[5:]
     at = count = 0
     while at < length:
         node = 0 if at == 0 else 1
         piece, end, position = -1, at, at
         while position < length:
             bit = _ONE << np.uint64(_symbol(word[position]))
-            if not table.symbols[node] & bit:
+            if not symbols[node] & bit:
                 break
-            node = table.children[node] + popcount(table.symbols[node] & (bit - _ONE))
+            node = children[node] + popcount(symbols[node] & (bit - _ONE))
             position += 1
-            if table.pieces[node] >= 0:
-                piece, end = table.pieces[node], position
+            if pieces[node] >= 0:
+                piece, end = pieces[node], position
         if piece < 0:
             return 0
-        out[count] = piece
+        out[used + count] = piece
         count += 1
         at = end
     return count
@@ -198,36 +230,43 @@ def _code_point(data: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _find_expansion(table: Any, code: int) -> tuple[int, int]:
+def _find_expansion(lookups: Any, code: int) -> tuple[int, int]:
     """Return where the symbols of a code point begin and end; nothing for one that is not expanded."""
-    row = np.searchsorted(table.expanded, code)
-    if row == len(table.expanded) or table.expanded[row] != code:
+    expanded, high, start = lookups[1:4]
+    low = 0
+    while low < high:
+        middle = (low + high) // 2
+        if expanded[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    if low == lookups[2] or expanded[low] != code:
         return 0, 0
-    return table.expansion_start[row], table.expansion_start[row + 1]
+    return start[low], start[low + 1]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def next_word(table: Any, data: Any, at: int, end: int, pending: Any, word: Any) -> tuple[int, int]:
+def next_word(lookups: Any, data: Any, at: int, end: int, pending: Any, word: Any) -> tuple[int, int]:
     """Read the next word.
 
-    pending: begin and end of the symbols of an expanded code point that are not read yet.
     Return where to go on, and the length of the word: -1 for one without pieces, 0 at the end of the text.
     """
+    kinds, expansions = lookups[0], lookups[4]
     length = 0
     in_digits = False
     usable = True
     while at < end or pending[0] < pending[1]:
         size = 0
         if pending[0] < pending[1]:
-            kind = table.expansions[pending[0]]
+            kind = expansions[pending[0]]
         else:
             code, size = int(data[at]), 1
             if code >= 0x80:
                 code, size = _code_point(data, at, end)
-            kind = table.kinds[code] if code < TABLE_SIZE else np.uint8(SEPARATOR)
+            kind = kinds[code] if code < TABLE_SIZE else np.uint8(SEPARATOR)
             if kind == EXPANDED:
                 at += size
-                pending[0], pending[1] = _find_expansion(table, code)
+                pending[0], pending[1] = _find_expansion(lookups, code)
                 continue
         if kind == SEPARATOR and length:
             break
@@ -262,14 +301,22 @@ def split_pieces(table: PieceTable, data: Any, begin: int, end: int, out: Any) -
     -------
     How many pieces were written, and how many words were read; a word whose pieces do not all fit is the last.
     """
-    word, pieces, pending = np.zeros(MAX_WORD, np.uint8), np.zeros(MAX_WORD, np.int32), np.zeros(2, np.int64)
+    scratch = Scratch(np.zeros(MAX_WORD, np.uint8), np.zeros(MAX_WORD, np.int32), np.zeros(2, np.int64))
+    return _split(table, data, begin, end, out, scratch)
+
+
+@njit(cache=True, nogil=True)
+def _split(table: Any, data: Any, begin: int, end: int, out: Any, scratch: Any) -> tuple[int, int]:
+    """Do what `split_pieces` does; what is borrowed here is an argument, and so it lives."""
+    lookups, text = borrow_lookups(table), borrow(data)
+    word, pieces, pending = borrow(scratch.word), borrow(scratch.pieces), borrow(scratch.pending)
     at, used, words = begin, 0, 0
     while used < len(out):
-        at, length = next_word(table, data, at, end, pending, word)
+        at, length = next_word(lookups, text, at, end, pending, word)
         if not length:
             break
         words += 1
-        count = find_pieces(table, word, length, pieces) if length > 0 else 0
+        count = find_pieces(lookups, word, length, pieces, 0) if length > 0 else 0
         for number in range(min(count, len(out) - used)):
             out[used] = pieces[number]
             used += 1
