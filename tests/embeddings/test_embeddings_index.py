@@ -92,6 +92,21 @@ def test_the_second_run_has_nothing_to_do(tmp_path: Path) -> None:
     assert (again.documents, again.reused, encoder.encoded) == (0, 60, before)
 
 
+def test_vectors_of_another_model_are_not_used_and_are_computed_again(tmp_path: Path) -> None:
+    folder, encoder, other = made_index(tmp_path), NaiveEncoder(), NaiveEncoder()
+    other.name = "other-0"
+    embed_index(folder, SETTINGS, encoder=other)
+    index = Index.open(folder)
+    assert (vector_coverage(index).covered, vector_coverage(index, encoder.name).covered) == (60, 0)
+    assert not vector_coverage(index, encoder.name).complete
+    searcher = EmbeddingSearcher(index, SETTINGS, encoder)
+    assert searcher.encode_query("sea chart") is None
+    assert "of another model" in searcher.problem
+    assert embed_index(folder, SETTINGS, encoder=encoder).documents == 60
+    assert vector_coverage(index, encoder.name) == vector_coverage(index)
+    assert EmbeddingSearcher(index, SETTINGS, encoder).encode_query("sea chart") is not None
+
+
 def test_bounded_runs_go_on_where_the_last_one_ended(tmp_path: Path) -> None:
     folder, encoder = made_index(tmp_path), NaiveEncoder()
     bounded = msgspec.structs.replace(SETTINGS, documents=25)

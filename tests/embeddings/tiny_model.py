@@ -94,6 +94,84 @@ def tokenizer() -> bytes:
     ).encode()
 
 
+POSITION_OFFSET, GROUP = 2, 16
+BYTE_WORDS = ("the", "of", "sea", "ship", "chart")
+
+
+def pack_tensors(seed: int = 1) -> dict[str, np.ndarray]:
+    """Return the tensors of a small encoder, by the names of a published pack."""
+    chance = np.random.default_rng(seed)
+
+    def some(*shape: int) -> np.ndarray:
+        return (chance.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+
+    made = {
+        "word_emb": chance.standard_normal((len(byte_vocabulary()), WIDTH)).astype(np.float32),
+        "pos_emb": some(LONGEST + POSITION_OFFSET, WIDTH),
+        "type_emb": some(2, WIDTH),
+    }
+    norms = ["emb_ln"]
+    for number in range(LAYERS + 1):
+        for name, out, inside in (
+            ("qkv", 3 * WIDTH, WIDTH),
+            ("ao", WIDTH, WIDTH),
+            ("f1", WIDE, WIDTH),
+            ("f2", WIDTH, WIDE),
+        ):
+            made[f"l{number}.{name}.w"], made[f"l{number}.{name}.b"] = some(out, inside), some(out) / 4
+        norms += [f"l{number}.aln", f"l{number}.fln"]
+    for name in norms:
+        made[f"{name}.w"], made[f"{name}.b"] = 1 + some(WIDTH), some(WIDTH) / 4
+    return made
+
+
+def pack(tensors: dict[str, np.ndarray]) -> bytes:
+    """Return tensors as a published pack: matrices as bytes, in groups of a scale each."""
+    entries, parts = [], []
+    for name, tensor in tensors.items():
+        quantised = tensor.ndim == 2 and name not in ("pos_emb", "type_emb")
+        raw = tensor.tobytes()
+        if quantised:
+            groups = tensor.reshape(len(tensor), -1, GROUP)
+            scale = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype(np.float32)
+            raw = np.rint(groups / scale).astype(np.int8).tobytes() + scale.tobytes()
+        kind = {"dtype": "i8", "group": GROUP} if quantised else {"dtype": "f32", "group": 0}
+        entries.append({"name": name, "shape": list(tensor.shape), "len": len(raw), **kind})
+        parts.append(raw)
+    vocabulary = byte_tokenizer()
+    arch = {"layers": LAYERS + 1, "heads": 2, "position_offset": POSITION_OFFSET, "hidden": WIDTH}
+    header = json.dumps({"format": 1, "arch": arch, "tokenizer_len": len(vocabulary), "tensors": entries}).encode()
+    return b"HMSEMB01" + struct.pack("<Q", len(header)) + header + vocabulary + b"".join(parts)
+
+
+def byte_vocabulary() -> dict[str, int]:
+    """Return the pieces of a vocabulary of bytes: letters, a mark for spaces, and a few words after one."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u0120", ",", *LETTERS]
+    for word in BYTE_WORDS:
+        pieces += [f"\u0120{word[:end]}" for end in range(1, len(word) + 1)]
+    return {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+
+
+def byte_tokenizer() -> bytes:
+    """Return a vocabulary of bytes as the tokenizers library reads it."""
+    merges = [[f"\u0120{word[:end]}", word[end]] for word in BYTE_WORDS for end in range(len(word))]
+    unique = list(dict.fromkeys(map(" ".join, merges)))
+    model = {"type": "BPE", "unk_token": "<unk>", "vocab": byte_vocabulary(), "merges": unique}
+    return json.dumps(
+        {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "normalizer": None,
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
+            "post_processor": None,
+            "decoder": None,
+            "model": model,
+        }
+    ).encode()
+
+
 MODEL = read_model(read_safetensors(safetensors(arrays()), "made"), "made")
 
 

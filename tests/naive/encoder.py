@@ -8,7 +8,7 @@ _erf = np.vectorize(math.erf)
 
 
 def encode(model, words, kept=None):
-    """Return the vector of one text: word numbers in, mean of the last layer's values out, of length 1.
+    """Return the vector of one text: word numbers in, mean or first of the last layer's values out, of length 1.
 
     After the first layer only words at the positions in `kept` continue, all if it is None.
     """
@@ -20,8 +20,8 @@ def encode(model, words, kept=None):
         )
         wide = gelu(value @ layer.expansion + layer.expansion_bias)
         value = norm(value + wide @ layer.contraction + layer.contraction_bias, layer.contraction_norm)
-    mean = value.mean(axis=0)
-    return mean / np.linalg.norm(mean)
+    pooled = value[0] if model.pooling == "first" else value.mean(axis=0)
+    return pooled / np.linalg.norm(pooled)
 
 
 def attend(value, layer, heads):

@@ -17,7 +17,7 @@ from periplus.embeddings.embedder import EmbedStatistics, embed_index
 from periplus.embeddings.embedding_searcher import EmbeddingSearcher, NearestDocuments, VectorCoverage, vector_coverage
 from periplus.embeddings.embedding_status import EmbeddingStatus, embedding_status
 from periplus.embeddings.encoder import Encoder, open_encoder
-from periplus.embeddings.model_files import ModelFiles, convert_model, fetch_model, find_model, missing_packages
+from periplus.embeddings.models.model_files import ModelFiles, convert_model, fetch_model, find_model, missing_packages
 from periplus.embeddings.vector_check import check_vectors, remove_damaged_vectors
 
 __all__ = [

@@ -16,8 +16,8 @@ import numpy as np
 from periplus.embeddings import kernels
 from periplus.embeddings.embedding_log import LOG_NAME, EmbeddingLog
 from periplus.embeddings.encoder import Encoder, open_encoder
-from periplus.embeddings.model_files import Progress
 from periplus.embeddings.model_languages import is_readable
+from periplus.embeddings.models.model_files import Progress
 from periplus.embeddings.passages import cut_passages, source_fingerprint, truncate_source
 from periplus.embeddings.vector_file import FOLDER, PassageVectors, VectorFile, open_vectors, vector_path, write_vectors
 from periplus.files import lock_folder

@@ -49,9 +49,9 @@ class VectorCoverage(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2)
-def _load_encoder(model: str, threads: int, early_exit: bool) -> Encoder:
+def _load_encoder(encoder: str, model: str, threads: int, early_exit: bool) -> Encoder:
     """Return the encoder, which all generations of the index in a process share."""
-    return open_encoder(EmbeddingSettings(model=model, threads=threads, early_exit=early_exit))
+    return open_encoder(EmbeddingSettings(encoder=encoder, model=model, threads=threads, early_exit=early_exit))
 
 
 @functools.lru_cache(maxsize=64)
@@ -67,9 +67,14 @@ def _open_for_segment(folder: Path, segment: Segment) -> VectorFile | None:
     return file if file is not None and file.segment == segment_fingerprint(segment) else None
 
 
-def vector_coverage(index: Index) -> VectorCoverage:
-    """Return the number of documents that have vectors of any model."""
-    files = [_open_for_segment(index.folder, segment) for segment in index.segments]
+def _of_model(file: VectorFile | None, model: str) -> VectorFile | None:
+    """Return a file if its vectors are of this model, or if that is ''."""
+    return file if file is not None and (not model or file.recipe.startswith(f"{model}/")) else None
+
+
+def vector_coverage(index: Index, model: str = "") -> VectorCoverage:
+    """Return the number of documents that have vectors of a model, by the name in its files; of any if it is ''."""
+    files = [_of_model(_open_for_segment(index.folder, segment), model) for segment in index.segments]
     present = [file for file in files if file is not None]
     complete = all(file is not None and file.complete for file in files)
     passages = sum(len(file.store.vectors) for file in present)
@@ -91,6 +96,7 @@ class EmbeddingSearcher:
         self._files: list[VectorFile | None] = [None] * len(index.segments)
         self._on_demand: OnDemandEmbedder | None = None
         self._folder_stamp: object = None
+        self._has_others = False
         self._next_refresh = self._next_attempt = 0.0
 
     def supports_query(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
@@ -110,7 +116,8 @@ class EmbeddingSearcher:
         if time.monotonic() < self._next_attempt:
             return None
         try:
-            self._encoder = _load_encoder(self._settings.model, self._settings.threads, self._settings.early_exit)
+            chosen = self._settings
+            self._encoder = _load_encoder(chosen.encoder, chosen.model, chosen.threads, chosen.early_exit)
         except PeriplusError as error:
             self.problem, self._next_attempt = str(error), time.monotonic() + _RETRY_SECONDS
             return None
@@ -128,7 +135,8 @@ class EmbeddingSearcher:
         if self._on_demand is not None or any(file is not None and file.document_count for file in self._files):
             self.problem = ""
             return True
-        self.problem = "No document has vectors. To compute them: periplus index embed."
+        missing = "The vectors are of another model" if self._has_others else "No document has vectors"
+        self.problem = f"{missing}. To compute them: periplus index embed."
         return False
 
     def _open_files(self, encoder: Encoder) -> None:
@@ -139,7 +147,8 @@ class EmbeddingSearcher:
         self._folder_stamp = stamp
         files = [_open_for_segment(self._index.folder, segment) for segment in self._index.segments]
         # Vectors of different models are not comparable.
-        self._files = [file if file and file.recipe.startswith(f"{encoder.name}/") else None for file in files]
+        self._files = [_of_model(file, encoder.name) for file in files]
+        self._has_others = any(file is not None and file.document_count for file in files)
 
     def similarities(self, query: Floats, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> Floats:
         """Return the cosine of each document's best passage; nan for a document without vectors."""

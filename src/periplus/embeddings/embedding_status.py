@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from periplus.embeddings.embedding_searcher import vector_coverage
-from periplus.embeddings.model_files import find_model, missing_packages
+from periplus.embeddings.models.model_files import find_model, missing_packages
 from periplus.errors import DataError, NothingHere
 from periplus.index import Index
 from periplus.settings import EmbeddingSettings
@@ -30,18 +30,21 @@ def embedding_status(folder: Path, settings: EmbeddingSettings) -> EmbeddingStat
             False, f"Not installed: {', '.join(missing)}", "Install the extra 'semantic'; see periplus doctor."
         )
     try:
-        find_model(settings)
-    except NothingHere:
-        return EmbeddingStatus(False, "No model", "To fetch it: periplus embeddings fetch.")
+        model = find_model(settings)
+    except NothingHere as error:
+        return EmbeddingStatus(False, "No model", error.hint)
     except DataError as error:
         return EmbeddingStatus(False, error.message.rstrip("."), "To fetch it again: periplus embeddings fetch.")
     try:
-        coverage = vector_coverage(Index.open(folder, verify=False))
+        index = Index.open(folder, verify=False)
+        coverage, of_any = vector_coverage(index, model.name), vector_coverage(index)
     except NothingHere:
         return EmbeddingStatus(False, "There is a model but no index", "To build one: periplus index build.")
     except DataError as error:
         return EmbeddingStatus(False, error.message.rstrip("."), error.hint)
     state = f"{coverage.covered:,} of {coverage.documents:,} pages have vectors ({coverage.passages:,} passages)"
+    if of_any.covered > coverage.covered:
+        state += f"; {of_any.covered - coverage.covered:,} have vectors of another model"
     if not coverage.complete:
         advice = "To embed the others: periplus index embed."
     else:

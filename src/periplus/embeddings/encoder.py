@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.embeddings.model_files import ModelFiles, Progress, find_or_convert_model, missing_packages
+from periplus.embeddings.models.model_files import ModelFiles, Progress, find_or_convert_model, missing_packages
 from periplus.embeddings.safetensors import Floats
 from periplus.errors import CorruptFile, MissingPart, NothingHere
 from periplus.settings import EmbeddingSettings
@@ -18,13 +18,13 @@ from periplus.text import stop_words
 
 __all__ = ["Encoder", "open_encoder"]
 
-_WHOLE_QUERY, _LONG_QUERY, _PRUNED_QUERY = 16, 32, 24
-"""Word pieces of a query, each of which takes a sixth of a millisecond. All of a short query count. Stop words of
-longer ones end after the first layer; of long ones they are removed, and at most `_PRUNED_QUERY` pieces remain."""
-_MAX_QUERY_CHARS: Final = 1 << 11
+_MAX_QUERY_CHARS: Final = 1 << 12
 _MAX_CHARS: Final = 1 << 17
 _QUERY_CACHE_SIZE: Final = 1_024
 _NEGATIONS: Final = frozenset(("no", "nor", "not", "never", "without"))
+_PRUNABLE_WORDS: Final = stop_words("en") - _NEGATIONS
+_CONTINUATION_MARK, _WORD_MARK = "##", "\u0120"
+"""The latter stands for a space in vocabularies of bytes."""
 
 Pieces = npt.NDArray[np.int32]
 
@@ -37,7 +37,7 @@ class Encoder:
         import onnxruntime
         from tokenizers import Tokenizer
 
-        self.name, self.width = files.name, files.width
+        self.name, self.width, self.longest = files.name, files.width, files.longest
         self._threads, self._early_exit = threads, early_exit
         self._queries: OrderedDict[str, Floats] = OrderedDict()
         self._lock = threading.Lock()
@@ -57,11 +57,17 @@ class Encoder:
             ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._first, self._last = (int(self._tokenizer.token_to_id(token) or 0) for token in ("[CLS]", "[SEP]"))
+        self._first, self._last = (self._find_token(*names) for names in (("[CLS]", "<s>"), ("[SEP]", "</s>")))
         vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         self._is_prunable, self._is_continuation = (np.zeros(max(vocabulary.values()) + 1, np.bool_) for _ in range(2))
-        self._is_prunable[[*_prunable_pieces(vocabulary)]] = True
-        self._is_continuation[[number for piece, number in vocabulary.items() if piece.startswith("##")]] = True
+        for number, piece, continues in _classify_pieces(vocabulary):
+            self._is_prunable[number] = piece in _PRUNABLE_WORDS or not any(letter.isalnum() for letter in piece)
+            self._is_continuation[number] = continues
+        self._is_continuation[[self._first, self._last]] = False
+
+    def _find_token(self, *names: str) -> int:
+        """Return the number of a special token, which vocabularies call by different names."""
+        return int(next((number for name in names if (number := self._tokenizer.token_to_id(name)) is not None), 0))
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the word pieces of texts, by number."""
@@ -69,32 +75,24 @@ class Encoder:
         return [list(encoding.ids) for encoding in self._tokenizer.encode_batch(truncated, add_special_tokens=False)]
 
     def encode_query(self, words: str) -> Floats:
-        """Return the vector of a query; those of the latest queries are cached."""
+        """Return the vector of a query, all of it up to the model's limit; those of the latest queries are cached."""
         vector = self._queries.get(words)
         if vector is None:
-            pieces = self._tokenize_query(words)
-            positions = np.arange(len(pieces)) if len(pieces) <= _WHOLE_QUERY else self._essential_positions(pieces)
-            vector = self._run(pieces, positions)[0]
+            ids = self._tokenizer.encode(words[:_MAX_QUERY_CHARS], add_special_tokens=False).ids
+            pieces = self._add_special_tokens(ids, self.longest)
+            vector = self._run(pieces, np.arange(len(pieces)))[0]
             with self._lock:
                 self._queries[words] = vector
                 if len(self._queries) > _QUERY_CACHE_SIZE:
                     self._queries.popitem(last=False)
         return vector
 
-    def _tokenize_query(self, words: str) -> Pieces:
-        """Return the word pieces of a query between the special tokens; a long query is shortened."""
-        ids = self._tokenizer.encode(words[:_MAX_QUERY_CHARS], add_special_tokens=False).ids
-        pieces = self._add_special_tokens(ids)
-        if len(pieces) > _LONG_QUERY:
-            pieces = self._add_special_tokens(pieces[self._essential_positions(pieces)][1:-1], _PRUNED_QUERY)
-        return pieces
-
     def encode(self, texts: Sequence[Sequence[int]], longest: int) -> Floats:
         """Return the vectors of texts, each of length 1; texts longer than `longest` pieces are truncated.
 
         Each text is encoded alone: padding texts to one length would cost more, and change each other's values.
         """
-        inputs = [self._add_special_tokens(text, longest) for text in texts]
+        inputs = [self._add_special_tokens(text, min(longest, self.longest)) for text in texts]
         if self._threads == 1 or len(inputs) == 1:
             rows = [self._encode_text(text) for text in inputs]
         else:
@@ -102,7 +100,7 @@ class Encoder:
                 rows = list(pool.map(self._encode_text, inputs))
         return np.concatenate([np.zeros((0, self.width), np.float32), *rows])
 
-    def _add_special_tokens(self, text: Sequence[int] | Pieces, longest: int = _MAX_CHARS) -> Pieces:
+    def _add_special_tokens(self, text: Sequence[int], longest: int) -> Pieces:
         """Return a text of at most `longest` pieces with the special tokens that the model expects."""
         return np.array([self._first, *text[: longest - 2], self._last], np.int32)
 
@@ -121,12 +119,21 @@ class Encoder:
         return vectors
 
 
-def _prunable_pieces(vocabulary: Mapping[str, int]) -> Iterator[int]:
-    """Yield the numbers of stop words and punctuation; special tokens are neither."""
-    stops = stop_words("en") - _NEGATIONS
+def _classify_pieces(vocabulary: Mapping[str, int]) -> Iterator[tuple[int, str, bool]]:
+    """Yield the number of each piece, the word it is, and whether it continues the word before it.
+
+    In one kind of vocabulary a mark precedes continuations; in the other, of bytes, a mark precedes the others.
+    """
+    is_bytes = any(piece.startswith(_WORD_MARK) for piece in vocabulary)
     for piece, number in vocabulary.items():
-        if piece in stops or not any(letter.isalnum() for letter in piece):
-            yield number
+        if not is_bytes:
+            yield number, piece, piece.startswith(_CONTINUATION_MARK)
+        elif piece.startswith(_WORD_MARK):
+            yield number, piece[1:].lower(), False
+        else:
+            # At the beginning of a text it may be a whole word, which is as good as a longer one.
+            letters = any(letter.isalnum() for letter in piece)
+            yield number, f"{_CONTINUATION_MARK}{piece}" if letters else piece, letters
 
 
 def open_encoder(settings: EmbeddingSettings, progress: Progress = lambda stage, done, total: None) -> Encoder:

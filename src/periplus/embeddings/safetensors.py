@@ -62,6 +62,10 @@ class Model(NamedTuple):
     """Position embeddings, with the embedding of the only token type added."""
     norm: Norm
     layers: tuple[Layer, ...]
+    pooling: str = "mean"
+    """The vector of a text: 'mean' of all its tokens, or that of the 'first'."""
+    word_group: int = 0
+    """Values of a word's embedding that share a scale if it is stored as integers; 0 stores floats."""
 
     @property
     def width(self) -> int:

