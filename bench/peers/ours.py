@@ -43,6 +43,7 @@ PLAIN_BM25 = IndexSettings(
     body_weight=1,
     k1=1.2,
     body_b=0.75,
+    k1_length_exponent=0.0,
     thin_page_weight=1.0,
 )
 """Body only, as the peers score."""

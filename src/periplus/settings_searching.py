@@ -21,10 +21,10 @@ class IndexSettings(Section, frozen=True):
     publish_seconds: Annotated[
         float, Meta(description="Interval after which a live index makes new pages searchable, in seconds", gt=0)
     ] = 0.1
-    k1: Annotated[float, Meta(description="BM25F k1: the higher, the more repeated words count", gt=0)] = 1.6
-    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 3.0
+    k1: Annotated[float, Meta(description="BM25F k1: the higher, the more repeated words count", gt=0)] = 2.2
+    title_weight: Annotated[float, Meta(description="BM25F weight of the title", ge=0)] = 4.4
     heading_weight: Annotated[float, Meta(description="BM25F weight of headings", ge=0)] = 0.5
-    url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 0.5
+    url_weight: Annotated[float, Meta(description="BM25F weight of words in the URL", ge=0)] = 3.1
     anchor_weight: Annotated[float, Meta(description="BM25F weight of the text of links to the page", ge=0)] = 1.0
     emphasis_weight: Annotated[
         float, Meta(description="BM25F weight of emphasized words, in addition to the body", ge=0)
@@ -35,12 +35,25 @@ class IndexSettings(Section, frozen=True):
     ] = 0.05
     body_b: Annotated[
         float, Meta(description="BM25F b of the body: the higher, the more length is penalized", ge=0, le=1)
-    ] = 0.6
-    field_b: Annotated[float, Meta(description="BM25F b of all other fields", ge=0, le=1)] = 0.5
+    ] = 0.51
+    field_b: Annotated[float, Meta(description="BM25F b of all other fields", ge=0, le=1)] = 0.61
+    field_length_exponent: Annotated[
+        float,
+        Meta(
+            description="How far the weights of title and URL follow the length of bodies relative to theirs: 0 is not "
+            "at all, 1 in proportion",
+            ge=0,
+            le=2,
+        ),
+    ] = 0.69
+    k1_length_exponent: Annotated[
+        float,
+        Meta(description="How far k1 follows the mean length of bodies: 0 is not at all, 1 in proportion", ge=0, le=2),
+    ] = 0.58
     thin_page_weight: Annotated[
         float,
         Meta(description="Share of its weights that a page without a body has; all from 10 words on", gt=0, le=1),
-    ] = 0.8
+    ] = 0.45
     weights: Annotated[str, Meta(description="File of custom weights for URLs and pages (TOML, see ranking.md)")] = ""
 
 

@@ -49,8 +49,9 @@ class NaiveEngine:
         split = [[terms_of(split_text(text), LANGUAGE) for text in fields] for fields in texts]
         count = max(1, len(split))
         means = [max(sum(len(doc[f]) for doc in split) / count, 1e-9) for f in range(len(Field))]
+        weights = _adapted_weights(split, settings)
         self.docs = [
-            _doc(visit, doc, means, settings, static.get(visit.key, 0.0))
+            _doc(visit, doc, means, weights, settings, static.get(visit.key, 0.0))
             for visit, doc in zip(visits, split, strict=True)
         ]
 
@@ -209,10 +210,31 @@ def split_body(page: Page) -> tuple[str, str]:
     return page.text[begin:end], page.text[:begin] + "\n" + page.text[end:]
 
 
+def _adapted_weights(split: list[list[list[bytes]]], settings: IndexSettings) -> list[float]:
+    """Return the weights of fields, title and URL by the ratio of body length to theirs, all by that of bodies."""
+    weights = list(field_weights(settings)[0])
+    present = [[len(doc[f]) for doc in split if doc[f]] for f in range(len(Field))]
+    if not present[Field.BODY]:
+        return weights
+    lengths = [sum(sizes) / len(sizes) if sizes else 0.0 for sizes in present]
+    body, certainty = lengths[Field.BODY], len(split) / (len(split) + 64)
+    for field in (Field.TITLE, Field.URL):
+        if lengths[field]:
+            ratio = min(64.0, max(1.0, body / lengths[field]))
+            weights[field] *= (ratio / 12) ** (certainty * settings.field_length_exponent)
+    k1_factor = (min(256.0, max(16.0, body)) / 100) ** (certainty * settings.k1_length_exponent)
+    return [weight / k1_factor for weight in weights]
+
+
 def _doc(
-    visit: FetchRecord, fields: list[list[bytes]], means: list[float], settings: IndexSettings, static: float
+    visit: FetchRecord,
+    fields: list[list[bytes]],
+    means: list[float],
+    weight: list[float],
+    settings: IndexSettings,
+    static: float,
 ) -> Doc:
-    weight, b = field_weights(settings)
+    _, b = field_weights(settings)
     thin = settings.thin_page_weight
     share = thin + (1 - thin) * min(1.0, len(fields[Field.BODY]) / 10)
     places: dict[bytes, list[tuple[int, int]]] = defaultdict(list)

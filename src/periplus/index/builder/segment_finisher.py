@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.files import disk_errors, sync_folder
-from periplus.index.builder import segment_writer
+from periplus.index.builder import field_scaling, segment_writer
 from periplus.index.builder.byte_sort import sort_strings
 from periplus.index.builder.memory_trim import trim_heap
 from periplus.index.builder.segment_builder import (
@@ -131,7 +131,7 @@ def _write_postings(builder: SegmentBuilder, texts: forward_index.DocumentTokens
     new = np.full(builder.terms.count, -1, np.int32)
     new[in_order] = np.arange(len(in_order), dtype=np.int32)
     term_of_word, totals = new[term_of_word], totals[in_order]
-    scale = segment_writer.scale_fields(texts.lengths, builder.settings)
+    scale = field_scaling.scale_fields(texts.lengths, builder.settings)
     runs = (
         forward_index.sort_tokens(texts, term_of_word, totals[first:last], first)
         for first, last in split_runs(totals, _tokens_at_once(builder))

@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from periplus.arrays import write_arrays
 from periplus.index.builder.spool import Spool
-from periplus.index.document_fields import Field, field_weights
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import inversion, postings_format, postings_reader, term_dictionary, term_packing
-from periplus.settings import IndexSettings
 from periplus.store import compress
 
 __all__ = [
@@ -21,7 +19,6 @@ __all__ = [
     "block_maxima",
     "choose_tiers",
     "pack_strings",
-    "scale_fields",
     "write_blocks",
     "write_columns",
     "write_lexicon",
@@ -50,8 +47,6 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
     "analysis": np.uint8,
 }
 """Columns with a number for each document, and their types before they are packed."""
-_THIN_PAGE_WORDS: Final = 10
-"""Words of the body from which on a page counts fully."""
 
 Columns = dict[str, npt.NDArray[Any]]
 Numbers = npt.NDArray[Any]
@@ -96,19 +91,6 @@ def _bitset_rows(encodings: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
     """Return the number of each term among those with bitsets, -1 for the others."""
     has_bitset = encodings == postings_format.BITSET
     return np.where(has_bitset, np.cumsum(has_bitset) - 1, -1).astype(np.int32)
-
-
-def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
-    """Return the BM25F weight of one occurrence, by document and field.
-
-    Pages of hardly any text (titles of tags, of search forms, of files) count less: a short field is worth most.
-    """
-    weight, b = (np.array(values, np.float64) for values in field_weights(settings))
-    mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
-    substance = np.minimum(1.0, lengths[:, Field.BODY : Field.BODY + 1] / _THIN_PAGE_WORDS)
-    share = settings.thin_page_weight + (1 - settings.thin_page_weight) * substance
-    scale: npt.NDArray[np.float32] = (share * weight / (1 - b + b * lengths / mean)).astype(np.float32)
-    return scale
 
 
 def block_maxima(static: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

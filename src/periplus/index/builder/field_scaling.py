@@ -1,0 +1,61 @@
+"""What one occurrence of a term is worth in each field of a document: BM25F weights over length norms.
+
+The weights of title and URL hold for a collection whose bodies are `_REFERENCE_RATIO` times as long as these fields,
+and k1 for bodies of `_REFERENCE_WORDS` words. Elsewhere they follow the lengths that the segment has: in a page of
+twenty words a word of the title says hardly more than one of the body, in a page of two hundred it says much more.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index.document_fields import Field, field_weights
+from periplus.settings import IndexSettings
+
+__all__ = ["scale_fields"]
+
+_THIN_PAGE_WORDS: Final = 10
+"""Words of the body from which on a page counts fully."""
+_ADAPTED: Final = (Field.TITLE, Field.URL)
+"""Fields whose weights follow lengths; for the others there are no judgements to learn it from."""
+_REFERENCE_RATIO: Final = 12.0
+_MAX_RATIO: Final = 64.0
+_REFERENCE_WORDS: Final = 100.0
+_MIN_WORDS: Final = 16.0
+_MAX_WORDS: Final = 256.0
+_FEW_DOCUMENTS: Final = 64
+"""A segment of so many documents follows its lengths half: those of a few pages say little of the collection."""
+
+
+def scale_fields(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float32]:
+    """Return the BM25F weight of one occurrence, by document and field.
+
+    Pages of hardly any text (titles of tags, of search forms, of files) count less: a short field is worth most.
+    """
+    weight, b = (np.array(values, np.float64) for values in field_weights(settings))
+    if len(lengths):
+        weight *= _length_factors(lengths, settings)
+    mean = np.maximum(lengths.mean(axis=0), 1e-9) if len(lengths) else np.ones(len(weight))
+    substance = np.minimum(1.0, lengths[:, Field.BODY : Field.BODY + 1] / _THIN_PAGE_WORDS)
+    share = settings.thin_page_weight + (1 - settings.thin_page_weight) * substance
+    scale: npt.NDArray[np.float32] = (share * weight / (1 - b + b * lengths / mean)).astype(np.float32)
+    return scale
+
+
+def _length_factors(lengths: npt.NDArray[np.int32], settings: IndexSettings) -> npt.NDArray[np.float64]:
+    """Return by how much the lengths of fields change their weights."""
+    mean = lengths.sum(axis=0) / np.maximum((lengths > 0).sum(axis=0), 1)
+    certainty = len(lengths) / (len(lengths) + _FEW_DOCUMENTS)
+    factors = np.ones(len(Field))
+    body = float(mean[Field.BODY])
+    if not body:
+        return factors
+    for field in _ADAPTED:
+        if mean[field]:
+            ratio = min(max(body / float(mean[field]), 1.0), _MAX_RATIO) / _REFERENCE_RATIO
+            factors[field] = ratio ** (settings.field_length_exponent * certainty)
+    # An impact is w / (k1 + w): dividing all weights by a factor multiplies k1 by it.
+    words = min(max(body, _MIN_WORDS), _MAX_WORDS) / _REFERENCE_WORDS
+    factors /= words ** (settings.k1_length_exponent * certainty)
+    return factors
