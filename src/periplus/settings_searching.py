@@ -145,10 +145,8 @@ class EmbeddingSettings(Section, frozen=True):
     ] = 1
     early_exit: Annotated[
         bool,
-        Meta(
-            description="Skip most layers of the model for stop words and punctuation, which embeds 1.5 times as fast"
-        ),
-    ] = True
+        Meta(description="Skip layers of the model for stop words and punctuation, which is faster and less exact"),
+    ] = False
 
     @property
     def model_folder(self) -> Path:

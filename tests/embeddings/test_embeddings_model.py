@@ -33,7 +33,7 @@ def kept(text: list[int]) -> list[int]:
 
 
 def settings(tmp_path: Path) -> EmbeddingSettings:
-    return EmbeddingSettings(enabled=True, encoder="minilm", model=str(tmp_path / "model"))
+    return EmbeddingSettings(enabled=True, encoder="minilm", early_exit=True, model=str(tmp_path / "model"))
 
 
 def test_safetensors_are_read_as_they_were_written() -> None:

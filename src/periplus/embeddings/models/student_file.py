@@ -2,7 +2,7 @@
 
     notes: layers of the larger model that they began as, its SHA-256, and a card: sources of texts, seeds, licence
     NAME i8 (out, in)  | NAME.scale f32 (out, 1) or (1, in)    matrices
-    NAME f32           biases and norms
+    NAME f32           biases and norms, and `centre`, the share of the mean of all vectors that is subtracted
 
 The word embeddings are the larger model's and not in the file, which `training/embeddings/pack_student.py` writes. Each
 matrix has a scale for each output or for each input, whichever loses less: where one input has weights that are a
@@ -20,9 +20,11 @@ from periplus.arrays import ArrayFile, write_arrays
 from periplus.embeddings.safetensors import Floats
 from periplus.errors import CorruptFile
 
-__all__ = ["STUDENT_PATH", "StudentLayers", "read_student", "write_student"]
+__all__ = ["CENTRE", "STUDENT_PATH", "StudentLayers", "read_student", "write_student"]
 
 STUDENT_PATH: Final = Path(__file__).with_name("granite_small.arrays")
+CENTRE: Final = "centre"
+"""The name of what is subtracted from vectors, of the larger model too."""
 _KIND: Final = "embedding-layers"
 _FORMAT: Final = 1
 _LARGEST: Final = 127
@@ -76,6 +78,8 @@ def read_student(path: Path = STUDENT_PATH) -> StudentLayers:
     names = [name for name in file.sizes() if not name.endswith(".scale")]
     try:
         tensors = {name: _dequantise(file, name) for name in names}
+        if CENTRE not in tensors:
+            raise KeyError(CENTRE)
         layers = tuple(int(number) for number in file.notes["layers"])
         return StudentLayers(tensors, layers, str(file.notes["teacher_sha256"]))
     except (KeyError, TypeError, ValueError) as error:
