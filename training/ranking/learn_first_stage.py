@@ -20,12 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 import quality
-from record import save
-
 from periplus.evaluate import read_collection
 from periplus.evaluate.collection_index import open_collection_index
 from periplus.evaluate.rankings import from_run, make_judgements, score
@@ -34,8 +31,9 @@ from periplus.index.kernels import postings_merge
 from periplus.query import QueryPlan, parse_query, restricted_documents
 from periplus.rank import Ranker
 from periplus.settings import RankSettings, Settings
+from record import save
 
-SHARED: Final = ROOT.parent / "shared" / "data" / "ir"
+SHARED: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
 COLLECTIONS: Final = (
     *("cranfield", "npl_vaswani", "cacm", "lisa", "time"),
     *("medquad_liveqa", "squad11_dev", "web_queries", "simplewiki_entity"),

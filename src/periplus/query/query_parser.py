@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from periplus.index import Field
 from periplus.query.content_types import is_content_type
+from periplus.query.forms.prose import remove_operators
 from periplus.query.query_limits import limit_tree
 from periplus.query.query_tree import (
     EVERYWHERE,
@@ -114,6 +115,7 @@ def parse_query(text: str) -> ParsedQuery:
     if len(text) > _LONGEST:
         text = text[:_LONGEST]
         notes.append("The query is very long; only its beginning was used.")
+    text = remove_operators(text.translate(_QUOTES)) or text
     parser = _Parser(_pieces(text), notes, text)
     tree = parser.query()
     if tree is None:

@@ -1,0 +1,34 @@
+"""Queries that are sentences: pasted text, questions with a quotation in them.
+
+Somebody who writes operators writes few words beside them. In a text of many words, quotation marks quote, brackets
+add, and hyphens are dashes: taken as operators they would exclude nearly every page.
+"""
+
+import re
+from typing import Final
+
+__all__ = ["MIN_PROSE_WORDS", "remove_operators"]
+
+MIN_PROSE_WORDS: Final = 12
+"""Words outside quotation marks from which on a query is prose."""
+_QUOTED: Final = re.compile(r'"[^"]*"?')
+_WORD: Final = re.compile(r"\S*\w\S*")
+_NAMED_OPERATOR: Final = re.compile(
+    r"(?<!\S)\(*(?:(?:AND|OR|NOT|NEAR)(?!\S)|AROUND\(|[-+]?(?i:site|lang|filetype|type|before|after|link"
+    r"|in(?:title|heading|url|anchor|text)):\S)"
+)
+"""What nobody writes by accident; capitals are no sign of it where there are only capitals."""
+_SIGN: Final = re.compile(r"(?<!\S)[-+]+(?=\S)")
+_MARKS: Final = re.compile(r'["()*]')
+
+
+def remove_operators(text: str) -> str | None:
+    """Return prose without the characters that would be operators; None for a query that may have operators."""
+    if not any(mark in text for mark in '"()*+-'):
+        return None
+    if len(_WORD.findall(_QUOTED.sub(" ", text))) < MIN_PROSE_WORDS:
+        return None
+    if _NAMED_OPERATOR.search(text) and not text.isupper():
+        return None
+    plain = _SIGN.sub(" ", _MARKS.sub(" ", text))
+    return plain if plain != text else None
