@@ -334,7 +334,7 @@ class Candidates(NamedTuple):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One result as it is displayed."""
+    """One result as it is displayed; `answer` is where the sentence that answers begins and ends in the snippet."""
 
     url: str
     title: str
@@ -355,12 +355,12 @@ class Hit(msgspec.Struct, frozen=True):
     day: int = 0
     """Date of publication, or else of the fetch, in days since 1970; 0 if unknown."""
     flags: int = 0
-    """A combination of `PageFlag`."""
     similar: tuple[str, ...] = ()
     """URLs of near-duplicates that were folded into this result."""
     links: tuple[tuple[str, str], ...] = ()
     """Title and URL of other results of the same site, if this one is its home page."""
     media: tuple[Media, ...] = ()
+    answer: tuple[int, int] = (0, 0)
 
 
 class Card(msgspec.Struct, frozen=True):

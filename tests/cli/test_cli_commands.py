@@ -8,6 +8,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import click
 import pytest
 
 from periplus.app import with_remedy
@@ -73,6 +74,19 @@ def test_a_page_cannot_steer_the_terminal(imported: Path, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert "Flour" in said
     assert "\x1b[31m" not in said
+
+
+def test_search_underlines_the_sentence_that_answers() -> None:
+    from periplus.cli.commands.search import _style_snippet
+    from periplus.records import Hit
+
+    pieces = (("Before. It was ", False), ("built", True), (" in 1817. After", False))
+    hit = Hit("https://a.example/", "A", pieces, (), 1.0, 7, answer=(8, 29))
+    styled = _style_snippet(hit)
+    assert click.unstyle(styled) == "Before. It was built in 1817. After"
+    assert "\x1b[4mIt was " in styled
+    assert styled.startswith("Before. ")
+    assert styled.endswith(" After")
 
 
 def test_search_for_programs(imported: Path, capsys: pytest.CaptureFixture[str]) -> None:

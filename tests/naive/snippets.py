@@ -7,13 +7,20 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.text import token_spans
+from periplus.search.kernels.answer_sentence import BEFORE, BEHIND, LONG, QUESTION, TYPICAL
+from periplus.search.kernels.snippets import LEAST_SHARE
+from periplus.search.kernels.token_spans import find_spans
+from periplus.text import ANALYSIS, code_point_kinds, token_spans
 
-__all__ = ["make_snippet"]
+__all__ = ["make_answer", "make_snippet"]
 
 _TOKEN_CHARS: Final = 6
 _MOST_PLACES: Final = 2_000
 _SPACE: Final = re.compile(r"\s+")
+_SPACED: Final = re.compile(rb"[\x00-\x20]")
+_STOPS: Final = re.compile("[!\u06d4\u0964\u0965\u3002\uff01]")
+_INITIAL: Final = re.compile("[A-Z][a-z]{0,2}")
+_NUMBER: Final = re.compile("[0-9]{1,2}")
 _NOWHERE: Final = np.zeros(0, np.int64)
 
 Piece = tuple[str, bool]
@@ -36,6 +43,98 @@ def make_snippet(
         marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
         pieces += _pieces(text, spans, begin, end, marked, is_first=not pieces)
     return _joined(pieces)
+
+
+def make_answer(
+    text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int
+) -> tuple[tuple[Piece, ...], tuple[int, int]]:
+    """Do the same for a question; give, too, the characters at which the sentence that answers begins and ends."""
+    every = np.concatenate([_NOWHERE, *places])
+    most = (int(every.max()) + 1 if len(every) else 1) + chars * 3 // 2 + 2
+    room = np.zeros((len(text) + 4, 2), np.int64)
+    data = np.frombuffer(text or b"\0", np.uint8)
+    used, _ = find_spans(data, 0, len(text), code_point_kinds(), ANALYSIS, room, 0, most)
+    spans = room[:used].astype(np.int32)
+    chosen = _choose_sentence(text, spans, places, weights, chars) if used else None
+    if chosen is None:
+        return make_snippet(text, places, weights, chars), (0, 0)
+    begin, end, first, last = chosen
+    start, stop = int(spans[first, 0]), int(spans[last - 1, 1])
+    after = int(spans[last, 0]) if last < used else len(text)
+    closing = _SPACED.split(text[stop:after])[0][:8].decode("utf-8", "ignore").encode()
+    stop += len(closing)
+    marked = sorted(set(every[(every >= begin) & (every < end)].tolist()))
+    pieces = _pieces(text, spans, begin, end, marked, is_first=True, closing=stop)
+    before = 2 * (begin > 0) + len(_clean(text[int(spans[begin, 0]) : start]))
+    return _joined(pieces), (before, before + len(_clean(text[start:stop])))
+
+
+def _choose_sentence(
+    text: bytes,
+    spans: npt.NDArray[np.int32],
+    places: Sequence[npt.NDArray[np.int64]],
+    weights: Sequence[float],
+    chars: int,
+) -> tuple[int, int, int, int] | None:
+    """Choose the tokens of a piece, and those of the sentence that answers in it."""
+    sentences = _sentences(text, spans)
+    near = [set(at[:_MOST_PLACES].tolist()) for at in places]
+    has = [[any(first <= at < last for at in word) for word in near] for first, last, _ in sentences]
+    count = len(sentences)
+    if not any(map(any, has)):
+        return None
+    spread = [max(1, sum(row[word] for row in has)) for word in range(len(near))]
+    values = [w * np.log(1 + count / n) / np.log(1 + count) for w, n in zip(weights, spread, strict=True)]
+    none = [False] * len(near)
+    best, chosen = 0.0, (0, 0.0, False)
+    for number, (first, last, asks) in enumerate(sentences):
+        before, own, behind = ([none, *has, none][number + step] for step in range(3))
+        if not any(own):
+            continue
+        factors = [
+            1.0 if o else BEFORE if b else BEHIND if n else 0.0 for b, o, n in zip(before, own, behind, strict=True)
+        ]
+        score = sum(factor * value for factor, value in zip(factors, values, strict=True))
+        score *= (QUESTION if asks else 1.0) / (1 + LONG * max(0, last - first - TYPICAL) / TYPICAL)
+        if score > best + 1e-9:
+            share = sum(w for factor, w in zip(factors, weights, strict=True) if factor) / (sum(weights) + 1e-12)
+            best, chosen = score, (number, share, any(b and not o for b, o in zip(before, own, strict=True)))
+    number, share, leans = chosen
+    if share < LEAST_SHARE:
+        return None
+    first, last, _ = sentences[number]
+    most = chars * 3 // 2
+    if _end(text, spans, first, most) < last:
+        inside = [np.array(sorted(at for at in word if first <= at < last), np.int64) for word in near]
+        low, high = _window(inside, weights, max(4, most // _TOKEN_CHARS), len(spans))
+        begin = max(first, _begin(text, spans, low, high, most))
+        end = min(last, _end(text, spans, begin, most))
+        return begin, end, begin, end
+    begin = first
+    if leans and _end(text, spans, sentences[number - 1][0], chars) >= last:
+        begin = sentences[number - 1][0]
+    return begin, max(last, _end(text, spans, begin, chars)), first, last
+
+
+def _sentences(text: bytes, spans: npt.NDArray[np.int32]) -> list[tuple[int, int, bool]]:
+    """Give the first token of each sentence, the one behind its last, and whether it is a question."""
+    sentences, first = [], 0
+    for token in range(len(spans) - 1):
+        gap = text[spans[token, 1] : spans[token + 1, 0]].decode("utf-8", "replace")
+        lower = text[spans[token + 1, 0] : spans[token + 1, 0] + 1].islower()
+        begin = int(spans[token, 0])
+        name = text[begin : spans[token, 1]].decode("utf-8", "replace")
+        foreign = token > 0 and text[begin - 1] >= 0x80
+        short = _NUMBER.fullmatch(name) or (_INITIAL.fullmatch(name) and not foreign)
+        asks = any(mark in gap for mark in "?؟？")
+        stops = asks or _STOPS.search(gap) or ("." in gap and not short)
+        spaced = any(letter <= " " or letter in "。！？" for letter in gap)
+        lines = gap.count("\n")
+        if (stops and spaced and not lower) or lines > 1 or (lines == 1 and not lower):
+            sentences.append((first, token + 1, asks))
+            first = token + 1
+    end = int(spans[-1, 1])
+    return [*sentences, (first, len(spans), b"?" in text[end : end + 4])]
 
 
 def _choose(
@@ -122,17 +221,25 @@ def _end(text: bytes, spans: npt.NDArray[np.int32], begin: int, chars: int) -> i
 
 
 def _pieces(
-    text: bytes, spans: npt.NDArray[np.int32], begin: int, end: int, marked: list[int], *, is_first: bool
+    text: bytes,
+    spans: npt.NDArray[np.int32],
+    begin: int,
+    end: int,
+    marked: list[int],
+    *,
+    is_first: bool,
+    closing: int = 0,
 ) -> list[Piece]:
-    """Cut tokens `begin` to `end` out of the text, those in `marked` apart."""
+    """Cut tokens `begin` to `end` out of the text, those in `marked` apart; up to byte `closing` at least."""
     pieces: list[Piece] = [("… " if is_first else " ", False)] if begin > 0 else []
     at = int(spans[begin, 0])
     for token in marked:
         start, stop = max(at, int(spans[token, 0])), int(spans[token, 1])
         pieces += [(_clean(text[at:start]), False), (_clean(text[start:stop]), True)]
         at = max(at, stop)
-    pieces.append((_clean(text[at : max(at, int(spans[end - 1, 1]))]), False))
-    rest = "" if end < len(spans) else _clean(text[int(spans[-1, 1]) :])
+    last = max(at, int(spans[end - 1, 1]), closing)
+    pieces.append((_clean(text[at:last]), False))
+    rest = "" if end < len(spans) else _clean(text[last:])
     pieces.append((" …" if end < len(spans) else rest[:3].rstrip(), False))
     return pieces
 

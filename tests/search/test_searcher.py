@@ -66,6 +66,21 @@ def test_a_result_says_what_it_is(searcher: Searcher) -> None:
     assert page.hits[1].missing == ("signal",)
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how often does the fog signal sound", "When fog comes in, the signal sounds twice a minute."),
+        ("when does the tide come?", "The tide comes twice a day."),
+        ("fog signal", ""),
+        ("tide", ""),
+    ],
+)
+def test_a_question_has_the_sentence_that_answers_it(searcher: Searcher, question: str, answer: str) -> None:
+    hit = searcher.search(Query(question)).hits[0]
+    begin, end = hit.answer
+    assert "".join(piece for piece, _ in hit.snippet)[begin:end] == answer
+
+
 def test_snippets_mark_words_of_the_page_itself(searcher: Searcher) -> None:
     pieces = searcher.search(Query("fog signal")).hits[0].snippet
     text = "".join(piece for piece, _ in pieces)

@@ -8,8 +8,26 @@ from hypothesis import strategies as st
 from naive import snippets as naive
 from periplus.search import make_snippet
 from periplus.search.kernels import token_spans as kernel
+from periplus.search.presentation.snippets import make_answer
 from periplus.text import ANALYSIS, code_point_kinds, token_spans
 
+sentences = st.sampled_from(
+    [
+        "Sea. The",
+        "salt? No",
+        "Dr. J. Low",
+        "12. May",
+        "海の道。道",
+        "道？海",
+        "نعم؟ لا",
+        "है। वह",
+        "\n\n",
+        "\n",
+        "°C. A",
+        'end." "So',
+        "x! Y",
+    ]
+)
 words = st.one_of(
     st.sampled_from(["sea", "salt.", "Häfen", "海の道", "道", "x" * 60, "\n", "…"]),
     st.sampled_from(["don't", "o’clock", "e\u0301t\u0301", "?", "\0", "C++", "c#", ".net", "Hawai\u02bbi"]),
@@ -25,6 +43,71 @@ def test_the_kernel_cuts_what_plain_python_cuts(parts: list[str], at: list[list[
     places = [np.array(sorted(set(word)), np.int64) for word in at]
     weights = [1.0 + number % 3 for number in range(len(places))]
     assert make_snippet(text, places, weights, chars) == naive.make_snippet(text, places, weights, chars)
+
+
+@given(
+    st.lists(st.one_of(words, sentences, sentences), max_size=80),
+    st.lists(st.lists(st.integers(0, 90), max_size=6), min_size=1, max_size=4),
+    st.integers(40, 200),
+)
+def test_the_kernel_finds_the_answer_that_plain_python_finds(parts: list[str], at: list[list[int]], chars: int) -> None:
+    text = " ".join(parts).encode("utf-8", "replace")
+    places = [np.array(sorted(set(word)), np.int64) for word in at]
+    weights = [1.0 + number % 3 for number in range(len(places))]
+    pieces, (begin, end) = make_answer(text, places, weights, chars)
+    assert (pieces, (begin, end)) == naive.make_answer(text, places, weights, chars)
+    shown = "".join(piece for piece, _ in pieces)
+    assert 0 <= begin <= end <= len(shown)
+    assert len(shown) <= 2 * chars + 200
+
+
+def answer_to(question: str, text: str, chars: int = 165) -> tuple[str, str]:
+    """Return the snippet of a text and the sentence that answers in it; all words of the question weigh the same."""
+    data = text.encode()
+    names = [data[a:b].decode().lower() for a, b in token_spans(data).tolist()]
+    asked = question.split()
+    places = [np.array([n for n, name in enumerate(names) if name == word], np.int64) for word in asked]
+    pieces, (begin, end) = make_answer(data, places, [1.0] * len(asked), chars)
+    shown = "".join(piece for piece, _ in pieces)
+    return shown, shown[begin:end]
+
+
+FILLER = "The harbour has a long history. " * 8
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "others"),
+    [
+        ("lighthouse built", "The lighthouse was built in 1817 by Dr. J. Low of St. Ives.", "A lighthouse shines."),
+        ("leuchtturm gebaut", "Der Leuchtturm wurde am 12. Mai 1817 gebaut.", "Ein Leuchtturm leuchtet."),
+        ("lighthouse built", "The lighthouse was built of stone!", "When was the lighthouse built?"),
+    ],
+)
+def test_the_sentence_that_has_the_words_is_the_answer(question: str, sentence: str, others: str) -> None:
+    for text in (f"{others} {FILLER}{sentence} {FILLER}", f"{sentence} {FILLER}{others}", f"{FILLER}{sentence}"):
+        shown, answer = answer_to(question, text)
+        assert answer == sentence
+        assert answer in shown
+
+
+def test_a_sentence_answers_by_what_the_one_before_names() -> None:
+    text = f"{FILLER}Tesla lived in New York. He died in 1943. {FILLER} Nobody died there. {FILLER}"
+    shown, answer = answer_to("tesla died", text)
+    assert answer == "He died in 1943."
+    assert "Tesla lived in New York. He died in 1943." in shown
+
+
+def test_nothing_answers_what_a_page_has_little_of() -> None:
+    shown, answer = answer_to("tesla coil resonance frequency", f"{FILLER}Tesla lived here. {FILLER}")
+    assert answer == ""
+    assert "Tesla lived here." in shown
+
+
+def test_a_long_sentence_is_cut_around_the_words() -> None:
+    long = "it goes on " * 60 + "where the lighthouse was built in 1817 " + "and on " * 60
+    shown, answer = answer_to("lighthouse built", long)
+    assert "the lighthouse was built in 1817" in answer
+    assert len(shown) < 300
 
 
 @given(texts, st.integers(0, 200))

@@ -11,6 +11,7 @@ from fake_searcher import FakeSearcher, FakeStatistics, hit
 
 from periplus.records import Card, Hit, Query, ResultPage
 from periplus.serve import make_app
+from periplus.serve.api.result_formats import as_json
 from periplus.settings import ServeSettings
 
 SEARCHER = FakeSearcher()
@@ -38,6 +39,15 @@ def test_json_has_all_that_searxng_clients_read_and_what_is_ours() -> None:
     assert first["parsed_url"][:3] == ["https", "coast3.example", "/guide/tides/3"]
     assert first["explain"][0] == {"name": "words in the title", "value": 4.2}
     assert found["unresponsive_engines"] == []
+
+
+def test_json_has_the_sentence_that_answers() -> None:
+    pieces = (("Before. It was ", False), ("built", True), (" in 1817. After", False))
+    one = Hit("https://a.example/", "A", pieces, ("a.example",), 1.0, 7, answer=(8, 29))
+    none = Hit("https://b.example/", "B", pieces, ("b.example",), 1.0, 8)
+    results = as_json(ResultPage(Query("x"), (one, none), 2, True, False, 0.1, 9))["results"]
+    assert [result["answer"] for result in results] == ["It was built in 1817.", ""]
+    assert results[0]["content"] == "Before. It was built in 1817. After"
 
 
 def test_the_accept_header_chooses_too() -> None:

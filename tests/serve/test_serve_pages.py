@@ -12,6 +12,7 @@ from fake_searcher import FakeSearcher, hit
 from periplus.errors import CorruptFile, NothingHere
 from periplus.records import Hit, Query, ResultPage
 from periplus.serve import make_app
+from periplus.serve.pages.page_links import fragment_link
 from periplus.settings import ServeSettings
 
 SETTINGS = ServeSettings(threads=2)
@@ -221,6 +222,31 @@ def test_no_copy_is_a_404(key: str) -> None:
     assert page(f"/cached/{key}").status == 404
 
 
+BEHIND = " in 1817. It<mark> is</mark>"
+SNIPPET = (("… So. The <tower> was ", False), ("built", True), (" in 1817. It", False), (" is", True))
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ((6, 36), '… So. <b class="answer">The &lt;tower&gt; was <mark>built</mark> in 1817.</b> It<mark> is</mark>'),
+        ((6, 42), '… So. <b class="answer">The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>'),
+        ((0, 24), f'<b class="answer">… So. The &lt;tower&gt; was <mark>bu</mark></b><mark>ilt</mark>{BEHIND}'),
+        ((0, 99), '<b class="answer">… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>'),
+        ((0, 0), "… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark>"),
+    ],
+)
+def test_the_sentence_that_answers_is_bold(answer: tuple[int, int], shown: str) -> None:
+    one = Hit("https://a.example/", "A", SNIPPET, ("a.example",), 1.0, 7, kind="text/html", answer=answer)
+    text = page("/search?q=who+built+the+tower", answering(one)).text
+    assert f'<p class="snippet" dir="auto">{shown}</p>' in text
+
+
+def test_the_link_to_the_passage_begins_with_the_answer() -> None:
+    one = Hit("https://a.example/", "A", SNIPPET, ("a.example",), 1.0, 7, kind="text/html", answer=(6, 36))
+    assert fragment_link(one) == "https://a.example/#:~:text=The%20%3Ctower%3E%20was%20built%20in%201817."
+
+
 def test_hostile_hits_do_no_harm() -> None:
     bad = Hit(
         url="javascript:alert(1)",
@@ -234,6 +260,7 @@ def test_hostile_hits_do_no_harm() -> None:
         kind="<svg>",
         missing=('"><b>',),
         reasons=(("<b>", float("inf")),),
+        answer=(3, 1 << 60),
     )
     answer = page("/search?q=x&explain=1", answering(bad))
     read(answer)

@@ -1,6 +1,7 @@
 """`periplus search`: search the index from the terminal."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -74,9 +75,24 @@ def _print_results(page: "ResultPage") -> None:
 def _print_hit(number: int, hit: "Hit") -> None:
     echo(f"{number:>3}. " + typer.style(clean(hit.title or hit.url), bold=True))
     echo("     " + typer.style(clean(hit.url), fg="cyan"))
-    snippet = "".join(typer.style(clean(text), bold=True) if marked else clean(text) for text, marked in hit.snippet)
-    if snippet:
-        echo("     " + snippet)
+    if hit.snippet:
+        echo("     " + _style_snippet(hit))
     for reason, value in hit.reasons:
         echo(f"       {value:8.3f}  {clean(reason)}")
     echo()
+
+
+def _style_snippet(hit: "Hit") -> str:
+    """Return a snippet with the words of the query in bold, and a sentence that answers it underlined."""
+    begin, end = hit.answer
+    styled, at = [], 0
+    for text, marked in hit.snippet:
+        cuts = [0, *(cut - at for cut in hit.answer if 0 < cut - at < len(text)), len(text)]
+        for first, last in pairwise(cuts):
+            answers = begin <= at + first < end
+            part = clean(text[first:last])
+            styled.append(
+                typer.style(part, bold=marked or None, underline=answers or None) if marked or answers else part
+            )
+        at += len(text)
+    return "".join(styled)

@@ -3,7 +3,8 @@
 For every document of an answer that lies in one segment, by one call: where the query's words stand comes from the
 positions of the index; the best window of tokens is the one with the most different, weightiest words; it begins with
 its sentence if that begins nearby. If other words of the query are elsewhere in the text, two shorter pieces are shown
-instead of one. Only as much of a text is split into tokens as the pieces need.
+instead of one. For a question, the sentence that most likely answers it is shown whole, and where it begins and ends is
+noted. Only as much of a text is split into tokens as the pieces need.
 """
 
 from typing import Any, NamedTuple
@@ -17,24 +18,25 @@ from periplus.index.kernels.positions import read_positions
 from periplus.index.kernels.postings_reader import PostingsReader, get_postings, make_tiny_postings
 from periplus.index.kernels.postings_scan import look_up_documents
 from periplus.index.kernels.term_dictionary import entry_of_row
-from periplus.search.kernels.clean_text import put_clean
+from periplus.search.kernels.answer_sentence import find_sentences, score_sentences
+from periplus.search.kernels.snippet_writer import SnippetBuffer, closing, make_buffer, write_tokens
 from periplus.search.kernels.token_spans import find_spans
 from periplus.text.kernels.symbols import max_tokens
 from periplus.text.kernels.tokenizer import ANALYSIS, TABLE_SIZE
 
-__all__ = ["MOST_PLACES", "SnippetBuffer", "SnippetQuery", "cut_all", "cut_one", "make_buffer"]
+__all__ = ["LEAST_SHARE", "MOST_PLACES", "SnippetBuffer", "SnippetQuery", "cut_all", "cut_one", "make_buffer"]
 
 MOST_PLACES = 2_000
 """Places of one word that are weighed; later ones are only marked."""
 _MOST_POSITIONS = 1 << 14
 _TOKEN_CHARS = 6
+LEAST_SHARE = 0.5
+"""What a sentence that answers has of a query's weight at least, its neighbours included."""
 _AGAIN = 0.1
 """What a word counts, of its weight, that the window has already."""
 _BODY = np.int64(BODY_FIELD) << FIELD_SHIFT
 _UP_TO_BODY = (1 << BODY_FIELD + 1) - 1
 """The fields up to the body, as a mask."""
-_MORE = np.frombuffer("… ".encode() + " …".encode(), np.uint8)
-"""What stands before and behind a piece from within a text: four bytes each."""
 
 
 class SnippetQuery(NamedTuple):
@@ -48,19 +50,8 @@ class SnippetQuery(NamedTuple):
     """By word."""
     excluded: npt.NDArray[np.bool_]
     """By document and term: whether the term does not count there, being a stem of another language; may be empty."""
-
-
-class SnippetBuffer(NamedTuple):
-    """Where snippets are written."""
-
-    text: npt.NDArray[np.uint8]
-    """UTF-8, piece after piece."""
-    pieces: npt.NDArray[np.int64]
-    """Of each piece: where it ends in `text`, and whether it is marked."""
-    ends: npt.NDArray[np.int64]
-    """By snippet: how many pieces there are up to its end."""
-    has: npt.NDArray[np.bool_]
-    """By snippet and word: whether the document has the word, in any field."""
+    answered: bool = False
+    """Whether a sentence that answers the query is shown whole, where there is one."""
 
 
 @njit(cache=True, nogil=True)
@@ -122,75 +113,6 @@ def _end(data: Any, stop: int, spans: Any, used: int, begin: int, chars: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _put_piece(
-    buffer: SnippetBuffer, first: int, count: int, text: int, end: int, mark: int
-) -> int:  # pragma: no cover
-    """Add the piece that ends at `end` of the sheet's text, begun at `text`; join it to its like. Give the count."""
-    if text == end:
-        return count
-    pieces = buffer.pieces
-    if count > first and pieces[count - 1, 1] == mark:
-        pieces[count - 1, 0] = end
-        return count
-    if mark and count > first + 1 and pieces[count - 2, 1] == 1:
-        # Words marked one after the other, with one space between them, become one mark.
-        gap = pieces[count - 2, 0]
-        if pieces[count - 1, 0] == gap + 1 and buffer.text[gap] == 32:
-            pieces[count - 2, 0] = end
-            return count - 1
-    pieces[count, 0], pieces[count, 1] = end, mark
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def _write(
-    data: Any,
-    stop: int,
-    spans: Any,
-    used: int,
-    begin: int,
-    end: int,
-    marked: Any,
-    buffer: SnippetBuffer,
-    first: int,
-    count: int,
-    out: int,
-) -> tuple[int, int]:  # pragma: no cover - compiled
-    """Write tokens `begin` to `end`, those in `marked` apart; give the pieces and the bytes written so far.
-
-    first: how many pieces there were before this snippet; if that is not `count`, this continues it.
-    """
-    text = buffer.text
-    if count > first:
-        text[out] = 32
-        count = _put_piece(buffer, first, count, out, out + 1, 0)
-        out += 1
-    elif begin > 0:
-        text[out : out + 4] = _MORE[:4]
-        count = _put_piece(buffer, first, count, out, out + 4, 0)
-        out += 4
-    at = np.int64(spans[begin, 0])
-    for token in marked:
-        start, after = max(at, np.int64(spans[token, 0])), np.int64(spans[token, 1])
-        done = put_clean(data, at, start, text, out, stop)
-        count = _put_piece(buffer, first, count, out, done, 0)
-        out = put_clean(data, start, after, text, done, stop)
-        count = _put_piece(buffer, first, count, done, out, 1)
-        at = max(at, after)
-    done = put_clean(data, at, np.int64(spans[end - 1, 1]), text, out, stop)
-    count = _put_piece(buffer, first, count, out, done, 0)
-    out = done
-    if end < used:
-        text[out : out + 4] = _MORE[4:]
-        done = out + 4
-    else:
-        done = put_clean(data, np.int64(spans[used - 1, 1]), stop, text, out, 3)
-        while done > out and text[done - 1] == 32:
-            done -= 1
-    return _put_piece(buffer, first, count, out, done, 0), done
-
-
-@njit(cache=True, nogil=True)
 def _in_order(flat: Any, ends: Any, tokens: int) -> Any:  # pragma: no cover - compiled
     """Return the positions of all words as position << 16 | word, in order; `ends` separates those of each word."""
     found = np.empty(len(flat), np.int64)
@@ -249,6 +171,32 @@ def _choose_pieces(
 
 
 @njit(cache=True, nogil=True)
+def _choose_answer(
+    data: Any, stop: int, spans: Any, used: int, found: Any, weights: Any, chars: int
+) -> tuple[int, int, int, int]:  # pragma: no cover - compiled
+    """Return the tokens at which a piece around the sentence that answers begins and ends, and those of the sentence.
+
+    All are 0 if no sentence has enough of the query, by itself and with its neighbours.
+    """
+    starts, asks = np.empty(used + 2, np.int64), np.empty(used + 2, np.bool_)
+    count = find_sentences(data, stop, spans, used, starts, asks)
+    number, share, leans = score_sentences(starts, asks, count, found, weights)
+    if share < LEAST_SHARE:
+        return 0, 0, 0, 0
+    first, last, most = starts[number], starts[number + 1], chars * 3 // 2
+    if _end(data, stop, spans, used, first, most) < last:
+        low, high = np.searchsorted(found, first << 16), np.searchsorted(found, last << 16)
+        inner, behind = _window(found[low:high], weights, max(4, most // _TOKEN_CHARS))
+        begin = max(first, _begin(data, spans, inner, behind, most))
+        end = min(last, _end(data, stop, spans, used, begin, most))
+        return begin, end, begin, end
+    begin = first
+    if leans and _end(data, stop, spans, used, starts[number - 1], chars) >= last:
+        begin = starts[number - 1]
+    return begin, max(last, _end(data, stop, spans, used, begin, chars)), first, last
+
+
+@njit(cache=True, nogil=True)
 def cut_one(
     data: Any,
     start: int,
@@ -259,30 +207,43 @@ def cut_one(
     ends: Any,
     weights: Any,
     chars: int,
+    answered: bool,
     buffer: SnippetBuffer,
+    number: int,
     at: Any,
 ) -> None:  # pragma: no cover - compiled
-    """Write the snippet of one text, from `start` to `stop` in `data`.
+    """Write snippet `number`, that of one text, from `start` to `stop` in `data`.
 
     analysis: the number of the rules that the text was indexed by, see `tokenizer.ANALYSIS`.
     flat, ends: the token numbers at which the words stand, word after word. at: pieces and bytes written so far, which
-    this moves on. A text without tokens adds nothing.
+    this moves on. answered: whether to look for a sentence that answers. A text without tokens adds nothing.
     """
     spans = np.empty((max_tokens(stop - start) + 2, 2), np.int64)
     known = flat.max() + 1 if len(flat) else 1
     # A token is a character at least; one more says whether the text goes on.
-    used, _ = find_spans(data, start, stop, kinds, analysis, spans, 0, known + chars + 2)
+    most = known + (chars * 3 // 2 if answered else chars) + 2
+    used, _ = find_spans(data, start, stop, kinds, analysis, spans, 0, most)
     if used == 0:
         return
-    found, before = _in_order(flat, ends, used), at[0]
-    begin, end, other_begin, other_end = _choose_pieces(data, stop, spans, used, found, weights, chars)
+    found, before, answer = _in_order(flat, ends, used), at[0], np.full(2, -1, np.int64)
+    begin, end, other_begin, other_end = 0, 0, 0, 0
+    if answered and len(found):
+        begin, end, other_begin, other_end = _choose_answer(data, stop, spans, used, found, weights, chars)
+    if end > 0:
+        answer[0], answer[1] = spans[other_begin, 0], closing(data, stop, spans, used, other_end)
+        other_begin = other_end = end
+    else:
+        begin, end, other_begin, other_end = _choose_pieces(data, stop, spans, used, found, weights, chars)
+    bounds = buffer.answers[number]
     for _ in range(2):
         marks = np.zeros(end - begin, np.bool_)
         for place in flat:
             if begin <= place < end:
                 marks[place - begin] = True
         marked = np.flatnonzero(marks) + begin
-        at[0], at[1] = _write(data, stop, spans, used, begin, end, marked, buffer, before, at[0], at[1])
+        at[0], at[1] = write_tokens(
+            data, stop, spans, used, begin, end, marked, answer, buffer, bounds, before, at[0], at[1]
+        )
         begin, end = other_begin, other_end
         if begin == end:
             break
@@ -333,19 +294,8 @@ def _cut_all(
     for number in range(len(documents)):
         flat = _read_places(lists, asked, rows, number, room, ends, buffer.has[number])
         begin, end, analysis = bounds[number], bounds[number + 1], analyses[number]
-        cut_one(data, begin, end, kinds, analysis, flat, ends, asked.weights, chars, buffer, at)
+        cut_one(data, begin, end, kinds, analysis, flat, ends, asked.weights, chars, asked.answered, buffer, number, at)
         buffer.ends[number] = at[0]
-
-
-def make_buffer(snippets: int, words: int, size: int, chars: int) -> SnippetBuffer:
-    """Make room for snippets of about `chars` characters of texts of `size` bytes in all."""
-    # A piece may run over its length by one token, and a token may be as long as a text; nothing is written twice.
-    return SnippetBuffer(
-        np.empty(size + 32 * snippets, np.uint8),
-        np.empty((snippets * (2 * chars + 16), 2), np.int64),
-        np.zeros(snippets, np.int64),
-        np.zeros((snippets, words), np.bool_),
-    )
 
 
 def cut_all(
@@ -380,4 +330,5 @@ def warm() -> None:
     handle = pin(make_tiny_postings())
     analyses = np.full(1, ANALYSIS, np.int64)
     buffer = cut_all(handle.addresses, asked, np.zeros(1, np.int32), data, bounds, kinds, analyses, 40)
-    cut_one(data, 0, 3, kinds, ANALYSIS, bounds[:1], bounds[:1] + 1, asked.weights, 40, buffer, np.zeros(2, np.int64))
+    at = np.zeros(2, np.int64)
+    cut_one(data, 0, 3, kinds, ANALYSIS, bounds[:1], bounds[:1] + 1, asked.weights, 40, False, buffer, 0, at)

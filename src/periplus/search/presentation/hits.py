@@ -17,7 +17,7 @@ from periplus.search.presentation.result_selection import (
     ContentSignature,
     Selection,
 )
-from periplus.search.presentation.snippets import Piece, cut_snippets
+from periplus.search.presentation.snippets import Answer, Snippet, cut_snippets
 from periplus.search.presentation.stored_fields import DocumentCache, StoredFields, read_stored_fields
 from periplus.search.rerank import RerankedCandidates
 from periplus.text.kernels import simhash
@@ -112,7 +112,7 @@ class HitBuilder:
                 Hit(
                     url=fields.url,
                     title=fields.title,
-                    snippet=snippets[row],
+                    snippet=snippets[row][0],
                     breadcrumbs=fields.breadcrumbs,
                     score=float(self._candidates.scores[row]),
                     key=fields.key,
@@ -125,15 +125,16 @@ class HitBuilder:
                     flags=fields.flags,
                     similar=tuple([self._url(other) for other in similar]),
                     links=self._sitelinks(row, fields.url) if first else (),
+                    answer=snippets[row][1],
                 )
             )
         return hits
 
     def _snippets(
         self, rows: Sequence[int], chars: int
-    ) -> tuple[dict[int, tuple[Piece, ...]], dict[int, Sequence[int]]]:
-        """Return the snippet of each row, and the numbers of the words that it lacks: one call for each segment."""
-        snippets: dict[int, tuple[Piece, ...]] = {}
+    ) -> tuple[dict[int, tuple[Snippet, Answer]], dict[int, Sequence[int]]]:
+        """Return the snippet of each row and the numbers of the words that it lacks: one call for each segment."""
+        snippets: dict[int, tuple[Snippet, Answer]] = {}
         missing: dict[int, Sequence[int]] = {}
         for number in {self._segments[row] for row in rows}:
             these = sorted((row for row in rows if self._segments[row] == number), key=self._documents.__getitem__)

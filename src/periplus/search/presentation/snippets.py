@@ -12,23 +12,44 @@ from periplus.query import QueryPlan
 from periplus.search.kernels import snippets
 from periplus.text import ANALYSIS, code_point_kinds
 
-__all__ = ["Piece", "cut_snippets", "make_snippet"]
+__all__ = ["Answer", "Piece", "Snippet", "asks_question", "cut_snippets", "make_answer", "make_snippet"]
 
 _SPACE: Final = re.compile(r"\s+")
 _LEAST: Final = 0.01
 """What a word is worth at least, so that words in every document are marked too."""
 
+_LONG_QUERY: Final = 4
+"""Words, function words aside, from which on a query is treated as a question."""
+_SPOKEN_QUERY: Final = 3
+"""The same with function words."""
+
 Piece = tuple[str, bool]
 """Some text, and whether it is marked."""
 Snippet = tuple[Piece, ...]
+Answer = tuple[int, int]
+"""The characters of a snippet at which the sentence that answers begins and ends; the same twice if there is none."""
+NO_ANSWER: Final = (0, 0)
+
+
+def asks_question(plan: QueryPlan) -> bool:
+    """Return whether a query is worded as people speak: by its function words, or by its length.
+
+    Function words are those that are not searched for: keywords have none, and there is no list of question words.
+    """
+    if not plan.words:
+        return False
+    content = len(plan.words)
+    spoken = plan.words[-1].place + 1 - content
+    return content >= _LONG_QUERY or (spoken > 0 and content + spoken >= _SPOKEN_QUERY)
 
 
 def cut_snippets(
     segment: Segment, plan: QueryPlan, documents: Sequence[int], texts: Sequence[bytes], chars: int
-) -> tuple[list[Snippet], npt.NDArray[np.bool_]]:
+) -> tuple[list[tuple[Snippet, Answer]], npt.NDArray[np.bool_]]:
     """Cut the snippets of some documents of a segment, in ascending order, by one call.
 
-    Gives, too, which words of the query each of them has.
+    Return each with the sentence that answers the query, if it is a question, and which words of the query each of the
+    documents has.
     """
     numbers = np.array(documents, np.int32)
     asked = snippets.SnippetQuery(
@@ -36,6 +57,7 @@ def cut_snippets(
         np.array([number for number, word in enumerate(plan.words) for _ in word.terms], np.int64),
         np.array([max(word.weight, _LEAST) for word in plan.words], np.float64),
         plan.excluded_terms(segment, numbers),
+        asks_question(plan),
     )
     bounds = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=bounds[1:])
@@ -57,6 +79,19 @@ def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: 
 
     places: the token numbers at which each word of the query stands; weights: what each word is worth.
     """
+    return _make_snippet(text, places, weights, chars, answered=False)[0]
+
+
+def make_answer(
+    text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int
+) -> tuple[Snippet, Answer]:
+    """Do the same for a question, and return where the sentence that answers it is in the snippet."""
+    return _make_snippet(text, places, weights, chars, answered=True)
+
+
+def _make_snippet(
+    text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: Sequence[float], chars: int, *, answered: bool
+) -> tuple[Snippet, Answer]:
     buffer = snippets.make_buffer(1, len(weights), len(text), chars)
     at = np.zeros(2, np.int64)
     snippets.cut_one(
@@ -69,29 +104,37 @@ def make_snippet(text: bytes, places: Sequence[npt.NDArray[np.int64]], weights: 
         np.cumsum([len(place) for place in places], dtype=np.int64),
         np.array(weights, np.float64),
         chars,
+        answered,
         buffer,
+        0,
         at,
     )
     buffer.ends[0] = at[0]
     return _read(buffer, [text], chars)[0]
 
 
-def _read(buffer: snippets.SnippetBuffer, texts: Sequence[bytes], chars: int) -> list[Snippet]:
+def _read(buffer: snippets.SnippetBuffer, texts: Sequence[bytes], chars: int) -> list[tuple[Snippet, Answer]]:
     """Return the snippets that the kernel wrote."""
     ends = buffer.ends.tolist()
     count = ends[-1] if ends else 0
     pieces = buffer.pieces[:count].tolist()
     raw = buffer.text[: pieces[-1][0]].tobytes() if pieces else b""
-    found: list[Snippet] = []
+    answers = buffer.answers.tolist()
+    written: list[tuple[Snippet, Answer]] = []
     piece, at = 0, 0
-    for text, end in zip(texts, ends, strict=True):
+    for text, end, (begin, stop) in zip(texts, ends, answers, strict=True):
+        answer = (_chars(raw, at, begin), _chars(raw, at, stop)) if stop > begin else NO_ANSWER
         snippet = []
         while piece < end:
-            stop, marked = pieces[piece]
-            snippet.append((raw[at:stop].decode("utf-8", "replace"), marked == 1))
-            piece, at = piece + 1, stop
-        found.append(tuple(snippet) or _wordless(text, chars))
-    return found
+            piece_end, marked = pieces[piece]
+            snippet.append((raw[at:piece_end].decode("utf-8", "replace"), marked == 1))
+            piece, at = piece + 1, piece_end
+        written.append((tuple(snippet) or _wordless(text, chars), answer))
+    return written
+
+
+def _chars(raw: bytes, begin: int, end: int) -> int:
+    return len(raw[begin:end].decode("utf-8", "replace"))
 
 
 def _wordless(text: bytes, chars: int) -> Snippet:

@@ -74,6 +74,7 @@ def _result(hit: Hit, position: int, tab: str) -> dict[str, Any]:
         "media": [{"url": media.url, "kind": media.kind, "text": media.text} for media in hit.media],
         "priority": "",
         "snippet": [{"text": text, "marked": marked} for text, marked in hit.snippet],
+        "answer": _content(hit)[hit.answer[0] : hit.answer[1]],
         "trail": hit.breadcrumbs,
         "key": f"{hit.key:016x}",
         "cached": f"/cached/{hit.key:016x}",

@@ -92,7 +92,12 @@ class _HitWriter:
     def _snippet(self, hit: Hit, lang: str) -> str:
         if not hit.snippet:
             return ""
-        text = "".join([f"<mark>{escape(part)}</mark>" if marked else escape(part) for part, marked in hit.snippet])
+        begin, end = hit.answer
+        if begin < end:
+            before, answer, after = _divide(hit.snippet, (begin, end))
+            text = f'{_mark(before)}<b class="answer">{_mark(answer)}</b>{_mark(after)}'
+        else:
+            text = _mark(hit.snippet)
         return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
 
     def _missing(self, hit: Hit) -> str:
@@ -140,6 +145,27 @@ class _HitWriter:
             f'<rect class="{sign}" width="{length:.1f}" height="8"/></svg></td>'
             f'<td class="value">{self._locale.signed(value)}</td></tr>'
         )
+
+
+def _mark(pieces: Sequence[tuple[str, bool]]) -> str:
+    """Return pieces of a snippet, those that are highlighted as such."""
+    return "".join([f"<mark>{escape(part)}</mark>" if marked else escape(part) for part, marked in pieces])
+
+
+def _divide(pieces: Sequence[tuple[str, bool]], cuts: Sequence[int]) -> list[list[tuple[str, bool]]]:
+    """Return the pieces of a snippet in parts, divided at some of its characters."""
+    parts: list[list[tuple[str, bool]]] = [[]]
+    at, left = 0, list(cuts)
+    for text, marked in pieces:
+        rest = text
+        while left and left[0] <= at + len(rest):
+            size = max(0, left.pop(0) - at)
+            parts[-1].append((rest[:size], marked))
+            parts.append([])
+            rest, at = rest[size:], at + size
+        parts[-1].append((rest, marked))
+        at += len(rest)
+    return [[piece for piece in part if piece[0]] for part in parts] + [[]] * len(left)
 
 
 def _site_links(hit: Hit) -> str:

@@ -50,8 +50,10 @@ def _quote_fragment(text: str) -> str:
 
 
 def _fragment_words(hit: Hit) -> list[str]:
-    """Return some words of the snippet, beginning with the first marked one, as they appear on the page."""
+    """Return some words of the answer, or of the snippet from the first marked one on, as they appear on the page."""
     texts = [text for text, _ in hit.snippet]
+    if hit.answer[0] < hit.answer[1]:
+        return "".join(texts)[hit.answer[0] : hit.answer[1]].split()[:_MAX_FRAGMENT_WORDS]
     first = next((n for n, (_, marked) in enumerate(hit.snippet) if marked), None)
     if first is None:
         return []
