@@ -72,6 +72,7 @@ def test_a_result_says_what_it_is(searcher: Searcher) -> None:
         ("how often does the fog signal sound", "When fog comes in, the signal sounds twice a minute."),
         ("when does the tide come?", "The tide comes twice a day."),
         ("fog signal", ""),
+        ("fog signal tide", ""),
         ("tide", ""),
     ],
 )

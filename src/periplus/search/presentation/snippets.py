@@ -22,6 +22,8 @@ _LONG_QUERY: Final = 4
 """Words, function words aside, from which on a query is treated as a question."""
 _SPOKEN_QUERY: Final = 3
 """The same with function words."""
+_FREQUENT: Final = 0.3
+"""The idf, as a share of that of the rarest word, below which a word of a query is a function word."""
 
 Piece = tuple[str, bool]
 """Some text, and whether it is marked."""
@@ -34,11 +36,13 @@ NO_ANSWER: Final = (0, 0)
 def asks_question(plan: QueryPlan) -> bool:
     """Return whether a query is worded as people speak: by its function words, or by its length.
 
-    Function words are those that are not searched for: keywords have none, and there is no list of question words.
+    Function words are those that are not searched for, or that are frequent in the index beside the rarest word of the
+    query. Keywords have none. There is no list of question words.
     """
     if not plan.words:
         return False
-    content = len(plan.words)
+    least = _FREQUENT * max(word.weight for word in plan.words)
+    content = sum(word.weight >= least for word in plan.words)
     spoken = plan.words[-1].place + 1 - content
     return content >= _LONG_QUERY or (spoken > 0 and content + spoken >= _SPOKEN_QUERY)
 
