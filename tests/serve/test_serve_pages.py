@@ -229,10 +229,22 @@ SNIPPET = (("… So. The <tower> was ", False), ("built", True), (" in 1817. It"
 @pytest.mark.parametrize(
     ("answer", "shown"),
     [
-        ((6, 36), '… So. <b class="answer">The &lt;tower&gt; was <mark>built</mark> in 1817.</b> It<mark> is</mark>'),
-        ((6, 42), '… So. <b class="answer">The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>'),
-        ((0, 24), f'<b class="answer">… So. The &lt;tower&gt; was <mark>bu</mark></b><mark>ilt</mark>{BEHIND}'),
-        ((0, 99), '<b class="answer">… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>'),
+        (
+            (6, 36),
+            '… So. <b class="answer-sentence">The &lt;tower&gt; was <mark>built</mark> in 1817.</b> It<mark> is</mark>',
+        ),
+        (
+            (6, 42),
+            '… So. <b class="answer-sentence">The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>',
+        ),
+        (
+            (0, 24),
+            f'<b class="answer-sentence">… So. The &lt;tower&gt; was <mark>bu</mark></b><mark>ilt</mark>{BEHIND}',
+        ),
+        (
+            (0, 99),
+            '<b class="answer-sentence">… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark></b>',
+        ),
         ((0, 0), "… So. The &lt;tower&gt; was <mark>built</mark> in 1817. It<mark> is</mark>"),
     ],
 )

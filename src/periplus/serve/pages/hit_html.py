@@ -95,7 +95,7 @@ class _HitWriter:
         begin, end = hit.answer
         if begin < end:
             before, answer, after = _divide(hit.snippet, (begin, end))
-            text = f'{_mark(before)}<b class="answer">{_mark(answer)}</b>{_mark(after)}'
+            text = f'{_mark(before)}<b class="answer-sentence">{_mark(answer)}</b>{_mark(after)}'
         else:
             text = _mark(hit.snippet)
         return f'\n<p class="snippet" dir="auto"{lang}>{text}</p>'
