@@ -5,14 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python scripts/install_locked.py
 ARGS ?=
-CODE := $(wildcard src tests scripts bench)
+CODE := $(wildcard src tests scripts bench training)
 
 # Newer than pyproject.toml and constraints.txt when the default, or the development, packages are installed.
 RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -77,6 +77,11 @@ quality: $(DEV_READY) ## search quality on judged collections, compared with BM2
 	@$(BIN)/python bench/quality.py $(FOLDERS) $(if $(KEEP),--keep $(KEEP)) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 bench-quality: quality
+
+learn-weights: $(DEV_READY) ## learn the weights of ranking from nine judged collections, each left out once (CACHE= ARGS='--words-only --dry-run')
+	@$(INSTALL) bench semantic learn
+	@$(BIN)/periplus embeddings fetch || echo 'Without the model: the weight of embeddings stays as it is.'
+	@$(BIN)/python training/ranking/learn_weights.py $(if $(CACHE),--cache $(CACHE)) $(ARGS)
 
 bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(INSTALL) bench

@@ -126,7 +126,7 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
 
 def missing_files(text: str) -> list[str]:
     """Give the project paths named in `code style` that are not there."""
-    named = re.findall(r"`((?:src|tests|docs|scripts|bench)/[\w./-]+)`", text)
+    named = re.findall(r"`((?:src|tests|docs|scripts|bench|training)/[\w./-]+)`", text)
     return [name for name in named if not (ROOT / name).exists()]
 
 

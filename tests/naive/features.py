@@ -26,6 +26,8 @@ def features(
         found[field] = sum(weight for word, weight, _ in query if word in fields[field]) / whole
     anywhere = [any(word in fields[field] for field in FIELDS) for word, _, _ in query]
     found["coverage"] = sum(weight for (_, weight, _), has in zip(query, anywhere, strict=True) if has) / whole
+    both = [weight for word, weight, _ in query if word in fields["title"] and word in fields["body"]]
+    found["title_body"] = sum(both) / whole
     found["coverage_words"] = sum(anywhere) / len(query)
     found["preview"] = sum(weight for word, weight, _ in query if word in fields["body"][:PREVIEW]) / whole
     words = [word for word, _, _ in query]

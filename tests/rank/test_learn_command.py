@@ -41,8 +41,11 @@ def make_collection(folder: Path) -> None:
 def test_a_collection_is_learned_and_its_model_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_collection(tmp_path / "titles")
     data = tmp_path / "data"
-    assert main(["rank", "learn", "--judgements", str(tmp_path / "titles"), "--folder", str(data)]) == 0
-    assert "It is used from now on" in capsys.readouterr().out
+    assert main(["learn", "--judgements", str(tmp_path / "titles"), "--folder", str(data)]) == 0
+    printed = capsys.readouterr().out
+    assert "It is used from now on" in printed
+    assert "Features that changed the order: title_words" in printed
+    assert "First results that changed" in printed
     cards, used = list_models(data)
     assert (cards[0].sources, cards[0].passed, used) == (("titles",), True, cards[0].name)
     assert cards[0].importance["title_words"] == max(cards[0].importance.values())

@@ -40,6 +40,43 @@ def samples(count: int, told: bool, seed: int = 3) -> list[Sample]:
     return made
 
 
+def of_source(name: str, count: int, sign: float, seed: int, strength: float = 0.02) -> list[Sample]:
+    """Make queries of a collection whose right documents have much of a feature, or little of it."""
+    found = []
+    for sample in samples(count, told=True, seed=seed):
+        rows = sample.rows.copy()
+        column = FEATURES.index("title_words")
+        rows[:, column] = sign * (sample.grades - 1) + np.random.default_rng(seed).random(len(rows))
+        rows[:, FEATURES.index("pairs")] = 0.0
+        base = 0.1 * rows[:, 0] + strength * sample.grades
+        urls = tuple(f"https://{name}.example/{number}" for number in range(len(rows)))
+        found.append(sample._replace(rows=rows, base=base, source=name, urls=urls))
+    return found
+
+
+def test_a_model_that_is_worse_on_a_collection_left_out_is_refused() -> None:
+    agreeing = train_model([*of_source("a", 40, 1.0, 3), *of_source("b", 40, 1.0, 4)])
+    assert [source.source for source in agreeing.left_out] == ["a", "b"]
+    assert agreeing.passed
+    contrary = train_model([*of_source("a", 80, 1.0, 3), *of_source("b", 30, -1.0, 4, strength=0.04)])
+    left_out = {source.source: source for source in contrary.left_out}
+    assert left_out["b"].worse
+    assert left_out["b"].after < left_out["b"].before
+    assert not contrary.passed
+
+
+def test_queries_whose_first_result_changed_are_named(tmp_path: Path) -> None:
+    learned = train_model(of_source("a", 40, 1.0, 3))
+    assert learned.left_out == ()
+    assert learned.examples
+    gains = [change.gain for change in learned.examples]
+    assert gains == sorted(gains, reverse=True)
+    assert all(change.before != change.after and change.query.startswith("q") for change in learned.examples)
+    card = save_model(tmp_path, learned, ("a",))
+    assert list_models(tmp_path)[0] == [card]
+    assert learned.examples[0].after in (tmp_path / "models" / f"{card.name}.md").read_text()
+
+
 def random_trees(seed: int, features: int) -> Trees:
     chance = random.Random(seed)
     nodes: list[tuple[int, float, int, int, float]] = []

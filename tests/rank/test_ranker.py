@@ -12,6 +12,7 @@ from periplus.index import Index, build_index
 from periplus.query import find_candidates, parse_query
 from periplus.rank import FEATURES, ExternalSignals, Ranker, feature_weights, open_external_signals
 from periplus.rank.external_signals import read_popularity
+from periplus.rank.feature_scorer import FeatureScorer
 from periplus.rank.kernels.trees import Trees
 from periplus.rank.ranking_model import TreeModel, read_model
 from periplus.records import PageFlag
@@ -133,6 +134,31 @@ def test_changed_weights_change_the_order(index: Index) -> None:
     for changes in ({"nonsense": 1.0}, {"title": float("nan")}):
         with pytest.raises(BadInput):
             feature_weights("", changes)
+
+
+def test_long_queries_have_weights_of_their_own() -> None:
+    weights = feature_weights("", {**dict.fromkeys(FEATURES[1:], 0.0), "title": 0.2, "title.long": 0.8})
+    scorer = FeatureScorer(weights)
+    rows = np.zeros((1, len(FEATURES)))
+    rows[0, FEATURES.index("title")] = 1.0
+    scores = []
+    for words in (0, 1, 2, 5, 8, 60):
+        rows[0, FEATURES.index("query_words")] = words
+        scores.append(scorer.score(rows)[0])
+    assert scores == pytest.approx([0.2, 0.2, 0.2, 0.5, 0.8, 0.8])
+
+
+def test_features_say_what_kind_of_query_it_is(index: Index) -> None:
+    ranker = Ranker(index, RankSettings())
+    tree = parse_query("the chart of the sea").tree
+    assert tree is not None
+    plan = ranker.plan(tree)
+    rows = ranker.features.extract(plan, find_candidates(index, plan, 10))
+    kind = {name: rows[:, FEATURES.index(name)] for name in FEATURES if name.startswith("query_")}
+    assert set(kind["query_words"].tolist()) == {5.0}
+    assert kind["query_stop_words"][0] == pytest.approx(0.6)
+    assert 0.5 <= kind["query_rarest"][0] <= 1.0
+    assert kind["query_titles"][0] == pytest.approx(rows[:, FEATURES.index("title")].mean())
 
 
 def small(folder: Path) -> Index:

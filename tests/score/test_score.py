@@ -157,6 +157,7 @@ def test_every_feature_has_a_weight_and_a_description() -> None:
         "static": STATIC_FEATURES,
         "crawl": CRAWL_FEATURES,
         "dynamic": FEATURES,
+        "fusion": ("similarity",),
     }
     assert set(expected) == set(SCORERS)
     for scorer, names in expected.items():
@@ -174,9 +175,21 @@ def test_a_user_file_changes_weights(tmp_path: Path) -> None:
     assert LinearScorer(read_weights("url", str(file)), ["home"]).score([1.0]) == 0.0
 
 
+def test_a_weight_of_a_user_file_holds_for_long_queries_too_unless_it_says_otherwise(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "[dynamic.title]\nweight = 0.7\n[dynamic.pairs]\nweight = 0.1\nlong = 0.4\n[dynamic.run]\nlong = 0.9\n"
+    )
+    weights = read_weights("dynamic", str(file))
+    assert (weights["title"].weight, weights["title"].weight_of_long) == (0.7, 0.7)
+    assert (weights["pairs"].weight, weights["pairs"].weight_of_long) == (0.1, 0.4)
+    assert (weights["run"].weight, weights["run"].weight_of_long) == (shipped_weights("dynamic")["run"].weight, 0.9)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "[dynamic.title]\nlong = inf\n",
         "[dynamic.nonsense]\nweight = 1\n",
         "[other.title]\nweight = 1\n",
         "[dynamic.title]\nweight = nan\n",

@@ -10,6 +10,7 @@ What is learned is entered in `IndexSettings` by hand, and measured by `make qua
 """
 
 import argparse
+import json
 import math
 import sys
 import time
@@ -22,7 +23,7 @@ from numba import njit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-import quality
+from bm25_peer import bm25_run
 from periplus.evaluate import read_collection
 from periplus.evaluate.collection_index import open_collection_index
 from periplus.evaluate.rankings import from_run, make_judgements, score
@@ -164,7 +165,7 @@ def sample_collection(folder: Path, keep: Path) -> Sample:
     number = built.numbers[np.searchsorted(built.keys, segment.column("key"))]
     name_order = np.argsort(np.argsort(np.array(judgements.names, object), kind="stable"), kind="stable")
     ranker = Ranker(index, RankSettings(short_query=5))
-    baseline = score(from_run(quality.peer(folder, "en")(), judgements), judgements).ndcg
+    baseline = score(from_run(bm25_run(folder), judgements), judgements).ndcg
     rows = np.arange(0, len(judgements.queries), -(-len(judgements.queries) // MOST_QUERIES))
     total = len(built.ids)
     parts: list[tuple[Any, ...]] = []
@@ -341,6 +342,8 @@ def main() -> None:
     means = {name: float(np.mean([row[name] for row in rows])) for name in ("earlier", "held_out")}
     print("learned from all:", {name: round(value, 3) for name, value in learned.items()})
     print(f"mean: earlier {means['earlier']:+.1%}, held out {means['held_out']:+.1%}, seen {np.mean(gains):+.1%}")
+    stored = {str(row["collection"]): row["parameters"] for row in rows}
+    (Path(__file__).parent / "loco" / "first_stage.json").write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
     save("first_stage", {"collections": rows, "means": means, "learned": learned, "seen": gains})
     print(f"{time.monotonic() - began:,.0f} s, recorded in bench/results/first_stage.json")
 

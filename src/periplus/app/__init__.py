@@ -68,12 +68,13 @@ if TYPE_CHECKING:
     from periplus.crawl import CrawlStatus as ShardStatus
     from periplus.evaluate import Evaluation, Explanation, average_gains
     from periplus.index import IndexStatistics
-    from periplus.rank import ModelCard
+    from periplus.rank import ChangedResult, ModelCard
     from periplus.serve import as_json as result_page_as_json
 
 __all__ = [
     "FILE_KINDS",
     "SILENT",
+    "ChangedResult",
     "CrawlRun",
     "CrawlStatistics",
     "DeletionReport",
@@ -250,6 +251,7 @@ _OTHER: Final = {
     "Evaluation": ("periplus.evaluate", "Evaluation"),
     "average_gains": ("periplus.evaluate", "average_gains"),
     "IndexStatistics": ("periplus.index", "IndexStatistics"),
+    "ChangedResult": ("periplus.rank", "ChangedResult"),
     "ModelCard": ("periplus.rank", "ModelCard"),
     "result_page_as_json": ("periplus.serve", "as_json"),
 }

@@ -18,7 +18,7 @@ from periplus.cli.commands.explain import explain
 from periplus.cli.commands.import_ import import_pages
 from periplus.cli.commands.index import index
 from periplus.cli.commands.keys import keys
-from periplus.cli.commands.rank import rank
+from periplus.cli.commands.rank import learn, rank
 from periplus.cli.commands.search import QueryCommand, search
 from periplus.cli.commands.serve import serve
 from periplus.cli.commands.store import store
@@ -73,6 +73,7 @@ app.add_typer(embeddings, name="embeddings")
 app.add_typer(meaning, name="meaning", hidden=True)
 app.add_typer(store, name="store")
 app.add_typer(rank, name="rank")
+app.command("learn")(learn)
 app.command("search", cls=QueryCommand)(search)
 app.command("serve")(serve)
 app.add_typer(keys, name="keys")

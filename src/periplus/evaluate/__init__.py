@@ -21,18 +21,23 @@ from periplus.evaluate.report import AverageGain, average_gains, figures, read_q
 from periplus.evaluate.trec_files import read_qrels, write_run
 from periplus.evaluate.variants import (
     FIRST_STAGE,
+    FULL_LEFT_OUT,
     FULL_PIPELINE,
     WITH_EMBEDDINGS,
+    WITH_EMBEDDINGS_LEFT_OUT,
     Variant,
     ablations,
+    left_out_variants,
     select_variants,
     standard_variants,
 )
 
 __all__ = [
     "FIRST_STAGE",
+    "FULL_LEFT_OUT",
     "FULL_PIPELINE",
     "WITH_EMBEDDINGS",
+    "WITH_EMBEDDINGS_LEFT_OUT",
     "AverageGain",
     "BetterResult",
     "Collection",
@@ -52,6 +57,7 @@ __all__ = [
     "evaluate_variants",
     "explain",
     "figures",
+    "left_out_variants",
     "make_run_writer",
     "paired_difference",
     "read_collection",

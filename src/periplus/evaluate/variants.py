@@ -1,11 +1,13 @@
 """Ways of ranking that are measured on one build of a collection, and what each leaves out.
 
 `first` is the first stage alone (`rank.rerank` = 0), `full` the settings as they are without meaning, `meaning` the
-same with it. An ablation is `full` with one weight at 0, of the first stage or of a feature: what is lost is what that
-weight is worth.
+same with it. `full-loco` and `meaning-loco` are these two by weights that were learned without the collection
+(leave-one-collection-out). An ablation is `full` with one weight at 0, of the first stage or of a feature: what is lost
+is what that weight is worth.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -16,10 +18,13 @@ from periplus.settings import RankSettings, Settings
 
 __all__ = [
     "FIRST_STAGE",
+    "FULL_LEFT_OUT",
     "FULL_PIPELINE",
     "WITH_EMBEDDINGS",
+    "WITH_EMBEDDINGS_LEFT_OUT",
     "Variant",
     "ablations",
+    "left_out_variants",
     "select_variants",
     "standard_variants",
 ]
@@ -27,6 +32,8 @@ __all__ = [
 FIRST_STAGE: Final = "first"
 FULL_PIPELINE: Final = "full"
 WITH_EMBEDDINGS: Final = "meaning"
+FULL_LEFT_OUT: Final = "full-loco"
+WITH_EMBEDDINGS_LEFT_OUT: Final = "meaning-loco"
 _TITLES: Final = {FIRST_STAGE: "first stage", FULL_PIPELINE: "full", WITH_EMBEDDINGS: "full + meaning"}
 
 
@@ -45,7 +52,7 @@ class Variant(msgspec.Struct, frozen=True):
     @property
     def meaning(self) -> bool:
         """Whether it needs vectors."""
-        return self.name == WITH_EMBEDDINGS
+        return self.name in (WITH_EMBEDDINGS, WITH_EMBEDDINGS_LEFT_OUT)
 
 
 def standard_variants(settings: Settings) -> tuple[Variant, ...]:
@@ -66,6 +73,15 @@ def select_variants(settings: Settings, names: Sequence[str]) -> tuple[Variant, 
         if name not in known:
             raise BadInput(f"There is no variant '{name[:40]}'.", f"Choose from {', '.join(known)}.")
     return tuple(variant for name, variant in known.items() if name in names)
+
+
+def left_out_variants(settings: Settings, weights: Path) -> tuple[Variant, ...]:
+    """Return the full pipeline, without embeddings and with them, by the weights of a file."""
+    learned = msgspec.structs.replace(settings, rank=msgspec.structs.replace(settings.rank, weights=str(weights)))
+    return (
+        Variant(FULL_LEFT_OUT, "full, left out", _with_embeddings(learned, False)),
+        Variant(WITH_EMBEDDINGS_LEFT_OUT, "full + meaning, left out", _with_embeddings(learned, True)),
+    )
 
 
 def ablations(settings: Settings) -> tuple[Variant, ...]:

@@ -12,18 +12,20 @@ trains a model on them, and `save_model` puts it into use if it is better than t
 """
 
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
-from periplus.rank.feature_scorer import feature_weights
+from periplus.rank.feature_scorer import feature_weights, query_length
 from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
 from periplus.rank.ranker import Ranker, RerankModel
 from periplus.rank.ranking_model import FEATURES
-from periplus.rank.training import TrainingResult, train_model
+from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
 
 __all__ = [
     "FEATURES",
+    "ChangedResult",
     "ExternalSignals",
     "Grades",
+    "LeftOutSource",
     "ModelCard",
     "Ranker",
     "RerankModel",
@@ -35,6 +37,7 @@ __all__ = [
     "feature_weights",
     "list_models",
     "open_external_signals",
+    "query_length",
     "read_grades",
     "save_model",
     "select_model",

@@ -22,6 +22,9 @@ from periplus.records import Candidates, PageFlag
 __all__ = ["FEATURES", "FeatureExtractor", "Rows"]
 
 _CLICKS: Final = FEATURES.index("clicks")
+_TITLE: Final = FEATURES.index("title")
+_QUERY: Final = FEATURES.index("query_words")
+"""The first of the columns that are the same for all candidates of a query."""
 _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
 """What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
@@ -61,6 +64,7 @@ class FeatureExtractor:
         measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
+        measured[:, _QUERY : _QUERY + 4] = _describe_query(plan, measured)
         return measured
 
     def _excluded_terms(self, plan: QueryPlan, candidates: Candidates) -> npt.NDArray[np.bool_]:
@@ -89,6 +93,15 @@ def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.floa
         if pair.first < words:
             bonds[pair.first] = pair.bond
     return bonds
+
+
+def _describe_query(plan: QueryPlan, rows: Rows) -> tuple[float, float, float, float]:
+    """Return what kind of query it is: its words, stop words counted; the share of those; the share of its rarest word;
+    the mean share of it that titles of candidates have."""
+    weights = [word.weight for word in plan.words]
+    words = max(plan.words[-1].place + 1, len(weights))
+    rarest = max(weights) / max(plan.best_score, 1e-12)
+    return float(words), 1.0 - len(weights) / words, rarest, float(rows[:, _TITLE].mean())
 
 
 def _stack(addresses: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

@@ -1,10 +1,13 @@
 """The dynamic ranker: what the features of a candidate add to its score.
 
 The score of the first stage is kept; weights (score/dynamic.toml, or a file of one's own) say what each other feature
-adds, as a share of the best score the query could have. A learned model corrects that sum where there is one.
+adds, as a share of the best score the query could have. Short queries and long ones have weights of their own, and what
+is between them has something between: the title of a page says most to a long question, and least to one word, which
+all candidates have in their titles. A learned model corrects that sum where there is one.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +17,41 @@ from periplus.rank.ranking_model import FEATURES, Rows, TreeModel
 from periplus.score import FeatureWeight, read_weights, weight_arrays
 from periplus.score.kernels import weighting
 
-__all__ = ["FeatureScorer", "feature_weights"]
+__all__ = ["LONG", "SHORT", "FeatureScorer", "feature_weights", "length_share", "query_length"]
+
+
+SHORT: Final = 2.0
+"""Words of a query, stop words counted, up to which it is short."""
+LONG: Final = 8.0
+"""And from which on it is long."""
+_WORDS: Final = FEATURES.index("query_words")
+_LONG_SUFFIX: Final = ".long"
 
 
 def feature_weights(file: str = "", changes: Mapping[str, float] | None = None) -> dict[str, FeatureWeight]:
-    """Return the weights of features: those shipped, replaced by those of a file and by `changes`."""
+    """Return the weights of features: those shipped, replaced by those of a file and by `changes`.
+
+    A change by the name of a feature holds for all queries, one by its name and '.long' for long ones.
+    """
     weights = read_weights("dynamic", file)
-    for name, value in (changes or {}).items():
-        if name not in weights or not np.isfinite(value):
+    for name, value in sorted((changes or {}).items()):
+        feature = name.removesuffix(_LONG_SUFFIX)
+        if feature not in weights or not np.isfinite(value):
             raise BadInput(f"{name[:40]} is no weight.")
-        weights[name] = FeatureWeight(value, weights[name].shape, weights[name].about)
+        before = weights[feature]
+        short, long = (before.weight, value) if name != feature else (value, None)
+        weights[feature] = FeatureWeight(short, before.shape, before.about, long)
     return weights
+
+
+def query_length(rows: Rows) -> float:
+    """Return the number of words of the query that rows of features are of; 0 where there are none."""
+    return float(rows[0, _WORDS]) if len(rows) else 0.0
+
+
+def length_share(words: float) -> float:
+    """Return how far a query of so many words is on the way from a short one (0) to a long one (1)."""
+    return min(1.0, max(0.0, (words - SHORT) / (LONG - SHORT)))
 
 
 class FeatureScorer:
@@ -34,9 +61,8 @@ class FeatureScorer:
         self._weights = weight_arrays(weights, FEATURES)
         self._model = model
         fixed = FEATURES.index("fixed")
-        self.uses_fixed_phrases = bool(self._weights.weight[fixed]) or bool(
-            model and (model.trees.feature == fixed).any()
-        )
+        weighed = bool(self._weights.weight[fixed] or self._weights.long[fixed])
+        self.uses_fixed_phrases = weighed or bool(model and (model.trees.feature == fixed).any())
         """Whether the feature of fixed phrases has any weight: measuring it takes time."""
 
     def score(self, rows: Rows) -> npt.NDArray[np.float64]:
@@ -52,5 +78,12 @@ class FeatureScorer:
         return [dict(zip(FEATURES, part.tolist(), strict=True)) for part in parts]
 
     def _parts(self, rows: Rows) -> Rows:
-        parts: Rows = weighting.weigh_features(rows, self._weights.weight, self._weights.shape)
+        """Return what each feature adds; the rows are of one query."""
+        parts: Rows = weighting.weigh_features(rows, self._weights_for(rows), self._weights.shape)
         return parts
+
+    def _weights_for(self, rows: Rows) -> npt.NDArray[np.float64]:
+        """Return the weights for the query of some rows, by its length."""
+        share = length_share(query_length(rows))
+        weights: npt.NDArray[np.float64] = (1.0 - share) * self._weights.weight + share * self._weights.long
+        return weights

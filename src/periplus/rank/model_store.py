@@ -16,7 +16,7 @@ import msgspec
 from periplus.errors import BadInput, CorruptFile
 from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
 from periplus.rank.ranking_model import FEATURES, FOLDER, USED, ModelSelection, used_model, write_model
-from periplus.rank.training import TrainingResult
+from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult
 
 __all__ = ["ModelCard", "list_models", "save_model", "select_model"]
 
@@ -47,6 +47,10 @@ class ModelCard(msgspec.Struct, frozen=True):
     importance: dict[str, float]
     features: tuple[str, ...] = FEATURES
     format: int = _FORMAT
+    left_out: tuple[LeftOutSource, ...] = ()
+    """How trees of the other sources rank each; none where there was one source."""
+    examples: tuple[ChangedResult, ...] = ()
+    """Queries whose first result the model changes."""
 
 
 def save_model(folder: Path, learned: TrainingResult, sources: tuple[str, ...]) -> ModelCard:
@@ -67,6 +71,8 @@ def save_model(folder: Path, learned: TrainingResult, sources: tuple[str, ...]) 
         learned.passed,
         len(learned.model.trees.root),
         learned.importance,
+        left_out=learned.left_out,
+        examples=learned.examples,
     )
     if learned.passed:
         write_model(place / f"{card.name}.model", learned.model)
@@ -109,7 +115,9 @@ def select_model(folder: Path, name: str) -> None:
 def _describe(card: ModelCard) -> str:
     """Write a card for people."""
     best = sorted(card.importance.items(), key=lambda item: -item[1])[:_MOST_NAMED]
-    verdict = "It passed and is used." if card.passed else "It is not better by more than chance, and was refused."
+    worse = [source.source for source in card.left_out if source.worse]
+    reason = f"It is worse on {', '.join(worse)}, left out" if worse else "It is not better by more than chance"
+    verdict = "It passed and is used." if card.passed else f"{reason}, and was refused."
     lines = [
         f"# Ranking model {card.name}",
         "",
@@ -124,4 +132,14 @@ def _describe(card: ModelCard) -> str:
         *(f"| {name} | {share:.3f} |" for name, share in best if share > 0),
         "",
     ]
+    if card.left_out:
+        lines += ["| left out | queries | weights | trees of the others |", "|---|---|---|---|"]
+        lines += [f"| {s.source} | {s.queries:,} | {s.before:.4f} | {s.after:.4f} |" for s in card.left_out]
+        lines.append("")
+    if card.examples:
+        lines += ["| query | first result before | first result now | nDCG@10 |", "|---|---|---|---|"]
+        lines += [
+            f"| {change.query} | {change.before} | {change.after} | {change.gain:+.3f} |" for change in card.examples
+        ]
+        lines.append("")
     return "\n".join(lines)

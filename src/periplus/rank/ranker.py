@@ -10,8 +10,9 @@ from periplus.index.kernels import inversion
 from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, restricted_documents
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_rows import FeatureExtractor
-from periplus.rank.feature_scorer import FeatureScorer, feature_weights
+from periplus.rank.feature_scorer import FeatureScorer, feature_weights, length_share
 from periplus.records import Candidates
+from periplus.score import FeatureWeight, read_weights
 from periplus.settings import EmbeddingSettings, RankSettings
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ class RerankModel(NamedTuple):
     """How many candidates are reranked by their features; 0 is none: the order of the first stage."""
     semantic: EmbeddingSettings | None = None
     """How similarities of embeddings are weighed; None where they take no part."""
+    similarity: FeatureWeight = FeatureWeight(1.0)
+    """The weight of similarities (score/fusion.toml), for short queries and for long ones."""
+
+    def weigh_similarity(self, words: float) -> float:
+        """Return the weight of similarities for a query of so many words, stop words counted."""
+        share = length_share(words)
+        return (1.0 - share) * self.similarity.weight + share * self.similarity.weight_of_long
 
 
 class Ranker:
@@ -54,7 +62,8 @@ class Ranker:
         signals = open_external_signals(None, settings) if signals is None else signals
         self.features = FeatureExtractor(index, signals)
         scorer = FeatureScorer(feature_weights(settings.weights, changes), signals.model)
-        self.model = RerankModel(scorer, settings.rerank, semantic if self.embeddings else None)
+        similarity = read_weights("fusion", settings.weights)["similarity"]
+        self.model = RerankModel(scorer, settings.rerank, semantic if self.embeddings else None, similarity)
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
 
     @property

@@ -102,7 +102,7 @@ def _renumbered(flat: trees.Trees, names: Any, path: Path) -> trees.Trees:
         return flat
     known = isinstance(names, list) and len(names) > 0 and all(name in FEATURES for name in names)
     if not known or not ((flat.feature >= 0) & (flat.feature < len(names))).all():
-        raise CorruptFile(f"{path} was made with other features.", "Learn again: periplus rank learn.")
+        raise CorruptFile(f"{path} was made with other features.", "Learn again: periplus learn.")
     numbers = np.array([FEATURES.index(name) for name in names], np.int32)
     return flat._replace(feature=numbers[flat.feature])
 

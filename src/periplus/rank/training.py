@@ -2,12 +2,15 @@
 
 LightGBM's LambdaMART begins at the score that the weights give, so that with little to learn from little changes. Every
 query is scored once by trees that never saw it (cross-validation by query); the model passes the gate if nDCG@10 of
-those scores beats that of the weights by more than chance (paired bootstrap).
+those scores beats that of the weights by more than chance (paired bootstrap). Where samples come from several
+collections, each is also left out whole: trees that are worse on a collection they never saw, by more than chance, do
+not pass either.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +19,7 @@ from periplus.rank.kernels import trees
 from periplus.rank.ranking_model import FEATURES, TreeModel
 from periplus.rank.training_samples import Sample, join
 
-__all__ = ["TrainingResult", "flatten", "ndcg", "train_model"]
+__all__ = ["ChangedResult", "LeftOutSource", "TrainingResult", "flatten", "ndcg", "train_model"]
 
 _SCALE: Final = 20.0
 """What a share of a query's best score counts in the trees: neighbours differ by a hundredth or so."""
@@ -26,6 +29,8 @@ _FEWEST: Final = 20
 """Queries; fewer say nothing."""
 _DRAWS: Final = 5_000
 _LEVEL: Final = 0.05
+_EXAMPLES: Final = 5
+"""Queries whose first result changed that a card names, of those that won and of those that lost."""
 _RISING: Final = (
     *("title", "heading", "anchor", "coverage", "preview", "title_run", "title_equal", "pairs", "near", "fixed"),
     *("static", "quality", "popularity", "clicks"),
@@ -49,6 +54,34 @@ _SETTINGS: Final = {
 }
 
 
+class ChangedResult(msgspec.Struct, frozen=True):
+    """A query whose first result the model changes."""
+
+    query: str
+    before: str
+    """The URL that was first."""
+    after: str
+    gain: float
+    """In nDCG@10, by trees that never saw the query."""
+
+
+class LeftOutSource(msgspec.Struct, frozen=True):
+    """How a collection is ranked by trees that were trained on the other ones."""
+
+    source: str
+    queries: int
+    before: float
+    """nDCG@10 by the weights."""
+    after: float
+    high: float
+    """The difference is at most this, with 95 % confidence."""
+
+    @property
+    def worse(self) -> bool:
+        """Whether the trees are worse than the weights by more than chance."""
+        return self.high < 0.0
+
+
 class TrainingResult(NamedTuple):
     """A model and how good it is on queries it was not made from."""
 
@@ -64,11 +97,15 @@ class TrainingResult(NamedTuple):
     """The share of samples of the queries in which the model is not better."""
     importance: dict[str, float]
     """What each feature did for the trees, as a share."""
+    left_out: tuple[LeftOutSource, ...] = ()
+    """By collection: how trees of the others rank it; none where all samples are of one."""
+    examples: tuple[ChangedResult, ...] = ()
+    """Queries whose first result the model changes, those that won most first."""
 
     @property
     def passed(self) -> bool:
-        """Whether the model is better by more than chance."""
-        return self.after > self.before and self.p < _LEVEL
+        """Whether the model is better by more than chance, and worse on no collection that was left out."""
+        return self.after > self.before and self.p < _LEVEL and not any(source.worse for source in self.left_out)
 
 
 def train_model(
@@ -78,21 +115,53 @@ def train_model(
     if len(samples) < _FEWEST:
         raise BadInput(
             f"There are {len(samples)} queries to learn from; {_FEWEST} are the fewest.",
-            "Judge more results, or give a judged collection: periplus rank learn --judgements FOLDER.",
+            "Judge more results, or give a judged collection: periplus learn --judgements FOLDER.",
         )
+    sources = list(dict.fromkeys(sample.source for sample in samples))
+    steps = _FOLDS + (len(sources) if len(sources) > 1 else 0) + 1
     held_out = np.random.default_rng(7).permutation(len(samples)) % _FOLDS
-    before, after = np.zeros(len(samples)), np.zeros(len(samples))
+    before = np.array([ndcg(sample, sample.base) for sample in samples])
+    scores: list[npt.NDArray[np.float64]] = [sample.base for sample in samples]
     for fold in range(_FOLDS):
-        report("learning", fold, _FOLDS + 1)
+        report("learning", fold, steps)
         model, _ = _train([sample for sample, out in zip(samples, held_out, strict=True) if out != fold])
         for number in np.flatnonzero(held_out == fold).tolist():
-            sample = samples[number]
-            before[number] = ndcg(sample, sample.base)
-            after[number] = ndcg(sample, sample.base + model.correct(sample.rows))
+            scores[number] = samples[number].base + model.correct(samples[number].rows)
+    after = np.array([ndcg(sample, score) for sample, score in zip(samples, scores, strict=True)])
+    left_out = []
+    for number, source in enumerate(sources if len(sources) > 1 else ()):
+        report("learning", _FOLDS + number, steps)
+        left_out.append(_leave_out(samples, source))
     model, importance = _train(samples)
-    report("learning", _FOLDS + 1, _FOLDS + 1)
-    low, p = _bootstrap(after - before)
-    return TrainingResult(model, len(samples), float(before.mean()), float(after.mean()), low, p, importance)
+    report("learning", steps, steps)
+    low, _, p = _bootstrap(after - before)
+    examples = _find_examples(samples, scores, after - before)
+    means = float(before.mean()), float(after.mean())
+    return TrainingResult(model, len(samples), *means, low, p, importance, tuple(left_out), examples)
+
+
+def _leave_out(samples: Sequence[Sample], source: str) -> LeftOutSource:
+    """Return how the samples of one source are ranked by trees of the others."""
+    model, _ = _train([sample for sample in samples if sample.source != source])
+    own = [sample for sample in samples if sample.source == source]
+    before = np.array([ndcg(sample, sample.base) for sample in own])
+    after = np.array([ndcg(sample, sample.base + model.correct(sample.rows)) for sample in own])
+    high = _bootstrap(after - before)[1]
+    return LeftOutSource(source, len(own), float(before.mean()), float(after.mean()), high)
+
+
+def _find_examples(
+    samples: Sequence[Sample], scores: Sequence[npt.NDArray[np.float64]], gains: npt.NDArray[np.float64]
+) -> tuple[ChangedResult, ...]:
+    """Return queries whose first result changed: those that won most, then those that lost most."""
+    changed = []
+    for sample, score, gain in zip(samples, scores, gains.tolist(), strict=True):
+        first, now = int(np.argmax(sample.base)), int(np.argmax(score))
+        if first != now and len(sample.urls) == len(score):
+            changed.append(ChangedResult(sample.query, sample.urls[first], sample.urls[now], gain))
+    changed.sort(key=lambda change: -change.gain)
+    won, lost = [one for one in changed if one.gain > 0], [one for one in changed if one.gain < 0]
+    return (*won[:_EXAMPLES], *lost[-_EXAMPLES:])
 
 
 def ndcg(sample: Sample, scores: npt.NDArray[np.float64], k: int = 10) -> float:
@@ -103,11 +172,12 @@ def ndcg(sample: Sample, scores: npt.NDArray[np.float64], k: int = 10) -> float:
     return float((best * discount[: len(best)]).sum() / max(1e-12, (ideal * discount[: len(ideal)]).sum()))
 
 
-def _bootstrap(difference: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Draw queries again and again: give the low end of the mean difference, and how often it is not above 0."""
+def _bootstrap(difference: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+    """Draw queries again and again: return both ends of the mean difference, and how often it is not above 0."""
     drawn = np.random.default_rng(7).integers(0, len(difference), (_DRAWS, len(difference)))
     means = difference[drawn].mean(axis=1)
-    return float(np.quantile(means, 0.025)), float(((means <= 0).sum() + 1) / (_DRAWS + 1))
+    low, high = np.quantile(means, [0.025, 0.975]).tolist()
+    return low, high, float(((means <= 0).sum() + 1) / (_DRAWS + 1))
 
 
 def _train(samples: Sequence[Sample]) -> tuple[TreeModel, dict[str, float]]:

@@ -35,6 +35,10 @@ class Sample(NamedTuple):
     grades: npt.NDArray[np.int32]
     ideal: npt.NDArray[np.int32]
     """All grades of the query, the best first, found or not."""
+    source: str = ""
+    """The collection, or data folder, that it is of."""
+    urls: tuple[str, ...] = ()
+    """The pages of the rows."""
 
 
 def read_grades(folder: Path) -> Grades:
@@ -57,9 +61,13 @@ def _put(grades: dict[str, dict[int, int]], query: str, url: str, grade: int) ->
 
 
 def collect_samples(
-    index: Index, ranker: Ranker, grades: Grades, progress: Callable[[int, int], None] = lambda done, total: None
+    index: Index,
+    ranker: Ranker,
+    grades: Grades,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    source: str = "",
 ) -> list[Sample]:
-    """Run all judged queries; those with nothing to tell apart are left out."""
+    """Run all judged queries; those with nothing to tell apart are left out. source: where they come from."""
     index.spelling.load()  # Fixed phrases are a feature.
     keys = [segment.column("key") for segment in index.segments]
     samples = []
@@ -71,11 +79,12 @@ def collect_samples(
         plan = ranker.plan(tree)
         candidates = find_candidates(index, plan, ranker.model.depth or _DEPTH)
         rows = ranker.features.extract(plan, candidates)
-        where = zip(candidates.segments, candidates.documents, strict=True)
+        where = list(zip(candidates.segments.tolist(), candidates.documents.tolist(), strict=True))
         found = np.array([_gain(judged.get(int(keys[segment][document]), 0)) for segment, document in where], np.int32)
         if len(found) > 1 and found.min() != found.max():
             ideal = np.sort(np.array([_gain(grade) for grade in judged.values()], np.int32))[::-1]
-            samples.append(Sample(query, rows, ranker.model.scorer.score(rows), found, ideal))
+            urls = tuple(index.segments[segment].string("url", document) for segment, document in where)
+            samples.append(Sample(query, rows, ranker.model.scorer.score(rows), found, ideal, source, urls))
     return samples
 
 

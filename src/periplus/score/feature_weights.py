@@ -30,7 +30,7 @@ __all__ = [
     "weight_arrays",
 ]
 
-SCORERS: Final = ("url", "static", "crawl", "dynamic")
+SCORERS: Final = ("url", "static", "crawl", "dynamic", "fusion")
 Shape = Literal["plain", "square", "root", "log", "inverse", "any"]
 SHAPES: Final[tuple[Shape, ...]] = ("plain", "square", "root", "log", "inverse", "any")
 """x, x * x, sqrt(x), ln(1 + x), 1 / (1 + x), 1 where x > 0; in the order of the constants of `kernels.weighting`."""
@@ -41,8 +41,16 @@ class FeatureWeight(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The weight and shape of one feature."""
 
     weight: float
+    """For short queries."""
     shape: Shape = "plain"
     about: str = ""
+    long: float | None = None
+    """For long queries; None is the same. Only the dynamic scorer knows queries."""
+
+    @property
+    def weight_of_long(self) -> float:
+        """The weight for long queries."""
+        return self.weight if self.long is None else self.long
 
 
 class _WeightOverride(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,6 +58,7 @@ class _WeightOverride(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     weight: float | None = None
     shape: Shape | None = None
+    long: float | None = None
 
 
 class WeightArrays(NamedTuple):
@@ -58,6 +67,8 @@ class WeightArrays(NamedTuple):
     names: tuple[str, ...]
     weight: npt.NDArray[np.float64]
     shape: npt.NDArray[np.int32]
+    long: npt.NDArray[np.float64]
+    """The weights for long queries."""
 
 
 @functools.cache
@@ -74,9 +85,11 @@ def read_weights(scorer: str, file: str = "") -> dict[str, FeatureWeight]:
         if name not in weights:
             raise SettingsError(f"{file}: the {scorer} scorer has no feature '{name[:40]}'.", "See docs/ranking.md.")
         value = weights[name].weight if override.weight is None else override.weight
-        if not math.isfinite(value):
+        # A weight that is set for all queries replaces the shipped one for long queries too.
+        long = override.long if override.long is not None or override.weight is not None else weights[name].long
+        if not all(math.isfinite(number) for number in (value, long) if number is not None):
             raise SettingsError(f"{file}: the weight of {scorer}.{name} is not a finite number.")
-        weights[name] = FeatureWeight(value, override.shape or weights[name].shape, weights[name].about)
+        weights[name] = FeatureWeight(value, override.shape or weights[name].shape, weights[name].about, long)
     return weights
 
 
@@ -99,6 +112,7 @@ def weight_arrays(weights: Mapping[str, FeatureWeight], names: Sequence[str]) ->
         tuple(names),
         np.array([weights[name].weight for name in names], np.float64),
         np.array([SHAPES.index(weights[name].shape) for name in names], np.int32),
+        np.array([weights[name].weight_of_long for name in names], np.float64),
     )
 
 

@@ -46,6 +46,11 @@ def list_weights(settings: RankSettings) -> tuple[RankingWeight, ...]:
             for name, feature in features
             if name != "first"
         ),
+        *(
+            RankingWeight(f"{_FEATURE}{name}.long", feature.weight_of_long, f"{feature.about}; for long queries")
+            for name, feature in features
+            if feature.weight_of_long != feature.weight
+        ),
     )
 
 

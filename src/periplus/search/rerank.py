@@ -6,10 +6,11 @@ measured where the documents are, and whatever is relative to the other candidat
 
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.rank import FEATURES, RerankModel, embedding_points
+from periplus.rank import FEATURES, RerankModel, embedding_points, query_length
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.settings import EmbeddingSettings
@@ -62,7 +63,9 @@ def rerank(
     pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days)
     points: Floats | None = None
     if retrieved.similarities is not None and model.semantic is not None and len(rows):
-        rows, scores, points, pool = _fuse(retrieved, rows, scores, model.semantic)
+        weight = model.semantic.weight * model.weigh_similarity(query_length(retrieved.features))
+        semantic = msgspec.structs.replace(model.semantic, weight=weight)
+        rows, scores, points, pool = _fuse(retrieved, rows, scores, semantic)
     rows, scores = rows[:limit], scores[:limit]
     if today is not None and len(rows) and len(pool.days):
         order = _order_by_freshness(scores, pool.days[rows], today)

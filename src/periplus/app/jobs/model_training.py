@@ -31,7 +31,8 @@ def learn_to_rank(
 ) -> "ModelCard":
     """Train a model from the judgements and clicks of the data folder, and from judged collections.
 
-    It is used from then on if it ranks unseen queries better than the weights do; otherwise only its card is stored.
+    It is used from then on if it ranks unseen queries better than the weights do, and no collection that it was not
+    trained on worse; otherwise only its card is stored.
     """
     from periplus.rank import save_model, train_model
 
@@ -77,8 +78,9 @@ def _collect_samples(
             grades = {}
         else:
             ranker = Ranker(index, plain, signals=open_external_signals(None, plain))
-            samples += collect_samples(index, ranker, grades, _stage(observer, "judged queries"))
-            sources.append("this data folder")
+            source = "this data folder"
+            samples += collect_samples(index, ranker, grades, _stage(observer, "judged queries"), source)
+            sources.append(source)
     for path in collections:
         samples += _samples_of_collection(path, settings, observer)
         sources.append(path.name)
@@ -108,4 +110,4 @@ def _samples_of_collection(path: Path, settings: Settings, observer: Observer) -
             if query in collection.queries
         }
         ranker = Ranker(index, msgspec.structs.replace(settings.rank, learned=False))
-        return collect_samples(index, ranker, grades, _stage(observer, path.name))
+        return collect_samples(index, ranker, grades, _stage(observer, path.name), path.name)

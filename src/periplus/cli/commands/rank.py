@@ -12,9 +12,9 @@ from periplus.cli.options import AsJson, with_settings
 from periplus.settings import Settings
 
 if TYPE_CHECKING:
-    from periplus.app import FolderRanks, GraphRanks, ModelCard
+    from periplus.app import ChangedResult, FolderRanks, GraphRanks, ModelCard
 
-__all__ = ["rank"]
+__all__ = ["learn", "rank"]
 
 rank: Final = typer.Typer(
     help="Rank pages by their links, and learn to rank results.",
@@ -25,6 +25,8 @@ rank: Final = typer.Typer(
 
 _Top = Annotated[int, typer.Option("--top", help="Number of pages and hosts to show.", min=1, max=1000)]
 _WIDTH: Final = 80
+_FEATURES_SHOWN: Final = 6
+_LEAST_SHARE: Final = 0.02
 
 
 @rank.command("learn")
@@ -43,8 +45,9 @@ def learn(
 ) -> None:
     """Learn to rank from judgements and clicks of the data folder, and from judged collections.
 
-    The model is used from then on if it ranks unseen queries better than the weights; otherwise it is refused, and
-    only its card is stored.
+    The model is used from then on if it ranks unseen queries better than the weights, and no collection that was left
+    out worse; otherwise it is refused, and only its card is stored. What changed is printed: the features that count,
+    and queries whose first result is another.
     """
     from periplus.app import learn_to_rank
 
@@ -55,10 +58,29 @@ def learn(
 
 
 def _print_card(card: "ModelCard") -> None:
-    verdict = "It is used from now on." if card.passed else "That is not better by more than chance: it was refused."
+    worse = [source.source for source in card.left_out if source.worse]
+    refused = f"Without it, {', '.join(worse)} is ranked worse" if worse else "That is not better by more than chance"
+    verdict = "It is used from now on." if card.passed else f"{refused}: it was refused."
     echo(f"{card.trees} trees from {card.queries:,} queries.")
     echo(f"nDCG@10 on unseen queries: {card.after:.4f}, by the weights {card.before:.4f} (p = {card.p:.4f}).")
+    for source in card.left_out:
+        echo(f"{source.source}, by trees of the others: {source.after:.4f}, by the weights {source.before:.4f}.")
+    shares = sorted(card.importance.items(), key=lambda item: -item[1])[:_FEATURES_SHOWN]
+    if moved := [f"{name} {share:.0%}" for name, share in shares if share >= _LEAST_SHARE]:
+        echo(f"Features that changed the order: {', '.join(moved)}.")
+    if card.examples:
+        echo("First results that changed, on unseen queries:")
+        print_table(("query", "before", "now", "nDCG@10"), [_example_row(change) for change in card.examples])
     echo(f"{verdict} Its card: models/{card.name}.md in the data folder.")
+
+
+def _example_row(change: "ChangedResult") -> Sequence[str]:
+    return (
+        clean(change.query)[:_WIDTH],
+        clean(change.before)[:_WIDTH],
+        clean(change.after)[:_WIDTH],
+        f"{change.gain:+.3f}",
+    )
 
 
 @rank.command("models")
@@ -84,7 +106,7 @@ def models(
         head = ("model", "queries", "weights", "model nDCG@10", "p", "")
         print_table(head, [_card_row(card, used) for card in cards])
     else:
-        echo("There are no models yet. To train one: periplus rank learn")
+        echo("There are no models yet. To train one: periplus learn")
 
 
 def _card_row(card: "ModelCard", used: str) -> Sequence[str]:

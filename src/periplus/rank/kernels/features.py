@@ -29,12 +29,17 @@ NAMES: Final = (
     *("phrase", "run", "pairs", "near", "span", "fixed", "passage", "passage_body"),
     *("title_words", "url_length", "url_depth", "url_parameters"),
     *("static", "quality", "freshness", "spam", "popularity", "clicks"),
+    "title_body",
+    *("query_words", "query_stop_words", "query_rarest", "query_titles"),
 )
-"""The columns that `measure` fills (clicks it leaves 0), in order; docs/ranking.md says what each is."""
+"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks at 0, and the columns
+of the query, which are the same for all candidates."""
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
 _PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY, _TITLE_WORDS = range(14, 23)
 _LENGTH, _DEPTH, _PARAMETERS, _STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 31)
+
+_TITLE_BODY: Final = NAMES.index("title_body")
 
 HALF_LIFE: Final = 365.0
 """Days after which a page is half as fresh."""
@@ -273,6 +278,8 @@ def _share_fields(asked: Any, masks: Any, row: Any) -> None:  # pragma: no cover
         if masks[word]:
             row[_COVERAGE] += asked.weight[word] / whole
             row[_COVERAGE_WORDS] += 1.0 / len(masks)
+        if (masks[word] >> _TITLE) & (masks[word] >> _BODY) & 1:
+            row[_TITLE_BODY] += asked.weight[word] / whole
 
 
 @njit(cache=True, nogil=True, forceinline=True)
