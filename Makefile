@@ -148,9 +148,9 @@ bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 
 	@$(INSTALL) bench
 	@$(BIN)/python bench/snippets.py $(if $(PAGES),--pages $(PAGES))
 
-bench-embeddings: $(DEV_READY) ## cost of embeddings, and what their approximations lose (TEXTS=1500 SIZES=30000,100000,200000)
-	@$(INSTALL) semantic
-	@$(BIN)/python bench/embedding_cost.py $(if $(TEXTS),--texts $(TEXTS)) $(if $(SIZES),--sizes $(SIZES))
+bench-embeddings: $(DEV_READY) ## tiers of embeddings: speed, size, gain over BM25, recall of neighbours (TIERS= TEXTS=400 QUERIES=60 SIZE=100000)
+	@$(INSTALL) bench semantic
+	@$(BIN)/python bench/embeddings.py $(TIERS) $(if $(TEXTS),--texts $(TEXTS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(SIZE),--size $(SIZE))
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)

@@ -1,7 +1,7 @@
 """Settings of what happens after the page store: index, links, ranking, results, the server."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -106,6 +106,10 @@ class RankSettings(Section, frozen=True):
     learned: Annotated[bool, Meta(description="Use the learned model of the data folder, if there is one")] = True
 
 
+_MULTILINGUAL: Final = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
+"""Languages that the multilingual model was trained on."""
+
+
 class EmbeddingSettings(Section, frozen=True):
     """Ranking by embeddings; needs the extra 'semantic' and `periplus embeddings fetch`."""
 
@@ -113,14 +117,15 @@ class EmbeddingSettings(Section, frozen=True):
     encoder: Annotated[
         str,
         Meta(
-            description="The model: granite-small (three layers), granite (six), or minilm, that of earlier versions",
-            pattern="^(granite-small|granite|minilm)$",
+            description="The model: granite-small, granite (slower), multilingual, or minilm, that of earlier versions",
+            pattern="^(granite-small|granite|multilingual|minilm)$",
         ),
     ] = "granite-small"
     model: Annotated[str, Meta(description="Folder of the converted model; none is the cache folder")] = ""
     languages: Annotated[
-        tuple[str, ...], Meta(description="Languages that the model supports; others are ranked without it")
-    ] = ("en",)
+        tuple[str, ...],
+        Meta(description="Languages that are ranked with the model; none are all that it supports"),
+    ] = ()
     passage_tokens: Annotated[int, Meta(description="Length of a passage, in tokens of the model", ge=16, le=512)] = 192
     overlap: Annotated[int, Meta(description="Number of tokens that consecutive passages share", ge=0, le=128)] = 16
     passages: Annotated[int, Meta(description="Maximum number of passages of one document", ge=1, le=64)] = 2
@@ -147,6 +152,11 @@ class EmbeddingSettings(Section, frozen=True):
         bool,
         Meta(description="Skip layers of the model for stop words and punctuation, which is faster and less exact"),
     ] = False
+
+    @property
+    def supported_languages(self) -> tuple[str, ...]:
+        """Languages of pages and queries that are ranked with the model."""
+        return self.languages or (_MULTILINGUAL if self.encoder == "multilingual" else ("en",))
 
     @property
     def model_folder(self) -> Path:

@@ -66,10 +66,10 @@ def read_source(segment: Segment, document: int, settings: EmbeddingSettings, re
     """Return the text of a document to embed; None if the model does not support it."""
     number = int(segment.column("language")[document])
     language = LANGUAGES[number] if number < len(LANGUAGES) else "?"
-    if language and language not in settings.languages:
+    if language and language not in settings.supported_languages:
         return None
     title, text = truncate_source(segment.string("title", document), segment.text(document), settings)
-    if not is_readable(language, title, text, settings.languages):
+    if not is_readable(language, title, text, settings.supported_languages):
         return None
     return SourceText(document, source_fingerprint(title, text, recipe), title, text)
 

@@ -101,7 +101,7 @@ class EmbeddingSearcher:
 
     def supports_query(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
         """Return whether a query that matched these documents, best first, is in a language of the model."""
-        return is_query_supported(words, self._index, segments, documents, self._settings.languages)
+        return is_query_supported(words, self._index, segments, documents, self._settings.supported_languages)
 
     def encode_query(self, words: str) -> Floats | None:
         """Return the vector of a query; None if embeddings are not usable, for the reason in `problem`."""

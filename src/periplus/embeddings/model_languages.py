@@ -42,6 +42,8 @@ def is_readable(language: str, title: str, text: str, languages: Collection[str]
     detected = detect_languages([sample], [language])[0].code
     if len(sample) >= _DETECTABLE_CHARS and (detected or "en") not in languages:
         return False
+    if not _ENGLISH.issuperset(languages):
+        return True
     return _ascii_share(sample) >= (_MIN_ASCII_ENGLISH if language else _MIN_ASCII_UNKNOWN)
 
 

@@ -29,7 +29,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from periplus.embeddings.safetensors import Floats, Layer, Model, Norm
 
-__all__ = ["convert_to_onnx", "quantise"]
+__all__ = ["GraphBuilder", "convert_to_onnx", "finish_graph", "quantise"]
 
 _OPSET: Final = 17
 _FORMAT: Final = 8
@@ -55,14 +55,14 @@ def quantise(matrix: Floats, bits: int = 7) -> tuple[npt.NDArray[np.int8], Float
     return np.clip(np.rint(matrix / scale), -largest, largest).astype(np.int8), scale
 
 
-class _GraphBuilder:
+class GraphBuilder:
     """Collects nodes and constants of an ONNX graph."""
 
-    def __init__(self, model: Model, bits: int) -> None:
+    def __init__(self, heads: int, bits: int, *, separate_outliers: bool = False) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self._model = model
-        self._bits = bits
+        self._heads, self._bits = heads, bits
+        self._separate_outliers = separate_outliers and bits > 0
         self._value_count = 0
 
     def constant(self, value: npt.NDArray[Any]) -> str:
@@ -102,8 +102,8 @@ class _GraphBuilder:
             name, domain = "EmbedLayerNormalization", _CONTRIB_DOMAIN
             return self.node(name, [*tables, *norm], 2, domain=domain, epsilon=_EPSILON)[0]
         words = self._quantised_words(model)
-        length = self.node("Slice", [self.node("Shape", ["words"])[0], *self._integers([1], [2], [0])])[0]
-        begin, axis = self._integers([0], [0])
+        length = self.node("Slice", [self.node("Shape", ["words"])[0], *self.integers([1], [2], [0])])[0]
+        begin, axis = self.integers([0], [0])
         positions = self.node("Slice", [self.constant(model.positions), begin, length, axis])[0]
         parts = [self.node("Add", [words, positions])[0], *map(self.constant, model.norm)]
         return self.node("LayerNormalization", parts, epsilon=_EPSILON)[0]
@@ -116,14 +116,15 @@ class _GraphBuilder:
         factors = self.node("Gather", [self.constant(scales.reshape(-1, groups, 1)), "words"], axis=0)[0]
         floats = self.node("Cast", [values], to=TensorProto.FLOAT)[0]
         product = self.node("Mul", [floats, factors])[0]
-        return self.node("Reshape", [product, *self._integers([0, 0, model.width])])[0]
+        return self.node("Reshape", [product, *self.integers([0, 0, model.width])])[0]
 
-    def _integers(self, *lists: list[int]) -> list[str]:
+    def integers(self, *lists: list[int]) -> list[str]:
+        """Add lists of integers; return their names."""
         return [self.constant(np.array(values, np.int64)) for values in lists]
 
     def attention(self, value: str, matrix: Floats, added: Floats) -> str:
         """Add self-attention; return the name of its output."""
-        bias, heads = self.constant(added), self._model.heads
+        bias, heads = self.constant(added), self._heads
         if not self._bits:
             parts = [value, self.constant(matrix), bias]
             return self.node("Attention", parts, domain=_CONTRIB_DOMAIN, num_heads=heads)[0]
@@ -138,15 +139,15 @@ class _GraphBuilder:
         width = matrix.shape[0]
         query = self.linear(first, np.ascontiguousarray(matrix[:, :width]), added[:width])
         others = self.linear(value, np.ascontiguousarray(matrix[:, width:]), added[width:])
-        keys, values = self.node("Split", [others, *self._integers([width, width])], 2, axis=2)
-        parts, heads = [query, keys, values], self._model.heads
+        keys, values = self.node("Split", [others, *self.integers([width, width])], 2, axis=2)
+        parts, heads = [query, keys, values], self._heads
         return self.node("MultiHeadAttention", parts, domain=_CONTRIB_DOMAIN, num_heads=heads)[0]
 
     def layer(self, value: str, pending_bias: Floats, layer: Layer, *, only_first: bool) -> tuple[str, Floats]:
         """Add a layer to a value without `pending_bias`; return its output, and the bias that is pending for that."""
         attention_bias = layer.attention_bias + pending_bias @ layer.attention
         if only_first:
-            first = self.node("Slice", [value, *self._integers([0], [1], [1])])[0]
+            first = self.node("Slice", [value, *self.integers([0], [1], [1])])[0]
             attended = self.attention_of_first(value, first, layer.attention, attention_bias)
             value = first
         else:
@@ -160,7 +161,7 @@ class _GraphBuilder:
         """Add the two matrices between norms; return the name of their output, which has mean 0."""
         bias = layer.expansion_bias + pending_bias @ layer.expansion
         contraction, contraction_bias = _centred(layer.contraction), _centred(layer.contraction_bias + pending_bias)
-        inputs, units = _find_outliers(layer) if self._bits and self._model.pooling == "first" else (_NONE, _NONE)
+        inputs, units = _find_outliers(layer) if self._separate_outliers else (_NONE, _NONE)
         expansion, unit_bias = _zeroed(layer.expansion, inputs, axis=0), _zeroed(bias, units, axis=0)
         whole = value
         if len(inputs):
@@ -217,7 +218,7 @@ def _centred(values: Floats) -> Floats:
 
 def convert_to_onnx(model: Model, bits: int = 7) -> bytes:
     """Return the encoder as an ONNX file, with matrices of `bits` bits; 0 leaves them as floats."""
-    graph = _GraphBuilder(model, bits)
+    graph = GraphBuilder(model.heads, bits, separate_outliers=model.pooling == "first")
     value = graph.embeddings(model)
     pending_bias: Floats = np.zeros(model.width, np.float32)
     for number, layer in enumerate(model.layers):
@@ -231,11 +232,16 @@ def convert_to_onnx(model: Model, bits: int = 7) -> bytes:
         biased = graph.node("LpNormalization", [biased], axis=1, p=2)[0]
         biased = graph.node("Sub", [biased, graph.constant(model.centre)])[0]
     graph.nodes.append(helper.make_node("LpNormalization", [biased], ["vectors"], axis=1, p=2))
+    return finish_graph(graph, model.width)
+
+
+def finish_graph(graph: GraphBuilder, width: int) -> bytes:
+    """Return a graph from `words` and `kept` to `vectors` as an ONNX file."""
     inputs = [
         helper.make_tensor_value_info("words", TensorProto.INT32, ["texts", "length"]),
         helper.make_tensor_value_info("kept", TensorProto.INT64, ["some"]),
     ]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", model.width])]
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", width])]
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB_DOMAIN, 1)]
     onnx_graph = helper.make_graph(graph.nodes, "encoder", inputs, outputs, graph.constants)
     raw: bytes = helper.make_model(onnx_graph, opset_imports=opsets, ir_version=_FORMAT).SerializeToString()

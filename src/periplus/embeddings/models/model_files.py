@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from periplus.embeddings.models.published_models import PUBLISHED, PublishedModel, check_published, load_model
+from periplus.embeddings.models.published_models import PUBLISHED, PublishedModel, check_published, convert_published
 from periplus.embeddings.models.student_file import STUDENT_PATH
 from periplus.errors import BadFile, CorruptFile, MissingPart, NothingHere
 from periplus.files import decode_json, disk_errors, encode_json, make_folder, write_atomically
@@ -209,18 +209,15 @@ def convert_model(
     published = PUBLISHED[settings.encoder]
     if not trusted:
         check_published(published, contents)
-    from periplus.embeddings.models.model_conversion import convert_to_onnx
-
     progress("converting the model", 0, 1)
-    model, tokenizer = load_model(settings.encoder, contents, trusted=trusted)
-    encoder = convert_to_onnx(model, bits)
+    model = convert_published(settings.encoder, contents, bits, trusted=trusted)
     folder = settings.model_folder
     with disk_errors(folder):
         make_folder(folder)
         (folder / _DESCRIPTION).unlink(missing_ok=True)
-    write_atomically(folder / _ENCODER, encoder)
-    write_atomically(folder / _TOKENIZER, tokenizer)
-    files = {_ENCODER: fingerprint(encoder), _TOKENIZER: fingerprint(tokenizer)}
+    write_atomically(folder / _ENCODER, model.encoder)
+    write_atomically(folder / _TOKENIZER, model.tokenizer)
+    files = {_ENCODER: fingerprint(model.encoder), _TOKENIZER: fingerprint(model.tokenizer)}
     weights = contents[0] + (STUDENT_PATH.read_bytes() if settings.encoder == "granite-small" else b"")
     description = _ModelDescription(
         _FORMAT,
@@ -228,7 +225,7 @@ def convert_model(
         model.width,
         files,
         settings.encoder,
-        len(model.positions),
+        model.longest,
     )
     write_atomically(folder / _DESCRIPTION, encode_json(description))
     progress("converting the model", 1, 1)
