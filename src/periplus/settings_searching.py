@@ -187,6 +187,14 @@ class SearchSettings(Section, frozen=True):
     synonym_weight: Annotated[
         float, Meta(description="Weight of synonyms learned from links, relative to 1; 0 disables them", ge=0, le=1)
     ] = 0.4
+    feedback: Annotated[
+        str,
+        Meta(
+            description="Widen queries by words of their best results, by a second matching: off, auto (where it is "
+            "predicted to help) or always",
+            pattern="^(off|auto|always)$",
+        ),
+    ] = "off"
     popular_after: Annotated[
         int,
         Meta(

@@ -10,6 +10,7 @@ All of them charge one `QueryBudget`, which bounds the time and the work of a qu
 """
 
 from periplus.query.filter_sets import filter_matches_any
+from periplus.query.forms.feedback import expand_by_feedback, is_clear
 from periplus.query.forms.term_forms import restricted_documents
 from periplus.query.forms.written_forms import content_words_of
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
@@ -75,8 +76,10 @@ __all__ = [
     "correct_spelling",
     "describe_plan",
     "estimate_cost",
+    "expand_by_feedback",
     "filter_matches_any",
     "find_candidates",
+    "is_clear",
     "parse_query",
     "plan_query",
     "plan_segment",

@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index
-from periplus.query import QueryBudget, QueryPlan, find_candidates
+from periplus.query import QueryBudget, QueryPlan, expand_by_feedback, find_candidates, is_clear
 from periplus.rank import FEATURES, Ranker, Similarities
 from periplus.records import Candidates
 from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
 
-__all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve"]
+__all__ = ["NearestDocuments", "RetrievedCandidates", "retrieve", "retrieve_with_feedback"]
 
 _NO_FEATURES: Final = np.zeros((0, len(FEATURES)))
 _NO_DAYS: Final = np.zeros(0, np.int32)
@@ -77,14 +77,16 @@ def retrieve(
     *,
     site_name: SiteName | None = None,
     dated: bool = False,
+    first: Candidates | None = None,
 ) -> RetrievedCandidates:
     """Return the `limit` best candidates of a shard by their first-stage score, or as many as are reranked if more.
 
     What is not matched within the budget is left out. site_name: the name of a site that the query may be; its
-    home page is looked up. dated: whether the dates of candidates count in reranking.
+    home page is looked up. dated: whether the dates of candidates count in reranking. first: the candidates, where
+    they were matched already.
     """
     model, index = ranker.model, ranker.index
-    candidates = find_candidates(index, plan, max(limit, model.depth), budget)
+    candidates = find_candidates(index, plan, max(limit, model.depth), budget) if first is None else first
     segments, documents, scores = candidates[:3]
     features = _NO_FEATURES
     if model.depth and plan.words:
@@ -114,6 +116,34 @@ def retrieve(
         similarities.candidates if similarities else None,
         _nearest(index, similarities, dated=dated, ranked=site_name is not None) if similarities else None,
     )
+
+
+def retrieve_with_feedback(
+    ranker: Ranker,
+    plan: QueryPlan,
+    limit: int,
+    budget: QueryBudget,
+    feedback: str,
+    *,
+    site_name: SiteName | None = None,
+    dated: bool = False,
+) -> tuple[QueryPlan, RetrievedCandidates]:
+    """Return the plan, widened by words of its best candidates where `feedback` (off, auto, always) says so, and its
+    candidates; parameters as for `retrieve`.
+
+    What is not reached within the budget is left out: without time for a second matching the first one counts.
+    """
+    if feedback == "off" or not plan.words:
+        return plan, retrieve(ranker, plan, limit, budget, site_name=site_name, dated=dated)
+    depth = max(limit, ranker.model.depth)
+    first = find_candidates(ranker.index, plan, depth, budget)
+    wanted = feedback == "always" or is_clear(plan, first)
+    if wanted and not first.partial and not budget.skips("feedback"):
+        wider = expand_by_feedback(ranker.index, plan, first)
+        second = find_candidates(ranker.index, wider, depth, budget) if wider is not plan else first
+        if not second.partial:
+            plan, first = wider, second
+    return plan, retrieve(ranker, plan, limit, budget, site_name=site_name, dated=dated, first=first)
 
 
 def _compare_embeddings(

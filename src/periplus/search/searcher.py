@@ -34,7 +34,7 @@ from periplus.search.presentation.cards import CardReader, names_page
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.search.request_filters import add_filters
 from periplus.search.rerank import RerankedCandidates, rerank
-from periplus.search.retrieve import retrieve
+from periplus.search.retrieve import retrieve_with_feedback
 from periplus.search.rewriting.corrected_query import MIN_RESULTS, find_replacements
 from periplus.search.rewriting.filter_notes import explain_filters
 from periplus.search.rewriting.query_relaxation import note_unknown_words, relax_query
@@ -204,7 +204,7 @@ class Searcher:
         budget: QueryBudget,
     ) -> ResultPage:
         """Return the answer to a planned query."""
-        candidates = self._find(session, plan, query, timer, budget, site_name(parsed.tree, query))
+        plan, candidates = self._find(session, plan, query, timer, budget, site_name(parsed.tree, query))
         timer.end_stage("rerank")
         typed = plan.words
         if not len(candidates.documents) and not candidates.partial and not query.verbatim:
@@ -251,13 +251,18 @@ class Searcher:
         timer: _StageTimer,
         budget: QueryBudget,
         name: SiteName | None = None,
-    ) -> RerankedCandidates:
-        """Return the candidates of a plan, in their final order; name: that of a site which the query may be."""
+    ) -> tuple[QueryPlan, RerankedCandidates]:
+        """Return a plan, widened by feedback where that is on, and its candidates in their final order.
+
+        name: that of a site which the query may be.
+        """
         settings, last, news = self._settings.search, self._last_result(query), query.having == "news"
         limit = min(settings.max_results, -(-max(last, 1) // _STEP) * _STEP)
-        retrieved = retrieve(session.ranker, plan, limit, budget, site_name=name, dated=news)
+        plan, retrieved = retrieve_with_feedback(
+            session.ranker, plan, limit, budget, settings.feedback, site_name=name, dated=news
+        )
         timer.end_stage("retrieve")
-        return rerank(retrieved, session.ranker.model, limit, int(time.time() // _DAY) if news else None)
+        return plan, rerank(retrieved, session.ranker.model, limit, int(time.time() // _DAY) if news else None)
 
     def _relax(
         self,
@@ -276,7 +281,7 @@ class Searcher:
             if budget.skips("relax"):
                 break
             other = session.plan(ParsedQuery(relaxed.tree, parsed.notes + relaxed.notes), query)
-            candidates = self._find(session, other, query, timer, budget)
+            other, candidates = self._find(session, other, query, timer, budget)
             if len(candidates.documents):
                 return other, candidates
         notes = explain_filters(

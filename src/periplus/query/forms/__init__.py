@@ -1,3 +1,3 @@
 """The forms of words: their terms in each language of the index, and the other ways in which people write them."""
 
-__all__ = ["prose", "term_forms", "written_forms"]
+__all__ = ["feedback", "prose", "term_forms", "written_forms"]
