@@ -23,6 +23,7 @@ from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
 from periplus.index.media_file import EXTRAS, documents_with, read_media
 from periplus.index.segment import Segment, TermEntry
+from periplus.index.static_vectors import stored_vectors
 from periplus.index.vocabulary.completions import LINK_TEXT_FLAG, squeeze_site_name
 from periplus.index.vocabulary.spelling_dictionary import SpellingCandidate, SpellingDictionary
 from periplus.index.vocabulary.title_keys import title_key
@@ -62,6 +63,7 @@ __all__ = [
     "repair_feed_log",
     "repair_index",
     "squeeze_site_name",
+    "stored_vectors",
     "title_key",
 ]
 

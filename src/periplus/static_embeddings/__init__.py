@@ -12,6 +12,7 @@ See docs/embeddings.md and docs/formats/embeddings.md.
 """
 
 from periplus.static_embeddings.code_points import tabulate_code_points
+from periplus.static_embeddings.kernels.passage_vectors import score_documents
 from periplus.static_embeddings.model_file import MODEL_PATH, ModelArrays, read_model, write_model
 from periplus.static_embeddings.static_model import PassageRows, StaticModel, load_static_model
 
@@ -22,6 +23,7 @@ __all__ = [
     "StaticModel",
     "load_static_model",
     "read_model",
+    "score_documents",
     "tabulate_code_points",
     "write_model",
 ]

@@ -69,13 +69,13 @@ class StaticModel:
             return PassageRows(signs[:used], rows)
         return PassageRows(signs[:used][np.repeat(covered, rows)], np.where(covered, rows, 0).astype(np.int32))
 
-    def encode_query(self, text: str) -> npt.NDArray[np.float32] | None:
-        """Return the vector of a query, of length 1; None if the table does not cover it."""
+    def encode_query(self, text: str) -> tuple[npt.NDArray[np.float32], int] | None:
+        """Return the vector of a query, of length 1, and how many words it has; None if the table does not cover it."""
         data = np.frombuffer(text.encode("utf-8", "replace")[:_MAX_QUERY_BYTES], np.uint8)
         vector, counts = np.empty(self.width, np.float32), np.empty(3, np.int32)
         passage_vectors.embed_text(self.table, data, vector, counts)
         words, whole, pieces = counts.tolist()
-        return vector if pieces and whole >= _MIN_WHOLE * words else None
+        return (vector, words) if pieces and whole >= _MIN_WHOLE * words else None
 
     def split_pieces(self, text: str) -> list[str]:
         """Return the pieces of a text as strings; one within a word begins with '##'."""

@@ -122,11 +122,15 @@ FILE_KINDS: Final = (
     FileKind("index", "index/seg-*/text.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("text")),
     FileKind("index", "index/seg-*/words.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("words")),
     FileKind("index", "index/seg-*/extras.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("extras")),
+    FileKind(
+        "index", "index/seg-*/static_vectors.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("static_vectors")
+    ),
     FileKind("index", "index/dead-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("dead")),
     FileKind("index", "index/news-*.arrays", _ARRAYS, _READ, _REBUILT, is_arrays("news")),
     FileKind("index", "index/blocks.arrays", _ARRAYS, _READ, _STARTED_ANEW, is_arrays("blocks")),
     FileKind("index", "index/journal-*.log", "header, and each change", _READ, _REBUILT),
     FileKind("index", "index/feeds.log", "each record", _READ, _LINES_LEFT_OUT),
+    FileKind("index", "index/meaning/progress.json", _JSON, _READ, _STARTED_ANEW, is_json(1, 1)),
     FileKind("index", "index/meaning/seg-*.arrays", _ARRAYS, _READ, "is computed again by `periplus index embed`"),
     FileKind(
         "index", "index/meaning/embedded.log", "header, and each block", _READ,

@@ -20,6 +20,7 @@ from periplus.index.kernels import forward_index
 from periplus.records import Media
 from periplus.score import PageBatch, PageScorer
 from periplus.settings import IndexSettings
+from periplus.static_embeddings import PassageRows, load_static_model
 from periplus.text import ANALYSIS, WordTable, language_number
 
 __all__ = ["BufferedDocuments", "SegmentBuilder", "TokenizedBatch", "tokenize_batch"]
@@ -46,6 +47,8 @@ class TokenizedBatch(NamedTuple):
     urls: bytes
     titles: bytes
     media: Sequence[bytes]
+    signs: npt.NDArray[np.uint8]
+    """Vectors of passages by the static model, see `static_vectors`; `passages` of each document."""
 
 
 class BufferedDocuments(NamedTuple):
@@ -60,6 +63,7 @@ class BufferedDocuments(NamedTuple):
     tokens: npt.NDArray[np.int32]
     data: npt.NDArray[np.uint8]
     media: npt.NDArray[np.uint8]
+    passages: PassageRows
 
 
 def tokenize_batch(
@@ -95,8 +99,12 @@ def tokenize_batch(
         "media_size": _sizes(media_bytes),
     }
     joined = b"".join(addresses)
+    passages = _embed(data, bounds[:-1].reshape(sizes.shape), sizes, languages)
+    columns["passages"] = passages.rows
     columns["quality"] = _measure_quality(data, bounds, columns, joined, scorer)
-    return TokenizedBatch(table, tokens.words, data, columns, hosts, kinds, joined, b"".join(names), media_bytes)
+    return TokenizedBatch(
+        table, tokens.words, data, columns, hosts, kinds, joined, b"".join(names), media_bytes, passages.signs
+    )
 
 
 def _sizes(strings: Sequence[bytes]) -> npt.NDArray[np.int32]:
@@ -106,6 +114,14 @@ def _sizes(strings: Sequence[bytes]) -> npt.NDArray[np.int32]:
 def _language_numbers(codes: Sequence[str]) -> npt.NDArray[np.uint8]:
     numbers = {code: language_number(code) for code in set(codes)}
     return np.fromiter(map(numbers.__getitem__, codes), np.uint8, len(codes))
+
+
+def _embed(data: bytes, begin: AnyArray, sizes: AnyArray, languages: Sequence[str]) -> PassageRows:
+    """Return the vectors of documents by the static model."""
+    titles, bodies = (
+        np.stack((begin[:, field], begin[:, field] + sizes[:, field]), axis=1) for field in (Field.TITLE, Field.BODY)
+    )
+    return load_static_model().embed_documents(np.frombuffer(data, np.uint8), titles, bodies, languages)
 
 
 def _measure_quality(
@@ -147,8 +163,8 @@ class SegmentBuilder:
         self._kinds: dict[str, int] = {}
         self._urls, self._titles = bytearray(), bytearray()
         max_bytes = settings.memory_mb * 1_000_000 // _SPILL_SHARE
-        self._tokens, self._data, self._media = (
-            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media")
+        self._tokens, self._data, self._media, self._signs = (
+            Spool(folder / f"{name}.part", max_bytes) for name in ("tokens", "data", "media", "signs")
         )
         with disk_errors(folder):
             folder.mkdir(parents=True)
@@ -157,7 +173,7 @@ class SegmentBuilder:
         return self
 
     def __exit__(self, *rest: object) -> None:
-        for spool in (self._tokens, self._data, self._media):
+        for spool in (self._tokens, self._data, self._media, self._signs):
             spool.__exit__(*rest)
 
     def add_batch(self, batch: TokenizedBatch) -> None:
@@ -167,6 +183,7 @@ class SegmentBuilder:
         self._tokens.add(tokens.view(np.uint8).data)
         self._data.add(batch.data)
         self._media.add(b"".join(batch.media))
+        self._signs.add(batch.signs.reshape(-1).data)
         self._urls += batch.urls
         self._titles += batch.titles
         columns = batch.columns | {
@@ -182,6 +199,7 @@ class SegmentBuilder:
         columns: Columns = {}
         for name in list(self._columns):
             columns[name] = np.concatenate(self._columns.pop(name))
+        signs = self._signs.array().reshape(-1, load_static_model().width // 8)
         return BufferedDocuments(
             columns,
             list(self._hosts),
@@ -191,6 +209,7 @@ class SegmentBuilder:
             self._tokens.array().view(np.int32),
             self._data.array(),
             self._media.array(),
+            PassageRows(signs, columns["passages"]),
         )
 
     def term_of_word(self) -> npt.NDArray[np.int32]:

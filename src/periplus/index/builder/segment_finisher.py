@@ -25,6 +25,7 @@ from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index, string_table
 from periplus.index.media_file import write_extras
 from periplus.index.merge.segment_merger import BYTES_PER_DOCUMENT
+from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
 from periplus.index.vocabulary.surface_forms import VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
@@ -76,6 +77,7 @@ def finish_segment(builder: SegmentBuilder, withdrawn: Iterable[int] = ()) -> in
     write_extras(
         folder, read_media(documents.media, _starts(sizes)[rows], sizes[rows]), documents.columns["news"][rows]
     )
+    write_static_vectors(folder, select_passages(documents.passages, rows))
     with disk_errors(folder):
         sync_folder(folder.parent)
     return len(rows)

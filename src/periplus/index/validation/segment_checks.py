@@ -39,13 +39,18 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         **{"complete_order": "<u4", "complete_rank": "|u1", "complete_peak": "|u1"},
         **{"site_key": "<u8", "site_document": "<i4"},
     },
+    "static_vectors": {"start": "<u4", "signs": "|u1"},
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
 """The types that the arrays of each part may have."""
+_TABLE_ARRAYS: Final = ("groups", "wide", "signs")
+"""Arrays of two dimensions."""
 _TABLES: Final = {"url": "", "title": "", "hosts": "host", "kinds": "kind"}
 """Tables of strings, and the column of their numbers; without one, they have a string for each document."""
 _LINK_TEXT: Final = 1 << 30
 """Set in the source of a completion that is an anchor text."""
+_MAX_SIGN_BYTES: Final = 128
+"""Bytes of the signs of a vector."""
 _MEDIA_PACK: Final = 32
 """Documents with media in a pack."""
 _COLUMN_BLOCK: Final = 64
@@ -88,7 +93,7 @@ def _check_types(file: ArrayFile, types: Mapping[str, str]) -> None:
                 "If an earlier version of Periplus wrote it, build the index again: periplus index build.",
             )
         array = file[name]
-        if array.dtype.str not in allowed.split() or array.ndim != 1 + (name in ("groups", "wide")):
+        if array.dtype.str not in allowed.split() or array.ndim != 1 + (name in _TABLE_ARRAYS):
             raise damaged_array(file, name)
 
 
@@ -207,6 +212,12 @@ def _check_extras(file: ArrayFile, documents: int) -> None:
     _require(file, "media_start", offsets.are_offsets(file["media_start"], len(file["media"]), False))
 
 
+def _check_static_vectors(file: ArrayFile, documents: int) -> None:
+    start, signs = file["start"], file["signs"]
+    _require(file, "start", len(start) == documents + 1 and offsets.are_offsets(start, len(signs), False))
+    _require(file, "signs", 0 < signs.shape[1] <= _MAX_SIGN_BYTES)
+
+
 _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "documents": _check_documents,
     "postings": _check_postings,
@@ -214,4 +225,5 @@ _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "text": _check_text,
     "words": _check_words,
     "extras": _check_extras,
+    "static_vectors": _check_static_vectors,
 }
