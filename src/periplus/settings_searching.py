@@ -111,9 +111,22 @@ _MULTILINGUAL: Final = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "p
 
 
 class EmbeddingSettings(Section, frozen=True):
-    """Ranking by embeddings; needs the extra 'semantic' and `periplus embeddings fetch`."""
+    """Ranking by embeddings: by the static model always, by an encoder with the extra 'semantic'."""
 
-    enabled: Annotated[bool, Meta(description="Use embeddings in ranking, for documents that have vectors")] = False
+    semantic: Annotated[
+        str,
+        Meta(
+            description="auto: the static model, and the encoder where it has vectors; static: that alone; off: none",
+            pattern="^(auto|static|off)$",
+        ),
+    ] = "auto"
+    budget_minutes: Annotated[
+        float,
+        Meta(description="Time after which `periplus up` stops embedding if `semantic` is auto; 0 is no limit", ge=0),
+    ] = 60.0
+    enabled: Annotated[
+        bool, Meta(description="Use the encoder in ranking, and embed new pages without a limit of time")
+    ] = False
     encoder: Annotated[
         str,
         Meta(

@@ -216,7 +216,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         child.stdout.close()
-        with EmbeddingLog(folder / "meaning" / "embedded.log", "made-0/16/4/2", NaiveEncoder.width) as log:
+        with EmbeddingLog(folder / "meaning" / "embedded.log", "made-0/16/4/2/whole", NaiveEncoder.width) as log:
             assert len(log) >= max(kept, int(told[-1]))
             kept = len(log)
     encoder = NaiveEncoder()

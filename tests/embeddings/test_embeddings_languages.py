@@ -75,7 +75,7 @@ def order(made: Ranker, words: str) -> list[tuple[int, int, float]]:
 )
 def test_a_query_in_another_language_is_ranked_by_words_alone(index: Index, words: str) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=20.0)
-    assert order(ranker(index, heavy), words) == order(ranker(index, EmbeddingSettings()), words)
+    assert order(ranker(index, heavy), words) == order(ranker(index, EmbeddingSettings(semantic="static")), words)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_query_in_another_language_is_ranked_by_words_alone(index: Index, word
 )
 def test_a_query_that_finds_pages_it_can_read_is_ranked_by_meaning(index: Index, words: str) -> None:
     heavy = msgspec.structs.replace(SETTINGS, weight=20.0)
-    assert order(ranker(index, heavy), words) != order(ranker(index, EmbeddingSettings()), words)
+    assert order(ranker(index, heavy), words) != order(ranker(index, EmbeddingSettings(semantic="static")), words)
 
 
 def test_pages_in_other_languages_have_no_vectors_and_do_not_come_near(index: Index) -> None:
@@ -126,7 +126,7 @@ def test_what_can_be_read(language: str, text: str, languages: tuple[str, ...], 
 
 def test_a_model_of_other_languages_is_asked_in_them(index: Index) -> None:
     both = EmbeddingSearcher(index, msgspec.structs.replace(SETTINGS, languages=("de", "zh", "en")), NaiveEncoder())
-    found = ranker(index, EmbeddingSettings())
+    found = ranker(index, EmbeddingSettings(semantic="static"))
     for words in ("Leuchtturm Hafen", "灯塔"):
         got = retrieve(found, found.plan(parse_query(words).tree), 10)
         assert both.supports_query(words, got.segments, got.documents)

@@ -61,7 +61,7 @@ def test_what_was_said(words: str, text: str, plain: bool) -> None:
 
 
 def test_meaning_changes_the_order_and_weight_zero_does_not(folder: Path) -> None:
-    off = order(ranker(folder, EmbeddingSettings()), "sea chart fog")[0]
+    off = order(ranker(folder, EmbeddingSettings(semantic="static")), "sea chart fog")[0]
     none = msgspec.structs.replace(SETTINGS, weight=0.0, nearest=0)
     assert order(ranker(folder, none), "sea chart fog")[0] == off
     heavy = msgspec.structs.replace(SETTINGS, weight=50.0, nearest=0)
@@ -85,7 +85,7 @@ def test_with_all_weight_on_meaning_the_nearest_candidate_is_first(folder: Path)
 
 def test_near_documents_join_plain_words_only(folder: Path) -> None:
     words = "zebra"
-    alone = order(ranker(folder, EmbeddingSettings()), words)[0]
+    alone = order(ranker(folder, EmbeddingSettings(semantic="static")), words)[0]
     assert len(alone) == 1
     joined = order(ranker(folder, SETTINGS), words)[0]
     assert len(joined) >= 5
@@ -125,7 +125,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_what_meaning_adds_can_be_told(folder: Path) -> None:
-    made, off = ranker(folder, SETTINGS), ranker(folder, EmbeddingSettings())
+    made, off = ranker(folder, SETTINGS), ranker(folder, EmbeddingSettings(semantic="static"))
     tree = parse_query("sea chart fog").tree
     plan = made.plan(tree)
     found = rerank(retrieve(made, plan, 3), made.model, 3)

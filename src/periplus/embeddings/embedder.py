@@ -5,6 +5,7 @@ its own. A run that was killed is resumed. Documents that moved to another segme
 unchanged in a new build, keep their vectors.
 """
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from periplus.embeddings import kernels
 from periplus.embeddings.embedding_log import LOG_NAME, EmbeddingLog
+from periplus.embeddings.embedding_progress import write_progress
 from periplus.embeddings.encoder import Encoder, open_encoder
 from periplus.embeddings.model_languages import is_readable
 from periplus.embeddings.models.model_files import Progress
@@ -27,6 +29,7 @@ from periplus.text import LANGUAGES
 
 __all__ = ["EmbedStatistics", "SourceText", "embed_index", "embed_texts", "embedding_recipe", "read_source"]
 
+_REPORT_SECONDS: Final = 5.0
 _CHUNK: Final = 256
 """Documents that are embedded and written at a time: the most that a killed run loses."""
 
@@ -126,12 +129,17 @@ class _SegmentVectors:
 class _Run:
     """One run over an index."""
 
-    def __init__(self, index: Index, settings: EmbeddingSettings, encoder: Encoder, progress: Progress) -> None:
+    def __init__(
+        self, index: Index, settings: EmbeddingSettings, encoder: Encoder, progress: Progress, seconds: float
+    ) -> None:
         self._index, self._settings, self._encoder, self._progress = index, settings, encoder, progress
         self.recipe = embedding_recipe(encoder.name, settings)
         self.embedded = self.passages = self.reused = self.skipped = self.pending = 0
         self._existing = _ExistingVectors(index.folder, self.recipe)
         self._total, self._done = index.documents, 0
+        self._deadline = time.monotonic() + seconds if seconds else math.inf
+        self._next_report = 0.0
+        self._limit_name = ""
 
     def embed_segment(self, segment: Segment, log: EmbeddingLog) -> None:
         """Compute the missing vectors of a segment and write its file."""
@@ -146,6 +154,15 @@ class _Run:
             self._process_chunk(texts, gathered, log)
         complete = self.pending == pending
         write_vectors(path, segment, self.recipe, gathered.fingerprints, gathered.parts, complete=complete)
+
+    def report(self, *, finished: bool = False) -> None:
+        """Write how far this run is, every few seconds and at its end."""
+        now = time.monotonic()
+        if not finished and now < self._next_report:
+            return
+        self._next_report = now + _REPORT_SECONDS
+        counts = self._done, self._total, self.skipped, self.pending
+        write_progress(self._index.folder, *counts, self._limit_name, finished=finished)
 
     def _count_complete(self, segment: Segment, file: VectorFile) -> None:
         """Count the documents of a segment that needs no new vectors."""
@@ -179,12 +196,17 @@ class _Run:
                 gathered.set(text, vectors)
         self._embed(self._limit(new), gathered, log)
         self._done += len(texts)
+        self.report()
         self._progress("embedding", self._done, self._total)
 
     def _limit(self, new: list[SourceText]) -> list[SourceText]:
         """Return as many texts as this run may still embed; count the others as pending."""
         limit = self._settings.documents
         count = max(0, limit - self.embedded) if limit else len(new)
+        if time.monotonic() >= self._deadline:
+            count = 0
+        if count < len(new) and not self._limit_name:
+            self._limit_name = f"{limit:,} pages" if count or self.embedded >= limit > 0 else "time"
         self.pending += max(0, len(new) - count)
         return new[:count]
 
@@ -204,19 +226,25 @@ def embed_index(
     settings: EmbeddingSettings,
     progress: Progress = lambda stage, done, total: None,
     encoder: Encoder | None = None,
+    *,
+    seconds: float = 0.0,
 ) -> EmbedStatistics:
-    """Embed all documents of the index `folder` that the model supports; raise `MissingPart` without the extra."""
+    """Embed all documents of the index `folder` that the model supports; raise `MissingPart` without the extra.
+
+    seconds: time after which no further documents are embedded; 0 is no limit.
+    """
     encoder = encoder or open_encoder(settings, progress)
     start = time.monotonic()
     Index.open(folder, verify=False)  # Create nothing where there is no index.
     with lock_folder(folder / FOLDER, "embed"):
         index = Index.open(folder, verify=False)
-        run = _Run(index, settings, encoder, progress)
+        run = _Run(index, settings, encoder, progress, seconds)
         with EmbeddingLog(folder / FOLDER / LOG_NAME, run.recipe, encoder.width) as log:
             for segment in index.segments:
                 run.embed_segment(segment, log)
             _remove_obsolete(index)
             log.clear()
+        run.report(finished=True)
     seconds = time.monotonic() - start
     return EmbedStatistics(run.embedded, run.passages, run.reused, run.skipped, run.pending, seconds)
 

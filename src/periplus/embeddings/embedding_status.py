@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from periplus.embeddings.embedding_progress import describe_progress, read_progress
 from periplus.embeddings.embedding_searcher import vector_coverage
 from periplus.embeddings.models.model_files import find_model, missing_packages
 from periplus.errors import DataError, NothingHere
@@ -45,8 +46,11 @@ def embedding_status(folder: Path, settings: EmbeddingSettings) -> EmbeddingStat
     state = f"{coverage.covered:,} of {coverage.documents:,} pages have vectors ({coverage.passages:,} passages)"
     if of_any.covered > coverage.covered:
         state += f"; {of_any.covered - coverage.covered:,} have vectors of another model"
+    if left := describe_progress(read_progress(folder)):
+        state += f"; {left}"
     if not coverage.complete:
         advice = "To embed the others: periplus index embed."
     else:
-        advice = "" if settings.enabled else "To use them: --set embeddings.enabled=true."
+        used = settings.enabled or settings.semantic == "auto"
+        advice = "" if used else "To use them: --set embeddings.semantic=auto."
     return EmbeddingStatus(coverage.covered > 0, state, advice, coverage.documents, coverage.covered)

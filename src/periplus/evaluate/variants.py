@@ -101,6 +101,12 @@ def ablations(settings: Settings) -> tuple[Variant, ...]:
 
 
 def _with_embeddings(settings: Settings, on: bool) -> Settings:
-    """Return the settings with embeddings enabled or disabled; missing vectors are computed on demand."""
-    embeddings = msgspec.structs.replace(settings.embeddings, enabled=on, on_demand=on or settings.embeddings.on_demand)
+    """Return the settings with or without the encoder; missing vectors are computed on demand."""
+    embeddings = settings.embeddings
+    embeddings = msgspec.structs.replace(
+        embeddings,
+        enabled=on,
+        semantic=embeddings.semantic if on or embeddings.semantic == "off" else "static",
+        on_demand=on or embeddings.on_demand,
+    )
     return msgspec.structs.replace(settings, embeddings=embeddings)

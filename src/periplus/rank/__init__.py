@@ -15,7 +15,7 @@ from periplus.rank.external_signals import ExternalSignals, open_external_signal
 from periplus.rank.feature_scorer import feature_weights, query_length
 from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
-from periplus.rank.ranker import Ranker, RerankModel
+from periplus.rank.ranker import Ranker, RerankModel, uses_encoder
 from periplus.rank.ranking_model import FEATURES
 from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
@@ -42,4 +42,5 @@ __all__ = [
     "save_model",
     "select_model",
     "train_model",
+    "uses_encoder",
 ]

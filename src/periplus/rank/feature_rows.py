@@ -17,6 +17,7 @@ from periplus.query import QueryPlan
 from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.kernels import features
 from periplus.rank.ranking_model import FEATURES, Rows
+from periplus.rank.static_similarity import StaticSimilarity
 from periplus.records import Candidates, PageFlag
 
 __all__ = ["FEATURES", "FeatureExtractor", "Rows"]
@@ -25,6 +26,7 @@ _CLICKS: Final = FEATURES.index("clicks")
 _TITLE: Final = FEATURES.index("title")
 _QUERY: Final = FEATURES.index("query_words")
 """The first of the columns that are the same for all candidates of a query."""
+_SIMILARITY: Final = FEATURES.index("static_similarity")
 _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
 """What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
@@ -33,8 +35,10 @@ _MOST_WORDS: Final = 64
 class FeatureExtractor:
     """Measures the candidates of one index."""
 
-    def __init__(self, index: Index, signals: ExternalSignals) -> None:
+    def __init__(self, index: Index, signals: ExternalSignals, *, static: bool = True) -> None:
+        """Open the columns of an index; without `static`, similarities by the static model are not measured."""
         self._index = index
+        self._similarity = StaticSimilarity(index) if static else None
         self._outside = signals
         main = max(index.languages, key=lambda code: index.languages[code], default="en")
         self._clicks = signals.clicks(main)
@@ -65,6 +69,10 @@ class FeatureExtractor:
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
         measured[:, _QUERY : _QUERY + 4] = _describe_query(plan, measured)
+        if self._similarity is not None:
+            similarities = self._similarity.measure(plan.text, candidates)
+            if similarities is not None:
+                measured[:, _SIMILARITY] = similarities
         return measured
 
     def _excluded_terms(self, plan: QueryPlan, candidates: Candidates) -> npt.NDArray[np.bool_]:

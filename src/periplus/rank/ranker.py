@@ -1,6 +1,7 @@
 """What ranking one index takes: plans with its scoring, features of its documents, the model that reranks them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from periplus.settings import EmbeddingSettings, RankSettings
 if TYPE_CHECKING:
     from periplus.rank.embedding_retrieval import EmbeddingRetriever
 
-__all__ = ["Ranker", "RerankModel"]
+__all__ = ["Ranker", "RerankModel", "uses_encoder"]
 
 _LEAST_SHOWN: Final = 5e-5
 """Parts of a score below this are left out of explanations."""
@@ -60,7 +61,7 @@ class Ranker:
         self.index = index
         self.embeddings = _open_embeddings(index, semantic)
         signals = open_external_signals(None, settings) if signals is None else signals
-        self.features = FeatureExtractor(index, signals)
+        self.features = FeatureExtractor(index, signals, static=semantic is None or semantic.semantic != "off")
         scorer = FeatureScorer(feature_weights(settings.weights, changes), signals.model)
         similarity = read_weights("fusion", settings.weights)["similarity"]
         self.model = RerankModel(scorer, settings.rerank, semantic if self.embeddings else None, similarity)
@@ -77,8 +78,6 @@ class Ranker:
         unfinished: a word that may be the beginning of a longer one.
         """
         plan = plan_query(self.index, tree, self._scoring, notes, unfinished)
-        if not self.embeddings:
-            return plan
         return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))
 
     def explain(
@@ -123,9 +122,14 @@ class Ranker:
         return reasons
 
 
+def uses_encoder(folder: Path, settings: EmbeddingSettings) -> bool:
+    """Return whether queries to the index `folder` are encoded: it is on, or automatic and there are vectors."""
+    return settings.enabled or (settings.semantic == "auto" and any((folder / "meaning").glob("seg-*.arrays")))
+
+
 def _open_embeddings(index: Index, semantic: EmbeddingSettings | None) -> "EmbeddingRetriever | None":
-    """Return what compares embeddings, where that is on; otherwise none of it is imported."""
-    if semantic is None or not semantic.enabled:
+    """Return what compares vectors of the encoder, where that is on; otherwise none of it is imported."""
+    if semantic is None or not uses_encoder(index.folder, semantic):
         return None
     from periplus.rank.embedding_retrieval import EmbeddingRetriever
 

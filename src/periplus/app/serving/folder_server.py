@@ -37,7 +37,7 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
     from periplus.serve import ApiKeys, ServerResources
 
     # An embedding model would be loaded by the other process, too, and takes far more memory than a searcher.
-    isolated = settings.serve.expensive_process and not settings.embeddings.enabled
+    isolated = settings.serve.expensive_process and not _uses_encoder(folder, settings)
     kind = IsolatingSearcher if isolated else Searcher
     searcher = kind.open(folder, settings, may_be_empty=may_be_empty)
     # The first search loads the compiled kernels: no request should wait for that.
@@ -49,6 +49,13 @@ def open_server(folder: Path, settings: Settings, may_be_empty: bool = False, wa
     keys.ensure_file()
     _share_health(folder)
     return ServerResources(searcher, server_actions(folder, searcher, settings), keys)
+
+
+def _uses_encoder(folder: Path, settings: Settings) -> bool:
+    """Return whether queries are encoded by an embedding model."""
+    from periplus.rank import uses_encoder
+
+    return uses_encoder(DataFolder(folder).index, settings.embeddings)
 
 
 def _share_health(folder: Path) -> None:
@@ -70,7 +77,7 @@ def serve_folder(
     single = settings.serve.workers == 1
     # Several processes share what is opened here, kernels and all. An embedding model has threads of its own, which
     # would not exist after a fork: then each process opens everything for itself.
-    shared = not settings.embeddings.enabled
+    shared = not _uses_encoder(folder, settings)
     opened = open_server(folder, settings, warm=not single) if single or shared else None
     from periplus.serve import run, run_processes
 

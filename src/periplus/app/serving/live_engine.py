@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from periplus.app.jobs.crawl_runner import check_seeds, run_crawl
-from periplus.app.jobs.embedding_jobs import embed_forever
+from periplus.app.jobs.embedding_jobs import embed_forever, embeds_new_pages
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.new_folder import writable_folder
 from periplus.app.observer import SILENT, Observer
@@ -62,7 +62,7 @@ def run_live(
             stack.enter_context(monitor.running())
             stack.enter_context(background_job(observer, "crawl", _crawl, folder, settings, list(seeds)))
             stack.enter_context(background_job(observer, "indexer", index_forever, folder, settings, every))
-            if settings.embeddings.enabled:
+            if embeds_new_pages(settings):
                 stack.enter_context(background_job(observer, "embedder", embed_forever, folder, settings))
             stack.enter_context(_report_size(opened.searcher, observer))
             on_ready(url)

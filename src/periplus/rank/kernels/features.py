@@ -31,9 +31,10 @@ NAMES: Final = (
     *("static", "quality", "freshness", "spam", "popularity", "clicks"),
     "title_body",
     *("query_words", "query_stop_words", "query_rarest", "query_titles"),
+    "static_similarity",
 )
-"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks at 0, and the columns
-of the query, which are the same for all candidates."""
+"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks and the static
+similarity at 0, and the columns of the query, which are the same for all candidates."""
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
 _PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY, _TITLE_WORDS = range(14, 23)

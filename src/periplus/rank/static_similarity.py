@@ -1,0 +1,60 @@
+"""How similar candidates are to a query by the static model: a feature of every candidate, in microseconds."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import Index, stored_vectors
+from periplus.records import Candidates
+from periplus.static_embeddings import load_static_model, score_documents
+
+__all__ = ["StaticSimilarity"]
+
+_TYPICAL: Final = 0.25
+"""The similarity of a candidate that neither gains nor loses: about the mean over queries of many collections."""
+_FULL_WORDS: Final = 6
+"""Words of a query whose vector counts fully. That of one or two says little about what is meant. With many words, no
+page has all of them: scores are small shares of the best possible one, and so are their differences."""
+_MIN_SHARE: Final = 0.5
+"""Share of the candidates that must have vectors: otherwise the language of the query is not one of the model."""
+
+Floats = npt.NDArray[np.float64]
+
+
+class StaticSimilarity:
+    """Compares the documents of one index with queries."""
+
+    def __init__(self, index: Index) -> None:
+        self._model = load_static_model()
+        self._files = [stored_vectors(segment, self._model.recipe) for segment in index.segments]
+        self._any = any(file is not None for file in self._files)
+
+    def measure(self, text: str, candidates: Candidates) -> Floats | None:
+        """Return how much more similar than usual each candidate is to a query; None where that cannot be said.
+
+        It counts less for queries of few or very many words. A candidate without vectors counts as the mean of the
+        others, so that it neither gains nor loses.
+        """
+        encoded = self._model.encode_query(text) if self._any and text else None
+        if encoded is None:
+            return None
+        query, words = encoded
+        values = np.full(len(candidates.documents), np.nan, np.float32)
+        for number, file in enumerate(self._files):
+            if file is None:
+                continue
+            rows = np.flatnonzero(candidates.segments == number) if len(self._files) > 1 else slice(None)
+            documents = candidates.documents[rows]
+            part = np.empty(len(documents), np.float32)
+            score_documents(*file, query, documents, part)
+            values[rows] = part
+        missing = np.isnan(values)
+        absent = int(missing.sum())
+        if len(values) - absent < _MIN_SHARE * len(values) or absent == len(values):
+            return None
+        if absent:
+            values[missing] = values[~missing].mean()
+        scale: float = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
+        above: Floats = (values.astype(np.float64) - _TYPICAL) * scale
+        return above
