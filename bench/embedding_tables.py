@@ -11,7 +11,15 @@ _END = "<!-- end of figures -->"
 def render_table(figures: dict[str, Any]) -> str:
     """Return the tables of a run as Markdown."""
     tiers: dict[str, Any] = figures["tiers"]
-    heads = ("", "passages/s", "query, p50 / p99", "model", "a passage", "recall@10", "nDCG@10 against BM25")
+    heads = (
+        "",
+        "passages/s",
+        "query, p50 / p99",
+        "model",
+        "a passage",
+        "recall@10",
+        "nDCG@10 against BM25; of how many collections",
+    )
     rows = [_tier_row(name, tier) for name, tier in tiers.items()]
     collections = next(iter(tiers.values()))["fusion"]["collections"] if tiers else {}
     details = [
@@ -23,6 +31,7 @@ def render_table(figures: dict[str, Any]) -> str:
 
 def _tier_row(name: str, tier: dict[str, Any]) -> list[str]:
     fusion, nearest = tier["fusion"], tier.get("nearest")
+    count = len(fusion["collections"])
     return [
         name,
         f"{tier['passages_a_second']:,.0f}",
@@ -30,7 +39,7 @@ def _tier_row(name: str, tier: dict[str, Any]) -> list[str]:
         f"{tier['model_bytes'] / 1e6:.1f} MB",
         f"{tier['passage_bytes']} bytes",
         f"{nearest['recall_at_10']:.3f}" if nearest else "-",
-        f"{fusion['gain']:+.1%} ({fusion['low']:+.1%} to {fusion['high']:+.1%})",
+        f"{fusion['gain']:+.1%} ({fusion['low']:+.1%} to {fusion['high']:+.1%}; of {count})",
     ]
 
 

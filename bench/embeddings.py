@@ -10,6 +10,7 @@ A run of some tiers replaces only theirs in bench/results/embeddings.json.
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -30,6 +31,7 @@ from periplus.embeddings import fetch_model, find_model, kernels
 from periplus.errors import NothingHere
 from periplus.evaluate import average_gain, paired_difference, read_collection, read_documents
 from periplus.settings import EmbeddingSettings
+from periplus.store import read_lines
 from record import RESULTS, save
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir"
@@ -47,7 +49,6 @@ COLLECTIONS = (
 )
 CANDIDATES = 50
 WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-SPEED_FROM = "simplewiki_entity"
 
 
 class Judged(NamedTuple):
@@ -71,8 +72,14 @@ def gain_sum(grades: np.ndarray) -> float:
     return float(((2.0**best - 1) / np.log2(np.arange(len(best)) + 2)).sum())
 
 
-def read_judged(folder: Path, limit: int) -> tuple[Judged, list[tuple[str, str]]]:
-    """Read a collection and search it with BM25; return it, and every 300th of its pages."""
+def read_articles(count: int) -> list[tuple[str, str]]:
+    """Return the beginnings of every 300th article."""
+    lines = itertools.islice(read_lines(SHARED / "simplewiki_entity" / "docs.jsonl.zst"), 0, 300 * count, 300)
+    return [(document["title"], document["text"][:900]) for document in map(json.loads, lines)]
+
+
+def read_judged(folder: Path, limit: int) -> Judged:
+    """Read a collection and search it with BM25."""
     collection = read_collection(folder)
     ids: list[str] = []
     pages = [(visit.page.title, visit.page.text) for visit in read_documents(collection.documents, ids) if visit.page]
@@ -95,7 +102,7 @@ def read_judged(folder: Path, limit: int) -> tuple[Judged, list[tuple[str, str]]
         rows.append((own, values.astype(np.float64), graded, gain_sum(np.sort([*grades.values()])[::-1].clip(0))))
     candidates, kept, graded_rows, ideals = (list(part) for part in zip(*rows, strict=True))
     needed = [pages[at] for at in numbers]
-    return Judged(folder.name, needed, words, candidates, kept, graded_rows, ideals), pages[::300]
+    return Judged(folder.name, needed, words, candidates, kept, graded_rows, ideals)
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
@@ -152,8 +159,9 @@ def measure(name: str, collections: list[Judged], pages: list[tuple[str, str]], 
             fetch_model(settings)
     tier = open_tier(name)
     spread = [words for collection in collections for words in collection.queries[:40]]
-    figures: dict[str, Any] = {"model_bytes": tier.model_bytes, "passage_bytes": tier.passage_bytes}
-    figures |= measure_speed(tier, [(title, text[:900]) for title, text in pages], spread)
+    figures: dict[str, Any] = {"texts": len(pages)}
+    figures |= {"model_bytes": tier.model_bytes, "passage_bytes": tier.passage_bytes}
+    figures |= measure_speed(tier, pages, spread)
     values, real = {}, []
     for collection in collections:
         values[collection.name] = fuse(tier, collection)
@@ -179,22 +187,19 @@ def main() -> None:
         sys.exit(f"There is no {SHARED}.")
     use_one_core()
     kernels.warm()
-    collections, pages = [], []
-    for name in given.collections.split(","):
-        collection, some = read_judged(SHARED / name, given.queries)
-        collections.append(collection)
-        pages = some if name == SPEED_FROM or not pages else pages
+    pages = read_articles(given.texts)
+    collections = [read_judged(SHARED / name, given.queries) for name in given.collections.split(",")]
     try:
         before = json.loads((RESULTS / "embeddings.json").read_text("utf-8"))["figures"]
     except (OSError, KeyError, ValueError):
         before = {}
     tiers = dict(before.get("tiers", {}))
     for name in given.tiers or TIERS:
-        tiers[name] = measure(name, collections, pages[: given.texts], given)
+        tiers[name] = measure(name, collections, pages, given)
         load = round(os.getloadavg()[0], 1)
         tiers[name]["load"] = load
         ordered = {known: tiers[known] for known in TIERS if known in tiers}
-        save("embeddings", {"texts": given.texts, "queries": given.queries, "tiers": ordered})
+        save("embeddings", {"tiers": ordered})
         print(json.dumps({name: tiers[name]}), flush=True)
     from embedding_tables import render_table, write_page
 

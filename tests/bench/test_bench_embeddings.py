@@ -29,7 +29,7 @@ def test_a_tier_without_neighbours_has_a_row() -> None:
         "fusion": {"collections": {"made": row}, "gain": 0.1, "low": 0.05, "high": 0.15},
     }
     text = render_table({"tiers": {"static": tier}})
-    assert "| static | 1,234 | 0.01 / 0.02 ms | 8.0 MB | 32 bytes | - | +10.0% (+5.0% to +15.0%) |" in text
+    assert "| static | 1,234 | 0.01 / 0.02 ms | 8.0 MB | 32 bytes | - | +10.0% (+5.0% to +15.0%; of 1) |" in text
     assert "| made | 0.5000 | 0.5500, +10.0% (p 0.001) |" in text
 
 
