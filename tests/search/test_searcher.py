@@ -58,7 +58,7 @@ def test_a_result_says_what_it_is(searcher: Searcher) -> None:
     assert hit.breadcrumbs == ("coast.test", "lighthouse", "fog signal")
     assert hit.language == "en"
     assert hit.key == PAGES[0].key
-    assert dict(hit.reasons).keys() >= {"word: fog", "word: signal", "all words", "title"}
+    assert dict(hit.reasons).keys() >= {"word: fog", "word: signal", "all words", "quality"}
     assert sum(value for _, value in hit.reasons) == pytest.approx(hit.score, rel=1e-4)
     assert page.total == 3
     assert page.exact

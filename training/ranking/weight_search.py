@@ -33,6 +33,8 @@ _STEP: Final = 0.03
 _MOST: Final = 0.5
 _SWEEPS: Final = 4
 _DRAWS: Final = 6
+_DOUBT: Final = 1.0
+"""Standard deviations among ascents that are taken off a weight."""
 _SHRINK: Final = 0.6
 """How much smaller steps become from sweep to sweep."""
 _MOST_QUERIES: Final = 400
@@ -113,10 +115,12 @@ def learn_weights(samples: Sequence[Sampled], learned: Sequence[str]) -> dict[st
     """Return the weights of the learned features that are best for these collections together.
 
     They are the mean of several ascents, each over queries drawn again with replacement: one ascent chooses among
-    features that say nearly the same, and which of them it chooses is chance.
+    features that say nearly the same, and which of them it chooses is chance. What the ascents do not agree on is
+    taken off: a weight is the mean less one standard deviation, and the first stage's order stays where that is 0.
     """
     chance = np.random.default_rng(7)
-    weights = np.mean([_ascend([_redraw(sample, chance) for sample in samples], chance) for _ in range(_DRAWS)], axis=0)
+    drawn = np.array([_ascend([_redraw(sample, chance) for sample in samples], chance) for _ in range(_DRAWS)])
+    weights = np.maximum(0.0, drawn.mean(axis=0) - _DOUBT * drawn.std(axis=0))
     short, long = np.round(weights, 3).reshape(2, -1).tolist()
     return {name: LearnedWeight(*pair) for name, *pair in zip(learned, short, long, strict=True)}
 
