@@ -25,6 +25,7 @@ from periplus.index.media_file import EXTRAS, documents_with, read_media
 from periplus.index.segment import Segment, TermEntry
 from periplus.index.static_vectors import stored_vectors
 from periplus.index.vocabulary.completions import LINK_TEXT_FLAG, squeeze_site_name
+from periplus.index.vocabulary.name_lookup import NamedDocument, find_named_documents
 from periplus.index.vocabulary.spelling_dictionary import SpellingCandidate, SpellingDictionary
 from periplus.index.vocabulary.title_keys import title_key
 
@@ -49,6 +50,7 @@ __all__ = [
     "IndexRepair",
     "IndexStatistics",
     "LiveIndex",
+    "NamedDocument",
     "Segment",
     "SpellingCandidate",
     "SpellingDictionary",
@@ -58,6 +60,7 @@ __all__ = [
     "check_index",
     "documents_with",
     "export_index",
+    "find_named_documents",
     "index_tail_faults",
     "read_media",
     "repair_feed_log",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, Segment
+from periplus.index import Index, NamedDocument, Segment, find_named_documents
 from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.forms.term_forms import Restriction, excluded_terms
 from periplus.query.query_tree import EVERYWHERE, Filter
@@ -85,6 +85,10 @@ class QueryPlan(NamedTuple):
     """Terms of leaves that stand for words of the query, and how explanations name them."""
     alternatives: frozenset[str] = frozenset()
     """Words that a page may lack because they are alternatives of an OR."""
+    name: tuple[str, ...] = ()
+    """The words of a query that is nothing but words, and may be the name of a page."""
+    named: tuple[NamedDocument, ...] = ()
+    """The documents that it names, the surest first."""
 
     @property
     def best_score(self) -> float:
@@ -96,7 +100,7 @@ class QueryPlan(NamedTuple):
 
         So a broker plans once, by the statistics of the whole collection, and every shard runs the plan.
         """
-        return self._replace(lookup=TermLookup(index))
+        return self._replace(lookup=TermLookup(index), named=find_named_documents(index, self.name))
 
     def pairs(self) -> tuple[FixedPair, ...]:
         """Return neighbouring words that are a fixed phrase, for a feature; none until the words are loaded."""

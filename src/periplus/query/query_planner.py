@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from periplus.index import Index
+from periplus.index import Index, find_named_documents
 from periplus.query.forms.term_forms import PhraseForm, TermForm, WordForms
 from periplus.query.forms.written_forms import WrittenForm, WrittenForms
 from periplus.query.kernels import match
@@ -49,6 +49,7 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
     best = sum(word.weight for word in compiler.words)
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
     leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
+    name = tuple(tree.words) if isinstance(tree, BagOfWords) and not typed else ()
     return QueryPlan(
         tuple(compiler.words),
         leaves,
@@ -61,6 +62,8 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
         compiler.forms.title_keys(compiler.asked[: match.MAX_LEAVES]),
         tuple(compiler.notes),
         compiler.lookup,
+        name=name,
+        named=find_named_documents(index, name),
     )
 
 

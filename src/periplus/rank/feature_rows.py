@@ -27,6 +27,9 @@ _TITLE: Final = FEATURES.index("title")
 _QUERY: Final = FEATURES.index("query_words")
 """The first of the columns that are the same for all candidates of a query."""
 _SIMILARITY: Final = FEATURES.index("static_similarity")
+_NAME: Final = FEATURES.index("name")
+_MOST_MENTIONS: Final = 1_000_000
+"""Documents that mention a title of which the feature is 1."""
 _SPAM: Final = {PageFlag.STUFFED: 1, PageFlag.HIDDEN: 1, PageFlag.LINK_FARM: 1, PageFlag.UNTRUSTED: 3}
 """What each flag adds to the spam feature: links give a farm away more surely than its words do."""
 _MOST_WORDS: Final = 64
@@ -73,6 +76,9 @@ class FeatureExtractor:
             similarities = self._similarity.measure(plan.text, candidates)
             if similarities is not None:
                 measured[:, _SIMILARITY] = similarities
+        for named in plan.named:
+            same = (candidates.segments == named.segment) & (candidates.documents == named.document)
+            measured[same, _NAME] = named.weight
         return measured
 
     def _excluded_terms(self, plan: QueryPlan, candidates: Candidates) -> npt.NDArray[np.bool_]:
@@ -137,9 +143,19 @@ def _columns_of(segment: Segment, signals: ExternalSignals) -> features.Document
             file["day"].astype(np.int32),
             _count_spam(flags),
             np.zeros(0, np.float32),
+            _weigh_mentions(segment),
         )
     known = bool(signals.popular) or len(signals.visited.keys) > 0
     return sheet._replace(popularity=_popularity(segment, signals)) if known else sheet
+
+
+def _weigh_mentions(segment: Segment) -> npt.NDArray[np.float32]:
+    """Return how many documents mention each title, as a logarithm from 0 to 1; empty where it was not counted."""
+    file = segment.files.get("names")
+    mentions = np.asarray(file["mentions"]) if file is not None else np.zeros(0, np.int32)
+    share = np.log1p(np.maximum(mentions, 0)) / np.log1p(_MOST_MENTIONS)
+    weights: npt.NDArray[np.float32] = np.minimum(1.0, share).astype(np.float32)
+    return weights
 
 
 def _count_spam(flags: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -99,6 +99,10 @@ class Ranker:
             reasons["meaning"] = embedding_points
         return tuple((name, value) for name, value in reasons.items() if abs(value) > _LEAST_SHOWN)
 
+    def first_stage_score(self, plan: QueryPlan, segment_number: int, document: int) -> float:
+        """Return the first-stage score of a document, whether it matches or not."""
+        return sum(self._explain_first_stage(plan, segment_number, document).values())
+
     def _explain_first_stage(self, plan: QueryPlan, segment_number: int, document: int) -> dict[str, float]:
         """Return the parts of a document's first-stage score by name."""
         segment = self.index.segments[segment_number]

@@ -87,8 +87,10 @@ def retrieve(
     """
     model, index = ranker.model, ranker.index
     candidates = find_candidates(index, plan, max(limit, model.depth), budget) if first is None else first
-    segments, documents, scores = candidates[:3]
     features = _NO_FEATURES
+    if model.depth and plan.words:
+        candidates = _add_named(ranker, plan, candidates)
+    segments, documents, scores = candidates[:3]
     if model.depth and plan.words:
         best = candidates._replace(
             segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
@@ -162,6 +164,28 @@ def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: b
     segments, documents = similarities.segments, similarities.documents
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
     return NearestDocuments(segments, documents, keys, days, static, similarities.nearest)
+
+
+def _add_named(ranker: Ranker, plan: QueryPlan, candidates: Candidates) -> Candidates:
+    """Return candidates with the documents that the query names before all others, so that they are reranked.
+
+    They need not contain the words as typed: 'blackhole' names 'Black hole'. Their scores are those of the first stage.
+    """
+    if not plan.named:
+        return candidates
+    own = np.array([named[:2] for named in plan.named], np.int32)
+    own_scores = np.array([ranker.first_stage_score(plan, *pair) for pair in own.tolist()], np.float32)
+    order = np.lexsort((own[:, 1], own[:, 0], -own_scores))
+    rest = np.ones(len(candidates.documents), np.bool_)
+    for segment, document in own.tolist():
+        rest &= (candidates.segments != segment) | (candidates.documents != document)
+    new = len(own) - int(np.count_nonzero(~rest))
+    return candidates._replace(
+        segments=np.concatenate((own[order, 0], candidates.segments[rest])),
+        documents=np.concatenate((own[order, 1], candidates.documents[rest])),
+        scores=np.concatenate((own_scores[order], candidates.scores[rest])),
+        total=max(candidates.total, int(np.count_nonzero(rest)) + len(own)) if new else candidates.total,
+    )
 
 
 def _read_stored(

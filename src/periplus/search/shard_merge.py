@@ -1,22 +1,25 @@
 """The candidates of several shards as those of one index."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from periplus.rank import FEATURES
 from periplus.search.navigational import home_page_order
 from periplus.search.retrieve import NearestDocuments, RetrievedCandidates
 
 __all__ = ["merge_shards"]
 
+_NAME: Final = FEATURES.index("name")
+
 
 def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
     """Return what shards retrieved for one plan as one record, best first; the segments are numbered on.
 
-    The order is that of one index with all segments: score, then segment, then document. Features are kept for the
-    first rows that all have them, which are at least as many as every shard measured.
+    The order is that of one index with all segments: pages that the query names, then score, then segment, then
+    document. Features are kept for the first rows that all have them, which are at least as many as every shard measured.
     """
     if len(parts) == 1:
         return parts[0]
@@ -24,7 +27,7 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
     segments = np.concatenate([part.segments + np.int32(start) for part, start in zip(parts, offsets, strict=False)])
     documents = np.concatenate([part.documents for part in parts])
     scores = np.concatenate([part.scores for part in parts])
-    order = np.lexsort((documents, segments, -scores))
+    order = np.lexsort((documents, segments, -scores, ~np.concatenate([_is_named(part) for part in parts])))
     homes = [
         part.home_page._replace(segment=part.home_page.segment + start)
         for part, start in zip(parts, offsets, strict=False)
@@ -52,6 +55,13 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
         similarities,
         _merge_nearest(parts, offsets),
     )
+
+
+def _is_named(part: RetrievedCandidates) -> npt.NDArray[np.bool_]:
+    """Return which candidates the query names: they come before all others."""
+    named = np.zeros(len(part.scores), np.bool_)
+    named[: len(part.features)] = part.features[:, _NAME] > 0
+    return named
 
 
 def _merge_features(parts: Sequence[RetrievedCandidates], order: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

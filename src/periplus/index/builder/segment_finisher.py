@@ -27,6 +27,7 @@ from periplus.index.media_file import write_extras
 from periplus.index.merge.segment_merger import BYTES_PER_DOCUMENT
 from periplus.index.static_vectors import select_passages, write_static_vectors
 from periplus.index.vocabulary.completions import first_link_texts
+from periplus.index.vocabulary.name_table import write_names
 from periplus.index.vocabulary.surface_forms import VocabularyStatistics, count_vocabulary
 from periplus.index.vocabulary.title_keys import title_keys
 from periplus.index.vocabulary.words_file import write_words
@@ -73,6 +74,7 @@ def finish_segment(builder: SegmentBuilder, withdrawn: Iterable[int] = ()) -> in
     _write_text(folder, documents, rows)
     trim_heap()
     write_words(folder, statistics, _link_texts(documents, rows))
+    write_names(folder)
     sizes = documents.columns["media_size"]
     write_extras(
         folder, read_media(documents.media, _starts(sizes)[rows], sizes[rows]), documents.columns["news"][rows]

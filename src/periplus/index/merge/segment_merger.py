@@ -22,6 +22,7 @@ from periplus.index.merge.document_merger import merge_documents, read_bodies, r
 from periplus.index.merge.postings_merger import write_postings
 from periplus.index.segment import Segment
 from periplus.index.static_vectors import merge_static_vectors
+from periplus.index.vocabulary.name_table import write_names
 from periplus.index.vocabulary.words_file import merge_words
 from periplus.settings import IndexSettings
 
@@ -81,6 +82,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], settings: IndexSet
     with Spool(folder / "text.part") as spool:
         segment_writer.write_text(folder, read_bodies(segments, merged), read_simhashes(segments, merged), spool)
     merge_words(folder, segments, merged.maps)
+    write_names(folder)
     merge_extras(folder, segments, merged.maps)
     merge_static_vectors(folder, segments, merged.segments[merged.order], merged.numbers[merged.order])
     with disk_errors(folder):

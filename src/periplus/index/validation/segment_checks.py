@@ -40,6 +40,10 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         **{"site_key": "<u8", "site_document": "<i4"},
     },
     "static_vectors": {"start": "<u4", "signs": "|u1"},
+    "names": {
+        **{"name_key": "<u8", "name_document": "<i4", "name_kind": "|u1", "name_weight": "|u1"},
+        "mentions": "<i4",
+    },
     "extras": {"news": "<u4", "media_document": "<u4", "media_start": "<u8", "media": "|u1"},
 }
 """The types that the arrays of each part may have."""
@@ -53,6 +57,8 @@ _MAX_SIGN_BYTES: Final = 128
 """Bytes of the signs of a vector."""
 _MEDIA_PACK: Final = 32
 """Documents with media in a pack."""
+_NAME_KINDS: Final = 5
+"""Kinds of names."""
 _COLUMN_BLOCK: Final = 64
 """Completions that share a maximum."""
 _HINT: Final = "Run: periplus index check, then periplus index repair."
@@ -218,6 +224,16 @@ def _check_static_vectors(file: ArrayFile, documents: int) -> None:
     _require(file, "signs", 0 < signs.shape[1] <= _MAX_SIGN_BYTES)
 
 
+def _check_names(file: ArrayFile, documents: int) -> None:
+    keys = file["name_key"]
+    _require(file, "name_key", bool((keys[1:] >= keys[:-1]).all()))
+    for name in ("name_document", "name_kind", "name_weight"):
+        _require(file, name, len(file[name]) == len(keys))
+    _require(file, "name_document", _is_below(file["name_document"], documents))
+    _require(file, "name_kind", _is_below(file["name_kind"], _NAME_KINDS))
+    _require(file, "mentions", len(file["mentions"]) == documents)
+
+
 _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "documents": _check_documents,
     "postings": _check_postings,
@@ -226,4 +242,5 @@ _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {
     "words": _check_words,
     "extras": _check_extras,
     "static_vectors": _check_static_vectors,
+    "names": _check_names,
 }

@@ -32,15 +32,17 @@ NAMES: Final = (
     "title_body",
     *("query_words", "query_stop_words", "query_rarest", "query_titles"),
     "static_similarity",
+    *("mentions", "name"),
 )
-"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks and the static
-similarity at 0, and the columns of the query, which are the same for all candidates."""
+"""The columns that `measure` fills, in order; docs/ranking.md says what each is. It leaves clicks, names and
+the static similarity at 0, and the columns of the query, which are the same for all candidates."""
 _FIELD: Final = 1
 _COVERAGE, _COVERAGE_WORDS, _PREVIEW, _SEQUENCE, _TITLE_RUN, _FILL, _EQUAL = range(7, 14)
 _PHRASE, _RUN, _PAIRS, _NEAR, _SPAN, _FIXED, _PASSAGE, _PASSAGE_BODY, _TITLE_WORDS = range(14, 23)
 _LENGTH, _DEPTH, _PARAMETERS, _STATIC, _QUALITY, _FRESHNESS, _SPAM, _POPULARITY = range(23, 31)
 
 _TITLE_BODY: Final = NAMES.index("title_body")
+_MENTIONS: Final = NAMES.index("mentions")
 
 HALF_LIFE: Final = 365.0
 """Days after which a page is half as fresh."""
@@ -73,6 +75,7 @@ class DocumentColumns(NamedTuple):
     day: npt.NDArray[np.int32]
     spam: npt.NDArray[np.uint8]
     popularity: npt.NDArray[np.float32]
+    mentions: npt.NDArray[np.float32]
 
 
 class FeatureQuery(NamedTuple):
@@ -108,6 +111,7 @@ def _get_columns(addresses: Any) -> DocumentColumns:  # pragma: no cover - compi
         array_1d(addresses, 7, np.int32),
         array_1d(addresses, 8, np.uint8),
         array_1d(addresses, 9, np.float32),
+        array_1d(addresses, 10, np.float32),
     )
 
 
@@ -306,6 +310,7 @@ def _look_at_document(
     row[_FRESHNESS] = 2.0 ** (-max(0.0, today - day) / HALF_LIFE) if day > 0 else 0.0
     row[_SPAM] = _entry(sheet.spam, document)
     row[_POPULARITY] = _entry(sheet.popularity, document)
+    row[_MENTIONS] = _entry(sheet.mentions, document)
 
 
 @njit(cache=True, nogil=True)
@@ -377,7 +382,7 @@ def warm() -> None:
     lists = pin(make_tiny_postings()).addresses.reshape(1, -1)
     start, blob, none = np.array([0, 1], np.int64), np.zeros(1, np.uint8), np.zeros(0, np.float32)
     sheet = DocumentColumns(
-        start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none
+        start, blob, start, blob, np.zeros(1, np.uint64), none, blob, np.zeros(1, np.int32), blob, none, none
     )
     zero = np.zeros(1, np.int32)
     place = np.array([[TINY_ENTRY]], np.int64)

@@ -1,0 +1,180 @@
+"""Documents that a query names, looked up in the name tables of all segments.
+
+Queries are compared with names letter by letter, spaces and punctuation aside, and as stems. Where no document has the
+name as typed, words that hardly any document has are replaced by similar ones of the spelling dictionary.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from periplus.text import is_stop_word, split_text, terms_of
+
+if TYPE_CHECKING:
+    from periplus.index.index_reader import Index
+
+__all__ = [
+    "NAME_ALIAS",
+    "NAME_BASE",
+    "NAME_PART",
+    "NAME_STEM",
+    "NAME_TITLE",
+    "NamedDocument",
+    "find_named_documents",
+    "name_key",
+]
+
+NAME_TITLE, NAME_BASE, NAME_STEM, NAME_ALIAS, NAME_PART = range(5)
+"""What kind of name it is, the surest first."""
+
+_MAX_WORDS: Final = 8
+_MAX_DOCUMENTS: Final = 4
+"""Documents of one segment that are used."""
+_MAX_ROWS: Final = 32
+"""Entries of one name in a segment that are read."""
+_RARE: Final = 10
+_RARE_SHARE: Final = 1e-4
+"""Words that so many documents have, or this share of them, may be misspelt."""
+_MIN_LETTERS: Final = 4
+_MAX_MISSPELT: Final = 2
+"""Words of a query that are replaced, one at a time."""
+_TIMES_MENTIONED: Final = 3
+"""A page is meant by a misspelt name if so many times as many documents mention it as have the word as typed."""
+_SURENESS: Final = {
+    NAME_TITLE: 1.0,
+    NAME_BASE: 0.9,
+    NAME_STEM: 0.7,
+    NAME_ALIAS: 0.85,
+    NAME_PART: 0.7,
+}
+"""By kind of name: what being meant by it with certainty counts."""
+_IN_TITLE: Final = 0.4
+"""What a name counts where the title begins with the words as typed: other features of the title count too."""
+_HALF: Final = 2.0
+"""Mentions at which a name counts half ..."""
+_UNMENTIONED: Final = 0.05
+"""... and what it counts without any: the title of a page that nobody mentions may be a mere heading."""
+_UNCERTAIN: Final = (NAME_STEM, NAME_ALIAS)
+"""Kinds that count less for a word that more documents have than mention the page."""
+_COST_SCALE: Final = 35.0
+"""Edits of this cost make a misspelling e times less likely."""
+_MISSPELT_WEIGHT: Final = 0.8
+_SEED: Final = 0xCBF29CE484222325
+_PRIME: Final = 0x100000001B3
+_MASK: Final = (1 << 64) - 1
+
+
+class NamedDocument(NamedTuple):
+    """A document that a query names."""
+
+    segment: int
+    document: int
+    weight: float
+    """How surely, 0 to 1."""
+
+
+def name_key(parts: Iterable[bytes]) -> int:
+    """Return the name key of words or stems, as `kernels.name_words.hash_names` computes it."""
+    hashed = _SEED
+    letters = bytearray()
+    for part in parts:
+        if letters and letters[-1:].isdigit() and part[:1].isdigit():
+            letters += b"|"
+        letters += part.replace(b"'", b"")
+    for letter in letters:
+        hashed = ((hashed ^ letter) * _PRIME) & _MASK
+    return hashed | 1 if letters else 0
+
+
+def find_named_documents(index: "Index", words: Sequence[str]) -> tuple[NamedDocument, ...]:
+    """Return the documents that folded words name, the surest first."""
+    tables = [segment.files.get("names") for segment in index.segments]
+    if not words or len(words) > _MAX_WORDS or not any(tables):
+        return ()
+    language = max(index.languages, key=index.languages.__getitem__, default="") or "en"
+    stems = terms_of(words, language)
+    frequency = index.document_frequency(stems[0]) if len(words) == 1 else 0
+    named = _look_up(index, _keys(words, stems), frequency)
+    if not named and len(words) > 1 and is_stop_word(words[0], language):
+        named = _look_up(index, _keys(words[1:], stems[1:]), frequency)
+    if not named:
+        named = _look_up_misspelt(index, words, language)
+    best: dict[tuple[int, int], float] = {}
+    for document in named:
+        place = (document.segment, document.document)
+        best[place] = max(best.get(place, 0.0), document.weight)
+    ordered: list[tuple[tuple[int, int], float]] = []
+    for place in sorted(best, key=lambda place: (place[0], -best[place], place[1])):
+        if sum(other[0] == place[0] for other, _ in ordered) < _MAX_DOCUMENTS:
+            ordered.append((place, best[place]))
+    ordered.sort(key=lambda item: (-item[1], item[0]))
+    return tuple(
+        NamedDocument(segment, document, weight * (_IN_TITLE if _has_words(index, segment, document, words) else 1.0))
+        for (segment, document), weight in ordered
+    )
+
+
+def _has_words(index: "Index", segment: int, document: int, words: Sequence[str]) -> bool:
+    """Return whether a title begins with words as they were typed."""
+    return split_text(index.segments[segment].string("title", document))[: len(words)] == list(words)
+
+
+def _keys(words: Sequence[str], stems: Sequence[bytes]) -> list[int]:
+    """Return the keys of words, as they are written and as stems."""
+    return list(dict.fromkeys((name_key([word.encode("utf-8", "replace") for word in words]), name_key(stems))))
+
+
+def _look_up(index: "Index", keys: Sequence[int], frequency: int, max_kind: int = NAME_PART) -> list[NamedDocument]:
+    """Return the live documents with a name; frequency: documents that have the word, where the name is one."""
+    named = []
+    for number, segment in enumerate(index.segments):
+        file = segment.files.get("names")
+        if file is None:
+            continue
+        column, documents, kinds, weights = (
+            file[name] for name in ("name_key", "name_document", "name_kind", "name_weight")
+        )
+        for key in keys:
+            at = int(column.searchsorted(np.uint64(key))) if key else len(column)
+            for row in range(at, min(len(column), at + _MAX_ROWS)):
+                if int(column[row]) != key:
+                    break
+                document, kind = int(documents[row]), int(kinds[row])
+                if kind <= max_kind and segment.is_live[document]:
+                    mentions = int(file["mentions"][document])
+                    weight = (
+                        _SURENESS[kind] * int(weights[row]) / 255 * max(_UNMENTIONED, mentions / (mentions + _HALF))
+                    )
+                    if kind in _UNCERTAIN:
+                        weight *= min(1.0, (mentions + 1) / max(1, frequency))
+                    named.append(NamedDocument(number, document, weight))
+    return named
+
+
+def _look_up_misspelt(index: "Index", words: Sequence[str], language: str) -> list[NamedDocument]:
+    """Return the documents of titles that differ from some words in one that hardly any document has."""
+    spelling = index.spelling
+    if not spelling.size:
+        return []
+    frequencies = spelling.document_frequencies(list(words))
+    rare = max(_RARE, int(_RARE_SHARE * index.documents))
+    doubtful = [
+        place
+        for place, count in enumerate(frequencies)
+        if count <= rare and words[place].isalpha() and len(words[place]) >= _MIN_LETTERS
+    ]
+    candidates: dict[tuple[int, int], float] = {}
+    for place in doubtful[:_MAX_MISSPELT]:
+        for meant in spelling.find_candidates(words[place]):
+            other = [*words[:place], meant.word, *words[place + 1 :]]
+            max_kind = NAME_STEM if frequencies[place] else NAME_PART
+            for named in _look_up(index, _keys(other, terms_of(other, language)), meant.documents, max_kind):
+                mentions = int(index.segments[named.segment].files["names"]["mentions"][named.document])
+                if mentions >= _TIMES_MENTIONED * max(1, frequencies[place]):
+                    worth = named.weight * mentions * math.exp(-meant.cost / _COST_SCALE)
+                    key = (named.segment, named.document)
+                    candidates[key] = max(candidates.get(key, 0.0), worth)
+    total = sum(candidates.values())
+    return [NamedDocument(*key, _MISSPELT_WEIGHT * worth / total) for key, worth in candidates.items()]

@@ -1,0 +1,176 @@
+"""Names of documents: learned from titles and texts, looked up by queries, kept through merges."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.made_pages import visit
+from naive import names as naive
+from periplus.arrays import write_arrays
+from periplus.errors import CorruptFile
+from periplus.index import Index, LiveIndex, build_index, find_named_documents
+from periplus.index.index_manifest import SEGMENT_FORMAT
+from periplus.index.vocabulary.kernels import name_words
+from periplus.index.vocabulary.name_lookup import name_key
+from periplus.index.vocabulary.name_table import name_keys
+from periplus.records import FetchRecord
+from periplus.settings import IndexSettings
+from periplus.text import split_text
+
+PLACES = {
+    "Ostrava Velka": "Ostrava Velka (OV), formerly known as the Old Harbour (Altenhafen), is a town by the sea.",
+    "Quorn (planet)": "Quorn is a planet. It is far from the sun, says Mira Tolland.",
+    "Quorn (river)": "Quorn is a river in the south.",
+    "Mira Tolland": "Mira Tolland was a painter. She lived by the sea.",
+    "Black kettle": "A black kettle is a kettle that is black.",
+    "Colourist": "A colourist (also spelled colorist) works with paint.",
+}
+
+
+def pages(more: int = 6) -> list[FetchRecord]:
+    texts = dict(PLACES)
+    for number in range(more):
+        texts[f"Report {number}"] = (
+            "The planet Quorn was seen by Mira Tolland from Ostrava Velka (OV). Later Tolland wrote of it."
+        )
+    texts["Survey"] = "The river Quorn is long. The Haven (Ostrava Velka) is near it."
+    texts["Second survey"] = "The Haven (Ostrava Velka) is a harbour."
+    return [visit(f"https://names.test/{number}", title, text) for number, (title, text) in enumerate(texts.items())]
+
+
+def named(folder: Path, query: str) -> list[str]:
+    index = Index.open(folder)
+    index.spelling.load()
+    hits = find_named_documents(index, split_text(query))
+    return [index.segments[hit.segment].string("title", hit.document) for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("mira tolland", "Mira Tolland"),
+        ("tolland", "Mira Tolland"),
+        ("blackkettle", "Black kettle"),
+        ("black kettles", "Black kettle"),
+        ("the black kettle", "Black kettle"),
+        ("ov", "Ostrava Velka"),
+        ("altenhafen", "Ostrava Velka"),
+        ("haven", "Ostrava Velka"),
+        ("colorist", "Colourist"),
+        ("quorn", "Quorn (planet)"),
+        ("quorn river", "Quorn (river)"),
+    ],
+)
+def test_a_name_finds_its_page(tmp_path: Path, query: str, title: str) -> None:
+    build_index(pages(), tmp_path, IndexSettings())
+    assert named(tmp_path, query)[:1] == [title]
+
+
+def test_words_that_name_nothing_find_nothing(tmp_path: Path) -> None:
+    build_index(pages(), tmp_path, IndexSettings())
+    assert named(tmp_path, "sea") == []
+    assert named(tmp_path, "") == []
+    assert named(tmp_path, "mira tolland " * 5) == []
+
+
+def test_a_misspelt_name_means_a_page_that_many_mention(tmp_path: Path) -> None:
+    build_index(pages(30), tmp_path, IndexSettings())
+    assert named(tmp_path, "mira toland") == ["Mira Tolland"]
+    assert named(tmp_path, "black ketle") == []
+
+
+def test_deleted_documents_are_not_named(tmp_path: Path) -> None:
+    records = pages()
+    with LiveIndex(tmp_path, IndexSettings(), background=False) as live:
+        for record in records:
+            live.add(record)
+        live.publish()
+        live.delete(records[3].url)
+        live.publish()
+    assert named(tmp_path, "mira tolland") == []
+
+
+def test_merging_learns_from_all_segments(tmp_path: Path) -> None:
+    records = pages()
+    with LiveIndex(tmp_path, IndexSettings(), background=False) as live:
+        for record in records:
+            live.add(record)
+            live.publish()
+        assert named(tmp_path, "mira tolland") == ["Mira Tolland"]
+        while live.merge():
+            pass
+    assert named(tmp_path, "tolland") == ["Mira Tolland"]
+    whole = tmp_path / "whole"
+    build_index(records, whole, IndexSettings())
+    for name in ("name_key", "name_document", "name_kind", "name_weight", "mentions"):
+        own, other = (Index.open(folder).segments[0].files["names"][name] for folder in (tmp_path, whole))
+        np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_mentions_are_counted_as_by_definition(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    words = ("Sea", "sea", "Chart", "Harbour", "harbour", "Bell", "fog", "Old")
+
+    def text(most: int) -> str:
+        return " ".join(chance.choice(words) for _ in range(chance.randint(1, most)))
+
+    titles, bodies = [text(3) for _ in range(30)], [text(40) for _ in range(30)]
+    records = [
+        visit(f"https://names.test/{number:02}", title, body)
+        for number, (title, body) in enumerate(zip(titles, bodies, strict=True))
+    ]
+    build_index(records, tmp_path, IndexSettings())
+    segment = Index.open(tmp_path).segments[0]
+    counted = {segment.string("url", n): int(segment.files["names"]["mentions"][n]) for n in range(segment.documents)}
+    wanted = naive.count_mentions(titles, bodies)
+    assert counted == {record.url: count for record, count in zip(records, wanted, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Mercury (planet)", "Mercury", "A (b) c", "(x)", "Pricing | Example", "One - Two", "Wi-Fi", "A – B (c)", "", ")("],
+)
+def test_titles_without_brackets(title: str) -> None:
+    raw = np.frombuffer(title.encode(), np.uint8)
+    end, _ = name_words.title_ends(raw, np.array([0, len(raw)], np.int64))
+    assert raw[: end[0]].tobytes().decode() == naive.title_name(title)
+
+
+@pytest.mark.parametrize("name", ["Black hole", "9/11", "911", "9-1-1", "McDonald's", "AC/DC", "Köln", "1984 2", ""])
+def test_keys_are_the_same_in_tables_and_queries(name: str) -> None:
+    data = name.encode()
+    keys, _ = name_keys(data, np.array([0, len(data)], np.int64), np.zeros(1, np.uint8))
+    words = [word.encode() for word in split_text(name)]
+    assert int(keys[0]) == name_key(words) == naive.name_key(words)
+
+
+def test_numbers_stay_apart() -> None:
+    assert len({name_key(split) for split in ([b"9", b"11"], [b"911"], [b"9", b"1", b"1"])}) == 3
+
+
+@pytest.mark.parametrize(("array", "value"), [("name_document", 1 << 20), ("name_kind", 9), ("name_key", 0)])
+def test_damaged_tables_are_refused(tmp_path: Path, array: str, value: int) -> None:
+    build_index(pages(), tmp_path, IndexSettings())
+    path = next(tmp_path.glob("seg-*/names.arrays"))
+    file = Index.open(tmp_path).segments[0].files["names"]
+    arrays = {name: np.array(file[name]) for name in file.sizes()}
+    arrays[array][-1] = value
+    write_arrays(path, "names", arrays, format=SEGMENT_FORMAT)
+    with pytest.raises(CorruptFile, match=array):
+        Index.open(tmp_path)
+
+
+def test_an_index_without_names_is_searched(tmp_path: Path) -> None:
+    build_index(pages(), tmp_path, IndexSettings())
+    next(tmp_path.glob("seg-*/names.arrays")).unlink()
+    assert named(tmp_path, "mira tolland") == []
+
+
+def test_hostile_titles_and_bodies(tmp_path: Path) -> None:
+    texts = ["(" * 5_000, '"' * 5_000, "A " * 40_000, "Ab (Cd) " * 9_000, "\x00\xff" * 500, "é" * 9_000, "(A\n" * 999]
+    records = [visit(f"https://names.test/{n}", text[:3_000], text) for n, text in enumerate(texts)]
+    build_index(records, tmp_path, IndexSettings())
+    assert len(Index.open(tmp_path).segments[0].files["names"]["mentions"]) == len(texts)
