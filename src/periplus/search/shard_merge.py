@@ -19,7 +19,7 @@ def merge_shards(parts: Sequence[RetrievedCandidates]) -> RetrievedCandidates:
     """Return what shards retrieved for one plan as one record, best first; the segments are numbered on.
 
     The order is that of one index with all segments: pages that the query names, then score, then segment, then
-    document. Features are kept for the first rows that all have them, which are at least as many as every shard measured.
+    document. Features are kept for the first rows that all have them, at least as many as every shard measured.
     """
     if len(parts) == 1:
         return parts[0]
