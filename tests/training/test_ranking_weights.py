@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "training" / "ranki
 pytest.importorskip("bm25s", reason="the extra 'bench' is not installed")
 
 from candidate_dump import CandidateDump
-from fusion_search import GRID, choose_fusion, fusion_table
+from fusion_search import GRID, STATIC_GRID, choose_fusion, choose_static, fusion_table, static_table
 from learn_weights import override_file, ship
 from ranking_objective import ndcg_at_ten
 from weight_search import LearnedWeight, choose_features, learn_weights, prepare
@@ -79,6 +79,18 @@ def test_similarities_that_tell_right_from_wrong_have_weight() -> None:
     assert chosen.short > 0
     assert table.value(chosen) > table.ndcg[0, 0]
     assert chosen.long in GRID
+
+
+def test_a_static_similarity_that_tells_right_from_wrong_has_weight_and_one_that_harms_has_none() -> None:
+    dump = make_dump("a", 2, 0.0, 3)
+    dump.features[:, FEATURES.index("static_similarity")] = dump.grades
+    good = static_table(dump, feature_weights())
+    assert choose_static([good]).short > 0
+    dump.features[:, FEATURES.index("static_similarity")] = -dump.grades
+    bad = static_table(dump, feature_weights())
+    assert bad[0] == good[0]
+    assert choose_static([bad]) == LearnedWeight(0.0, 0.0)
+    assert choose_static([good, bad, bad]).short in STATIC_GRID
 
 
 def test_learned_weights_are_written_into_the_shipped_file(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 import numpy as np
 from candidate_dump import CandidateDump, dump_collection
-from fusion_search import choose_fusion, fusion_table
+from fusion_search import choose_fusion, choose_static, fusion_table, static_table
 from ranking_objective import ndcg_at_ten
 from weight_search import LearnedWeight, choose_features, learn_weights, prepare
 
@@ -37,6 +37,7 @@ COLLECTIONS: Final = (
     *("cacm", "lisa", "time", "web_queries"),
 )
 
+_STATIC: Final = "static_similarity"
 _MEASURED: Final = ("first", "full", "embeddings")
 
 Weights = dict[str, LearnedWeight]
@@ -106,7 +107,12 @@ def learn_all(dumps: Sequence[CandidateDump]) -> tuple[dict[str, Weights], Weigh
         names = choose_features(others)
         without[left_out.collection] = learn_weights([prepare(dump, shipped, names) for dump in others], names)
     names = choose_features(dumps)
-    return without, learn_weights([prepare(dump, shipped, names) for dump in dumps], names)
+    everything = learn_weights([prepare(dump, shipped, names) for dump in dumps], names)
+    statics = {dump.collection: static_table(dump, apply(shipped, without[dump.collection])) for dump in dumps}
+    for name, learned in without.items():
+        learned[_STATIC] = choose_static([table for other, table in statics.items() if other != name])
+    everything[_STATIC] = choose_static(list(statics.values()))
+    return without, everything
 
 
 def main() -> None:
@@ -169,7 +175,8 @@ def write(
         document(ROOT / "docs" / "ranking.md", {"similarity": fusion})
     card = {
         "date": datetime.now(UTC).date().isoformat(),
-        "method": "coordinate ascent on nDCG@10, weights of short and of long queries, not negative",
+        "method": "coordinate ascent on nDCG@10, weights of short and of long queries, not negative; "
+        "weights of similarities from a grid",
         "collections": {dump.collection: len(dump.ideal) for dump in dumps},
         "learned": {name: list(pair) for name, pair in everything.items()},
         "fusion": list(fusion) if fusion else None,

@@ -20,13 +20,9 @@ from periplus.score.kernels import weighting
 
 __all__ = ["LEARNED", "LearnedWeight", "Sampled", "choose_features", "learn_weights", "prepare"]
 
-LEARNED: Final = (
-    *("title", "title_sequence", "title_fill", "title_body", "run", "pairs", "passage"),
-    "static_similarity",
-)
+LEARNED: Final = ("title", "title_sequence", "title_fill", "title_body", "run", "pairs", "passage")
 """One feature for each kind of evidence: how much of the query a title has, in which order, with what else, and whether
-the body supports it; order, neighbours and passages in the body; what the static model says. Others say the same
-again, and have no weight."""
+the body supports it; order, neighbours and passages in the body. Others say the same again, and have no weight."""
 _CAP: Final = 0.06
 """The relative gain of one collection that utility approaches at most."""
 _AVERSION: Final = 3.0

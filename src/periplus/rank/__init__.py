@@ -12,6 +12,7 @@ trains a model on them, and `save_model` puts it into use if it is better than t
 """
 
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
+from periplus.rank.feature_rows import without_static_similarity
 from periplus.rank.feature_scorer import feature_weights, query_length
 from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
@@ -43,4 +44,5 @@ __all__ = [
     "select_model",
     "train_model",
     "uses_encoder",
+    "without_static_similarity",
 ]

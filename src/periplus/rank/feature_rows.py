@@ -20,7 +20,7 @@ from periplus.rank.ranking_model import FEATURES, Rows
 from periplus.rank.static_similarity import StaticSimilarity
 from periplus.records import Candidates, PageFlag
 
-__all__ = ["FEATURES", "FeatureExtractor", "Rows"]
+__all__ = ["FEATURES", "FeatureExtractor", "Rows", "without_static_similarity"]
 
 _CLICKS: Final = FEATURES.index("clicks")
 _TITLE: Final = FEATURES.index("title")
@@ -174,3 +174,10 @@ def _popularity(segment: Segment, signals: ExternalSignals) -> npt.NDArray[np.fl
     by_host = np.array([signals.popularity(host) for host in segment.strings("hosts")], np.float32)
     higher: npt.NDArray[np.float32] = np.maximum(pages, by_host[segment.column("host")])
     return higher
+
+
+def without_static_similarity(rows: Rows) -> Rows:
+    """Return features with that of the static model at zero: for queries in which embeddings take part."""
+    rows = rows.copy()
+    rows[:, _SIMILARITY] = 0.0
+    return rows

@@ -10,7 +10,7 @@ from periplus.index import Index
 from periplus.index.kernels import inversion
 from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, restricted_documents
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
-from periplus.rank.feature_rows import FeatureExtractor
+from periplus.rank.feature_rows import FeatureExtractor, without_static_similarity
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights, length_share
 from periplus.records import Candidates
 from periplus.score import FeatureWeight, read_weights
@@ -81,21 +81,24 @@ class Ranker:
         return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))
 
     def explain(
-        self, plan: QueryPlan, segment_number: int, document: int, embedding_points: float = 0.0
+        self, plan: QueryPlan, segment_number: int, document: int, embedding_points: float | None = None
     ) -> tuple[tuple[str, float], ...]:
         """Return the parts of a document's score: those of the first stage, then what each feature adds.
 
-        embedding_points: what embeddings added, as `rerank` reports it.
+        embedding_points: what embeddings added, as `rerank` reports it; None where they took no part.
         """
         reasons = self._explain_first_stage(plan, segment_number, document)
         if self.model.depth and plan.words:
             ids = np.array([segment_number], np.int32), np.array([document], np.int32)
             first = sum(reasons.values())
             candidate = Candidates(*ids, np.array([first], np.float32), 1, True, False)
-            parts = self.model.scorer.explain(self.features.extract(plan, candidate))[0]
+            features = self.features.extract(plan, candidate)
+            if embedding_points is not None:
+                features = without_static_similarity(features)
+            parts = self.model.scorer.explain(features)[0]
             parts["first"] -= first / plan.best_score
             reasons |= {name: value * plan.best_score for name, value in parts.items()}
-        if self.embeddings:
+        if embedding_points is not None:
             reasons["meaning"] = embedding_points
         return tuple((name, value) for name, value in reasons.items() if abs(value) > _LEAST_SHOWN)
 

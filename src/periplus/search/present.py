@@ -84,7 +84,7 @@ def _explain(
             plan,
             int(candidates.segments[row]),
             int(candidates.documents[row]),
-            float(points[row]) if points is not None else 0.0,
+            float(points[row]) if points is not None else None,
         )
         for row in rows
     ]

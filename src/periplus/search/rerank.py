@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.rank import FEATURES, RerankModel, embedding_points, query_length
+from periplus.rank import FEATURES, RerankModel, embedding_points, query_length, without_static_similarity
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.settings import EmbeddingSettings
@@ -59,10 +59,11 @@ def rerank(
 
     today: days since 1970, where new pages come before old ones that fit about as well; None where dates do not count.
     """
-    rows, scores = _order_by_features(retrieved, model, limit)
+    fused = model.semantic is not None and _is_compared(retrieved)
+    rows, scores = _order_by_features(retrieved, model, limit, fused=fused)
     pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days)
     points: Floats | None = None
-    if retrieved.similarities is not None and model.semantic is not None and len(rows):
+    if fused and model.semantic is not None and len(rows):
         weight = model.semantic.weight * model.weigh_similarity(query_length(retrieved.features))
         semantic = msgspec.structs.replace(model.semantic, weight=weight)
         rows, scores, points, pool = _fuse(retrieved, rows, scores, semantic)
@@ -88,13 +89,26 @@ def rerank(
     return _put_first(reranked, home)
 
 
-def _order_by_features(retrieved: RetrievedCandidates, model: RerankModel, limit: int) -> tuple[Rows, Floats]:
-    """Return the rows of candidates and their scores: the best by all their features, the others behind them."""
+def _is_compared(retrieved: RetrievedCandidates) -> bool:
+    """Return whether embeddings take part: any candidate or near document has a vector."""
+    similarities = retrieved.similarities
+    near = retrieved.nearest is not None and len(retrieved.nearest.documents) > 0
+    return similarities is not None and (near or not bool(np.isnan(similarities).all()))
+
+
+def _order_by_features(
+    retrieved: RetrievedCandidates, model: RerankModel, limit: int, *, fused: bool
+) -> tuple[Rows, Floats]:
+    """Return the rows of candidates and their scores: the best by all their features, the others behind them.
+
+    fused: whether embeddings take part, which know better what the static model says.
+    """
     count = min(len(retrieved.scores), max(limit, model.depth))
     depth = min(len(retrieved.features), model.depth)
     if not depth:
         return np.arange(count), retrieved.scores[:count]
-    shares = model.scorer.score(retrieved.features[:depth])
+    features = retrieved.features[:depth]
+    shares = model.scorer.score(without_static_similarity(features) if fused else features)
     order = np.argsort(-shares, kind="stable")
     scores = (shares[order] * retrieved.best_score).astype(np.float32)
     if depth == count:
