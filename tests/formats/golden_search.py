@@ -182,13 +182,18 @@ def write_models(folder: Path) -> None:
     save_model(folder, learned._replace(low=-0.25, p=0.75), ("clicks",))
 
 
+def _without_empty(card: Any, *names: str) -> Any:
+    """Return a card without fields that earlier editions do not have, where they are empty."""
+    return {name: value for name, value in card.items() if value or name not in names}
+
+
 def read_models(folder: Path) -> Any:
     """Return the cards, which model is used, and what its trees say."""
     cards, used = list_models(folder)
     model = read_model(folder / "models" / "20231114-221320.model")
     row = np.linspace(0.0, 1.0, len(FEATURES)).reshape(1, -1)
     return {
-        "cards": [content(card) for card in cards],
+        "cards": [_without_empty(content(card), "left_out", "examples") for card in cards],
         "used": used,
         "scale": model.scale,
         "sum": plain(model.correct(row)),
@@ -210,6 +215,7 @@ FORMATS = (
         write_embeddings,
         read_embeddings,
         tolerant=("*/embedded.log",),
+        unread=("index/meaning/progress.json",),
         unnumbered=("index/seg*", "index/feeds.log"),
     ),
     GoldenFormat("models", write_models, read_models, tolerant=("models/used.json",), unread=("models/*.md",)),
