@@ -150,7 +150,7 @@ bench-snippets: $(DEV_READY) ## snippets of documentation that show navigation: 
 
 bench-embeddings: $(DEV_READY) ## tiers of embeddings: speed, size, gain over BM25, recall of neighbours (TIERS= TEXTS=400 QUERIES=60 SIZE=100000)
 	@$(INSTALL) bench semantic
-	@$(BIN)/python bench/embeddings.py $(TIERS) $(if $(TEXTS),--texts $(TEXTS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(SIZE),--size $(SIZE))
+	@$(BIN)/python bench/encoders.py $(TIERS) $(if $(TEXTS),--texts $(TEXTS)) $(if $(QUERIES),--queries $(QUERIES)) $(if $(SIZE),--size $(SIZE))
 
 bench-duplicates: $(DEV_READY) ## near-duplicates of the fake web by simhash: precision and recall (PAGES=3000 HOSTS=60)
 	@$(BIN)/python bench/duplicates.py $(or $(PAGES),3000) $(or $(HOSTS),60)

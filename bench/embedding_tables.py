@@ -1,4 +1,4 @@
-"""The tables of bench/embeddings.py; run by itself, this writes those of the last run to docs/benchmarks.md."""
+"""The tables of bench/encoders.py; run by itself, this writes those of the last run to docs/benchmarks.md."""
 
 import json
 from pathlib import Path

@@ -34,7 +34,7 @@ def test_a_tier_without_neighbours_has_a_row() -> None:
 
 
 def test_the_weight_of_a_collection_comes_from_the_others() -> None:
-    bench = pytest.importorskip("embeddings", reason="needs the extra 'bench'")
+    bench = pytest.importorskip("encoders", reason="needs the extra 'bench'")
     columns = len(bench.WEIGHTS)
     rising, falling = (np.full((20, columns), 0.5) for _ in range(2))
     rising[:, -1], falling[:, 1] = 0.9, 0.8

@@ -125,7 +125,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_what_meaning_adds_can_be_told(folder: Path) -> None:
-    made, off = ranker(folder, SETTINGS), ranker(folder, EmbeddingSettings(semantic="static"))
+    made, off = ranker(folder, SETTINGS), ranker(folder, EmbeddingSettings(semantic="off"))
     tree = parse_query("sea chart fog").tree
     plan = made.plan(tree)
     found = rerank(retrieve(made, plan, 3), made.model, 3)

@@ -136,8 +136,9 @@ def test_many_queries_are_asked_by_several_processes(collection: Path) -> None:
     settings = Settings()
     with QueryRunner(2, worth=100) as runner:
         found = evaluate_variants(collection, settings, select_variants(settings, [FULL_PIPELINE]), runner=runner)
+    alone = evaluate_variants(collection, settings, select_variants(settings, [FULL_PIPELINE]))
     assert found.queries == 300
-    assert found.results[0].ndcg == 1.0
+    assert found.results[0].ndcg == alone.results[0].ndcg > 0.99
 
 
 class _Page(HTMLParser):

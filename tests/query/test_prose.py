@@ -4,7 +4,7 @@ import pytest
 
 from periplus.query import parse_query
 from periplus.query.forms.prose import MIN_PROSE_WORDS, remove_operators
-from periplus.query.query_tree import And, AndNot, BagOfWords, words_of
+from periplus.query.query_tree import BagOfWords, words_of
 
 PROSE = 'An article on the subject is by Andrews, "outer product expansions" (in the journal of 1971) and later ones'
 
@@ -26,6 +26,7 @@ def test_dashes_in_prose_exclude_nothing() -> None:
     [
         "sea charts of the north -land",
         'who wrote "the old man and the sea" in 1952',
+        "sea " + " ".join(f"-word{number}" for number in range(MIN_PROSE_WORDS)),
         f"{'word ' * MIN_PROSE_WORDS} -land site:example.org",
         f'{"word " * MIN_PROSE_WORDS} OR "other words"',
         f'{"word " * MIN_PROSE_WORDS} intitle:"other words"',
@@ -33,7 +34,7 @@ def test_dashes_in_prose_exclude_nothing() -> None:
 )
 def test_short_queries_and_those_with_named_operators_keep_them(query: str) -> None:
     assert remove_operators(query) is None
-    assert isinstance(parse_query(query).tree, And | AndNot) or " OR " in query
+    assert not isinstance(parse_query(query).tree, BagOfWords)
 
 
 def test_capitals_are_no_operators_where_there_are_only_capitals() -> None:
@@ -44,3 +45,8 @@ def test_capitals_are_no_operators_where_there_are_only_capitals() -> None:
 def test_plain_text_is_left_as_it_is() -> None:
     assert remove_operators("word " * 100) is None
     assert remove_operators("a well-known word " * 10) is None
+
+
+def test_marks_without_words_are_no_prose() -> None:
+    assert remove_operators("-" * 20_000) is None
+    assert remove_operators("- " * 10_000) is None

@@ -59,7 +59,7 @@ def rerank(
 
     today: days since 1970, where new pages come before old ones that fit about as well; None where dates do not count.
     """
-    fused = model.semantic is not None and _is_compared(retrieved)
+    fused = model.semantic is not None and model.semantic.weight > 0 and _is_compared(retrieved)
     rows, scores = _order_by_features(retrieved, model, limit, fused=fused)
     pool = _Pool(retrieved.segments, retrieved.documents, retrieved.keys, retrieved.days)
     points: Floats | None = None

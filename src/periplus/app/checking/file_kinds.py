@@ -122,6 +122,7 @@ FILE_KINDS: Final = (
     FileKind("index", "index/seg-*/text.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("text")),
     FileKind("index", "index/seg-*/words.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("words")),
     FileKind("index", "index/seg-*/extras.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("extras")),
+    FileKind("index", "index/seg-*/names.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("names")),
     FileKind(
         "index", "index/seg-*/static_vectors.arrays", _ARRAYS, "when served", _REBUILT, is_arrays("static_vectors")
     ),

@@ -10,9 +10,8 @@ from typing import Final
 __all__ = ["MIN_PROSE_WORDS", "remove_operators"]
 
 MIN_PROSE_WORDS: Final = 12
-"""Words outside quotation marks from which on a query is prose."""
+"""Words outside quotation marks and without a sign from which on a query is prose."""
 _QUOTED: Final = re.compile(r'"[^"]*"?')
-_WORD: Final = re.compile(r"\S*\w\S*")
 _NAMED_OPERATOR: Final = re.compile(
     r"(?<!\S)\(*(?:(?:AND|OR|NOT|NEAR)(?!\S)|AROUND\(|[-+]?(?i:site|lang|filetype|type|before|after|link"
     r"|in(?:title|heading|url|anchor|text)):\S)"
@@ -26,7 +25,8 @@ def remove_operators(text: str) -> str | None:
     """Return prose without the characters that would be operators; None for a query that may have operators."""
     if not any(mark in text for mark in '"()*+-'):
         return None
-    if len(_WORD.findall(_QUOTED.sub(" ", text))) < MIN_PROSE_WORDS:
+    pieces = _QUOTED.sub(" ", text).split()
+    if sum(piece[0] not in "-+" and any(map(str.isalnum, piece)) for piece in pieces) < MIN_PROSE_WORDS:
         return None
     if _NAMED_OPERATOR.search(text) and not text.isupper():
         return None

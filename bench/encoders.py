@@ -1,6 +1,6 @@
 """The tiers of embeddings: speed, size, what they add to BM25, and the recall of nearest neighbours.
 
-    python bench/embeddings.py [TIER...] [--texts 400] [--queries 60] [--size 100000]
+    python bench/encoders.py [TIER...] [--texts 400] [--queries 60] [--size 100000]
 
 Tiers: static (in every index), granite-small, granite and minilm (models of the extra 'semantic'; fetched if missing).
 Passages are made of short articles, one thread; times are CPU time. A query is one of any collection. For nDCG@10, the
