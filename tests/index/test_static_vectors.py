@@ -11,7 +11,8 @@ from periplus.hashing import fingerprint_text
 from periplus.index import Index, LiveIndex, Segment, build_index, check_index
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.static_vectors import embed_segment, stored_vectors
-from periplus.records import FetchRecord, Outcome, Page
+from periplus.rank.static_similarity import StaticSimilarity
+from periplus.records import Candidates, FetchRecord, Outcome, Page
 from periplus.settings import Settings
 from periplus.static_embeddings import load_static_model
 
@@ -33,7 +34,7 @@ def build(folder: Path, records: list[FetchRecord]) -> Index:
 
 def rows_of(segment: Segment) -> list[tuple[str, bytes]]:
     """Return the URL of each document and its vectors."""
-    stored = stored_vectors(segment, load_static_model().recipe)
+    stored = stored_vectors(segment, load_static_model())
     assert stored is not None
     signs, start = stored
     urls = segment.strings("url")
@@ -45,7 +46,7 @@ def test_a_build_writes_the_vectors_of_what_it_stores(tmp_path: Path) -> None:
     index = build(tmp_path, [record(number, text) for number, text in enumerate(texts)])
     segment = index.segments[0]
     passages = embed_segment(segment, load_static_model())
-    stored = stored_vectors(segment, load_static_model().recipe)
+    stored = stored_vectors(segment, load_static_model())
     assert stored is not None
     assert np.array_equal(stored[0], passages.signs)
     assert np.array_equal(np.diff(stored[1]), passages.rows)
@@ -84,14 +85,36 @@ def test_a_merge_computes_what_an_earlier_version_did_not_write(tmp_path: Path) 
     path = next((tmp_path / "new").glob("seg-*/static_vectors.arrays"))
     path.unlink()
     old = Index.open(tmp_path / "new").segments[0]
-    assert stored_vectors(old, load_static_model().recipe) is None
+    assert stored_vectors(old, load_static_model()) is None
     merge_segments(tmp_path / "merged" / "seg-000009-0000", [old], SETTINGS.index)
     assert rows_of(Segment(tmp_path / "merged" / "seg-000009-0000")) == expected
 
 
 def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
-    index = build(tmp_path, [record(1)])
-    assert stored_vectors(index.segments[0], "another model") is None
+    build(tmp_path, [record(1)])
+    path = next(tmp_path.glob("seg-*/static_vectors.arrays"))
+    file = ArrayFile(path, "static_vectors")
+    arrays = {array: file[array].copy() for array in file.sizes()}
+    write_arrays(path, "static_vectors", arrays, {"recipe": "another model"})
+    assert stored_vectors(Index.open(tmp_path).segments[0], load_static_model()) is None
+
+
+@pytest.mark.parametrize("change", [-1, 1, 16])
+def test_vectors_of_another_width_are_not_used_whatever_their_recipe(tmp_path: Path, change: int) -> None:
+    expected = rows_of(build(tmp_path / "new", [record(1)]).segments[0])
+    path = next((tmp_path / "new").glob("seg-*/static_vectors.arrays"))
+    file = ArrayFile(path, "static_vectors")
+    arrays = {array: file[array].copy() for array in file.sizes()}
+    rows, width = arrays["signs"].shape
+    arrays["signs"] = np.zeros((rows, width + change), np.uint8)
+    write_arrays(path, "static_vectors", arrays, file.notes)
+    index = Index.open(tmp_path / "new")
+    assert stored_vectors(index.segments[0], load_static_model()) is None
+    ids = np.zeros(1, np.int32)
+    candidates = Candidates(ids, ids, np.ones(1, np.float32), 1, True, False)
+    assert StaticSimilarity(index).measure("who keeps the lighthouse at night", candidates) is None
+    merge_segments(tmp_path / "merged" / "seg-000009-0000", index.segments, SETTINGS.index)
+    assert rows_of(Segment(tmp_path / "merged" / "seg-000009-0000")) == expected
 
 
 @pytest.mark.parametrize(

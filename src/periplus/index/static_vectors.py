@@ -49,10 +49,10 @@ def select_passages(passages: PassageRows, documents: Numbers) -> PassageRows:
     return PassageRows(passages.signs[np.repeat(begin, rows) + within], rows)
 
 
-def stored_vectors(segment: Segment, recipe: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None:
-    """Return signs and offsets of a segment's vectors; None if it has none of this recipe."""
+def stored_vectors(segment: Segment, model: StaticModel) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None:
+    """Return signs and offsets of a segment's vectors; None if it has none of the model's recipe and width."""
     file = segment.files.get(STATIC_VECTORS)
-    if file is None or file.notes.get("recipe") != recipe:
+    if file is None or file.notes.get("recipe") != model.recipe or file["signs"].shape[1] != model.width // 8:
         return None
     return file["signs"], file["start"]
 
@@ -71,7 +71,7 @@ def merge_static_vectors(
 
 def _read_or_embed(segment: Segment) -> PassageRows:
     model = load_static_model()
-    if (stored := stored_vectors(segment, model.recipe)) is None:
+    if (stored := stored_vectors(segment, model)) is None:
         return embed_segment(segment, model)
     return PassageRows(stored[0], np.diff(stored[1].astype(np.int64)).astype(np.int32))
 

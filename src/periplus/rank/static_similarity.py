@@ -27,7 +27,7 @@ class StaticSimilarity:
 
     def __init__(self, index: Index) -> None:
         self._model = load_static_model()
-        self._files = [stored_vectors(segment, self._model.recipe) for segment in index.segments]
+        self._files = [stored_vectors(segment, self._model) for segment in index.segments]
         self._any = any(file is not None for file in self._files)
 
     def measure(self, text: str, candidates: Candidates) -> Floats | None:
