@@ -65,6 +65,19 @@ def test_a_model_that_is_worse_on_a_collection_left_out_is_refused() -> None:
     assert not contrary.passed
 
 
+@pytest.mark.parametrize(("few", "many"), [(1, 200), (5, 200), (19, 40)])
+def test_a_collection_of_few_queries_does_not_decide(tmp_path: Path, few: int, many: int) -> None:
+    learned = train_model([*of_source("a", few, -1.0, 4, strength=0.04), *of_source("b", many, 1.0, 3)])
+    assert [(source.source, source.queries, source.judged) for source in learned.left_out] == [
+        ("a", few, False),
+        ("b", many, False),
+    ]
+    assert not any(source.worse for source in learned.left_out)
+    assert learned.passed
+    card = save_model(tmp_path, learned, ("a", "b"))
+    assert (tmp_path / "models" / f"{card.name}.md").read_text().count("too few to judge") == 2
+
+
 def test_queries_whose_first_result_changed_are_named(tmp_path: Path) -> None:
     learned = train_model(of_source("a", 40, 1.0, 3))
     assert learned.left_out == ()

@@ -134,7 +134,10 @@ def _describe(card: ModelCard) -> str:
     ]
     if card.left_out:
         lines += ["| left out | queries | weights | trees of the others |", "|---|---|---|---|"]
-        lines += [f"| {s.source} | {s.queries:,} | {s.before:.4f} | {s.after:.4f} |" for s in card.left_out]
+        lines += [
+            f"| {s.source} | {s.queries:,} | {s.before:.4f} | {f'{s.after:.4f}' if s.judged else 'too few to judge'} |"
+            for s in card.left_out
+        ]
         lines.append("")
     if card.examples:
         lines += ["| query | first result before | first result now | nDCG@10 |", "|---|---|---|---|"]

@@ -4,7 +4,7 @@ LightGBM's LambdaMART begins at the score that the weights give, so that with li
 query is scored once by trees that never saw it (cross-validation by query); the model passes the gate if nDCG@10 of
 those scores beats that of the weights by more than chance (paired bootstrap). Where samples come from several
 collections, each is also left out whole: trees that are worse on a collection they never saw, by more than chance, do
-not pass either.
+not pass either. A collection of too few queries, or with too few beside it, is reported but not judged.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,8 @@ _EXAMPLES: Final = 5
 """Queries whose first result changed that a card names, of those that won and of those that lost."""
 _RISING: Final = (
     *("title", "heading", "anchor", "coverage", "preview", "title_run", "title_equal", "pairs", "near", "fixed"),
-    *("static", "quality", "popularity", "clicks"),
+    *("static", "quality", "popularity", "clicks", "name", "mentions", "passage", "passage_body", "title_body"),
+    "static_similarity",
 )
 """Features that can only speak for a page."""
 _SETTINGS: Final = {
@@ -73,13 +74,16 @@ class LeftOutSource(msgspec.Struct, frozen=True):
     before: float
     """nDCG@10 by the weights."""
     after: float
+    """nDCG@10 by the trees; that by the weights where there are too few queries to judge."""
     high: float
     """The difference is at most this, with 95 % confidence."""
+    judged: bool = True
+    """Whether there are enough queries, of the collection and of the others, to judge by."""
 
     @property
     def worse(self) -> bool:
         """Whether the trees are worse than the weights by more than chance."""
-        return self.high < 0.0
+        return self.judged and self.high < 0.0
 
 
 class TrainingResult(NamedTuple):
@@ -141,10 +145,14 @@ def train_model(
 
 
 def _leave_out(samples: Sequence[Sample], source: str) -> LeftOutSource:
-    """Return how the samples of one source are ranked by trees of the others."""
-    model, _ = _train([sample for sample in samples if sample.source != source])
+    """Return how the samples of one source are ranked by trees of the others, where both are enough to judge by."""
+    others = [sample for sample in samples if sample.source != source]
     own = [sample for sample in samples if sample.source == source]
     before = np.array([ndcg(sample, sample.base) for sample in own])
+    if min(len(own), len(others)) < _FEWEST:
+        mean = float(before.mean())
+        return LeftOutSource(source, len(own), mean, mean, 0.0, judged=False)
+    model, _ = _train(others)
     after = np.array([ndcg(sample, sample.base + model.correct(sample.rows)) for sample in own])
     high = _bootstrap(after - before)[1]
     return LeftOutSource(source, len(own), float(before.mean()), float(after.mean()), high)

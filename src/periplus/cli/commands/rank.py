@@ -64,6 +64,9 @@ def _print_card(card: "ModelCard") -> None:
     echo(f"{card.trees} trees from {card.queries:,} queries.")
     echo(f"nDCG@10 on unseen queries: {card.after:.4f}, by the weights {card.before:.4f} (p = {card.p:.4f}).")
     for source in card.left_out:
+        if not source.judged:
+            echo(f"{source.source}, by trees of the others: too few to judge ({source.queries:,} queries).")
+            continue
         echo(f"{source.source}, by trees of the others: {source.after:.4f}, by the weights {source.before:.4f}.")
     shares = sorted(card.importance.items(), key=lambda item: -item[1])[:_FEATURES_SHOWN]
     if moved := [f"{name} {share:.0%}" for name, share in shares if share >= _LEAST_SHARE]:
