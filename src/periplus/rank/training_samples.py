@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadUrl
 from periplus.index import Index
-from periplus.query import find_candidates, parse_query
+from periplus.query import Node, QueryPlan, parse_query
 from periplus.rank.ranker import Ranker
 from periplus.rank.ranking_model import Rows
+from periplus.records import Candidates
 from periplus.signals import estimate_relevance, read_clicks, read_judgements
 from periplus.url import parse_address
 
-__all__ = ["Grades", "Sample", "collect_samples", "read_grades"]
+__all__ = ["Grades", "RankedDocuments", "Retrieve", "Sample", "collect_samples", "read_grades"]
 
 Grades = Mapping[str, Mapping[int, int]]
 """By query and page key: 0 is bad, 4 is perfect."""
@@ -23,6 +24,26 @@ _BEST: Final = 4
 _LEAST_LIKED: Final = 0.02
 _DEPTH: Final = 100
 """Candidates of a query where the settings rerank none."""
+
+
+class RankedDocuments(Protocol):
+    """Documents by their first-stage score."""
+
+    @property
+    def segments(self) -> npt.NDArray[np.int32]:
+        """The segment of each."""
+
+    @property
+    def documents(self) -> npt.NDArray[np.int32]:
+        """The number of each in its segment."""
+
+    @property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """The score of each, highest first."""
+
+
+Retrieve = Callable[[Ranker, Node, int], tuple[QueryPlan, RankedDocuments]]
+"""The first stage, as queries are answered by it: from a query and a number of candidates to these and their plan."""
 
 
 class Sample(NamedTuple):
@@ -64,6 +85,7 @@ def collect_samples(
     index: Index,
     ranker: Ranker,
     grades: Grades,
+    retrieve: Retrieve,
     progress: Callable[[int, int], None] = lambda done, total: None,
     source: str = "",
 ) -> list[Sample]:
@@ -76,8 +98,10 @@ def collect_samples(
         tree = parse_query(query).tree
         if tree is None:
             continue
-        plan = ranker.plan(tree)
-        candidates = find_candidates(index, plan, ranker.model.depth or _DEPTH)
+        depth = ranker.model.depth or _DEPTH
+        plan, retrieved = retrieve(ranker, tree, depth)
+        ids = retrieved.segments[:depth], retrieved.documents[:depth]
+        candidates = Candidates(*ids, retrieved.scores[:depth], len(ids[0]), True, False)
         rows = ranker.features.extract(plan, candidates)
         where = list(zip(candidates.segments.tolist(), candidates.documents.tolist(), strict=True))
         found = np.array([_gain(judged.get(int(keys[segment][document]), 0)) for segment, document in where], np.int32)

@@ -10,7 +10,7 @@ import msgspec
 from periplus.app.kernel_compilation import compile_kernels
 from periplus.app.observer import SILENT, Observer
 from periplus.files import DataFolder, lock_folder, open_data_folder
-from periplus.settings import Settings
+from periplus.settings import EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from periplus.rank import ModelCard, Sample
@@ -66,6 +66,7 @@ def _collect_samples(
     from periplus.errors import NothingHere
     from periplus.index import Index
     from periplus.rank import Ranker, collect_samples, open_external_signals, read_grades
+    from periplus.search import retrieve_relaxed
 
     # Neither an earlier model nor the clicks that grades are made of may take part in what is learned from.
     plain = msgspec.structs.replace(settings.rank, learned=False)
@@ -77,14 +78,20 @@ def _collect_samples(
         except NothingHere:
             grades = {}
         else:
-            ranker = Ranker(index, plain, signals=open_external_signals(None, plain))
-            source = "this data folder"
-            samples += collect_samples(index, ranker, grades, _stage(observer, "judged queries"), source)
+            ranker = Ranker(index, plain, _without_encoder(settings), signals=open_external_signals(None, plain))
+            source, progress = "this data folder", _stage(observer, "judged queries")
+            samples += collect_samples(index, ranker, grades, retrieve_relaxed, progress, source)
             sources.append(source)
     for path in collections:
         samples += _samples_of_collection(path, settings, observer)
         sources.append(path.name)
     return samples, sources
+
+
+def _without_encoder(settings: Settings) -> EmbeddingSettings:
+    """Return the settings of embeddings without the encoder, whose similarities are no feature of the trees."""
+    semantic = "off" if settings.embeddings.semantic == "off" else "static"
+    return msgspec.structs.replace(settings.embeddings, enabled=False, semantic=semantic)
 
 
 def _stage(observer: Observer, name: str) -> Callable[[int, int], None]:
@@ -97,6 +104,7 @@ def _samples_of_collection(path: Path, settings: Settings, observer: Observer) -
     from periplus.hashing import fingerprint_text
     from periplus.index import Index, build_index
     from periplus.rank import Ranker, collect_samples
+    from periplus.search import retrieve_relaxed
 
     collection = read_collection(path)
     ids: list[str] = []
@@ -109,5 +117,5 @@ def _samples_of_collection(path: Path, settings: Settings, observer: Observer) -
             for query, judged in collection.qrels.items()
             if query in collection.queries
         }
-        ranker = Ranker(index, msgspec.structs.replace(settings.rank, learned=False))
-        return collect_samples(index, ranker, grades, _stage(observer, path.name), path.name)
+        ranker = Ranker(index, msgspec.structs.replace(settings.rank, learned=False), _without_encoder(settings))
+        return collect_samples(index, ranker, grades, retrieve_relaxed, _stage(observer, path.name), path.name)
