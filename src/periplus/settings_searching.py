@@ -122,10 +122,10 @@ class EmbeddingSettings(Section, frozen=True):
     ] = "auto"
     budget_minutes: Annotated[
         float,
-        Meta(description="Time after which `periplus up` stops embedding if `semantic` is auto; 0 is no limit", ge=0),
+        Meta(description="Time, from each start, after which `periplus up` stops embedding; 0 is no limit", ge=0),
     ] = 60.0
     enabled: Annotated[
-        bool, Meta(description="Use the encoder in ranking, and embed new pages without a limit of time")
+        bool, Meta(description="If `semantic` is auto: use the encoder from the start, embed without a limit of time")
     ] = False
     encoder: Annotated[
         str,

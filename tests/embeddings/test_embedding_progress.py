@@ -11,9 +11,10 @@ from index.made_pages import random_visits
 from periplus.app.jobs import embedding_jobs
 from periplus.embeddings import embed_index, embedder
 from periplus.embeddings.embedding_progress import PROGRESS_NAME, describe_progress, read_progress, write_progress
-from periplus.index import build_index
-from periplus.rank import uses_encoder
-from periplus.settings import EmbeddingSettings, IndexSettings, Settings
+from periplus.index import Index, build_index
+from periplus.rank import Ranker, uses_encoder
+from periplus.search import Searcher
+from periplus.settings import EmbeddingSettings, IndexSettings, RankSettings, Settings
 
 SETTINGS = EmbeddingSettings(passage_tokens=16, overlap=4)
 
@@ -81,6 +82,26 @@ def test_the_encoder_takes_part_where_it_has_vectors(folder: Path) -> None:
     assert uses_encoder(folder, EmbeddingSettings())
     assert not uses_encoder(folder, EmbeddingSettings(semantic="static"))
     assert not uses_encoder(folder, EmbeddingSettings(semantic="off"))
+
+
+@pytest.mark.parametrize("semantic", ["static", "off"])
+def test_what_is_switched_off_is_off_though_enabled(folder: Path, semantic: str) -> None:
+    embed_index(folder, SETTINGS, encoder=NaiveEncoder())
+    settings = EmbeddingSettings(semantic=semantic, enabled=True)
+    assert not uses_encoder(folder, settings)
+    assert not embedding_jobs.embeds_new_pages(Settings(embeddings=settings))
+    assert Ranker(Index.open(folder), RankSettings(), settings).embeddings is None
+
+
+def test_a_searcher_notices_the_first_vectors(folder: Path) -> None:
+    searcher = Searcher.open(folder.parent, Settings())
+    assert searcher._session is not None
+    assert searcher._session.ranker.embeddings is None
+    assert not searcher.refresh()
+    embed_index(folder, SETTINGS, encoder=NaiveEncoder())
+    assert searcher.refresh()
+    assert searcher._session.ranker.embeddings is not None
+    assert not searcher.refresh()
 
 
 def test_pages_are_embedded_in_the_background_where_there_is_a_model(tmp_path: Path) -> None:

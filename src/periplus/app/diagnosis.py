@@ -224,5 +224,5 @@ def _health(settings: Settings) -> list[Finding]:
 def _embeddings(settings: Settings) -> Finding:
     """Report what ranking by embeddings has and lacks; nothing of it is needed unless it is switched on."""
     status = embedding_status(Path(settings.folder), settings)
-    missing = "bad" if settings.embeddings.enabled else "optional"
+    missing = "bad" if settings.embeddings.enabled and settings.embeddings.semantic == "auto" else "optional"
     return Finding("Embeddings", "ok" if status.usable else missing, f"{status.state}. {status.advice}".strip())

@@ -51,6 +51,5 @@ def embedding_status(folder: Path, settings: EmbeddingSettings) -> EmbeddingStat
     if not coverage.complete:
         advice = "To embed the others: periplus index embed."
     else:
-        used = settings.enabled or settings.semantic == "auto"
-        advice = "" if used else "To use them: --set embeddings.semantic=auto."
+        advice = "" if settings.semantic == "auto" else "To use them: --set embeddings.semantic=auto."
     return EmbeddingStatus(coverage.covered > 0, state, advice, coverage.documents, coverage.covered)

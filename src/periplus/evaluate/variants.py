@@ -106,7 +106,7 @@ def _with_embeddings(settings: Settings, on: bool) -> Settings:
     embeddings = msgspec.structs.replace(
         embeddings,
         enabled=on,
-        semantic=embeddings.semantic if on or embeddings.semantic == "off" else "static",
+        semantic="auto" if on else "off" if embeddings.semantic == "off" else "static",
         on_demand=on or embeddings.on_demand,
     )
     return msgspec.structs.replace(settings, embeddings=embeddings)

@@ -59,6 +59,7 @@ class Ranker:
         signals: by default the list of popular hosts alone. changes: weights of features in place of those set.
         """
         self.index = index
+        self._semantic = semantic
         self.embeddings = _open_embeddings(index, semantic)
         signals = open_external_signals(None, settings) if signals is None else signals
         self.features = FeatureExtractor(index, signals, static=semantic is None or semantic.semantic != "off")
@@ -66,6 +67,13 @@ class Ranker:
         similarity = read_weights("fusion", settings.weights)["similarity"]
         self.model = RerankModel(scorer, settings.rerank, semantic if self.embeddings else None, similarity)
         self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the index has vectors of the encoder now, which it did not have when this was opened."""
+        return (
+            self.embeddings is None and self._semantic is not None and uses_encoder(self.index.folder, self._semantic)
+        )
 
     @property
     def needs_words(self) -> bool:
@@ -130,8 +138,8 @@ class Ranker:
 
 
 def uses_encoder(folder: Path, settings: EmbeddingSettings) -> bool:
-    """Return whether queries to the index `folder` are encoded: it is on, or automatic and there are vectors."""
-    return settings.enabled or (settings.semantic == "auto" and any((folder / "meaning").glob("seg-*.arrays")))
+    """Return whether queries to the index `folder` are encoded: `semantic` is auto, and on or with vectors."""
+    return settings.semantic == "auto" and (settings.enabled or any((folder / "meaning").glob("seg-*.arrays")))
 
 
 def _open_embeddings(index: Index, semantic: EmbeddingSettings | None) -> "EmbeddingRetriever | None":

@@ -116,12 +116,15 @@ class Searcher:
         return searcher
 
     def refresh(self) -> bool:
-        """Open the newest generation of the index, or newer external signals; return whether there was either."""
+        """Open the newest generation of the index, newer external signals, or its first vectors of the encoder.
+
+        Return whether there was any of them.
+        """
         with self._lock:
             try:
                 before = self._session
                 changed = before is None or before.index.has_newer_generation()
-                if before is not None and not changed and not before.signals.stale:
+                if before is not None and not changed and not before.signals.stale and not before.ranker.stale:
                     return False
                 current = before.index if before else None
                 index = Index.open(self._folder, previous=current) if current is None or changed else current

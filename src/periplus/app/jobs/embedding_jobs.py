@@ -49,11 +49,11 @@ def embed_pages(folder: Path, settings: Settings, observer: Observer = SILENT) -
 
 
 def embeds_new_pages(settings: Settings) -> bool:
-    """Return whether new pages are embedded in the background: that is on, or automatic, and the model is there."""
-    if settings.embeddings.enabled:
-        return True
+    """Return whether new pages are embedded: `semantic` is auto, and it is enabled or the model is there."""
     if settings.embeddings.semantic != "auto":
         return False
+    if settings.embeddings.enabled:
+        return True
     from periplus.embeddings import find_model, missing_packages
 
     if missing_packages():
@@ -68,7 +68,8 @@ def embeds_new_pages(settings: Settings) -> bool:
 def embed_forever(folder: Path, settings: Settings, observer: Observer) -> None:
     """Compute the vectors of new pages until this process ends, at a low priority.
 
-    Unless embeddings are enabled, `embeddings.budget_minutes` is the time that it takes in all.
+    Unless embeddings are enabled, `embeddings.budget_minutes` is the time that it takes in all, counted
+    from the start of this process.
     """
     from periplus.embeddings import Encoder, embed_index, open_encoder
     from periplus.index import Index

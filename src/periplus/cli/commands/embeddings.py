@@ -44,7 +44,7 @@ def fetch(
         echo_json({"name": files.name, "folder": str(files.encoder.parent), "bytes": size})
         return
     echo(f"The model is in {files.encoder.parent}: {format_bytes(size)}.")
-    echo("Next: periplus index embed, then search with --set embeddings.enabled=true.")
+    echo("Next: periplus index embed. Searches use its vectors unless embeddings.semantic is static or off.")
 
 
 @embeddings.command("status")
