@@ -159,6 +159,9 @@ def test_language_sets_of_a_segment(index: Index) -> None:
     blocks = segment.language_blocks(numbers)
     unpacked = np.unpackbits(blocks.view(np.uint8), bitorder="little")[: segment.documents]
     assert unpacked.astype(bool).tolist() == chosen.tolist()
+    documents = np.arange(segment.documents, dtype=np.int32)[::-1].copy()
+    assert segment.are_in_languages(numbers, documents).tolist() == chosen[::-1].tolist()
+    assert segment.documents_in_languages(numbers).tolist() == np.flatnonzero(chosen).tolist()
 
 
 def test_terms_are_looked_up_in_the_documents_of_some_languages(index: Index) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from periplus.crawl import UrlStatus, url_status
 from periplus.errors import NothingHere
 from periplus.index import Index
-from periplus.query import QueryWord, parse_query, restricted_documents
+from periplus.query import QueryWord, parse_query, select_allowed
 from periplus.rank import Ranker
 from periplus.records import FetchRecord, Hit, Outcome, Query
 from periplus.search import Searcher
@@ -144,7 +144,7 @@ class _IndexedPage:
             terms = [
                 segment.find_term(term)
                 for term, numbers in zip(word.terms, languages, strict=True)
-                if numbers is None or restricted_documents(segment, numbers)[document]
+                if numbers is None or select_allowed(segment, numbers, np.array([document], np.int32))[0]
             ]
             return any(len(segment.positions(term, document)[0]) for term in terms if term)
 

@@ -48,9 +48,6 @@ _MAX_PHRASE_DOCUMENTS: Final = 1 << 16
 _MAX_POSITIONS: Final = 1 << 14
 """Positions of one term in one document that are read; further ones are left out."""
 
-_LanguageSet = tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64], npt.NDArray[np.int32]]
-"""The documents in some languages: one by one, as sets of blocks, and as a list."""
-
 
 class Segment:
     """An immutable set of documents that can be searched."""
@@ -84,7 +81,9 @@ class Segment:
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
-        self._language_sets: dict[frozenset[int], _LanguageSet] = {}
+        self._languages: dict[int, npt.NDArray[np.uint64]] = {}
+        self._language_sets: dict[frozenset[int], npt.NDArray[np.uint64]] = {}
+        self._language_lists: dict[frozenset[int], npt.NDArray[np.int32]] = {}
         self._phrases: dict[tuple[tuple[bytes, ...], int], npt.NDArray[np.int32]] = {}
         self.late_news: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         """Documents that became news after the segment was written, ascending."""
@@ -272,32 +271,44 @@ class Segment:
 
     def in_languages(self, numbers: frozenset[int]) -> npt.NDArray[np.bool_]:
         """Return which documents are in one of some languages, given by number."""
-        return self._language_set(numbers)[0]
+        bits = np.unpackbits(self.language_blocks(numbers).view(np.uint8), bitorder="little")
+        return bits[: self.documents].view(np.bool_)
+
+    def are_in_languages(self, numbers: frozenset[int], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Return which of some documents are in one of some languages."""
+        words = self.language_blocks(numbers)[documents >> 6]
+        chosen: npt.NDArray[np.bool_] = (words >> (documents & 63).astype(np.uint64) & np.uint64(1)).astype(np.bool_)
+        return chosen
 
     def documents_in_languages(self, numbers: frozenset[int]) -> npt.NDArray[np.int32]:
         """Return the documents in one of some languages, ascending."""
-        return self._language_set(numbers)[2]
+        listing = self._language_lists.get(numbers)
+        if listing is None:
+            listing = np.flatnonzero(self.in_languages(numbers)).astype(np.int32)
+            _keep(self._language_lists, numbers, listing)
+        return listing
 
     def language_blocks(self, numbers: frozenset[int]) -> npt.NDArray[np.uint64]:
         """Return the documents in one of some languages as sets: one 64-bit word for each block."""
-        return self._language_set(numbers)[1]
+        blocks = self._language_sets.get(numbers)
+        if blocks is None:
+            # Sets of single languages are few and stay; a query may ask for any combination of them.
+            blocks = np.zeros(len(self.live), np.uint64)
+            for number in numbers:
+                blocks |= self._documents_of_language(number)
+            _keep(self._language_sets, numbers, blocks)
+        return blocks
 
-    def _language_set(self, numbers: frozenset[int]) -> _LanguageSet:
-        sets = self._language_sets.get(numbers)
-        if sets is None:
-            listed = np.zeros(256, np.bool_)
-            listed[list(numbers)] = True
+    def _documents_of_language(self, number: int) -> npt.NDArray[np.uint64]:
+        """Return the documents whose first or second language has a number, as sets."""
+        blocks = self._languages.get(number)
+        if blocks is None:
             chosen = np.zeros(len(self.live) * inversion.BLOCK, np.bool_)
-            chosen[: self.documents] = listed[self.column("language")]
-            if "second_language" in self.columns:
-                listed[0] = False  # None, in this column.
-                chosen[: self.documents] |= listed[self.column("second_language")]
-            listing = np.flatnonzero(chosen).astype(np.int32)
-            sets = chosen[: self.documents], np.packbits(chosen, bitorder="little").view(np.uint64), listing
-            if len(self._language_sets) >= _MAX_LANGUAGE_SETS:
-                self._language_sets = {}
-            self._language_sets[numbers] = sets
-        return sets
+            chosen[: self.documents] = self.column("language") == number
+            if number and "second_language" in self.columns:  # 0 is none, in this column
+                chosen[: self.documents] |= self.column("second_language") == number
+            blocks = self._languages[number] = np.packbits(chosen, bitorder="little").view(np.uint64)
+        return blocks
 
     def string(self, name: str, number: int) -> str:
         """Return entry `number` of a table of strings: url, title, hosts or kinds."""
@@ -374,3 +385,10 @@ class Segment:
     def sizes(self) -> dict[str, int]:
         """Return the bytes that each array takes, by 'part.array'."""
         return {f"{part}.{name}": n for part, file in self.files.items() for name, n in file.sizes().items()}
+
+
+def _keep(sets: dict[frozenset[int], Any], numbers: frozenset[int], value: npt.NDArray[Any]) -> None:
+    """Store what was computed for some languages; a full table begins anew."""
+    if len(sets) >= _MAX_LANGUAGE_SETS:
+        sets.clear()
+    sets[numbers] = value

@@ -11,7 +11,7 @@ All of them charge one `QueryBudget`, which bounds the time and the work of a qu
 
 from periplus.query.filter_sets import filter_matches_any
 from periplus.query.forms.feedback import expand_by_feedback, is_clear
-from periplus.query.forms.term_forms import restricted_documents
+from periplus.query.forms.term_forms import select_allowed
 from periplus.query.forms.written_forms import content_words_of
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
 from periplus.query.query_budget import QueryBudget
@@ -84,6 +84,6 @@ __all__ = [
     "plan_query",
     "plan_segment",
     "query_text",
-    "restricted_documents",
+    "select_allowed",
     "suggest_alternatives",
 ]

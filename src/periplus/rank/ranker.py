@@ -8,7 +8,7 @@ import numpy as np
 
 from periplus.index import Index
 from periplus.index.kernels import inversion
-from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, restricted_documents
+from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, select_allowed
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_rows import FeatureExtractor, without_static_similarity
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights, length_share
@@ -120,8 +120,9 @@ class Ranker:
         reasons: dict[str, float] = {}
         words = {term: word.word for word in plan.words for term in word.terms} | dict(plan.synonyms)
         present: set[int] = set()
+        one = np.array([document], np.int32)
         for leaf in plan.leaves:
-            counts = leaf.languages is None or bool(restricted_documents(segment, leaf.languages)[document])
+            counts = leaf.languages is None or bool(select_allowed(segment, leaf.languages, one)[0])
             entry = segment.find_term(leaf.term) if counts else None
             impact = segment.positions(entry, document)[1] if entry else 0
             if impact and leaf.weight:

@@ -27,7 +27,7 @@ __all__ = [
     "WordForms",
     "excluded_terms",
     "restricted_blocks",
-    "restricted_documents",
+    "select_allowed",
 ]
 
 _MAJORITY: Final = 0.5
@@ -267,6 +267,16 @@ def restricted_documents(segment: Segment, restriction: Restriction) -> npt.NDAr
     return chosen & segment.in_languages(restriction.languages) if restriction.languages else chosen
 
 
+def select_allowed(
+    segment: Segment, restriction: Restriction, documents: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
+    """Return which of some documents a restriction leaves."""
+    if not isinstance(restriction, PhrasePages):
+        return segment.are_in_languages(restriction, documents)
+    left: npt.NDArray[np.bool_] = restricted_documents(segment, restriction)[documents]
+    return left
+
+
 def restricted_blocks(segment: Segment, restriction: Restriction) -> npt.NDArray[np.uint64]:
     """Return the documents that a restriction leaves as sets: one 64-bit word for each block."""
     if not isinstance(restriction, PhrasePages):
@@ -286,5 +296,5 @@ def excluded_terms(
     excluded = np.zeros((len(documents), len(sets)), np.bool_)
     for number, restriction in enumerate(sets):
         if restriction:
-            excluded[:, number] = ~restricted_documents(segment, restriction)[documents]
+            excluded[:, number] = ~select_allowed(segment, restriction, documents)
     return excluded
