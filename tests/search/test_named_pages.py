@@ -67,5 +67,13 @@ def test_operators_are_taken_literally(tmp_path: Path, query: str) -> None:
     assert not any("name" in dict(hit.reasons) for hit in hits)
 
 
+def test_a_verbatim_query_is_not_taken_for_misspelt(tmp_path: Path) -> None:
+    opened = searcher(tmp_path)
+    exact = opened.search(Query("edda marlow", verbatim=True, explain=True))
+    assert dict(exact.hits[0].reasons)["name"] > 0
+    misspelt = opened.search(Query("edda marlov", verbatim=True, explain=True))
+    assert not any("name" in dict(hit.reasons) for hit in misspelt.hits)
+
+
 def test_filters_hold_for_named_pages(tmp_path: Path) -> None:
     assert not searcher(tmp_path).search(Query("signallamp", site="elsewhere.test")).hits

@@ -87,6 +87,8 @@ class QueryPlan(NamedTuple):
     """Words that a page may lack because they are alternatives of an OR."""
     name: tuple[str, ...] = ()
     """The words of a query that is nothing but words, and may be the name of a page."""
+    verbatim: bool = False
+    """Whether its words are those meant, and not misspelt names."""
     named: tuple[NamedDocument, ...] = ()
     """The documents that it names, the surest first."""
 
@@ -100,7 +102,8 @@ class QueryPlan(NamedTuple):
 
         So a broker plans once, by the statistics of the whole collection, and every shard runs the plan.
         """
-        return self._replace(lookup=TermLookup(index), named=find_named_documents(index, self.name))
+        named = find_named_documents(index, self.name, verbatim=self.verbatim)
+        return self._replace(lookup=TermLookup(index), named=named)
 
     def pairs(self) -> tuple[FixedPair, ...]:
         """Return neighbouring words that are a fixed phrase, for a feature; none until the words are loaded."""

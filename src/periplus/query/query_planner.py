@@ -40,8 +40,19 @@ _MOST_AT_ONCE: Final = 500
 """Words of a query that are looked up together; of more than this, most are not used anyway."""
 
 
-def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...] = (), typed: str = "") -> QueryPlan:
-    """Look up and weigh the words of `tree`, and compile it; typed: a word that is still typed, and completed."""
+def plan_query(
+    index: Index,
+    tree: Node,
+    scoring: Scoring,
+    notes: tuple[str, ...] = (),
+    typed: str = "",
+    *,
+    verbatim: bool = False,
+) -> QueryPlan:
+    """Look up and weigh the words of `tree`, and compile it.
+
+    typed: a word that is still typed, and completed; verbatim: words are not taken for misspelt names.
+    """
     compiler = _Compiler(index, list(notes))
     compiler.look_up(tree)
     compiler.forms.add_completions(typed)
@@ -63,7 +74,8 @@ def plan_query(index: Index, tree: Node, scoring: Scoring, notes: tuple[str, ...
         tuple(compiler.notes),
         compiler.lookup,
         name=name,
-        named=find_named_documents(index, name),
+        verbatim=verbatim,
+        named=find_named_documents(index, name, verbatim=verbatim),
     )
 
 

@@ -80,12 +80,14 @@ class Ranker:
         """Whether its features are complete only once the words of the index are loaded."""
         return self.model.scorer.uses_fixed_phrases
 
-    def plan(self, tree: Node, notes: tuple[str, ...] = (), unfinished: str = "") -> QueryPlan:
+    def plan(
+        self, tree: Node, notes: tuple[str, ...] = (), unfinished: str = "", *, verbatim: bool = False
+    ) -> QueryPlan:
         """Return the plan of a query: its words looked up and weighed, its operators compiled.
 
-        unfinished: a word that may be the beginning of a longer one.
+        unfinished: a word that may be the beginning of a longer one; verbatim: words are not taken for misspelt names.
         """
-        plan = plan_query(self.index, tree, self._scoring, notes, unfinished)
+        plan = plan_query(self.index, tree, self._scoring, notes, unfinished, verbatim=verbatim)
         return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))
 
     def explain(

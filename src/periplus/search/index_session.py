@@ -96,7 +96,8 @@ class IndexSession:
         graph = self.index.folder.parent / "graph"
         tree, notes = resolve_links(parsed.tree, graph, self.index.manifest.record_count)
         notes = parsed.notes + notes + filter_notes(query)
-        plan = self.ranker.plan(add_filters(tree, query), notes, unfinished_word(query))
+        filtered = add_filters(tree, query)
+        plan = self.ranker.plan(filtered, notes, unfinished_word(query), verbatim=query.verbatim)
         plan = plan._replace(alternatives=alternative_words(tree))
         return self.synonyms.expand(self.index, plan, tree)
 

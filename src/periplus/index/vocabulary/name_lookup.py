@@ -30,8 +30,8 @@ NAME_TITLE, NAME_BASE, NAME_STEM, NAME_ALIAS, NAME_PART = range(5)
 """What kind of name it is, the surest first."""
 
 _MAX_WORDS: Final = 8
-_MAX_DOCUMENTS: Final = 4
-"""Documents of one segment that are used."""
+_MAX_DOCUMENTS: Final = 8
+"""Documents of the whole index that are used."""
 _MAX_ROWS: Final = 32
 """Entries of one name in a segment that are read."""
 _RARE: Final = 10
@@ -88,8 +88,8 @@ def name_key(parts: Iterable[bytes]) -> int:
     return hashed | 1 if letters else 0
 
 
-def find_named_documents(index: "Index", words: Sequence[str]) -> tuple[NamedDocument, ...]:
-    """Return the documents that folded words name, the surest first."""
+def find_named_documents(index: "Index", words: Sequence[str], *, verbatim: bool = False) -> tuple[NamedDocument, ...]:
+    """Return the documents that folded words name, the surest first; verbatim: words are not taken for misspelt."""
     tables = [segment.files.get("names") for segment in index.segments]
     if not words or len(words) > _MAX_WORDS or not any(tables):
         return ()
@@ -99,17 +99,13 @@ def find_named_documents(index: "Index", words: Sequence[str]) -> tuple[NamedDoc
     named = _look_up(index, _keys(words, stems), frequency)
     if not named and len(words) > 1 and is_stop_word(words[0], language):
         named = _look_up(index, _keys(words[1:], stems[1:]), frequency)
-    if not named:
+    if not named and not verbatim:
         named = _look_up_misspelt(index, words, language)
     best: dict[tuple[int, int], float] = {}
     for document in named:
         place = (document.segment, document.document)
         best[place] = max(best.get(place, 0.0), document.weight)
-    ordered: list[tuple[tuple[int, int], float]] = []
-    for place in sorted(best, key=lambda place: (place[0], -best[place], place[1])):
-        if sum(other[0] == place[0] for other, _ in ordered) < _MAX_DOCUMENTS:
-            ordered.append((place, best[place]))
-    ordered.sort(key=lambda item: (-item[1], item[0]))
+    ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:_MAX_DOCUMENTS]
     return tuple(
         NamedDocument(segment, document, weight * (_IN_TITLE if _has_words(index, segment, document, words) else 1.0))
         for (segment, document), weight in ordered
