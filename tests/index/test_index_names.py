@@ -13,8 +13,8 @@ from periplus.errors import CorruptFile
 from periplus.index import Index, LiveIndex, build_index, find_named_documents
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.vocabulary.kernels import name_words
+from periplus.index.vocabulary.name_columns import name_keys
 from periplus.index.vocabulary.name_lookup import name_key
-from periplus.index.vocabulary.name_table import name_keys
 from periplus.records import FetchRecord
 from periplus.settings import IndexSettings
 from periplus.text import split_text
@@ -123,10 +123,127 @@ def test_mentions_are_counted_as_by_definition(tmp_path: Path, seed: int) -> Non
         for number, (title, body) in enumerate(zip(titles, bodies, strict=True))
     ]
     build_index(records, tmp_path, IndexSettings())
-    segment = Index.open(tmp_path).segments[0]
-    counted = {segment.string("url", n): int(segment.files["names"]["mentions"][n]) for n in range(segment.documents)}
     wanted = naive.count_mentions(titles, bodies)
-    assert counted == {record.url: count for record, count in zip(records, wanted, strict=True)}
+    assert counted(tmp_path) == {record.url: count for record, count in zip(records, wanted, strict=True)}
+
+
+def counted(folder: Path) -> dict[str, int]:
+    segment = Index.open(folder).segments[0]
+    return {segment.string("url", n): int(segment.files["names"]["mentions"][n]) for n in range(segment.documents)}
+
+
+def test_many_pages_of_one_title_are_counted_as_by_definition(tmp_path: Path) -> None:
+    titles = ["News"] * 300 + ["Chart"] * 40 + ["Bell"]
+    bodies = [("News", "Chart News", "bell", "Chart of News and Bell")[n % 4] for n in range(len(titles))]
+    records = [
+        visit(f"https://names.test/{number:03}", title, body)
+        for number, (title, body) in enumerate(zip(titles, bodies, strict=True))
+    ]
+    build_index(records, tmp_path, IndexSettings())
+    wanted = naive.count_mentions(titles, bodies)
+    assert counted(tmp_path) == {record.url: count for record, count in zip(records, wanted, strict=True)}
+
+
+def test_so_many_senses_of_one_title_are_counted(tmp_path: Path) -> None:
+    records = [visit(f"https://names.test/{n:03}", f"Quorn (sense{n})", "Nothing here.") for n in range(100)]
+    text = "Quorn is " + " ".join(f"sense{n}" for n in range(100))
+    records.append(visit("https://names.test/text", "Survey", text))
+    build_index(records, tmp_path, IndexSettings())
+    assert sum(counted(tmp_path).values()) == 64
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "names", "others"),
+    [
+        (
+            "Barack Obama",
+            "Barack Obama (born August 4, 1961, called Barry) was a president.",
+            ["barry"],
+            ["august 4", "1961", "august"],
+        ),
+        (
+            "Ada Lovelace",
+            "Ada Lovelace (10 December 1815 - 27 November 1852) was a mathematician.",
+            [],
+            ["10 december 1815", "december 1815", "december", "27 november 1852", "november", "1852"],
+        ),
+        (
+            "Лондон",
+            "Лондон (англ. London, столица Англии с давних времен) стоит на реке.",
+            ["london"],
+            ["англ london", "столица англии с давних времен", "столица", "с давних времен", "англ"],
+        ),
+        ("Wien", "Wien (älteste Stadt, über alles; Übersee)", ["übersee"], ["über", "über alles", "älteste stadt"]),
+        ("Tor", "Tor (J. K. Rowlin. Later Minster)", ["j k rowlin", "later minster"], ["rowlin later minster"]),
+        ("Tokio", "Tokio（Edo、東京）", ["edo"], ["東京", "edo 東京"]),
+        ("Cyber Unit", "Cyber Unit (" + "A" * 65 + ", Ny" + "b" * 60 + ")", ["ny" + "b" * 60], ["a" * 65]),
+    ],
+)
+def test_what_is_a_name_in_brackets(tmp_path: Path, title: str, text: str, names: list[str], others: list[str]) -> None:
+    build_index([visit("https://names.test/", title, text)], tmp_path, IndexSettings())
+    assert [name for name in names if not named(tmp_path, name)] == []
+    assert [name for name in others if named(tmp_path, name)] == []
+
+
+def test_a_title_may_begin_with_http(tmp_path: Path) -> None:
+    texts = {"HTTP cookie": "A cookie.", "httpd": "A server.", "http://names.test/x": "A page without a title."}
+    records = [visit(f"https://names.test/{n}", title, text) for n, (title, text) in enumerate(texts.items())]
+    text = "The HTTP cookie is sent to httpd at http://names.test/x"
+    records.append(visit("https://names.test/text", "Survey", text))
+    build_index(records, tmp_path, IndexSettings())
+    assert list(counted(tmp_path).values()).count(1) == 2
+
+
+def spread(*texts: tuple[str, str, str]) -> list[FetchRecord]:
+    """Pages of many hosts, and these of their own."""
+    records = [visit(f"https://host{n}.test/", f"Filler {n}", "Nothing of note.") for n in range(40)]
+    return [*records, *(visit(f"https://{host}/{n}", title, text) for n, (host, title, text) in enumerate(texts))]
+
+
+def test_documents_of_one_host_count_twice_at_most(tmp_path: Path) -> None:
+    mention = [("farm.test", f"Report {n}", "Mira Tolland was seen.") for n in range(12)]
+    records = spread(("a.test", "Mira Tolland", "A painter."), ("b.test", "Note", "Mira Tolland."), *mention)
+    build_index(records, tmp_path, IndexSettings())
+    assert counted(tmp_path)["https://a.test/0"] == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["(Online Betting)", "Shady Shop (Online Betting)", "Shady Shop. (Online Betting) here"]
+)
+def test_a_page_cannot_give_itself_any_name(tmp_path: Path, text: str) -> None:
+    own = [("shady.test", "Shady Shop", text) for _ in range(5)]
+    build_index(spread(*own), tmp_path, IndexSettings())
+    assert named(tmp_path, "online betting") == []
+    other = tmp_path / "other"
+    build_index(spread(*own, ("b.test", "Note", "At Shady Shop (Online Betting) we met.")), other, IndexSettings())
+    assert (named(other, "online betting") == ["Shady Shop"]) == text.startswith("Shady")
+
+
+def test_a_page_can_introduce_its_initials_and_spellings(tmp_path: Path) -> None:
+    texts = ("a.test", "Ostrava Velka", "Ostrava Velka (OV) is old."), ("b.test", "Colourist", "Colourist or colorist.")
+    build_index(spread(*texts), tmp_path, IndexSettings())
+    assert named(tmp_path, "ov") == ["Ostrava Velka"]
+    assert named(tmp_path, "colorist") == ["Colourist"]
+
+
+def test_a_title_has_a_part_in_what_another_page_calls_itself(tmp_path: Path) -> None:
+    alone = [visit("https://names.test/0", "Shady Shop", "Shady Shop (Betting) is a shop.")]
+    titled = visit("https://names.test/1", "Betting", "Betting is a pastime.")
+    weights = []
+    for folder, records in ((tmp_path / "alone", alone), (tmp_path / "both", [*alone, titled])):
+        build_index(records, folder, IndexSettings())
+        hits = find_named_documents(Index.open(folder), ["betting"])
+        index = Index.open(folder)
+        weights.append({index.segments[0].string("title", hit.document): hit.weight for hit in hits})
+    assert weights[1]["Shady Shop"] < 0.7 * weights[0]["Shady Shop"]
+
+
+def test_documents_are_named_for_the_whole_index(tmp_path: Path) -> None:
+    with LiveIndex(tmp_path, IndexSettings(), background=False) as live:
+        for number in range(12):
+            live.add(visit(f"https://host{number}.test/", "Quorn", "Quorn is a planet."))
+            live.publish()
+    assert len(named(tmp_path, "quorn")) == 8
 
 
 @pytest.mark.parametrize(
@@ -151,7 +268,9 @@ def test_numbers_stay_apart() -> None:
     assert len({name_key(split) for split in ([b"9", b"11"], [b"911"], [b"9", b"1", b"1"])}) == 3
 
 
-@pytest.mark.parametrize(("array", "value"), [("name_document", 1 << 20), ("name_kind", 9), ("name_key", 0)])
+@pytest.mark.parametrize(
+    ("array", "value"), [("name_document", 1 << 20), ("name_kind", 9), ("name_key", 0), ("mentions", -2)]
+)
 def test_damaged_tables_are_refused(tmp_path: Path, array: str, value: int) -> None:
     build_index(pages(), tmp_path, IndexSettings())
     path = next(tmp_path.glob("seg-*/names.arrays"))

@@ -231,7 +231,8 @@ def _check_names(file: ArrayFile, documents: int) -> None:
         _require(file, name, len(file[name]) == len(keys))
     _require(file, "name_document", _is_below(file["name_document"], documents))
     _require(file, "name_kind", _is_below(file["name_kind"], _NAME_KINDS))
-    _require(file, "mentions", len(file["mentions"]) == documents)
+    mentions = file["mentions"]
+    _require(file, "mentions", len(mentions) == documents and bool((mentions >= 0).all()))
 
 
 _CHECKS: Final[dict[str, Callable[[ArrayFile, int], None]]] = {

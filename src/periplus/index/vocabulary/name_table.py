@@ -14,7 +14,7 @@ The file is made from a segment that is written, by a build and by a merge alike
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,70 +22,28 @@ import numpy.typing as npt
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.kernels import forward_index
-from periplus.index.vocabulary.completions import stored_link_texts
 from periplus.index.vocabulary.kernels import name_scan, name_words
-from periplus.index.vocabulary.name_lookup import NAME_ALIAS, NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
+from periplus.index.vocabulary.name_aliases import alias_names
+from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
+from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
 from periplus.store import decompress
-from periplus.text import LANGUAGES, WordTable, is_stop_word
+from periplus.text import LANGUAGES, is_stop_word
 
-__all__ = ["name_keys", "write_names"]
+__all__ = ["write_names"]
 
 _BATCH_BYTES: Final = 1 << 22
 """Bytes of bodies that are scanned at a time."""
 _MAX_BLOCK_BYTES: Final = 1 << 28
 _SPANS_PER_DOCUMENT: Final = 32
-_MAX_ALIASES: Final = 12
-"""Other names of one document that are stored."""
 _MIN_PART_MENTIONS: Final = 3
 _MIN_PART_SHARE: Final = 0.02
 """Share of the documents with a word that mention the whole title, for it to be a short form of the title."""
-_ALIAS_COUNTS: Final = np.array([2, 1, 2, 4])
-"""By kind of another name, how much a document with it counts; below 2 in all, the name is not stored."""
+_HOST_COUNTERS: Final = 64
+"""Counters of mentions by name and host, for each document ..."""
+_MAX_HOST_COUNTERS: Final = 1 << 26
+"""... and in all."""
 _COMMON_SHARE: Final = 0.01
 """A title of one word that so many documents have is checked for being a stop word."""
-
-Numbers = npt.NDArray[np.int64]
-
-
-class _Titles(NamedTuple):
-    """The titles of a segment, and where their names are."""
-
-    blob: npt.NDArray[np.uint8]
-    start: Numbers
-    end: Numbers
-    """Where the name ends: brackets and what is behind separators are left out."""
-    inner: Numbers
-    """Where the words in brackets begin."""
-    entry: npt.NDArray[np.int32]
-    """The number of the name, the same for all titles that have it; -1 for none."""
-    size: npt.NDArray[np.int32]
-    edges: npt.NDArray[np.uint64]
-    """Hashes of the first and the last word."""
-
-
-class _Names(NamedTuple):
-    """Names: key, document, kind, and the probability that the document is meant."""
-
-    key: npt.NDArray[np.uint64]
-    document: npt.NDArray[np.int32]
-    kind: npt.NDArray[np.uint8]
-    weight: npt.NDArray[np.float32]
-
-
-class _Scan(NamedTuple):
-    """What the bodies say of names."""
-
-    mentions: npt.NDArray[np.int32]
-    entries: npt.NDArray[np.int32]
-    """By name: documents that have it."""
-    word_documents: npt.NDArray[np.int32]
-    edges: npt.NDArray[np.int32]
-    """By title: numbers of its first and last word."""
-    alias_entry: npt.NDArray[np.int32]
-    alias_document: npt.NDArray[np.int32]
-    alias_kind: npt.NDArray[np.uint8]
-    alias_data: bytes
-    alias_sizes: Numbers
 
 
 def write_names(folder: Path) -> None:
@@ -93,15 +51,17 @@ def write_names(folder: Path) -> None:
     columns = ArrayFile(folder / "documents.arrays", "documents", format=SEGMENT_FORMAT)
     documents = len(columns["key"])
     titles, trie, names = _read_titles(columns)
-    scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names)
+    hosts = _capped_hosts(np.broadcast_to(columns["host"], documents))
+    scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names, hosts)
     languages = np.broadcast_to(columns["language"], documents).astype(np.uint8)
     mentions = _without_stop_words(titles, scan.mentions, languages)
     scan = scan._replace(mentions=mentions)
     words = ArrayFile(folder / "words.arrays", "words", format=SEGMENT_FORMAT)
+    of_titles = list(_title_names(titles, scan, names, languages))
     table = _sorted_names(
         [
-            *_title_names(titles, scan, names, languages),
-            _alias_names(titles, scan, names, languages, words),
+            *of_titles,
+            alias_names(titles, scan, names, languages, words, hosts, of_titles),
             _part_names(titles, scan, languages),
         ]
     )
@@ -115,15 +75,16 @@ def write_names(folder: Path) -> None:
     write_arrays(folder / "names.arrays", "names", arrays, format=SEGMENT_FORMAT)
 
 
-def _read_titles(columns: ArrayFile) -> tuple[_Titles, name_words.NameTrie, int]:
+def _read_titles(columns: ArrayFile) -> tuple[SegmentTitles, name_words.NameTrie, int]:
     """Return the titles of a segment, a trie of their names, and how many there are."""
     blob, start = np.asarray(columns["title_blob"]), np.asarray(columns["title_start"])
     end, inner = name_words.title_ends(blob, start)
     # Pages without a title have their URL as one.
     is_url = np.zeros(len(end), np.bool_)
-    head = np.frombuffer(b"http", np.uint8)
-    at = np.flatnonzero(np.diff(start) >= len(head))
-    is_url[at] = (blob[start[at][:, None] + np.arange(len(head))] == head).all(axis=1)
+    for scheme in (b"http://", b"https://"):
+        head = np.frombuffer(scheme, np.uint8)
+        at = np.flatnonzero(np.diff(start) >= len(head))
+        is_url[at] |= (blob[start[at][:, None] + np.arange(len(head))] == head).all(axis=1)
     end[is_url] = start[:-1][is_url]
     size, edges = name_words.measure_names(blob, start[:-1], end)
     slots = _slots_for(int(size.sum(dtype=np.int64)))
@@ -131,7 +92,14 @@ def _read_titles(columns: ArrayFile) -> tuple[_Titles, name_words.NameTrie, int]
         np.zeros(slots, np.uint64), np.full(slots, -1, np.int32), np.zeros(max(1, slots // 16), np.uint64)
     )
     entry, names = name_words.add_titles(blob, start[:-1], end, trie)
-    return _Titles(blob, start, end, inner, entry, size, edges), trie, int(names)
+    return SegmentTitles(blob, start, end, inner, entry, size, edges), trie, int(names)
+
+
+def _capped_hosts(hosts: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    """Return the host of each document, -1 for that of most documents: it is the collection itself, and not capped."""
+    most = int(np.bincount(hosts).argmax()) if len(hosts) else 0
+    is_collection = (hosts == most) & (2 * np.count_nonzero(hosts == most) > len(hosts))
+    return np.where(is_collection, -1, hosts.astype(np.int64)).astype(np.int32)
 
 
 def _slots_for(entries: int) -> int:
@@ -139,7 +107,7 @@ def _slots_for(entries: int) -> int:
     return 1 << max(6, (2 * entries).bit_length())
 
 
-def _word_set(titles: _Titles) -> tuple[name_words.WordSet, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _word_set(titles: SegmentTitles) -> tuple[name_words.WordSet, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a set of the first and last words of titles and of the last words in brackets, and their numbers there.
 
     The numbers are by title: of its first and last word, and of the word in brackets; -1 for none.
@@ -157,17 +125,26 @@ def _word_set(titles: _Titles) -> tuple[name_words.WordSet, npt.NDArray[np.int32
     return known, columns[:, :2], columns[:, 2].copy()
 
 
-def _scan(text: ArrayFile, titles: _Titles, trie: name_words.NameTrie, names: int) -> _Scan:
+def _scan(
+    text: ArrayFile, titles: SegmentTitles, trie: name_words.NameTrie, names: int, hosts: npt.NDArray[np.int32]
+) -> NameScan:
     """Return what the bodies of a segment say of its titles."""
     documents = len(titles.entry)
     known, edges, sense = _word_set(titles)
     counted = int(max(edges.max(initial=-1), sense.max(initial=-1))) + 1
     counts = name_scan.MentionCounts(
-        *(np.zeros(size, np.int32) for size in (documents, names, names, counted, counted))
+        np.zeros(documents, np.int32),
+        np.zeros(names, np.int32),
+        np.zeros(names, np.int32),
+        np.zeros(names, np.int32),
+        np.zeros(counted, np.int32),
+        np.zeros(counted, np.int32),
+        np.zeros(min(_MAX_HOST_COUNTERS, _slots_for(_HOST_COUNTERS // 2 * documents)), np.uint8),
     )
     order = np.argsort(titles.entry, kind="stable").astype(np.int64)
+    order = order[(sense[order] >= 0) & (titles.entry[order] >= 0)]
     entry_start = np.searchsorted(titles.entry[order], np.arange(names + 1))
-    layout = (titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense)
+    layout = (titles.blob, titles.start[:-1], titles.end, titles.entry, entry_start, order, sense, hosts)
     parts: list[tuple[Any, ...]] = []
     for first, bounds, data in _read_bodies(text, documents):
         most = min(_SPANS_PER_DOCUMENT * (len(bounds) - 1), len(data))
@@ -185,7 +162,9 @@ def _scan(text: ArrayFile, titles: _Titles, trie: name_words.NameTrie, names: in
             (spans.entry[:used].copy(), spans.document[:used].copy(), spans.kind[:used].copy(), copied, sizes_of)
         )
     columns = list(zip(*parts, strict=True)) or [()] * 5
-    return _Scan(
+    plain = np.flatnonzero((sense < 0) & (titles.entry >= 0))
+    counts.mentions[plain] = counts.others[titles.entry[plain]]
+    return NameScan(
         counts.mentions,
         counts.entries,
         counts.words,
@@ -214,7 +193,7 @@ def _read_bodies(text: ArrayFile, documents: int) -> Iterator[tuple[int, Numbers
 
 
 def _without_stop_words(
-    titles: _Titles, mentions: npt.NDArray[np.int32], languages: npt.NDArray[np.uint8]
+    titles: SegmentTitles, mentions: npt.NDArray[np.int32], languages: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.int32]:
     """Return the mentions of titles, those of single stop words aside: 'It' is not mentioned by every page."""
     common = np.flatnonzero((titles.size == 1) & (mentions > _COMMON_SHARE * len(mentions)))
@@ -226,35 +205,9 @@ def _without_stop_words(
     return counted
 
 
-def name_keys(
-    data: bytes, bounds: Numbers, languages: npt.NDArray[np.uint8], *, stems: bool = False
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the name key of each text, and that without a stop word at its beginning; stems: of stemmed words."""
-    table = WordTable()
-    tokens = table.split(data, bounds, languages)
-    firsts = np.cumsum(tokens.lengths, dtype=np.int64) - tokens.lengths
-    words = table.words()
-    codes = table.languages()
-    is_stop = np.array(
-        [
-            is_stop_word(word.decode("utf-8", "replace"), LANGUAGES[int(code)])
-            for word, code in zip(words, codes, strict=True)
-        ]
-        + [False],
-        np.bool_,
-    )
-    skipped = np.zeros(len(tokens.lengths), np.int32)
-    long = np.flatnonzero(tokens.lengths > 1)
-    skipped[long] = is_stop[tokens.words[firsts[long]]]
-    parts = table.terms() if stems else words
-    start = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=start[1:])
-    blob = np.frombuffer(b"".join(parts), np.uint8)
-    whole = name_words.hash_names(blob, start, tokens.words, tokens.lengths, np.zeros_like(skipped))
-    return whole, name_words.hash_names(blob, start, tokens.words, tokens.lengths, skipped)
-
-
-def _title_names(titles: _Titles, scan: _Scan, names: int, languages: npt.NDArray[np.uint8]) -> Iterator[_Names]:
+def _title_names(
+    titles: SegmentTitles, scan: NameScan, names: int, languages: npt.NDArray[np.uint8]
+) -> Iterator[SegmentNames]:
     """Yield the names that titles are: as they are written, without brackets and articles, as stems.
 
     A title with brackets is meant as often as documents that have its name have the word in brackets too.
@@ -286,50 +239,10 @@ def _title_names(titles: _Titles, scan: _Scan, names: int, languages: npt.NDArra
         for other in seen:
             new &= keys != other
         seen.append(keys)
-        yield _Names(keys[new], documents[new], np.full(int(new.sum()), kind, np.uint8), share[new])
+        yield SegmentNames(keys[new], documents[new], np.full(int(new.sum()), kind, np.uint8), share[new])
 
 
-def _alias_names(
-    titles: _Titles, scan: _Scan, names: int, languages: npt.NDArray[np.uint8], words: ArrayFile
-) -> _Names:
-    """Return the other names that texts and links teach, each with its share of all that the name stands for."""
-    best = np.full(max(1, names), -1, np.int64)  # Of several pages of one title, the one that is mentioned most.
-    order = np.argsort(scan.mentions, kind="stable")
-    order = order[titles.entry[order] >= 0]
-    best[titles.entry[order]] = order
-    own = titles.entry[scan.alias_document] == scan.alias_entry
-    target = np.where(own, scan.alias_document, best[scan.alias_entry])
-    links = list(stored_link_texts(words, np.arange(len(titles.entry))))
-    target = np.concatenate((target, np.array([document for document, _ in links], np.int64))).astype(np.int64)
-    source = np.concatenate((scan.alias_document, np.array([-2 - n for n in range(len(links))], np.int64)))
-    data = scan.alias_data + b"".join(text for _, text in links)
-    sizes = np.concatenate((scan.alias_sizes, np.array([len(text) for _, text in links], np.int64))).astype(np.int64)
-    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    _, keys = name_keys(data, bounds, languages[target] if len(target) else np.zeros(0, np.uint8))
-    # Documents count, not repetitions; some count more than once.
-    strength = np.concatenate((_ALIAS_COUNTS[scan.alias_kind], np.ones(len(links), np.int64)))
-    rows = np.stack((keys, target.astype(np.uint64), source.astype(np.uint64), strength.astype(np.uint64)), axis=1)
-    rows = rows[np.lexsort((-strength, source, target, keys))]
-    first = np.ones(len(rows), np.bool_)
-    first[1:] = (rows[1:, :3] != rows[:-1, :3]).any(axis=1)
-    rows = rows[first & (rows[:, 0] != 0)]
-    pairs, inverse = np.unique(rows[:, :2], axis=0, return_inverse=True)
-    count = np.bincount(inverse.reshape(-1), rows[:, 3].astype(np.float64), len(pairs))
-    key, document = pairs[:, 0], pairs[:, 1].astype(np.int64)
-    useful = count >= 2
-    key, document, count = key[useful], document[useful], count[useful]
-    _, group = np.unique(key, return_inverse=True)
-    worth = count * np.sqrt(scan.mentions[document] + 1.0)
-    total = np.bincount(group.reshape(-1), worth, int(group.max(initial=-1)) + 1)
-    share = worth / total[group.reshape(-1)] if len(key) else worth
-    by_document = np.lexsort((-count, document))
-    rank = np.arange(len(document)) - np.searchsorted(document[by_document], document[by_document])
-    kept = by_document[rank < _MAX_ALIASES]
-    weight = (share * count / (count + 0.5))[kept].astype(np.float32)
-    return _Names(key[kept], document[kept].astype(np.int32), np.full(len(kept), NAME_ALIAS, np.uint8), weight)
-
-
-def _part_names(titles: _Titles, scan: _Scan, languages: npt.NDArray[np.uint8]) -> _Names:
+def _part_names(titles: SegmentTitles, scan: NameScan, languages: npt.NDArray[np.uint8]) -> SegmentNames:
     """Return the first and last words of titles, as far as documents that have the word mention the title."""
     parts = []
     blob = titles.blob
@@ -344,14 +257,14 @@ def _part_names(titles: _Titles, scan: _Scan, languages: npt.NDArray[np.uint8]) 
         np.cumsum([len(word) for word in words], out=bounds[1:])
         keys, _ = name_keys(b"".join(words), bounds, languages[chosen])
         parts.append(
-            _Names(
+            SegmentNames(
                 keys,
                 chosen.astype(np.int32),
                 np.full(len(chosen), NAME_PART, np.uint8),
                 share[chosen].astype(np.float32),
             )
         )
-    return _Names(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return SegmentNames(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _edge_word(text: bytes, edge: int) -> bytes:
@@ -360,13 +273,13 @@ def _edge_word(text: bytes, edge: int) -> bytes:
     return words[-1 if edge else 0] if words else b""
 
 
-def _sorted_names(parts: list[_Names]) -> _Names:
+def _sorted_names(parts: list[SegmentNames]) -> SegmentNames:
     """Return all names by key, the surest of a key first; of the same name of a document, the surest."""
-    names = _Names(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    names = SegmentNames(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     order = np.lexsort((names.kind, names.document, names.key))
     key, document = names.key[order], names.document[order]
     first = np.ones(len(order), np.bool_)
     first[1:] = (key[1:] != key[:-1]) | (document[1:] != document[:-1])
     order = order[first & (key != 0)]
     order = order[np.lexsort((names.document[order], -names.weight[order], names.kind[order], names.key[order]))]
-    return _Names(*(column[order] for column in names))
+    return SegmentNames(*(column[order] for column in names))

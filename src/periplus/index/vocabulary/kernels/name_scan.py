@@ -19,7 +19,17 @@ from periplus.index.vocabulary.kernels.name_words import (
     trie_step,
 )
 
-__all__ = ["ALIAS_ACRONYM", "ALIAS_LEAD", "ALIAS_PATTERN", "ALIAS_SURE", "AliasSpans", "MentionCounts", "scan_bodies"]
+__all__ = [
+    "ALIAS_ACRONYM",
+    "ALIAS_LEAD",
+    "ALIAS_PATTERN",
+    "ALIAS_SURE",
+    "ALIAS_VARIANT",
+    "HOST_MENTIONS",
+    "AliasSpans",
+    "MentionCounts",
+    "scan_bodies",
+]
 
 _LEAD_WORDS: Final = 60
 """Words at the beginning of a body in which it may introduce other names of its subject."""
@@ -35,16 +45,24 @@ _MAX_SPANS: Final = 32
 _MAX_LETTERS: Final = 24
 """Bytes of a word that is compared with a title letter by letter."""
 _MIN_LETTERS: Final = 5
-ALIAS_LEAD, ALIAS_PATTERN, ALIAS_SURE, ALIAS_ACRONYM = 0, 1, 2, 3
+_MAX_ALIAS_BYTES: Final = 64
+_MAX_SENSES: Final = 64
+"""Pages of one name with a word in brackets whose mentions are counted."""
+HOST_MENTIONS: Final = 2
+"""Documents of one host that count for a name."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+ALIAS_LEAD, ALIAS_PATTERN, ALIAS_SURE, ALIAS_ACRONYM, ALIAS_VARIANT = range(5)
 """Where another name was found: in the first line of its own page; in brackets beside a mention of the title; alone in
-such brackets; in either, and made of its initials."""
+such brackets; in either, and made of its initials; in the first line, and a spelling of the title."""
 
 
 class MentionCounts(NamedTuple):
     """What a scan counts."""
 
     mentions: npt.NDArray[np.int32]
-    """By document: how many other documents mention its title."""
+    """By document with a word in brackets: how many documents of other names mention its title and have that word."""
+    others: npt.NDArray[np.int32]
+    """By name: how many documents of other names mention it."""
     entries: npt.NDArray[np.int32]
     """By name: how many documents mention it, its own included."""
     entry_stamp: npt.NDArray[np.int32]
@@ -52,6 +70,8 @@ class MentionCounts(NamedTuple):
     """By number of a word in the set: how many documents have it."""
     word_stamp: npt.NDArray[np.int32]
     """The document, plus one, that was counted last."""
+    by_host: npt.NDArray[np.uint8]
+    """By hash of name and host: how many documents were counted. A power of two of them."""
 
 
 class AliasSpans(NamedTuple):
@@ -108,7 +128,7 @@ def _emit(
     spans: AliasSpans, at: int, entry: int, document: int, kind: int, words: WrittenWords, first: int, last: int
 ) -> int:  # pragma: no cover - compiled
     """Write a span of words; return how many spans there are."""
-    if at < len(spans.entry) and last > first:
+    if at < len(spans.entry) and last > first and words.end[last - 1] - words.begin[first] <= _MAX_ALIAS_BYTES:
         spans.entry[at], spans.document[at], spans.kind[at] = entry, document, kind
         spans.begin[at], spans.end[at] = words.begin[first], words.end[last - 1]
         return at + 1
@@ -116,12 +136,36 @@ def _emit(
 
 
 @njit(cache=True, nogil=True)
-def _run_end(words: WrittenWords, first: int, last: int) -> int:  # pragma: no cover - compiled
-    """Return where the run of capitalised words that begins at a word ends."""
+def _is_number(data: Any, words: WrittenWords, word: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a word is all digits."""
+    at = words.begin[word]
+    while at < words.end[word] and 48 <= data[at] <= 57:
+        at += 1
+    return at == words.end[word]
+
+
+@njit(cache=True, nogil=True)
+def _run_end(data: Any, words: WrittenWords, first: int, last: int) -> int:  # pragma: no cover - compiled
+    """Return where the run of capitalised words and numbers that begins at a word ends."""
     at = first
-    while at < last and at - first < _RUN_WORDS and words.capital[at] and (at == first or words.joined[at] == 2):
+    while at < last and at - first < _RUN_WORDS and (at == first or words.joined[at] == 2):
+        if not words.capital[at] and not _is_number(data, words, at):
+            break
         at += 1
     return at
+
+
+@njit(cache=True, nogil=True)
+def _is_name(data: Any, words: WrittenWords, first: int, end: int, last: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a run may be a name: it begins with a capital, and is no date: no number is in or beside it."""
+    if end <= first or not words.capital[first]:
+        return False
+    if first > 0 and words.joined[first] == 2 and _is_number(data, words, first - 1):
+        return False
+    for word in range(first, end):
+        if _is_number(data, words, word):
+            return False
+    return not (end < last and words.joined[end] and _is_number(data, words, end))
 
 
 @njit(cache=True, nogil=True)
@@ -140,24 +184,27 @@ def _scan_lead(
 ) -> int:  # pragma: no cover - compiled
     """Find other names of a page's subject in its first line: in brackets, in quotes, acronyms, variants."""
     last = min(count, _LEAD_WORDS)
-    word = 0
+    word, introduced = 0, False  # Whether the line has a word of the title, which what follows can explain.
     while word < last and words.line[word] == 0:
         end = word + 1
+        for part in range(size):
+            introduced = introduced or words.hash[word] == names.hash[part]
         acronym = _is_acronym(data, words.begin[word], words.end[word], title, names.begin, size)
         if acronym:
             at = _emit(spans, at, entry, document, ALIAS_ACRONYM, words, word, end)
         elif words.depth[word] == 2:
             while end < last and words.depth[end] == 2 and words.joined[end]:
                 end += 1
-            if end - word <= _RUN_WORDS:
+            if introduced and end - word <= _RUN_WORDS and not _is_number(data, words, word):
                 at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
         elif words.depth[word] == 1 and words.capital[word]:
-            end = _run_end(words, word, last)
-            at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
+            end = _run_end(data, words, word, last)
+            if introduced and _is_name(data, words, word, end, last):
+                at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
         elif size == 1 and _is_variant(
             data, words.begin[word], words.end[word], title, names.begin[0], names.end[0], row
         ):
-            at = _emit(spans, at, entry, document, ALIAS_LEAD, words, word, end)
+            at = _emit(spans, at, entry, document, ALIAS_VARIANT, words, word, end)
         word = end
     return at
 
@@ -183,11 +230,14 @@ def _scan_bracket(
     """
     word, last, outer_size = first, min(count, first + _BRACKET_WORDS), first - outer_begin
     while word < last and words.depth[word] == 1 and (word == first or words.line[word] == words.line[first]):
-        end = max(word + 1, _run_end(words, word, last))
-        if words.capital[word]:
+        end = max(word + 1, _run_end(data, words, word, last))
+        acronym = _is_acronym(
+            data, words.begin[word], words.end[word], data, words.begin[outer_begin:first], outer_size
+        )
+        if acronym or _is_name(data, words, word, end, last):
             alone = word == first and (end >= count or words.depth[end] == 0)
             kind = ALIAS_SURE if alone else ALIAS_PATTERN
-            if _is_acronym(data, words.begin[word], words.end[word], data, words.begin[outer_begin:first], outer_size):
+            if acronym:
                 kind, end = ALIAS_ACRONYM, word + 1
             if outer >= 0 and inner[word] < 0:
                 at = _emit(spans, at, outer, document, kind, words, word, end)
@@ -216,12 +266,13 @@ def scan_bodies(
         trie: names of titles
         known: words whose documents are counted
         titles: of all documents: their blob, where the name of each begins and ends, its number in the trie; for each
-            name where its documents begin in a list, that list, and by document the number of the word in brackets (-1)
+            name where its documents with a word in brackets begin in a list, that list, and by document the number of
+            that word (-1) and that of the host of which two documents count at most (-1: all count)
         counts, spans: filled in
     Returns
         how many spans there are
     """
-    blob, title_begin, title_end, number, entry_start, entry_documents, sense = titles
+    blob, title_begin, title_end, number, entry_start, entry_documents, sense, hosts = titles
     words, names = allocate_words(_MAX_BODY_WORDS), allocate_words(MAX_WORDS + 1)
     match, match_end = np.empty(_MAX_BODY_WORDS, np.int32), np.empty(_MAX_BODY_WORDS, np.int32)
     row, found = np.empty(_MAX_LETTERS + 2, np.int64), 0
@@ -250,7 +301,8 @@ def scan_bodies(
             if entry >= 0 and counts.entry_stamp[entry] != document + 1:
                 counts.entry_stamp[entry] = document + 1
                 counts.entries[entry] += 1
-                if entry != own:
+                if entry != own and _count_host(counts.by_host, entry, hosts[document]):
+                    counts.others[entry] += 1
                     _credit(entry, entry_start, entry_documents, sense, counts, document)
             if (
                 end < count
@@ -294,13 +346,25 @@ def _match_titles(
 
 
 @njit(cache=True, nogil=True)
+def _count_host(by_host: Any, entry: int, host: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a mention of a name counts: few of one host do. Names and hosts that share a counter lose some."""
+    if host < 0:
+        return True
+    mixed = ((SEED ^ np.uint64(entry)) * _MIX ^ np.uint64(host)) * _MIX
+    slot = np.int64((mixed >> np.uint64(20)) & np.uint64(len(by_host) - 1))
+    if by_host[slot] >= HOST_MENTIONS:
+        return False
+    by_host[slot] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _credit(
     entry: int, start: Any, documents: Any, sense: Any, counts: MentionCounts, document: int
 ) -> None:  # pragma: no cover - compiled
-    """Count a mention for the pages of a title: for those whose word in brackets the document has, or without one."""
-    for at in range(start[entry], start[entry + 1]):
-        which = sense[documents[at]]
-        if which < 0 or counts.word_stamp[which] == document + 1:
+    """Count a mention for pages of a title with a word in brackets: for those whose word the document has."""
+    for at in range(start[entry], min(start[entry + 1], start[entry] + _MAX_SENSES)):
+        if counts.word_stamp[sense[documents[at]]] == document + 1:
             counts.mentions[documents[at]] += 1
 
 
@@ -310,8 +374,9 @@ def warm() -> None:
     trie = NameTrie(np.zeros(64, np.uint64), np.full(64, -1, np.int32), np.zeros(4, np.uint64))
     known = WordSet(np.zeros(64, np.uint64), np.zeros(64, np.int32))
     none = np.zeros(1, np.int32)
-    counts = MentionCounts(none, none.copy(), none.copy(), none.copy(), none.copy())
+    counts = MentionCounts(none, none, none, none, none, none, np.zeros(1, np.uint8))
     spans = AliasSpans(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(4, np.uint8), one, one.copy())
     for titles in (blob, blob.copy()):
-        layout = (titles, one, one, np.full(1, -1, np.int32), np.zeros(2, np.int64), one, np.full(1, -1, np.int32))
+        minus = np.full(1, -1, np.int32)
+        layout = (titles, one, one, minus, np.zeros(2, np.int64), one, minus, minus)
         scan_bodies(blob, np.array([0, 6], np.int64), 0, trie, known, layout, counts, spans)

@@ -38,6 +38,9 @@ _MAX_GAP: Final = 3
 SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
 _CAPITAL = np.uint64(0x9E3779B97F4A7C15)
+_CASED: Final = 0x2000
+"""Code points below which letters have a case: Latin, Greek, Cyrillic, Armenian, Georgian."""
+_IS_CAPITAL = np.array([chr(point).isupper() for point in range(_CASED)])
 
 
 class NameTrie(NamedTuple):
@@ -66,7 +69,7 @@ class WrittenWords(NamedTuple):
     end: npt.NDArray[np.int64]
     capital: npt.NDArray[np.bool_]
     joined: npt.NDArray[np.uint8]
-    """Whether a word may belong to the same name as the one before it: 2 yes, 1 behind a comma, 0 no."""
+    """Whether a word may belong to the same name as the one before it: 2 yes, 1 behind a comma or full stop, 0 no."""
     depth: npt.NDArray[np.int8]
     """1 within brackets, 2 within quotation marks."""
     line: npt.NDArray[np.int32]
@@ -79,12 +82,34 @@ def _is_letter(byte: int) -> bool:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _mark_size(data: Any, at: int, end: int) -> int:  # pragma: no cover - compiled
-    """Return the bytes of a quotation mark, dash or other sign of the general punctuation (U+2000 to U+206F), or 0."""
-    if data[at] == 0xE2 and at + 2 < end and (data[at + 1] == 0x80 or data[at + 1] == 0x81):
-        return 3
+    """Return the bytes of a sign of the general, the CJK or the full-width punctuation, or 0.
+
+    They are U+2000 to U+206F, U+3000 to U+303F less the letters U+3005 to U+3007, and U+FF00 to U+FF0F.
+    """
+    if at + 2 < end and data[at] >= 0xE2:
+        second, third = data[at + 1], data[at + 2]
+        if data[at] == 0xE2 and (second == 0x80 or second == 0x81):
+            return 3
+        if data[at] == 0xE3 and second == 0x80 and not 0x85 <= third <= 0x87:
+            return 3
+        if data[at] == 0xEF and second == 0xBC and third < 0x90:
+            return 3
     if data[at] == 0xC2 and at + 1 < end and data[at + 1] < 0xBF:
         return 2
     return 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_capital(data: Any, at: int, end: int) -> bool:  # pragma: no cover - compiled
+    """Return whether a word begins with a capital; digits and letters without case are none."""
+    byte = np.int64(data[at])
+    if byte < 128:
+        return 65 <= byte <= 90
+    if byte < 0xE0 and at + 1 < end:
+        return _IS_CAPITAL[(byte & 0x1F) << 6 | (np.int64(data[at + 1]) & 0x3F)]
+    if byte == 0xE1 and at + 2 < end:
+        return _IS_CAPITAL[0x1000 | (np.int64(data[at + 1]) & 0x3F) << 6 | (np.int64(data[at + 2]) & 0x3F)]
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -103,27 +128,29 @@ def split_words(data: Any, begin: int, end: int, words: WrittenWords) -> int:  #
                 at += 1
             words.hash[count] = hashed | np.uint64(1)
             words.begin[count], words.end[count] = first, at
-            words.capital[count] = not 97 <= data[first] <= 122
+            words.capital[count] = _is_capital(data, first, at)
             words.joined[count] = 0 if breaks or gap > _MAX_GAP else 1 if comma else 2
             words.depth[count] = 1 if inside > 0 else 2 if quoted else 0
             words.line[count] = line
             count += 1
             gap, breaks, comma = 0, False, False
             continue
-        if byte == 40:
+        is_wide = size == 3 and byte == 0xEF
+        if byte == 40 or (is_wide and data[at + 2] == 0x88):
             inside, breaks = inside + 1, True
-        elif byte == 41:
+        elif byte == 41 or (is_wide and data[at + 2] == 0x89):
             inside, breaks = max(0, inside - 1), True
         elif byte == 34:
             quoted, breaks = not quoted, True
         elif byte == 10:
             line, inside, quoted, breaks = line + 1, 0, False, True
-        elif byte == 44:
-            comma = True
+        elif byte == 44 or (byte == 46 and gap == 0 and count > 0 and at - words.begin[count - 1] > 1):
+            comma = True  # Or a full stop, unless it is that of an initial.
         elif byte == 59 or byte == 58 or size == 3:
             # Signs of the general punctuation are dashes and quotation marks; the apostrophe (U+2019) joins.
-            breaks = breaks or not (size == 3 and data[at + 2] == 0x99)
-            if size == 3 and (data[at + 2] == 0x9C or data[at + 2] == 0x9D):
+            is_general = size == 3 and byte == 0xE2 and data[at + 1] == 0x80
+            breaks = breaks or not (is_general and data[at + 2] == 0x99)
+            if is_general and (data[at + 2] == 0x9C or data[at + 2] == 0x9D):
                 quoted = data[at + 2] == 0x9C
         gap += 1
         at += max(1, size)
