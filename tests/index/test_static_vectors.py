@@ -8,7 +8,7 @@ import pytest
 from periplus.arrays import ArrayFile, write_arrays
 from periplus.errors import CorruptFile
 from periplus.hashing import fingerprint_text
-from periplus.index import Index, LiveIndex, Segment, build_index, check_index
+from periplus.index import Index, LiveIndex, Segment, build_index, check_index, static_vectors
 from periplus.index.merge.segment_merger import merge_segments
 from periplus.index.static_vectors import embed_segment, stored_vectors
 from periplus.rank.static_similarity import StaticSimilarity
@@ -52,6 +52,24 @@ def test_a_build_writes_the_vectors_of_what_it_stores(tmp_path: Path) -> None:
     assert np.array_equal(np.diff(stored[1]), passages.rows)
     assert passages.rows.min() >= 1
     assert passages.rows.max() > 1
+
+
+def test_an_old_segment_is_embedded_in_bounded_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{ENGLISH} " * (9 if number == 3 else 1) for number in range(7)]
+    segment = build(tmp_path, [record(number, text) for number, text in enumerate(texts)]).segments[0]
+    whole = embed_segment(segment, load_static_model())
+    sizes = [segment.text_length(number) for number in range(7)]
+    for documents, most in ((3, 10**9), (1_024, 2 * min(sizes)), (1_024, 1)):
+        monkeypatch.setattr(static_vectors, "_CHUNK", documents)
+        monkeypatch.setattr(static_vectors, "_CHUNK_BYTES", most)
+        runs = list(static_vectors._split_documents(segment))
+        assert [number for run in runs for number in run] == list(range(7))
+        assert all(len(run) <= documents for run in runs)
+        assert all(len(run) == 1 or sum(sizes[run.start : run.stop]) <= most for run in runs)
+        assert len(runs) > 1
+        pieces = embed_segment(segment, load_static_model())
+        assert np.array_equal(pieces.signs, whole.signs)
+        assert np.array_equal(pieces.rows, whole.rows)
 
 
 def test_pages_in_other_languages_have_no_vectors(tmp_path: Path) -> None:

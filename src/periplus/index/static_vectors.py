@@ -30,7 +30,9 @@ __all__ = [
 
 STATIC_VECTORS: Final = "static_vectors"
 _CHUNK: Final = 1_024
-"""Documents that are embedded at a time."""
+"""Documents that are embedded at a time, at most."""
+_CHUNK_BYTES: Final = 8_000_000
+"""Text of theirs that is in memory at a time, unless one document has more."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -86,8 +88,8 @@ def embed_segment(segment: Segment, model: StaticModel) -> PassageRows:
 def _embed_chunks(segment: Segment, model: StaticModel) -> Iterator[PassageRows]:
     title_start, title_blob = segment.table("title")
     languages = segment.column("language")
-    for first in range(0, segment.documents, _CHUNK):
-        documents = range(first, min(first + _CHUNK, segment.documents))
+    for documents in _split_documents(segment):
+        first = documents.start
         texts = [segment.text(document) for document in documents]
         begin = int(title_start[first])
         heads = title_blob[begin : int(title_start[documents.stop])].tobytes()
@@ -96,6 +98,19 @@ def _embed_chunks(segment: Segment, model: StaticModel) -> Iterator[PassageRows]
         data = np.frombuffer(heads + b"".join(texts), np.uint8)
         codes = [LANGUAGES[number] for number in languages[first : documents.stop].tolist()]
         yield model.embed_documents(data, titles, bodies, codes)
+
+
+def _split_documents(segment: Segment) -> Iterator[range]:
+    """Split the documents of a segment into runs that are embedded at a time."""
+    first = size = 0
+    for document in range(segment.documents):
+        length = segment.text_length(document)
+        if document > first and (document - first == _CHUNK or size + length > _CHUNK_BYTES):
+            yield range(first, document)
+            first, size = document, 0
+        size += length
+    if segment.documents > first:
+        yield range(first, segment.documents)
 
 
 def _starts(sizes: npt.NDArray[Any]) -> Numbers:
