@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -82,6 +82,10 @@ learn-weights: $(DEV_READY) ## learn the weights of ranking from nine judged col
 	@$(INSTALL) bench semantic learn
 	@$(BIN)/periplus embeddings fetch || echo 'Without the model: the weight of embeddings stays as it is.'
 	@$(BIN)/python training/ranking/learn_weights.py $(if $(CACHE),--cache $(CACHE)) $(ARGS)
+
+learn-first-stage: $(DEV_READY) ## learn the parameters of the first stage from judged collections, indexes in KEEP= (build/first-stage)
+	@$(INSTALL) bench
+	@$(BIN)/python training/ranking/learn_first_stage.py --keep $(or $(KEEP),build/first-stage) $(ARGS)
 
 bench-crawl: $(DEV_READY) ## crawl speed compared with Scrapy, one core each (PAGES=100,300,1000 ROUNDS=1 SEEN=1000000,10000000)
 	@$(INSTALL) bench

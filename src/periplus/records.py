@@ -93,8 +93,7 @@ class Outcome(enum.StrEnum):
     OK = "ok"
     REDIRECT = "redirect"
     NOT_MODIFIED = "not-modified"
-    GONE = "gone"
-    """404 and 410."""
+    GONE = "gone"  # 404 and 410
     CLIENT_ERROR = "client-error"
     """Any other 4xx but 429."""
     BUSY = "busy"
@@ -355,6 +354,7 @@ class Hit(msgspec.Struct, frozen=True):
     day: int = 0
     """Date of publication, or else of the fetch, in days since 1970; 0 if unknown."""
     flags: int = 0
+    """A combination of `PageFlag`."""
     similar: tuple[str, ...] = ()
     """URLs of near-duplicates that were folded into this result."""
     links: tuple[tuple[str, str], ...] = ()

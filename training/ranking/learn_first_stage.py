@@ -1,6 +1,6 @@
 """Learn the parameters of the first stage from judged collections, and measure each by those learned from the others.
 
-.venv/bin/python training/ranking/learn_first_stage.py --keep FOLDER [COLLECTION...]
+make learn-first-stage KEEP=FOLDER [ARGS='COLLECTION...']
 
 One index of each collection is built (and kept in FOLDER). From its tokens the occurrences of each query's terms in
 title, URL and body of the best candidates are counted, once; then a set of parameters is scored offline in some

@@ -1,9 +1,8 @@
 """The dynamic ranker: what the features of a candidate add to its score.
 
 The score of the first stage is kept; weights (score/dynamic.toml, or a file of one's own) say what each other feature
-adds, as a share of the best score the query could have. Short queries and long ones have weights of their own, and what
-is between them has something between: the title of a page says most to a long question, and least to one word, which
-all candidates have in their titles. A learned model corrects that sum where there is one.
+adds, as a share of the best score the query could have. A feature may have one weight for short queries and one for
+long ones; what is between them has something between. A learned model corrects that sum where there is one.
 """
 
 from collections.abc import Mapping

@@ -3,9 +3,10 @@
     words ─ embeddings (512) ─ three branches of 256, each two convolutions over 2, 3 or 5 words
           └ concatenated (1280) ─ norm ─ sum over words / sqrt(length) ─ projection ─ dense layers ─ tanh ─ length 1
 
-It is the universal sentence encoder, multilingual, version 3: sentences of sixteen languages that mean the same have
-similar vectors. The embeddings of words are bytes in 17 tables, one for each remainder of a word's number, with a scale
-and an offset each. Convolutions are products of neighbouring words, side by side, and a matrix.
+It is the universal sentence encoder, multilingual, version 3: sentences of fifteen languages (Chinese in both scripts)
+that mean the same have similar vectors. The embeddings of words are bytes in 17 tables, one for each remainder of a
+word's number, with a scale and an offset each. Convolutions are products of neighbouring words, side by side, and a
+matrix.
 """
 
 import io
