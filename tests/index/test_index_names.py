@@ -144,6 +144,12 @@ def test_many_pages_of_one_title_are_counted_as_by_definition(tmp_path: Path) ->
     assert counted(tmp_path) == {record.url: count for record, count in zip(records, wanted, strict=True)}
 
 
+def test_stop_words_are_not_mentioned(tmp_path: Path) -> None:
+    records = [visit(f"https://names.test/{n}", ("It", "Sea", "it")[n % 3], "It is by the sea.") for n in range(30)]
+    build_index(records, tmp_path, IndexSettings())
+    assert sorted(set(counted(tmp_path).values())) == [0, 20]
+
+
 def test_so_many_senses_of_one_title_are_counted(tmp_path: Path) -> None:
     records = [visit(f"https://names.test/{n:03}", f"Quorn (sense{n})", "Nothing here.") for n in range(100)]
     text = "Quorn is " + " ".join(f"sense{n}" for n in range(100))

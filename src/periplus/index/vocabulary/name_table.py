@@ -198,10 +198,14 @@ def _without_stop_words(
     """Return the mentions of titles, those of single stop words aside: 'It' is not mentioned by every page."""
     common = np.flatnonzero((titles.size == 1) & (mentions > _COMMON_SHARE * len(mentions)))
     counted = mentions.copy()
-    for document in common.tolist():
+    # Each name is looked up once in each language, however many pages have it.
+    pairs = np.stack((titles.entry[common], languages[common].astype(np.int32)), axis=1)
+    _, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    is_stop = np.zeros(len(first), np.bool_)
+    for number, document in enumerate(common[first].tolist()):
         word = titles.blob[titles.start[document] : titles.end[document]].tobytes().decode("utf-8", "replace").lower()
-        if is_stop_word(word, LANGUAGES[int(languages[document])]):
-            counted[document] = 0
+        is_stop[number] = is_stop_word(word, LANGUAGES[int(languages[document])])
+    counted[common[is_stop[inverse.reshape(-1)]]] = 0
     return counted
 
 
