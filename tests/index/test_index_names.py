@@ -15,7 +15,7 @@ from periplus.index.index_manifest import SEGMENT_FORMAT
 from periplus.index.vocabulary.kernels import name_words
 from periplus.index.vocabulary.name_columns import name_keys
 from periplus.index.vocabulary.name_lookup import name_key
-from periplus.records import FetchRecord
+from periplus.records import FetchRecord, PageFlag
 from periplus.settings import IndexSettings
 from periplus.text import split_text
 
@@ -223,6 +223,16 @@ def test_a_page_cannot_give_itself_any_name(tmp_path: Path, text: str) -> None:
     other = tmp_path / "other"
     build_index(spread(*own, ("b.test", "Note", "At Shady Shop (Online Betting) we met.")), other, IndexSettings())
     assert (named(other, "online betting") == ["Shady Shop"]) == text.startswith("Shady")
+
+
+def test_spam_teaches_no_names(tmp_path: Path) -> None:
+    texts = ("Ostrava Velka", "Ostrava Velka (OV)."), ("Note", "Mira Tolland was seen."), ("Mira Tolland", "A painter.")
+    for flags, known in ((PageFlag(0), True), (PageFlag.STUFFED, False), (PageFlag.PAYWALL, True)):
+        records = [visit(f"https://names.test/{n}", *text, flags=flags) for n, text in enumerate(texts)]
+        folder = tmp_path / str(int(flags))
+        build_index(records, folder, IndexSettings())
+        assert bool(named(folder, "ov")) == known
+        assert counted(folder)["https://names.test/2"] == known
 
 
 def test_a_page_can_introduce_its_initials_and_spellings(tmp_path: Path) -> None:

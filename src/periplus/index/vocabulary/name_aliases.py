@@ -58,7 +58,8 @@ def alias_names(
     order = order[_ranks(keys[order], target[order], source[order]) == 0]
     order = order[np.lexsort((-strength[order], host[order], target[order], keys[order]))]
     rank = _ranks(keys[order], target[order], host[order])
-    order, rank = order[keys[order] != 0], rank[keys[order] != 0]
+    valid = (keys[order] != 0) & (host[order] != -2)
+    order, rank = order[valid], rank[valid]
     order, rank = (column[(rank < name_scan.HOST_MENTIONS) | (host[order] < 0)] for column in (order, rank))
     pairs, inverse = np.unique(np.stack((keys[order], target[order].astype(np.uint64)), 1), axis=0, return_inverse=True)
     group = inverse.reshape(-1)

@@ -26,6 +26,7 @@ from periplus.index.vocabulary.kernels import name_scan, name_words
 from periplus.index.vocabulary.name_aliases import alias_names
 from periplus.index.vocabulary.name_columns import NameScan, Numbers, SegmentNames, SegmentTitles, name_keys
 from periplus.index.vocabulary.name_lookup import NAME_BASE, NAME_PART, NAME_STEM, NAME_TITLE
+from periplus.records import PageFlag
 from periplus.store import decompress
 from periplus.text import LANGUAGES, is_stop_word
 
@@ -38,6 +39,7 @@ _SPANS_PER_DOCUMENT: Final = 32
 _MIN_PART_MENTIONS: Final = 3
 _MIN_PART_SHARE: Final = 0.02
 """Share of the documents with a word that mention the whole title, for it to be a short form of the title."""
+_SPAM: Final = int(PageFlag.STUFFED | PageFlag.HIDDEN | PageFlag.LINK_FARM | PageFlag.UNTRUSTED)
 _HOST_COUNTERS: Final = 64
 """Counters of mentions by name and host, for each document ..."""
 _MAX_HOST_COUNTERS: Final = 1 << 26
@@ -51,7 +53,7 @@ def write_names(folder: Path) -> None:
     columns = ArrayFile(folder / "documents.arrays", "documents", format=SEGMENT_FORMAT)
     documents = len(columns["key"])
     titles, trie, names = _read_titles(columns)
-    hosts = _capped_hosts(np.broadcast_to(columns["host"], documents))
+    hosts = _capped_hosts(*(np.broadcast_to(columns[name], documents) for name in ("host", "flags")))
     scan = _scan(ArrayFile(folder / "text.arrays", "text", format=SEGMENT_FORMAT), titles, trie, names, hosts)
     languages = np.broadcast_to(columns["language"], documents).astype(np.uint8)
     mentions = _without_stop_words(titles, scan.mentions, languages)
@@ -95,11 +97,15 @@ def _read_titles(columns: ArrayFile) -> tuple[SegmentTitles, name_words.NameTrie
     return SegmentTitles(blob, start, end, inner, entry, size, edges), trie, int(names)
 
 
-def _capped_hosts(hosts: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    """Return the host of each document, -1 for that of most documents: it is the collection itself, and not capped."""
+def _capped_hosts(hosts: npt.NDArray[Any], flags: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    """Return the host of each document, -1 for that of most documents: it is the collection itself, and not capped.
+
+    Documents that are flagged as spam have -2: what they say of names does not count.
+    """
     most = int(np.bincount(hosts).argmax()) if len(hosts) else 0
     is_collection = (hosts == most) & (2 * np.count_nonzero(hosts == most) > len(hosts))
-    return np.where(is_collection, -1, hosts.astype(np.int64)).astype(np.int32)
+    capped = np.where(is_collection, -1, hosts.astype(np.int64))
+    return np.where(flags & _SPAM, -2, capped).astype(np.int32)
 
 
 def _slots_for(entries: int) -> int:

@@ -267,7 +267,7 @@ def scan_bodies(
         known: words whose documents are counted
         titles: of all documents: their blob, where the name of each begins and ends, its number in the trie; for each
             name where its documents with a word in brackets begin in a list, that list, and by document the number of
-            that word (-1) and that of the host of which two documents count at most (-1: all count)
+            that word (-1) and that of the host of which two documents count at most (-1: all count, -2: it does not)
         counts, spans: filled in
     Returns
         how many spans there are
@@ -349,7 +349,7 @@ def _match_titles(
 def _count_host(by_host: Any, entry: int, host: int) -> bool:  # pragma: no cover - compiled
     """Return whether a mention of a name counts: few of one host do. Names and hosts that share a counter lose some."""
     if host < 0:
-        return True
+        return host == -1
     mixed = ((SEED ^ np.uint64(entry)) * _MIX ^ np.uint64(host)) * _MIX
     slot = np.int64((mixed >> np.uint64(20)) & np.uint64(len(by_host) - 1))
     if by_host[slot] >= HOST_MENTIONS:
