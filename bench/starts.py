@@ -29,8 +29,10 @@ from typing import Any
 from record import save
 from serve import prepare, queries, served
 
-QUERIES = 2
+QUERIES = 1
 """Queries of each client, one after the other."""
+UNKNOWN = 0.25
+"""Share of the queries with a word that is in no page: they need every kernel, of spelling and relaxing too."""
 SECONDS = 120.0
 """Time for all clients of one crowd."""
 STUCK = re.compile(r"^periplus_(stuck_workers|stuck_threads|worker_restarts)_total (\S+)$", re.MULTILINE)
@@ -178,8 +180,10 @@ class Crowd:
         return float(wait[1]) if wait else 1.0
 
     def _path(self) -> str:
-        """Return the path of a query that nobody asked: some words, and a number that is in no page."""
-        words = [*self._chance.sample(self._words, self._chance.randint(1, 4)), f"n{self._chance.getrandbits(48):x}"]
+        """Return the path of a query that nobody asked: some words in a row that no page has, or one that is new."""
+        words = self._chance.sample(self._words, self._chance.randint(3, 5))
+        if self._chance.random() < UNKNOWN:
+            words[-1] = f"n{self._chance.getrandbits(48):x}"
         query = urllib.parse.quote_plus(" ".join(words))
         return f"/search?q={query}" + ("&format=json" if self._chance.random() < 0.5 else "")
 
