@@ -1,11 +1,8 @@
 """The tables of bench/encoders.py; run by itself, this writes those of the last run to docs/benchmarks.md."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-_BEGIN = "<!-- figures: bench/results/embeddings.json -->"
-_END = "<!-- end of figures -->"
+from markdown_tables import markdown_table, replace_tables
 
 
 def render_table(figures: dict[str, Any]) -> str:
@@ -26,7 +23,7 @@ def render_table(figures: dict[str, Any]) -> str:
         [name, f"{row['bm25']:.4f}", *(_gain_cell(tier["fusion"]["collections"].get(name)) for tier in tiers.values())]
         for name, row in collections.items()
     ]
-    return _markdown(heads, rows) + "\n\n" + _markdown(("nDCG@10", "BM25", *tiers), details)
+    return markdown_table(heads, rows) + "\n\n" + markdown_table(("nDCG@10", "BM25", *tiers), details)
 
 
 def _tier_row(name: str, tier: dict[str, Any]) -> list[str]:
@@ -47,18 +44,9 @@ def _gain_cell(row: dict[str, Any] | None) -> str:
     return f"{row['ndcg']:.4f}, {row['gain']:+.1%} (p {max(row['p'], 0.001):.3f})" if row else "-"
 
 
-def _markdown(heads: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines)
-
-
 def write_page() -> None:
     """Replace the tables in docs/benchmarks.md by those of the last run."""
-    root = Path(__file__).resolve().parents[1]
-    figures = json.loads((root / "bench" / "results" / "embeddings.json").read_text("utf-8"))["figures"]
-    page = root / "docs" / "benchmarks.md"
-    before, rest = page.read_text("utf-8").split(_BEGIN)
-    page.write_text(f"{before}{_BEGIN}\n\n{render_table(figures)}\n\n{_END}{rest.partition(_END)[2]}", "utf-8")
+    replace_tables("benchmarks.md", "embeddings.json", render_table)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """The tables of bench/faults.py; run by itself, this writes those of the last run to docs/reliability.md."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-_BEGIN = "<!-- figures: bench/results/faults.json -->"
-_END = "<!-- end of figures -->"
+from markdown_tables import markdown_table, replace_tables
+
 COLUMNS = ("lost", "wrong", "hang", "traceback", "killed", "unclear error", "not repeatable")
 HEADINGS = ("lost", "wrong", "hangs", "tracebacks", "killed", "unclear errors", "not repeatable")
 
@@ -41,7 +39,7 @@ def _table(title: str, heads: Sequence[str], rows: list[dict[str, Any]], cells: 
     lines = [[*cells(row), *(row["failures"].get(name, 0) for name in COLUMNS)] for row in rows]
     width = len(heads)
     sums = [sum(int(str(line[column])) for line in lines) for column in range(1, width + len(COLUMNS))]
-    return f"### {title}\n\n" + _markdown((*heads, *HEADINGS), [*lines, ["all", *sums]])
+    return f"### {title}\n\n" + markdown_table((*heads, *HEADINGS), [*lines, ["all", *sums]])
 
 
 def _kinds(rows: list[dict[str, Any]]) -> str:
@@ -68,7 +66,7 @@ def _files(rows: list[dict[str, Any]]) -> str:
     )
     lines: list[list[object]] = [[f"`{row['kind']}`", *(row[name] for name in names)] for row in rows]
     sums = [sum(row[name] for row in rows) for name in names]
-    return "### Damaged files\n\n" + _markdown(heads, [*lines, [f"all {len(rows)} kinds", *sums]])
+    return "### Damaged files\n\n" + markdown_table(heads, [*lines, [f"all {len(rows)} kinds", *sums]])
 
 
 def _arrays(rows: list[dict[str, Any]]) -> str:
@@ -76,13 +74,7 @@ def _arrays(rows: list[dict[str, Any]]) -> str:
     heads = ("file of arrays", "cases", "refused", "answered", "crashes, hangs, tracebacks")
     lines: list[list[object]] = [[f"`{row['file']}`", *(row[name] for name in names)] for row in rows]
     sums = [sum(row[name] for row in rows) for name in names]
-    return "### Damaged arrays\n\n" + _markdown(heads, [*lines, ["all", *sums]])
-
-
-def _markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    cells = [[f"{value:,}" if isinstance(value, int) else str(value) for value in row] for row in rows]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *(f"| {' | '.join(row)} |" for row in cells)]
-    return "\n".join(lines)
+    return "### Damaged arrays\n\n" + markdown_table(heads, [*lines, ["all", *sums]])
 
 
 def summarise_arrays(rows: Iterable[Any]) -> list[dict[str, Any]]:
@@ -98,11 +90,7 @@ def summarise_arrays(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 def write_page() -> None:
     """Replace the tables in docs/reliability.md by those of the last run."""
-    root = Path(__file__).resolve().parents[1]
-    figures = json.loads((root / "bench" / "results" / "faults.json").read_text("utf-8"))["figures"]
-    page = root / "docs" / "reliability.md"
-    before, rest = page.read_text("utf-8").split(_BEGIN)
-    page.write_text(f"{before}{_BEGIN}\n\n{render_tables(figures)}\n\n{_END}{rest.partition(_END)[2]}", "utf-8")
+    replace_tables("reliability.md", "faults.json", render_tables)
 
 
 if __name__ == "__main__":

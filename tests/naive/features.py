@@ -116,7 +116,7 @@ def _span(words: list[str], body: list[str]) -> float:
 
 
 def _best_passage(query: Sequence[tuple[str, float, int]], body: list[str]) -> float:
-    """Give the weight of the words of the best passage, less if they are far apart there."""
+    """Return the weight of the words of the best passage, less if they are far apart there."""
     weights: dict[str, float] = {}
     for word, weight, _ in query:
         weights[word] = weights.get(word, 0.0) + weight

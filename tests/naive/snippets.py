@@ -117,7 +117,7 @@ def _choose_sentence(
 
 
 def _sentences(text: bytes, spans: npt.NDArray[np.int32]) -> list[tuple[int, int, bool]]:
-    """Give the first token of each sentence, the one behind its last, and whether it is a question."""
+    """Return the first token of each sentence, the one behind its last, and whether it is a question."""
     sentences, first = [], 0
     for token in range(len(spans) - 1):
         gap = text[spans[token, 1] : spans[token + 1, 0]].decode("utf-8", "replace")

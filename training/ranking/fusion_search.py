@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from candidate_dump import CandidateDump
-from ranking_objective import ndcg_at_ten
+from ranking_objective import gain_utility, ndcg_at_ten
 from weight_search import LearnedWeight
 
 from periplus.rank import FEATURES, embedding_points, without_static_similarity
@@ -24,7 +24,6 @@ _STATIC: Final = FEATURES.index("static_similarity")
 _MOST_QUERIES: Final = 1_000
 _WORDS: Final = FEATURES.index("query_words")
 _CAP: Final = 0.2
-_AVERSION: Final = 3.0
 
 
 class FusionTable(NamedTuple):
@@ -112,7 +111,7 @@ def choose_static(tables: Sequence[npt.NDArray[np.float64]]) -> LearnedWeight:
 def _utility(ndcg: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return gains over the first value of a table, large ones bounded, losses counted more."""
     gain = ndcg / max(float(ndcg.flat[0]), 1e-9) - 1.0
-    return np.where(gain > 0, _CAP * np.tanh(gain / _CAP), _AVERSION * gain)
+    return gain_utility(gain, _CAP)
 
 
 def choose_fusion(tables: Sequence[FusionTable]) -> LearnedWeight:

@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["mean_relative_gain", "ndcg_at_ten"]
+__all__ = ["gain_utility", "ndcg_at_ten"]
 
 _TOP: Final = 10
+_AVERSION: Final = 3.0
+"""How many times a loss counts."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,6 +44,6 @@ def ndcg_at_ten(scores: Any, grades: Any, offsets: Any, ideal: Any) -> Any:
     return out
 
 
-def mean_relative_gain(ours: list[Floats], theirs: list[Floats]) -> float:
-    """Return the gain in nDCG over another ranking, averaged over collections."""
-    return float(np.mean([own.mean() / max(other.mean(), 1e-9) - 1.0 for own, other in zip(ours, theirs, strict=True)]))
+def gain_utility(gains: Floats, cap: float) -> Floats:
+    """Return what relative gains are worth: they approach `cap` at most, and a loss counts several times."""
+    return np.where(gains > 0, cap * np.tanh(gains / cap), _AVERSION * gains)

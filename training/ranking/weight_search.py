@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from candidate_dump import CandidateDump
-from ranking_objective import ndcg_at_ten
+from ranking_objective import gain_utility, ndcg_at_ten
 
 from periplus.rank import FEATURES
 from periplus.rank.feature_scorer import LONG, SHORT
@@ -25,8 +25,6 @@ LEARNED: Final = ("title", "title_sequence", "title_fill", "title_body", "run", 
 the body supports it; order, neighbours and passages in the body. Others say the same again, and have no weight."""
 _CAP: Final = 0.06
 """The relative gain of one collection that utility approaches at most."""
-_AVERSION: Final = 3.0
-"""How many times a loss counts."""
 _PENALTY: Final = 0.001
 """Utility that a weight of one step must earn."""
 _STEP: Final = 0.03
@@ -174,4 +172,4 @@ def _utility(samples: Sequence[Sampled], scores: Sequence[Floats]) -> float:
         for score, sample in zip(scores, samples, strict=True)
     ]
     gains = np.array(values) / np.maximum([sample.first for sample in samples], 1e-9) - 1.0
-    return float(np.where(gains > 0, _CAP * np.tanh(gains / _CAP), _AVERSION * gains).mean())
+    return float(gain_utility(gains, _CAP).mean())
