@@ -17,6 +17,10 @@
     │   └── ExpensiveQuery     a query costs more than its caller allows
     ├── NoNetwork              nothing can be reached at all
     ├── ProcessFailed          a process that we need ends again and again
+    ├── ClusterError           a cluster cannot do what was asked of it
+    │   ├── Unauthenticated    a message that the cluster's key has not signed, or an old one again
+    │   ├── WrongVersion       a node or peer runs another version of Periplus
+    │   └── CoordinatorConflict    another coordinator has changed the cluster's record
     └── MissingPart            an optional extra or a system program is not installed
 
 A page that cannot be fetched or parsed is no exception: it is an ordinary outcome, see `records.Outcome`.
@@ -27,6 +31,8 @@ __all__ = [
     "BadFile",
     "BadInput",
     "BadUrl",
+    "ClusterError",
+    "CoordinatorConflict",
     "CorruptFile",
     "DataError",
     "DiskFailed",
@@ -42,6 +48,8 @@ __all__ = [
     "ProcessFailed",
     "SettingsError",
     "StorageFull",
+    "Unauthenticated",
+    "WrongVersion",
 ]
 
 
@@ -119,6 +127,22 @@ class NoNetwork(PeriplusError):
 
 class ProcessFailed(PeriplusError):
     """A process that we need ends by itself, however often it is started. The message names its log."""
+
+
+class ClusterError(PeriplusError):
+    """A cluster cannot do what was asked of it."""
+
+
+class Unauthenticated(ClusterError):
+    """A message that the cluster's key has not signed, one that is too old, or one that has come before."""
+
+
+class WrongVersion(ClusterError):
+    """A node or a peer runs another version of Periplus; the message names both."""
+
+
+class CoordinatorConflict(ClusterError):
+    """Another coordinator has changed the cluster's record; this one must stop."""
 
 
 class MissingPart(PeriplusError):

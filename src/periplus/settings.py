@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from periplus.settings_crawling import (
+    ClusterSettings,
     CrawlSettings,
     FetchSettings,
     FocusSettings,
@@ -32,6 +33,7 @@ from periplus.settings_section import Section, cache_folder
 
 __all__ = [
     "OLD_NAMES",
+    "ClusterSettings",
     "CrawlSettings",
     "EmbeddingSettings",
     "FetchSettings",
@@ -72,6 +74,7 @@ class Settings(Section, frozen=True):
     search: SearchSettings = SearchSettings()
     serve: ServeSettings = ServeSettings()
     limits: LimitSettings = LimitSettings()
+    cluster: ClusterSettings = ClusterSettings()
 
 
 OLD_NAMES: Final = {
