@@ -10,7 +10,9 @@ from periplus.cli import main
 from periplus.errors import PeriplusError
 from periplus.records import Query
 from periplus.search import Searcher
-from periplus.settings import Settings
+from periplus.settings import SearchSettings, Settings
+
+_SEARCH_MS = 50_000.0
 
 
 class Wrong(AssertionError):
@@ -78,6 +80,8 @@ def run_command(*arguments: object) -> str:
 
 
 def find_urls(folder: Path, words: str, size: int = 50) -> list[str]:
-    """Return the URLs that a search finds, in order."""
-    query = Query(words, size=size, verbatim=True)
-    return [hit.url for hit in Searcher.open(folder, Settings()).search(query).hits]
+    """Return the URLs that a search finds, in order; with time enough for a complete answer on a busy machine."""
+    settings = Settings(search=SearchSettings(budget_ms=_SEARCH_MS))
+    page = Searcher.open(folder, settings).search(Query(words, size=size, verbatim=True))
+    expect(not page.partial, f"a search took longer than {_SEARCH_MS} ms")
+    return [hit.url for hit in page.hits]
