@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -175,6 +175,9 @@ bench-spelling: $(DEV_READY) ## misspellings corrected and correct words changed
 
 bench-suggest: $(DEV_READY) ## latency of completions over a million entries, with and without typing errors (ENTRIES=1000000)
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
+
+bench-wire: $(DEV_READY) ## messages of a broker and its shards: HTTP beside framed sockets (ARGS=--try)
+	@$(BIN)/python bench/wire.py $(ARGS)
 
 bench-pagerank: $(DEV_READY) ## PageRank compared with networkit and scipy, up to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
 	@$(INSTALL) bench

@@ -19,6 +19,7 @@
     ├── ProcessFailed          a process that we need ends again and again
     ├── ClusterError           a cluster cannot do what was asked of it
     │   ├── Unauthenticated    a message that the cluster's key has not signed, or an old one again
+    │   ├── PeerFailed         a peer is not reached, does not answer in time, or sends what is not a message
     │   ├── WrongVersion       a node or peer runs another version of Periplus
     │   └── CoordinatorConflict    another coordinator has changed the cluster's record
     └── MissingPart            an optional extra or a system program is not installed
@@ -43,6 +44,7 @@ __all__ = [
     "NoNetwork",
     "NothingHere",
     "Overloaded",
+    "PeerFailed",
     "PeriplusError",
     "PortInUse",
     "ProcessFailed",
@@ -135,6 +137,10 @@ class ClusterError(PeriplusError):
 
 class Unauthenticated(ClusterError):
     """A message that the cluster's key has not signed, one that is too old, or one that has come before."""
+
+
+class PeerFailed(ClusterError):
+    """A peer is not reached, does not answer in time, or sends what is not a message."""
 
 
 class WrongVersion(ClusterError):

@@ -1,0 +1,1 @@
+"""Serving on a cluster: shard servers and brokers."""
