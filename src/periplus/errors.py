@@ -22,6 +22,8 @@
     │   ├── PeerFailed         a peer is not reached, does not answer in time, or sends what is not a message
     │   ├── WrongVersion       a node or peer runs another version of Periplus
     │   └── CoordinatorConflict    another coordinator has changed the cluster's record
+    ├── StorageFailed          the storage of a cluster is full, refuses or cannot be reached
+    │   └── StorageConflict    another process has changed a record of the storage first
     └── MissingPart            an optional extra or a system program is not installed
 
 A page that cannot be fetched or parsed is no exception: it is an ordinary outcome, see `records.Outcome`.
@@ -49,6 +51,8 @@ __all__ = [
     "PortInUse",
     "ProcessFailed",
     "SettingsError",
+    "StorageConflict",
+    "StorageFailed",
     "StorageFull",
     "Unauthenticated",
     "WrongVersion",
@@ -149,6 +153,14 @@ class WrongVersion(ClusterError):
 
 class CoordinatorConflict(ClusterError):
     """Another coordinator has changed the cluster's record; this one must stop."""
+
+
+class StorageFailed(PeriplusError):
+    """The storage of a cluster is full, refuses a request or cannot be reached. The message names the URL."""
+
+
+class StorageConflict(StorageFailed):
+    """Another process has changed a record of the storage first."""
 
 
 class MissingPart(PeriplusError):

@@ -4,7 +4,7 @@ from typing import Final
 
 import xxhash
 
-__all__ = ["FINGERPRINT_BYTES", "fingerprint", "fingerprint_text"]
+__all__ = ["FINGERPRINT_BYTES", "StreamFingerprint", "fingerprint", "fingerprint_text"]
 
 FINGERPRINT_BYTES: Final = 8
 
@@ -17,3 +17,18 @@ def fingerprint(data: bytes | bytearray | memoryview) -> int:
 def fingerprint_text(text: str) -> int:
     """Return the fingerprint of a string's UTF-8 form; lone surrogates are allowed."""
     return fingerprint(text.encode("utf-8", "surrogatepass"))
+
+
+class StreamFingerprint:
+    """The fingerprint of bytes that arrive in chunks."""
+
+    def __init__(self) -> None:
+        self._state = xxhash.xxh3_64()
+
+    def update(self, data: bytes | bytearray | memoryview) -> None:
+        """Add a chunk."""
+        self._state.update(data)
+
+    def hexdigest(self) -> str:
+        """Return the fingerprint of all chunks so far, in 16 hexadecimal digits."""
+        return f"{self._state.intdigest():016x}"

@@ -18,6 +18,7 @@ from periplus.settings_crawling import (
     FrontierSettings,
     LimitSettings,
     ParseSettings,
+    StorageSettings,
     StoreSettings,
 )
 from periplus.settings_loader import Setting, Warn, read_settings, warn_of_old_name
@@ -48,6 +49,7 @@ __all__ = [
     "ServeSettings",
     "Setting",
     "Settings",
+    "StorageSettings",
     "StoreSettings",
     "cache_folder",
     "load",
@@ -75,6 +77,7 @@ class Settings(Section, frozen=True):
     serve: ServeSettings = ServeSettings()
     limits: LimitSettings = LimitSettings()
     cluster: ClusterSettings = ClusterSettings()
+    storage: StorageSettings = StorageSettings()
 
 
 OLD_NAMES: Final = {

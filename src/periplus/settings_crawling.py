@@ -14,6 +14,7 @@ __all__ = [
     "FrontierSettings",
     "LimitSettings",
     "ParseSettings",
+    "StorageSettings",
     "StoreSettings",
 ]
 
@@ -352,3 +353,32 @@ class ClusterSettings(Section, frozen=True):
         float,
         Meta(description="Interval in which the coordinator looks at nodes, shards and replicas, in seconds", gt=0),
     ] = 2.0
+
+
+class StorageSettings(Section, frozen=True):
+    """The storage of a cluster: a shared disk or an object store."""
+
+    url: Annotated[
+        str,
+        Meta(
+            description="Storage of a cluster: file:///FOLDER on a disk that all nodes share, or s3://BUCKET/PREFIX; "
+            "none is the folder 'storage' in the data folder"
+        ),
+    ] = ""
+    endpoint: Annotated[
+        str,
+        Meta(
+            description="Address of an object store other than that of AWS, e.g. http://10.0.0.5:9000; keys are read "
+            "from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        ),
+    ] = ""
+    region: Annotated[str, Meta(description="Region of the bucket", min_length=1)] = "us-east-1"
+    timeout: Annotated[float, Meta(description="Timeout of one request to the storage, in seconds", gt=0)] = 30.0
+    retry_seconds: Annotated[
+        float,
+        Meta(description="Time in which a failed request to the storage is repeated, in seconds; 0 is never", ge=0),
+    ] = 120.0
+    upload_seconds: Annotated[
+        float,
+        Meta(description="Interval in which a shard that runs is uploaded to the storage, in seconds", gt=0),
+    ] = 30.0

@@ -1,0 +1,33 @@
+"""Storage as a URL: a folder of a shared disk (file:///...) or an object store (s3://bucket/prefix).
+
+In: bytes, files, records. Out: the same, verified. A cluster keeps its truth here; local disks are caches.
+
+    storage = open_storage("s3://bucket/prefix", settings, create=True)
+    stored = storage.put("statistics/7/lengths", data)            # -> StoredObject(name, length, checksum)
+    storage.put_file("statistics/7/terms", path)                  # streamed: memory does not depend on its size
+    storage.get(stored); storage.get_file(stored, path)           # verified: raise CorruptFile for other bytes
+    storage.list_objects("statistics/7"); storage.delete(["statistics/7/lengths"])
+
+An object appears whole or not at all. Its length and checksum are in a `StoredObject`, which the writer puts into a
+record (it is a `msgspec.Struct`): objects first, the record that names them last. Objects never change: write another
+name instead. What changes is a record, a small file that is replaced only by who has read its last version:
+
+    version = storage.create_record("cluster.json", data)         # StorageConflict if there is one already
+    record = storage.read_record("cluster.json")                  # Record(data, version); None if there is none
+    storage.replace_record("cluster.json", data, record.version)  # StorageConflict if another process was faster
+
+Of several processes that create or replace a record, one succeeds. A record has to carry its own checksum (JSON of
+`files.encode_json` does), and should differ in every version, by a counter or the like.
+
+Requests that fail for a reason that passes (connections, timeouts, 5xx, a disk that is not mounted) are repeated with
+growing delays for `storage.retry_seconds`; then `StorageFailed` names the URL and the remedy. A full storage and
+refused credentials fail at once. Instances are safe for threads. Start
+processes with spawn: those of object stores do not work in a forked one.
+
+Layout under the URL: docs/formats/storage.md.
+"""
+
+from periplus.storage.storage_client import Storage, open_storage
+from periplus.storage.storage_records import ObjectSummary, Record, StoredObject
+
+__all__ = ["ObjectSummary", "Record", "Storage", "StoredObject", "open_storage"]
