@@ -63,7 +63,7 @@ class _Numbered(msgspec.Struct, frozen=True):
     format: int = 0
 
 
-def check_format(path: Path, number: int, newest: int) -> None:
+def check_format(path: Path | str, number: int, newest: int) -> None:
     """Raise `NewerFormat` for a file whose format number is above the newest that this version knows."""
     if number > newest:
         raise NewerFormat(f"{path} has format {number}; this Periplus knows {newest}.", "Upgrade Periplus.")
@@ -75,7 +75,9 @@ def encode_json(value: object, *, indent: int = 0) -> bytes:
     return add_checksum(msgspec.json.format(encoded, indent=indent) if indent else encoded)
 
 
-def decode_json(path: Path, data: bytes, kind: type[_T], newest: int, hint: str = "", *, checksum_since: int = 0) -> _T:
+def decode_json(
+    path: Path | str, data: bytes, kind: type[_T], newest: int, hint: str = "", *, checksum_since: int = 0
+) -> _T:
     """Return the content of a JSON file with a `format`; a file without one is of format 0.
 
     Raise `NewerFormat` if that is above `newest`, and `CorruptFile`, with `hint`, if the file cannot be decoded or its
@@ -393,8 +395,6 @@ def sweep_torn(folder: Path) -> None:
 def _lives(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
+    except (OSError, OverflowError) as error:
+        return not isinstance(error, ProcessLookupError | OverflowError)
     return True

@@ -24,6 +24,8 @@ _RETRIED: Final = {408, 409, 425, 429}
 _PART: Final = 8 << 20
 _PARTS_AT_ONCE: Final = 4
 _MESSAGE: Final = 200
+_WRITE_KEY: Final = "periplus-write"
+"""Metadata of a record: which write made it."""
 
 
 class _BeyondEnd(Exception):
@@ -93,15 +95,25 @@ class S3Backend:
                     break
             return b"".join(data)[:limit], result.meta["e_tag"] or ""
 
-    def put_if(self, name: str, data: bytes, version: str) -> str:
+    def put_if(self, name: str, data: bytes, version: str, token: str) -> str:
         """Write an object if its version is `version` ('': if there is none)."""
         mode: PutMode = {"e_tag": version} if version else "create"
         try:
             with self._errors(name):
-                tag = self._obstore.put(self._store, name, data, mode=mode, use_multipart=False)["e_tag"]
+                attributes = {_WRITE_KEY: token}
+                tag = self._obstore.put(self._store, name, data, mode=mode, use_multipart=False, attributes=attributes)[
+                    "e_tag"
+                ]
         except FileNotFoundError:  # a version of an object that was removed
             raise Conflict from None
         return tag or ""
+
+    def find_written(self, name: str, token: str) -> str:
+        """Return the version of an object if it was written with this token, '' otherwise."""
+        with contextlib.suppress(FileNotFoundError), self._errors(name):
+            result = self._obstore.get(self._store, name)
+            return (result.meta["e_tag"] or "") if result.attributes.get(_WRITE_KEY) == token else ""
+        return ""
 
     def list_objects(self, prefix: str) -> list[ObjectSummary]:
         """Return the objects below a prefix, ordered by name."""

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -170,14 +170,29 @@ class Storage:
 
     def get_file(self, stored: StoredObject, path: Path) -> None:
         """Write an object to a file, verified; the file appears whole or not at all, and survives a power failure."""
+        self.join_to_file((stored,), path)
+
+    def join_to_file(self, parts: Iterable[StoredObject], path: Path) -> None:
+        """Write several objects, one after the other, to a file, as `get_file` does."""
         temporary = temporary_path(path)
         try:
-            _again_if_damaged(lambda: _write_chunks(temporary, self.read_chunks(stored)))
             with disk_errors(path):
+                with temporary.open("wb") as file:
+                    for part in parts:
+                        begin = file.tell()
+                        _again_if_damaged(lambda part=part, begin=begin: self._copy_to(part, file, begin))  # type: ignore[misc]
+                    file.flush()
+                    os.fsync(file.fileno())
                 os.replace(temporary, path)
                 sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _copy_to(self, stored: StoredObject, file: BinaryIO, begin: int) -> None:
+        file.seek(begin)
+        file.truncate()
+        for chunk in self.read_chunks(stored):
+            file.write(chunk)
 
     def list_objects(self, prefix: str = "") -> list[ObjectSummary]:
         """Return all objects below a prefix such as 'shards/07', ordered by name."""
@@ -202,7 +217,7 @@ class Storage:
         return Record(data, version)
 
     def create_record(self, name: str, data: bytes) -> str:
-        """Write a new record; return its version. Raise `StorageConflict` if there is one with other content."""
+        """Write a new record; return its version. Raise `StorageConflict` if there is one."""
         return self._write_record(name, data, "")
 
     def replace_record(self, name: str, data: bytes, version: str) -> str:
@@ -213,13 +228,14 @@ class Storage:
         check_name(name)
         if len(data) > MAX_RECORD:
             raise StorageFailed(f"{self.object_url(name)} would have {len(data):,} bytes.", "Use an object instead.")
+        token = secrets.token_hex(16)
         try:
-            return self._repeat(name, lambda: self._backend.put_if(name, data, version))
+            return self._repeat(name, lambda: self._backend.put_if(name, data, version, token))
         except Conflict:
-            # An attempt whose response was lost may have succeeded: then the record is the one we wrote.
-            current = self.read_record(name)
-            if current is not None and current.data == data:
-                return current.version
+            # An attempt whose response was lost may have succeeded.
+            written = self._repeat(name, lambda: self._backend.find_written(name, token))
+            if written:
+                return written
             raise StorageConflict(
                 f"{self.object_url(name)} was changed by another process.", "Read it again; one writer has succeeded."
             ) from None
@@ -239,15 +255,14 @@ class Storage:
                 f"{self.url} is not a storage of Periplus.",
                 "Check storage.url, and that its disk is mounted; `periplus cluster up` makes a new one.",
             )
-        where = Path(_STAMP)
-        self.id = decode_json(where, record.data, _Stamp, STORAGE_FORMAT, checksum_since=1).id
+        self.id = decode_json(self.object_url(_STAMP), record.data, _Stamp, STORAGE_FORMAT, checksum_since=1).id
         self._check_conditions(record)
 
     def _check_conditions(self, record: Record) -> None:
         """Raise unless the storage refuses both kinds of conditional writes: some stores ignore the conditions."""
         for version in ("", _NO_VERSION):
             try:
-                self._repeat(_STAMP, lambda version=version: self._backend.put_if(_STAMP, record.data, version))  # type: ignore[misc]
+                self._repeat(_STAMP, lambda version=version: self._backend.put_if(_STAMP, record.data, version, ""))  # type: ignore[misc]
             except Conflict:
                 continue
             raise StorageFailed(
@@ -306,11 +321,3 @@ def _again_if_damaged(read: Callable[[], T]) -> T:
         except CorruptFile:
             continue
     return read()
-
-
-def _write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    with disk_errors(path), path.open("wb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-        file.flush()
-        os.fsync(file.fileno())

@@ -8,10 +8,19 @@ import msgspec
 
 from periplus.errors import BadInput
 
-__all__ = ["Backend", "Conflict", "ObjectSummary", "Record", "StoredObject", "TransientFailure", "check_name"]
+__all__ = [
+    "Backend",
+    "Conflict",
+    "ObjectSummary",
+    "Record",
+    "StoredObject",
+    "TransientFailure",
+    "check_name",
+    "is_name",
+]
 
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.@=+-]*/)*[A-Za-z0-9_][A-Za-z0-9_.@=+-]*")
-_MAX_NAME: Final = 512
+_MAX_NAME: Final = 800
 
 
 class StoredObject(msgspec.Struct, frozen=True):
@@ -64,10 +73,16 @@ class Backend(Protocol):
     def get_record(self, name: str, limit: int) -> tuple[bytes, str]:
         """Return at most `limit` bytes of an object, and its version."""
 
-    def put_if(self, name: str, data: bytes, version: str) -> str:
+    def put_if(self, name: str, data: bytes, version: str, token: str) -> str:
         """Write an object if its version is `version`, or if there is none and `version` is ''.
 
-        Return its new version; raise `Conflict`.
+        Return its new version; raise `Conflict`. `token` identifies this write.
+        """
+
+    def find_written(self, name: str, token: str) -> str:
+        """Return the version of an object if it was written with this token, '' otherwise.
+
+        A write whose response was lost has a conflict with itself when it is repeated.
         """
 
     def list_objects(self, prefix: str) -> list[ObjectSummary]:
@@ -77,8 +92,13 @@ class Backend(Protocol):
         """Remove an object, if there is one."""
 
 
+def is_name(name: str) -> bool:
+    """Return whether an object may have this name."""
+    return len(name) <= _MAX_NAME and _NAME.fullmatch(name) is not None
+
+
 def check_name(name: str) -> str:
     """Return the name of an object; raise `BadInput` unless it is a relative path of plain, visible names."""
-    if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise BadInput(f"{name[:80]!r} is not a name of an object in a storage.")
     return name

@@ -24,6 +24,7 @@ from periplus.store.page_store import PageStore, StoreStatistics
 from periplus.store.retention import RetentionResult
 from periplus.store.sharded_store import PUBLICATION_SHARD, shard_folder, shard_folders
 from periplus.store.store_check import WarcRecord, check_store_folder, walk_warc
+from periplus.store.store_manifest import durable_lengths
 from periplus.store.store_repair import StoreRepair, read_orphans, repair_store_files
 from periplus.store.warc.warc_reader import WarcPage, read_warc
 
@@ -38,6 +39,7 @@ __all__ = [
     "check_store_folder",
     "compress",
     "decompress",
+    "durable_lengths",
     "read_lines",
     "read_orphans",
     "read_warc",

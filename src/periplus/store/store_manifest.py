@@ -13,6 +13,7 @@ from periplus.files import decode_json, encode_json, read_file, write_atomically
 __all__ = [
     "FileEntry",
     "Manifest",
+    "durable_lengths",
     "file_number",
     "log_files",
     "log_name",
@@ -61,6 +62,12 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise CorruptFile(f"{path} is damaged: it states no format.", _REMEDY)
     _check(path, manifest)
     return manifest
+
+
+def durable_lengths(folder: Path) -> dict[str, int]:
+    """Return the files of a store and the length of each that never changes again; empty if there is no manifest."""
+    manifest = read_manifest(folder)
+    return {} if manifest is None else {entry.name: entry.length for entry in (*manifest.logs, *manifest.warcs)}
 
 
 def _check(path: Path, manifest: Manifest) -> None:
