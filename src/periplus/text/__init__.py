@@ -47,7 +47,7 @@ from periplus.text.spelling_rules import (
     umlaut_spelling,
     variant_spellings,
 )
-from periplus.text.stemmer import has_stemmer, stem
+from periplus.text.stemmer import has_stemmer, stem, stem_all
 from periplus.text.stopwords import is_stop_word, stop_words
 
 __all__ = [
@@ -86,6 +86,7 @@ __all__ = [
     "split_text",
     "splits",
     "stem",
+    "stem_all",
     "stop_words",
     "symbol_parts",
     "terms_of",
