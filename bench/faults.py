@@ -143,6 +143,17 @@ def measure(part: str, shim: Path, scratch: Path, options: argparse.Namespace) -
     return _summarise(results), [failure for result in results.values() for failure in result.failures]
 
 
+def replace_operations(figures: dict[str, Any], measured: dict[str, Any], run: dict[str, Any]) -> None:
+    """Replace the rows of operations that were measured again, and their failures in the record of the run."""
+    again = {row["operation"] for part in ("cuts", "faults") for row in measured[part]}
+    for part in ("cuts", "faults"):
+        rows = {row["operation"]: row for row in [*figures.get(part, ()), *measured[part]]}
+        figures[part] = [rows[name] for name in OPERATIONS if name in rows]
+    earlier = figures["runs"].get("operations", run)
+    failed = [failure for failure in earlier["failed"] if failure["operation"] not in again]
+    figures["runs"]["operations"] = {**earlier, "failed": [*failed, *run["failed"]]}
+
+
 def damage_files(options: argparse.Namespace) -> dict[str, Any]:
     """Damage every kind of file, and every array."""
     files = [msgspec.to_builtins(row) for row in damage_every_file_kind(options.flips, seed=options.seed)]
@@ -165,14 +176,13 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2, help="laboratories at once")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS, help="others keep the figures they had")
-    parser.add_argument("--only", default="", help="operations with these words in their names; nothing is saved")
+    parser.add_argument("--only", default="", help="operations with these words in their names; others keep theirs")
     options = parser.parse_args()
     if find_compiler() is None:
         raise SystemExit("bench/faults.py needs a C compiler (cc, gcc or clang).")
     saved = RESULTS / "faults.json"
-    before = (
-        json.loads(saved.read_text("utf-8"))["figures"] if saved.exists() and set(options.parts) < set(PARTS) else {}
-    )
+    partly = saved.exists() and (options.only or set(options.parts) < set(PARTS))
+    before = json.loads(saved.read_text("utf-8"))["figures"] if partly else {}
     figures: dict[str, Any] = {"runs": {}, **before}
     failed = 0
     compile_kernels()  # once, and not in every laboratory
@@ -183,13 +193,16 @@ def main() -> None:
             measured, failures = measure(part, shim, Path(name), options)
             names = ("cuts", "faults", "flips", "rounds", "processes", "seed")
             run = {"seconds": round(time.monotonic() - began), **{name: getattr(options, name) for name in names}}
-            figures["runs"][part] = {**run, "failed": [failure._asdict() for failure in failures[:100]]}
-            figures.update(measured)
+            run["failed"] = [failure._asdict() for failure in failures[:100]]
+            if options.only:
+                replace_operations(figures, measured, run)
+            else:
+                figures["runs"][part] = run
+                figures.update(measured)
             failed += len(failures) + count_misread(measured)
     print(render_tables(figures))
-    if not options.only:
-        print(f"saved to {save('faults', figures)}")
-        write_page()
+    print(f"saved to {save('faults', figures)}")
+    write_page()
     if failed:
         raise SystemExit(f"{failed} failures")
 

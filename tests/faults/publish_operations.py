@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from operation import MarkWriter, Operation, expect, expect_between, find_urls
+from operation import CommandFailed, MarkWriter, Operation, expect, expect_between, find_urls
 
 from periplus.app import Engine
 from periplus.files import lock_folder
@@ -33,7 +33,8 @@ def publish_everything(folder: Path) -> None:
     inbox.requeue_indexed()
     with lock_folder(folder, "index"), LiveIndex(folder / "index", SETTINGS.index, background=False) as live:
         publish_pending(live, inbox)
-    expect(inbox.move_to_store(SETTINGS.store), "the store is in use")
+    if not inbox.move_to_store(SETTINGS.store):  # what cannot be read now stays in the inbox for the next time
+        raise CommandFailed(f"Some pages are still in {folder / 'inbox'}.")
 
 
 def check_published(folder: Path, done: list[str], begun: list[str], base: tuple[str, ...] = ()) -> None:
