@@ -13,6 +13,8 @@ records that it reflects; after a crash the records after it are replayed, so th
   sends the links to other hosts to the shards that own them (`sharding`).
 - `CrawlControl(folder)` returns the status of a crawl in another process, and starts, pauses, resumes, stops or resizes
   it. Its figures are also in `crawl/metrics.prom`, in the format of Prometheus.
+- `ClusterCrawler(folder, settings, seeds, shard)` is one shard on a machine of its own: `shard` carries its messages,
+  and hosts move to and from it while it crawls (`sharding/host_transfer`).
 - `url_status(folder, settings, address)` returns what a crawl knows about one URL.
 - With `focus.topic` or `focus.pages` set, a crawl prefers pages about a topic (`focus`).
 - Pages that others visited (`periplus.signals`) are fetched, or fetched again if they have changed (`reported_visits`).
@@ -25,17 +27,33 @@ from periplus.crawl.crawl_status import CrawlStatus
 from periplus.crawl.crawler import Crawler
 from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
+from periplus.crawl.sharding.cluster_crawler import ClusterCrawler
+from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage
+from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
+from periplus.crawl.sharding.quotas import Quotas
+from periplus.crawl.sharding.shard import Control, Shard
 from periplus.crawl.sharding.supervisor import Supervisor
-from periplus.crawl.sharding.topology import count_shards, restore_topology
+from periplus.crawl.sharding.topology import HostPartitioner, count_shards, restore_topology
 from periplus.crawl.url_lookup import UrlStatus, url_status
 
 __all__ = [
+    "ClusterCrawler",
+    "Control",
     "CrawlControl",
     "CrawlStatistics",
     "CrawlStatus",
     "Crawler",
+    "ForwardedLink",
+    "HostPartitioner",
+    "HostTransfer",
     "ImportCount",
+    "Quotas",
+    "RobotsRequest",
+    "RobotsResponse",
+    "Shard",
+    "ShardMessage",
     "Supervisor",
+    "TransferMessage",
     "UrlStatus",
     "check_journal",
     "check_snapshot",

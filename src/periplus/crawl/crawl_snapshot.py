@@ -21,7 +21,7 @@ from periplus.files import read_file, write_atomically
 from periplus.frontier import check_frontier
 from periplus.hashing import fingerprint
 
-__all__ = ["CrawlSnapshot", "Totals", "check_snapshot", "read_snapshot", "write_snapshot"]
+__all__ = ["CrawlSnapshot", "MailSnapshot", "Totals", "check_snapshot", "read_snapshot", "write_snapshot"]
 
 _PREFIX: Final = struct.Struct("<8sIQ")
 _MAGIC: Final = b"PERICRAW"
@@ -41,6 +41,13 @@ class Totals(msgspec.Struct):
     """Requests that were answered by a server, with robots.txt."""
     bytes: int = 0
     outcomes: dict[str, int] = {}
+
+    def add(self, other: "Totals") -> None:
+        """Add the totals of another shard."""
+        for name in ("pages", "fetched", "copies", "answered", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for outcome, times in other.outcomes.items():
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + times
 
 
 class CrawlSnapshot(msgspec.Struct, frozen=True):
@@ -66,14 +73,23 @@ class CrawlSnapshot(msgspec.Struct, frozen=True):
     """The learnt state of the topic of a focused crawl."""
 
 
+class MailSnapshot(CrawlSnapshot, frozen=True):
+    """The state of a shard whose mail is part of its snapshot, so that each message is applied exactly once."""
+
+    mail: bytes = b""
+
+
 def write_snapshot(path: Path, state: CrawlSnapshot) -> None:
     """Replace the snapshot atomically."""
     body = msgspec.msgpack.encode(state)
     write_atomically(path, _PREFIX.pack(_MAGIC, _VERSION, fingerprint(body)) + body)
 
 
-def read_snapshot(path: Path) -> CrawlSnapshot | None:
-    """Read the snapshot; None if there is none. Raise `CorruptFile` if it is damaged."""
+def read_snapshot(path: Path) -> MailSnapshot | None:
+    """Read the snapshot, with empty mail if it has none; None if there is no file.
+
+    Raise `CorruptFile` if it is damaged.
+    """
     try:
         data = read_file(path)
     except FileNotFoundError:
@@ -87,7 +103,7 @@ def read_snapshot(path: Path) -> CrawlSnapshot | None:
     if fingerprint(body) != checksum:
         raise CorruptFile(f"{path} is damaged.")
     try:
-        return msgspec.msgpack.decode(body, type=CrawlSnapshot)
+        return msgspec.msgpack.decode(body, type=MailSnapshot)
     except msgspec.MsgspecError as error:
         raise CorruptFile(f"{path} is unreadable: {error}.") from error
 

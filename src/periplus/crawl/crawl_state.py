@@ -1,12 +1,12 @@
 """The state of a crawl: frontier, robots.txt cache, outlinks, duplicates and totals; how it is saved and recovered."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from periplus.checksums import add_text_checksum, split_text_checksum
-from periplus.crawl.crawl_snapshot import CrawlSnapshot, Totals, read_snapshot, write_snapshot
+from periplus.crawl.crawl_snapshot import CrawlSnapshot, MailSnapshot, Totals, read_snapshot, write_snapshot
 from periplus.crawl.crawl_statistics import CrawlStatistics, RateMeter
 from periplus.crawl.fetch_records import DuplicateTable
 from periplus.crawl.focus.focus import FocusState, group_ranks_by_host, open_focus
@@ -21,7 +21,7 @@ from periplus.crawl.sharding.topology import read_topology, shard_dir
 from periplus.errors import BadUrl, CorruptFile, NoNetwork
 from periplus.files import read_file, write_atomically
 from periplus.frontier import Frontier
-from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome
+from periplus.records import LIST_KIND, Address, FetchRecord, FetchRequest, Outcome, VisitReport
 from periplus.settings import Settings
 from periplus.signals import LogPosition
 from periplus.store import PageStore
@@ -59,6 +59,8 @@ class CrawlState:
         self.notes: list[str] = []
         self._focus_state: FocusState | None = None
         self.visit_reports = VisitReportReader(self._data)
+        self.forward_report: Callable[[Address, VisitReport], None] | None = None
+        """What happens to reports about hosts of other shards, if each shard has a log of its own."""
 
     @classmethod
     def recover(
@@ -106,13 +108,14 @@ class CrawlState:
         except (FileNotFoundError, ValueError, BadUrl):
             return []
 
-    def _restore(self, snapshot: CrawlSnapshot, stored: int) -> int:
+    def _restore(self, snapshot: MailSnapshot, stored: int) -> int:
         """Restore the state from a snapshot, and return the number of records that it reflects.
 
         A crawl in which no server has answered yet starts again from its seeds.
         """
         if snapshot.visits > stored:
             raise CorruptFile(f"{self._path} reflects {snapshot.visits} records, but only {stored} are stored.")
+        self.router.load_mail(snapshot.mail)
         self.outlinks = OutlinkExtractor(self.settings.crawl, [parse_address(seed) for seed in snapshot.seeds])
         if not snapshot.totals.answered and snapshot.totals.outcomes and not self.router.supervised:
             self.frontier.add(self._seed_requests(self.outlinks.seeds))
@@ -230,7 +233,11 @@ class CrawlState:
         """Read the next visit reports; return whether there were any."""
         router = self.router
         reported = self.visit_reports.read(
-            self.outlinks, lambda key: router.find_record(store, key), lambda address: router.owns(address.host), until
+            self.outlinks,
+            lambda key: router.find_record(store, key),
+            lambda address: router.owns(address.host),
+            until,
+            self.forward_report,
         )
         self.frontier.add(reported.requests)
         for _, record in reported.revisits:
@@ -294,6 +301,8 @@ class CrawlState:
             passive=self.visit_reports.state,
             focus=self.outlinks.focus.dump() if self.outlinks.focus is not None else None,
         )
+        if mail := self.router.dump_mail():
+            snapshot = MailSnapshot(**{name: getattr(snapshot, name) for name in snapshot.__struct_fields__}, mail=mail)
         write_snapshot(path or self._path, snapshot)
         if path is None:
             with contextlib.suppress(CorruptFile):  # without the list of shards their positions are unknown

@@ -66,10 +66,12 @@ class VisitReportReader:
         find: Callable[[int], FetchRecord | None],
         is_mine: Callable[[Address], bool] = lambda address: True,
         until: LogPosition | None = None,
+        forward: Callable[[Address, VisitReport], None] | None = None,
     ) -> ReportedRequests:
         """Read the next reports and return the requests that they lead to.
 
-        `find` returns the stored record of a key; `is_mine` whether the host of an address belongs to this shard.
+        `find` returns the stored record of a key; `is_mine` whether the host of an address belongs to this shard;
+        `forward` receives the reports about other hosts.
         """
         before = self.position
         reports, self.state.position = read_visit_reports(self._folder, before, _READ_BYTES, until=until)
@@ -78,7 +80,11 @@ class VisitReportReader:
         changed: dict[int, FetchRecord] = {}
         for report in reports:
             address = outlinks.accept(report.url)
-            if address is None or not is_mine(address):
+            if address is None:
+                continue
+            if not is_mine(address):
+                if forward is not None:
+                    forward(address, report)
                 continue
             addresses[address.key] = address
             counts[address.key] = counts.get(address.key, 0) + report.count

@@ -1,6 +1,6 @@
 """A cache of robots.txt files by origin, valid for a day, with the fetch states of RFC 9309."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
 from periplus.errors import BadUrl
@@ -134,6 +134,16 @@ class RobotsCache:
             if other is not None:
                 other.robots._entries[origin] = self._entries.pop(origin)
                 other.robots._forget_rules(origin)
+
+    def export_entries(self, moves: Callable[[str], bool]) -> list[CachedRobots]:
+        """Remove and return the entries of the origins that move to another shard."""
+        return [self._entries.pop(origin) for origin in list(self._entries) if moves(origin)]
+
+    def import_entries(self, entries: Iterable[CachedRobots]) -> None:
+        """Add entries of another shard."""
+        for entry in entries:
+            self._entries[entry.origin] = entry
+            self._forget_rules(entry.origin)
 
     def entries(self, now: float) -> tuple[CachedRobots, ...]:
         """Return the entries that are not too old to be used, for the snapshot."""

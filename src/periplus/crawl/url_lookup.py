@@ -4,6 +4,7 @@ It is read from the last snapshot and the stored records; a running crawl is not
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -64,7 +65,7 @@ def _find_record(folder: Path, settings: Settings, address: Address) -> FetchRec
         return None
 
 
-def _read_snapshots(folder: Path) -> list[tuple[Path, CrawlSnapshot]]:
+def _read_snapshots(folder: Path) -> Sequence[tuple[Path, CrawlSnapshot]]:
     """Read the snapshots of all shards; damaged ones are left out."""
     snapshots = []
     for number in read_topology(folder).shards:

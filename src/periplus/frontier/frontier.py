@@ -334,6 +334,17 @@ class Frontier:
         """Replace the keys of all URLs ever added; `foreign` of them are counted elsewhere."""
         self._seen, self._foreign = SeenSet(keys), foreign
 
+    def add_seen(self, keys: npt.NDArray[np.uint64]) -> None:
+        """Add keys of URLs that another frontier has seen and counts."""
+        before = self._seen.keys()
+        merged = np.union1d(before, keys.astype(np.uint64, copy=False))
+        self._foreign += len(merged) - len(before)
+        self._seen = SeenSet(merged)
+
+    def limit_addresses(self, per_address: int) -> None:
+        """Change how many hosts behind one address are contacted at once."""
+        self._groups.limit_addresses(per_address)
+
     def close(self) -> None:
         """Close the spill file, if there is one."""
         self._queues.close()

@@ -18,6 +18,10 @@ class HostGroups:
         self._busy: dict[str, int] = {}
         self._blocked: dict[str, deque[str]] = {}
 
+    def limit_addresses(self, per_address: int) -> None:
+        """Change the limit of requests by address; it applies to requests that begin from now on."""
+        self._per_address = per_address
+
     def _groups_of(self, host: Host) -> list[tuple[str, int]]:
         groups = [(f"domain {registered_domain(host.name)}", self._per_domain)] if self._per_domain else []
         if self._per_address and host.ip:

@@ -76,8 +76,13 @@ class Traps:
     def __init__(self, state: TrapsState | None = None) -> None:
         self.state = state or TrapsState()
         self._newest_year = time.gmtime().tm_year + 1
-        self.mirrors = {host for host, counts in self.state.copied.items() if _is_mirror(*counts)}
+        self.mirrors: set[str] = set()
         """Hosts with hardly any pages of their own: they are crawled last."""
+        self.refresh_mirrors()
+
+    def refresh_mirrors(self) -> None:
+        """Determine the mirrors again, from a state that has changed."""
+        self.mirrors = {host for host, counts in self.state.copied.items() if _is_mirror(*counts)}
 
     def rewrite(self, address: Address) -> Address:
         """Return the equivalent address without parameters that have no effect, at the preferred origin."""

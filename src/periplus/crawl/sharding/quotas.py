@@ -44,14 +44,16 @@ def read_quotas(folder: Path) -> dict[int, int]:
 class Quotas:
     """Assigns each shard a number of pages at which it stops. Their sum never exceeds the limit."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._path = folder / "crawl" / _FILE
+    def __init__(self, folder: Path | None, limit: int) -> None:
+        """Write the quotas to a file of `folder`, if there is one."""
+        self._path = folder / "crawl" / _FILE if folder is not None else None
         self._limit = limit
         self._quotas: dict[int, int] = {}
         self._spent: dict[int, int] = {}
         """Pages fetched by earlier processes of a shard, if the current one counts from zero."""
-        self._written: dict[str, int] = {}
-        self._path.unlink(missing_ok=True)
+        self._written: dict[int, int] = {}
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
     def is_exhausted(self, shards: Mapping[int, CrawlStatus]) -> bool:
         """Return whether all shards together have reached the limit."""
@@ -87,8 +89,12 @@ class Quotas:
         self._quotas = quotas
         self._write()
 
+    def assigned(self) -> dict[int, int]:
+        """Return the quota of each shard, as its current process counts."""
+        return {number: total - self._spent.get(number, 0) for number, total in self._quotas.items()}
+
     def _write(self) -> None:
-        numbers = {str(number): total - self._spent.get(number, 0) for number, total in self._quotas.items()}
-        if numbers != self._written:
-            write_atomically(self._path, encode_json(_QuotaFile({int(name): pages for name, pages in numbers.items()})))
+        numbers = self.assigned()
+        if self._path is not None and numbers != self._written:
+            write_atomically(self._path, encode_json(_QuotaFile(numbers)))
             self._written = numbers

@@ -19,6 +19,7 @@ import numpy as np
 from periplus.crawl.crawl_snapshot import Totals
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.reported_visits import share_digests
+from periplus.crawl.sharding.host_transfer import host_of_key
 from periplus.crawl.sharding.mailbox import MESSAGE_SUFFIX, ForwardedLink, ShardMessage, read_message
 from periplus.crawl.sharding.topology import (
     HostPartitioner,
@@ -65,6 +66,12 @@ class _LinkCollector:
         return own
 
     def send(self, everything: bool = False, at_once: bool = False) -> None:
+        pass
+
+    def dump_mail(self) -> bytes:
+        return b""
+
+    def load_mail(self, data: bytes) -> None:
         pass
 
     def read_records(self, store: PageStore) -> Iterator[FetchRecord]:
@@ -215,7 +222,7 @@ def _move_hosts(states: dict[int, CrawlState], partitioner: HostPartitioner, sha
     _move_facts(states, partitioner)
     first = states[0]
     for number in set(states) - set(shards):
-        _add_totals(first.totals, states[number].totals)
+        first.totals.add(states[number].totals)
         states[number].totals = Totals()
 
 
@@ -224,7 +231,7 @@ def _move_facts(states: dict[int, CrawlState], partitioner: HostPartitioner) -> 
     for number, state in states.items():
 
         def owner(key: str, number: int = number) -> CrawlState | None:
-            shard = partitioner.owner(_host_of(key))
+            shard = partitioner.owner(host_of_key(key))
             return states[shard] if shard != number else None
 
         state.robots.move_rules(owner)
@@ -257,17 +264,3 @@ def _hand_over(
         other = owner(key)
         if other is not None:
             table_of(other)[key] = table.pop(key)
-
-
-def _host_of(key: str) -> str:
-    """Return the host that a key begins with: 'host', 'host something', 'scheme://host:port'."""
-    text = key.partition(" ")[0]
-    scheme, mark, rest = text.partition("://")
-    return rest.rpartition(":")[0] if mark and scheme else text
-
-
-def _add_totals(first: Totals, other: Totals) -> None:
-    for name in ("pages", "fetched", "copies", "answered", "bytes"):
-        setattr(first, name, getattr(first, name) + getattr(other, name))
-    for outcome, times in other.outcomes.items():
-        first.outcomes[outcome] = first.outcomes.get(outcome, 0) + times

@@ -85,6 +85,13 @@ class RobotsExchange:
                 del self._remote[origin]
                 self._state.frontier.postpone(request, now, _TIMEOUT)
 
+    def cancel(self, now: float) -> None:
+        """Return the pages whose robots.txt another shard was asked for to their queues; drop what others asked for."""
+        for request, _ in self._remote.values():
+            self._state.frontier.postpone(request, now, 0.0)
+        self._remote.clear()
+        self._queued.clear()
+
     def pop_page(self, result: FetchResult) -> FetchRequest | None:
         """Return the page request that waited for this result, if it is a robots.txt."""
         return self._local.pop(id(result.request), None)

@@ -55,6 +55,12 @@ class LinkRouter(Protocol):
     def send(self, everything: bool = False, at_once: bool = False) -> None:
         """Send what has waited long enough or, `at_once`, all of it; `everything`, even if the receiver is full."""
 
+    def dump_mail(self) -> bytes:
+        """Return what the snapshot has to contain about messages sent and received; b'' for nothing."""
+
+    def load_mail(self, data: bytes) -> None:
+        """Restore what `dump_mail` returned for the snapshot that is read."""
+
     def read_records(self, store: PageStore) -> Iterator[FetchRecord]:
         """Yield the fetch records of all shards."""
 
@@ -129,6 +135,13 @@ class SingleShard:
 
     def send(self, everything: bool = False, at_once: bool = False) -> None:
         """Do nothing: there is nobody to send to."""
+
+    def dump_mail(self) -> bytes:
+        """Return nothing: there is no mail."""
+        return b""
+
+    def load_mail(self, data: bytes) -> None:
+        """Do nothing: there is no mail."""
 
     def read_records(self, store: PageStore) -> Iterator[FetchRecord]:
         """Yield the records of the only store."""

@@ -1,0 +1,256 @@
+"""A small HTTP/1.1 server for signed messages between shards, with bounds on everything a stranger controls.
+
+It answers POST requests whose body is signed with the key of the cluster, in a signed response. Everything else is
+refused before a handler sees it: other methods, chunked or oversized bodies, unsigned, repeated and outdated requests,
+requests of another version. Heads and bodies that arrive slowly are cut off; connections and buffered bytes are
+limited. Handlers run in threads, since they wait for the disk.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from periplus.cluster.crawling.mail_records import MAX_BODY
+from periplus.cluster.wire.signing import SIGNATURE_HEADER, ClusterKey, ReplayGuard, read_header, sign_header
+from periplus.errors import PeriplusError, PortInUse, Unauthenticated, WrongVersion
+
+__all__ = ["Handler", "HttpAnswer", "MailboxServer", "request_purpose"]
+
+_MAX_HEAD: Final = 16 << 10
+_MAX_CONNECTIONS: Final = 512
+_MAX_BUFFERED: Final = 128 << 20
+"""Bytes of all bodies that are being received or handled."""
+_THREADS: Final = 8
+_LINGER_SECONDS: Final = 1.0
+_MAX_BODIES_DISCARDED: Final = 64
+"""Reads, of `_MAX_HEAD` bytes each, of what a refused client still sends."""
+_REASONS: Final = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    411: "Length Required",
+    413: "Content Too Large",
+    426: "Upgrade Required",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+
+class HttpAnswer(NamedTuple):
+    """The response of a handler."""
+
+    status: int
+    body: bytes = b""
+    retry_after: float = 0.0
+    """Seconds after which the sender may try again, if positive."""
+
+
+Handler = Callable[[bytes], HttpAnswer]
+
+
+class _Refusal(Exception):
+    """The end of a connection, with a last answer."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(status, text)
+        self.answer = HttpAnswer(status, text.encode(), 1.0 if status == 503 else 0.0)
+
+
+def request_purpose(number: int, path: str) -> str:
+    """Return the purpose that a request to the mailbox of a shard is signed for."""
+    return f"mailbox {number} POST {path}"
+
+
+class MailboxServer:
+    """Serves `handlers`, by path, at an address of this machine until `close`."""
+
+    def __init__(
+        self,
+        number: int,
+        key: ClusterKey,
+        handlers: Mapping[str, Handler],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        head_seconds: float = 10.0,
+        body_seconds: float = 30.0,
+        idle_seconds: float = 120.0,
+        max_connections: int = _MAX_CONNECTIONS,
+    ) -> None:
+        self._number, self._key, self._handlers = number, key, dict(handlers)
+        self._guard = ReplayGuard()
+        self._head_seconds, self._body_seconds, self._idle_seconds = head_seconds, body_seconds, idle_seconds
+        self._max_connections = max_connections
+        self._buffered = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.refused = 0
+        """Requests that were refused."""
+        self.received_bytes = 0
+        try:
+            self._socket = socket.create_server((host, port), backlog=256, family=_family(host))
+        except OSError as error:
+            raise PortInUse(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
+        self.port: int = self._socket.getsockname()[1]
+        self.address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        self._threads = ThreadPoolExecutor(_THREADS, f"mailbox-{number}")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=f"mailbox-{number}", daemon=True)
+        self._started = threading.Event()
+        self._thread.start()
+        self._started.wait()
+
+    def close(self) -> None:
+        """Stop listening, and end all connections."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+        self._threads.shutdown(wait=True)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._stop = asyncio.Event()
+        server = await asyncio.start_server(self._accept, sock=self._socket, limit=_MAX_HEAD)
+        self._started.set()
+        async with server:
+            await self._stop.wait()
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) >= self._max_connections:
+            self.refused += 1
+            writer.transport.abort()
+            return
+        task = self._loop.create_task(self._converse(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
+        try:
+            while await self._answer_next(reader, writer):
+                pass
+        except _Refusal as refusal:
+            self.refused += 1
+            with contextlib.suppress(OSError):
+                await self._send(writer, refusal.answer, {}, last=True)
+                await asyncio.wait_for(_discard(reader), _LINGER_SECONDS)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _answer_next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; return whether another may follow."""
+        try:
+            first = await asyncio.wait_for(reader.readline(), self._idle_seconds)
+            if not first:
+                return False
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), self._head_seconds)
+        except (ValueError, asyncio.LimitOverrunError):
+            raise _Refusal(431, "The head is too long.") from None
+        except TimeoutError:
+            return False
+        path, headers = _parse_head(first, head)
+        length = self._content_length(path, headers)
+        self._buffered += length
+        try:
+            body = await self._read_body(reader, length)
+            purpose = request_purpose(self._number, path)
+            answer, nonce = await self._loop.run_in_executor(self._threads, self._handle, path, purpose, headers, body)
+            self.received_bytes += len(first) + len(head) + length
+            signature = sign_header(self._key, f"answer to {purpose} {answer.status}", answer.body, context=nonce)
+            await self._send(writer, answer, {SIGNATURE_HEADER: signature})
+        finally:
+            self._buffered -= length
+        return True
+
+    def _content_length(self, path: str, headers: dict[str, str]) -> int:
+        """Return the length of the body; refuse a request before its body is read wherever that is possible."""
+        if path not in self._handlers:
+            raise _Refusal(404)
+        if SIGNATURE_HEADER.lower() not in headers:
+            raise _Refusal(401, "A message has no signature of the cluster.")
+        text = headers.get("content-length", "")
+        if "transfer-encoding" in headers or not text.isascii() or not text.isdigit():
+            raise _Refusal(411)
+        if len(text) > 10 or int(text) > MAX_BODY:
+            raise _Refusal(413, f"A message may have {MAX_BODY:,} bytes.")
+        if self._buffered + int(text) > _MAX_BUFFERED:
+            raise _Refusal(503, "Too many messages arrive at once.")
+        return int(text)
+
+    async def _read_body(self, reader: asyncio.StreamReader, length: int) -> bytes:
+        try:
+            return await asyncio.wait_for(reader.readexactly(length), self._body_seconds)
+        except TimeoutError:
+            raise _Refusal(408, "The body arrives too slowly.") from None
+
+    def _handle(self, path: str, purpose: str, headers: dict[str, str], body: bytes) -> tuple[HttpAnswer, bytes]:
+        """Check the signature and call the handler, in a thread; return the answer and the nonce of the request."""
+        try:
+            signature = read_header(self._key, purpose, headers.get(SIGNATURE_HEADER.lower()), body, self._guard)
+        except WrongVersion as error:
+            raise _Refusal(426, str(error)) from None
+        except Unauthenticated as error:
+            raise _Refusal(401, str(error)) from None
+        try:
+            return self._handlers[path](body), signature.nonce
+        except PeriplusError as error:
+            return HttpAnswer(503, str(error).encode(), 1.0), signature.nonce
+
+    async def _send(
+        self, writer: asyncio.StreamWriter, answer: HttpAnswer, headers: dict[str, str], last: bool = False
+    ) -> None:
+        lines = [f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Unknown')}"]
+        lines.append(f"Content-Length: {len(answer.body)}")
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if answer.retry_after > 0:
+            lines.append(f"Retry-After: {max(1, round(answer.retry_after))}")
+        if last:
+            lines.append("Connection: close")
+        writer.write("\r\n".join((*lines, "", "")).encode("latin-1") + answer.body)
+        await asyncio.wait_for(writer.drain(), self._body_seconds)
+
+
+async def _discard(reader: asyncio.StreamReader) -> None:
+    """Read what a refused client still sends, within bounds: otherwise it might not see the answer."""
+    for _ in range(_MAX_BODIES_DISCARDED):
+        if not await reader.read(_MAX_HEAD):
+            return
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _parse_head(first: bytes, head: bytes) -> tuple[str, dict[str, str]]:
+    """Return path and headers of a POST request; refuse anything else."""
+    parts = first.decode("latin-1").split()
+    if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
+        raise _Refusal(400)
+    if parts[0] != "POST":
+        raise _Refusal(405)
+    headers: dict[str, str] = {}
+    for line in head.decode("latin-1").split("\r\n"):
+        name, mark, value = line.partition(":")
+        name = name.lower()
+        if line and (not mark or not name or name != name.strip() or name in headers):
+            raise _Refusal(400, "A header is malformed or repeated.")
+        if line:
+            headers[name] = value.strip()
+    return parts[1], headers

@@ -1,0 +1,63 @@
+"""A crawler whose hosts may move to other shards, and from them, while it runs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from periplus.crawl.crawler import Crawler
+from periplus.crawl.outlinks import parse_seed
+from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, export_hosts, import_hosts
+from periplus.crawl.sharding.mailbox import ShardMessage
+from periplus.records import Address, VisitReport
+from periplus.signals import append_visit_reports
+
+__all__ = ["ClusterCrawler"]
+
+_NEVER: Final = 1e18
+
+
+class ClusterCrawler(Crawler):
+    """One shard of a crawl on several machines; `shard` implements `Shard`."""
+
+    def forward_reports(self, forward: Callable[[Address, VisitReport], None]) -> None:
+        """Pass reported visits to hosts of other shards to `forward`."""
+        self._state.forward_report = forward
+
+    def hold_reports(self, is_held: bool) -> None:
+        """Read no visit reports for now: it is not known yet which hosts are crawled here."""
+        self._reported = _NEVER if is_held else 0.0
+
+    def is_drained(self) -> bool:
+        """Return whether no request is in flight and no document is being parsed."""
+        return not self._busy()
+
+    def cancel_robots(self) -> None:
+        """Wait no longer for robots.txt files that other shards were asked for."""
+        self._robots.cancel(self._now())
+
+    def export_hosts(
+        self, owner: Callable[[str], int], number: int, shards: Sequence[int]
+    ) -> Iterator[tuple[int, HostTransfer]]:
+        """Remove the hosts that other shards own; yield what is known about them, and for whom."""
+        return export_hosts(self._state, owner, number, shards, self._now())
+
+    def add_seeds(self, seeds: Iterable[str]) -> None:
+        """Add seeds to the crawl; those that were fetched before are not fetched again."""
+        self._state.add_seeds([parse_seed(seed) for seed in seeds])
+        self._sent_seeds = len(self._state.outlinks.seeds)
+
+    def seeds(self) -> tuple[str, ...]:
+        """Return the URLs of all seeds, with the targets of those that were redirected."""
+        return tuple(seed.url for seed in self._state.outlinks.seeds)
+
+    def limit_addresses(self, per_address: int) -> None:
+        """Change how many hosts behind one address are contacted at once; 0 is no limit."""
+        self._state.frontier.limit_addresses(per_address)
+
+    def _accept(self, message: ShardMessage, now: float) -> None:
+        super()._accept(message, now)
+        if isinstance(message, TransferMessage):
+            if message.transfer is not None:
+                import_hosts(self._state, message.transfer, now)
+                self._sent_seeds = len(self._state.outlinks.seeds)  # they are known to all shards
+            if message.reports:
+                append_visit_reports(self._folder, message.reports)
