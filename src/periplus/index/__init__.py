@@ -8,6 +8,10 @@ checksummed, memory-mapped segments under one manifest, and `Index`, a snapshot 
     Index, Segment  read a generation: terms, postings, columns, stored text
     check_index     verify every byte and invariant
     repair_index    restore damaged segments from the page store
+    gather_build_statistics, sum_build_statistics
+                    collect what builds take from a whole collection, where an index is one shard of it
+    CollectionView, CollectionDictionary
+                    what planning asks of a collection, and the dictionary of all its shards
     export_index    write terms and collection statistics for other sites
 
 One atomic rename of the manifest makes a generation visible; readers keep the one that they opened. See
@@ -19,13 +23,23 @@ What reads an index is imported with this package, what writes one on first use:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from periplus.index.collection.build_statistics import (
+    BuildStatistics,
+    folder_statistics,
+    read_build_statistics,
+    sum_build_statistics,
+    write_build_statistics,
+)
+from periplus.index.collection.collection_dictionary import CollectionDictionary
+from periplus.index.collection.collection_view import CollectionView, FrequentTerms, NameEntry
+from periplus.index.collection.segment_dictionary import SegmentDictionary, read_dictionary
 from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
 from periplus.index.media_file import EXTRAS, documents_with, read_media
 from periplus.index.segment import Segment, TermEntry
 from periplus.index.static_vectors import stored_vectors
 from periplus.index.vocabulary.completions import LINK_TEXT_FLAG, squeeze_site_name
-from periplus.index.vocabulary.name_lookup import NamedDocument, find_named_documents
+from periplus.index.vocabulary.name_lookup import NamedDocument, discount_titles, find_named_documents, select_named
 from periplus.index.vocabulary.spelling_dictionary import SpellingCandidate, SpellingDictionary
 from periplus.index.vocabulary.title_keys import title_key
 
@@ -33,6 +47,7 @@ if TYPE_CHECKING:
     from periplus.index.builder.document_batches import DocumentSignals
     from periplus.index.builder.feed_dates import repair_feed_log
     from periplus.index.builder.index_builder import BuildSummary, build_index
+    from periplus.index.builder.statistics_pass import gather_build_statistics
     from periplus.index.live.live_index import LiveIndex
     from periplus.index.maintenance.index_check import check_index, index_tail_faults
     from periplus.index.maintenance.index_export import CollectionStatistics, TermBound, export_index
@@ -42,37 +57,52 @@ __all__ = [
     "EXTRAS",
     "FIELD_NAMES",
     "LINK_TEXT_FLAG",
+    "BuildStatistics",
     "BuildSummary",
+    "CollectionDictionary",
     "CollectionStatistics",
+    "CollectionView",
     "DocumentSignals",
     "Field",
+    "FrequentTerms",
     "Index",
     "IndexRepair",
     "IndexStatistics",
     "LiveIndex",
+    "NameEntry",
     "NamedDocument",
     "Segment",
+    "SegmentDictionary",
     "SpellingCandidate",
     "SpellingDictionary",
     "TermBound",
     "TermEntry",
     "build_index",
     "check_index",
+    "discount_titles",
     "documents_with",
     "export_index",
     "find_named_documents",
+    "folder_statistics",
+    "gather_build_statistics",
     "index_tail_faults",
+    "read_build_statistics",
+    "read_dictionary",
     "read_media",
     "repair_feed_log",
     "repair_index",
+    "select_named",
     "squeeze_site_name",
     "stored_vectors",
+    "sum_build_statistics",
     "title_key",
+    "write_build_statistics",
 ]
 
 _WRITING_MODULES: Final = {
     "builder.feed_dates": ("repair_feed_log",),
     "builder.index_builder": ("BuildSummary", "build_index"),
+    "builder.statistics_pass": ("gather_build_statistics",),
     "maintenance.index_check": ("check_index", "index_tail_faults"),
     "maintenance.index_export": ("CollectionStatistics", "TermBound", "export_index"),
     "builder.document_batches": ("DocumentSignals",),

@@ -1,6 +1,7 @@
 """The index reader: a snapshot of one generation."""
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import CorruptFile
+from periplus.index.collection import segment_statistics
+from periplus.index.collection.collection_view import FrequentTerms, NameEntry
 from periplus.index.index_manifest import Manifest, SegmentEntry, read_deleted, read_manifest
 from periplus.index.live.late_dates import LateNews, read_late_news
 from periplus.index.segment import Segment
+from periplus.index.vocabulary.name_lookup import segment_names
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 from periplus.text import LANGUAGES
 
@@ -122,6 +126,46 @@ class Index:
     def document_frequency(self, term: bytes) -> int:
         """Return how many documents have a term."""
         return sum(entry.frequency for segment in self.segments if (entry := segment.find_term(term)))
+
+    def document_frequencies(self, terms: Sequence[bytes]) -> list[int]:
+        """Return how many documents have each term."""
+        counts = np.zeros(len(terms), np.int64)
+        for segment in self.segments:
+            counts += segment.find_terms(terms)[:, 0]
+        return [int(count) for count in counts]
+
+    def frequent_terms(self, prefix: bytes, most: int) -> FrequentTerms:
+        """Return the `most` most frequent terms with a prefix over all segments, and how many have it."""
+        return segment_statistics.frequent_terms(self.segments, prefix, most)
+
+    def frequent_numbers(self, low: int, high: int, most: int) -> FrequentTerms:
+        """Return the same of terms that are integers from `low` to `high`."""
+        return segment_statistics.frequent_numbers(self.segments, low, high, most)
+
+    def terms_with_character(self, character: bytes) -> dict[bytes, int]:
+        """Return the terms that begin or end with a character of a script without spaces, with their frequencies."""
+        return segment_statistics.terms_with_character(self.segments, character)
+
+    def count_phrase(self, terms: tuple[bytes, ...], fields: int) -> int:
+        """Return in how many documents terms stand one after the other, in one of some fields; of very many, some."""
+        return sum(len(segment.documents_with_phrase(terms, fields)) for segment in self.segments)
+
+    def have_terms(
+        self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return of each term whether any document in the languages of its group has it.
+
+        groups: by term, a number in `languages`, which are meant to be those of few documents.
+        """
+        return segment_statistics.have_terms(self.segments, terms, groups, languages)
+
+    def count_together(self, term: bytes, others: Sequence[bytes]) -> list[int]:
+        """Return how many documents have a term together with each of `others`."""
+        return segment_statistics.count_together(self.segments, term, others)
+
+    def names(self, key: int) -> list[NameEntry]:
+        """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
+        return [entry for number, segment in enumerate(self.segments) for entry in segment_names(segment, number, key)]
 
     def _count_languages(self) -> dict[str, int]:
         counts = np.zeros(256, np.int64)

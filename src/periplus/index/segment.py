@@ -65,7 +65,7 @@ class Segment:
         self._dictionary_file, self._columns, self._text = (
             self.files[part] for part in ("lexicon", "documents", "text")
         )
-        self._packed_terms = term_dictionary.TermDictionary(
+        self.packed_terms = term_dictionary.TermDictionary(
             *(self._dictionary_file[name] for name in term_dictionary.TermDictionary._fields)
         )
         self.term_count = int(self._dictionary_file["terms"][0])
@@ -76,7 +76,7 @@ class Segment:
             postings["groups"],
             postings["wide"],
             self.documents,
-            np.zeros(len(self._packed_terms.pages) // 8 + 1, np.uint8),
+            np.zeros(len(self.packed_terms.pages) // 8 + 1, np.uint8),
         )
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
@@ -154,13 +154,13 @@ class Segment:
         np.cumsum([len(term) for term in terms], out=starts[1:])
         blob = np.frombuffer(b"".join(terms) or b"\0", np.uint8)
         try:
-            return term_lookup.find_terms(self._packed_terms, self._postings_arrays, blob, starts)
+            return term_lookup.find_terms(self.packed_terms, self._postings_arrays, blob, starts)
         except CorruptFile as error:
             raise self.damaged("postings", "stream") from error
 
     def terms(self) -> term_dictionary.TermTable:
         """Return the whole term dictionary, unpacked; its entries may not be used before `valid_terms` returned."""
-        unpacked: term_dictionary.TermTable = term_packing.unpack_terms(self._packed_terms, self.term_count)
+        unpacked: term_dictionary.TermTable = term_packing.unpack_terms(self.packed_terms, self.term_count)
         if len(unpacked.frequency) != self.term_count:
             raise self.damaged("lexicon", "pages")
         return unpacked
@@ -175,14 +175,14 @@ class Segment:
     def frequent_terms(self, prefix: bytes, most: int) -> tuple[list[tuple[bytes, int]], int]:
         """Return the `most` most frequent terms with a prefix, each with its frequency, and how many have it in all."""
         try:
-            return frequent_terms.select_prefix(self._packed_terms, prefix, most)
+            return frequent_terms.select_prefix(self.packed_terms, prefix, most)
         except CorruptFile as error:
             raise self.damaged("lexicon", "pages") from error
 
     def frequent_numbers(self, low: int, high: int, most: int) -> tuple[list[tuple[bytes, int]], int]:
         """Return the same of terms that are integers from `low` to `high`."""
         try:
-            return frequent_terms.select_numbers(self._packed_terms, low, high, most)
+            return frequent_terms.select_numbers(self.packed_terms, low, high, most)
         except CorruptFile as error:
             raise self.damaged("lexicon", "pages") from error
 

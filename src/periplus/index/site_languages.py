@@ -58,18 +58,25 @@ class SegmentLanguages(NamedTuple):
 class SiteLanguages:
     """Counts pages by host and language, and returns what to expect of further pages."""
 
-    def __init__(self, segments: Iterable[SegmentLanguages] = ()) -> None:
+    def __init__(
+        self, segments: Iterable[SegmentLanguages] = (), collection: Mapping[str, float] | None = None
+    ) -> None:
+        """Begin with what segments have; collection: documents by language of a whole that these are a part of."""
         self._segments = list(segments)
         self._collection = np.zeros(len(LANGUAGES))
         self._hosts: dict[str, dict[int, float]] = {}
         for segment in self._segments:
             self._collection += segment.total[: len(LANGUAGES)]
+        self._fixed = collection is not None
+        if collection is not None:
+            self._collection = np.array([collection.get(code, 0.0) for code in LANGUAGES])
         self._collection[0] = 0
 
     def add(self, hosts: Sequence[str], languages: npt.NDArray[np.uint8], weights: npt.NDArray[np.float32]) -> None:
         """Count pages: their hosts, their languages, and how certain each language is, from 0 to 1."""
-        self._collection += np.bincount(languages, weights, minlength=len(LANGUAGES))
-        self._collection[0] = 0
+        if not self._fixed:
+            self._collection += np.bincount(languages, weights, minlength=len(LANGUAGES))
+            self._collection[0] = 0
         for host, language, weight in zip(hosts, languages.tolist(), weights.tolist(), strict=True):
             if weight > 0 and language:
                 counts = self._counts(host)

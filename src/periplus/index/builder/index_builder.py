@@ -29,6 +29,7 @@ from periplus.index.builder.feed_dates import FeedDates, feed_log_path
 from periplus.index.builder.segment_builder import SegmentBuilder, TokenizedBatch, tokenize_batch
 from periplus.index.builder.segment_finisher import finish_segment
 from periplus.index.builder.site_blocks import SiteBlocks
+from periplus.index.collection.build_statistics import BuildStatistics, expected_languages, store_build_statistics
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import (
     FORMAT,
@@ -82,8 +83,13 @@ def build_index(
     *,
     append: bool = False,
     workers: int | None = None,
+    statistics: BuildStatistics | None = None,
 ) -> BuildSummary:
-    """Index `records` as a new generation; with `append`, add them to the last one. The last record of a URL counts."""
+    """Index `records` as a new generation; with `append`, add them to the last one. The last record of a URL counts.
+
+    statistics: of the collection that the index is a shard of; they stay those of the folder until a build without
+    `append` has others, or none. Without any, a segment is built with its own.
+    """
     began = time.monotonic()
     with lock_folder(folder, "index"), _garbage_collection_off():
         before = _read_existing(folder, append)
@@ -92,7 +98,10 @@ def build_index(
         feeds = FeedDates(feed_log_path(folder) if append else None)
         blocks = SiteBlocks(folder if append else None)
         blocks.mark_counted(read_keys(folder, entry.name) for entry in (old.segments if old else ()))
-        sites = SiteLanguages(SegmentLanguages.read(columns) for columns in _read_columns(folder, old))
+        store_build_statistics(folder, statistics, append=append)
+        sites = SiteLanguages(
+            (SegmentLanguages.read(columns) for columns in _read_columns(folder, old)), expected_languages(folder)
+        )
         max_bytes = max_batch_bytes(settings, workers)
         batcher = DocumentBatcher(signals or NullDocumentSignals(), max_bytes, progress, feeds, blocks, sites)
         with _removed_on_failure(folder, number):

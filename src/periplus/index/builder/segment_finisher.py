@@ -21,6 +21,7 @@ from periplus.index.builder.segment_builder import (
 )
 from periplus.index.builder.spool import Spool
 from periplus.index.builder.term_runs import split_runs, write_runs
+from periplus.index.collection.build_statistics import folder_statistics
 from periplus.index.document_fields import Document, Field
 from periplus.index.kernels import forward_index, string_table
 from periplus.index.media_file import write_extras
@@ -135,7 +136,7 @@ def _write_postings(builder: SegmentBuilder, texts: forward_index.DocumentTokens
     new = np.full(builder.terms.count, -1, np.int32)
     new[in_order] = np.arange(len(in_order), dtype=np.int32)
     term_of_word, totals = new[term_of_word], totals[in_order]
-    scale = field_scaling.scale_fields(texts.lengths, builder.settings)
+    scale = field_scaling.scale_fields(texts.lengths, builder.settings, folder_statistics(builder.folder.parent))
     runs = (
         forward_index.sort_tokens(texts, term_of_word, totals[first:last], first)
         for first, last in split_runs(totals, _tokens_at_once(builder))

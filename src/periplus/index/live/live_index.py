@@ -55,7 +55,7 @@ from periplus.index.live.late_dates import (
     write_late_news,
 )
 from periplus.index.live.live_journal import Journal, JournalEntry, journal_path
-from periplus.index.live.live_segment import LiveSegment, identify_in_index
+from periplus.index.live.live_segment import LiveSegment, identify_in_index, open_sites
 from periplus.index.merge.segment_merger import choose_merge, merge_segments
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
@@ -186,7 +186,7 @@ class LiveIndex:
             is_representative = self.signals.representatives(keys) == keys
             added = [d for d in itertools.compress(self._pending.values(), is_representative) if d is not None]
             documents = self._blocks.split(list(map(self._feeds.date_document, added)))
-            documents = identify_in_index(documents, self._segments.values())
+            documents = identify_in_index(documents, self._segments.values(), self.folder)
             entries = [segment.entry for segment in self._segments.values()]
             deleted = [segment.deleted_with(keys) for segment in self._segments.values()]
             name = f"seg-{next(self._numbers):06}-0000"
@@ -321,7 +321,7 @@ class LiveIndex:
         the lock, so that the new generation has all that the last one had.
         """
         with self._merge_lock:
-            batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress)
+            batcher = DocumentBatcher(signals, max_batch_bytes(self._settings), progress, sites=open_sites(self.folder))
             with self._lock:
                 number, tail = next(self._numbers), next(self._numbers)
             try:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.builder.page_languages import identify_languages
+from periplus.index.collection.build_statistics import expected_languages
 from periplus.index.document_fields import Document
 from periplus.index.index_manifest import SegmentEntry
 from periplus.index.live.late_dates import NO_LATE_NEWS, LateNews, merge_late_news
@@ -15,7 +16,7 @@ from periplus.index.merge.segment_merger import SegmentSize
 from periplus.index.site_languages import SegmentLanguages, SiteLanguages
 from periplus.index.validation.segment_checks import open_documents
 
-__all__ = ["LiveSegment", "identify_in_index"]
+__all__ = ["LiveSegment", "identify_in_index", "open_sites"]
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -73,6 +74,11 @@ class LiveSegment:
         return which, self._order[at[which]]
 
 
-def identify_in_index(documents: Sequence[Document], segments: Iterable[LiveSegment]) -> list[Document]:
-    """Return documents with their languages, expecting those that the segments of the index have."""
-    return identify_languages(documents, SiteLanguages(segment.languages for segment in segments))
+def identify_in_index(documents: Sequence[Document], segments: Iterable[LiveSegment], folder: Path) -> list[Document]:
+    """Return documents with their languages, expecting those of the index in a folder or of its collection."""
+    return identify_languages(documents, open_sites(folder, (segment.languages for segment in segments)))
+
+
+def open_sites(folder: Path, segments: Iterable[SegmentLanguages] = ()) -> SiteLanguages:
+    """Return what language to expect of pages of an index folder, by segments of it and by its collection."""
+    return SiteLanguages(segments, expected_languages(folder))

@@ -28,6 +28,7 @@ from periplus.index.index_manifest import (
 )
 from periplus.index.live.late_dates import find_late_news, read_late_news, write_late_news
 from periplus.index.live.live_journal import journal_path, repair_journal, scan_journal
+from periplus.index.live.live_segment import open_sites
 from periplus.index.maintenance.index_check import check_segment
 from periplus.index.segment import Segment
 from periplus.records import FetchRecord
@@ -171,7 +172,7 @@ def _restore(
     selection = _LostRecords(survey.keys(folder), lost, survey.lost_complete)
     feeds = FeedDates(feed_log_path(folder))
     blocks = SiteBlocks(folder, fixed=True)
-    batcher = DocumentBatcher(signals, max_batch_bytes(settings), progress, feeds, blocks)
+    batcher = DocumentBatcher(signals, max_batch_bytes(settings), progress, feeds, blocks, open_sites(folder))
     new = write_segments(selection.select(records), batcher, folder, number, settings, signals)
     entries = [entry for entry, _ in survey.intact] + new
     deleted = find_deleted(folder, entries, [numbers for _, numbers in survey.intact], batcher.withdrawn)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from periplus.index.builder import field_scaling, segment_writer
 from periplus.index.builder.term_runs import split_runs, write_runs
+from periplus.index.collection.build_statistics import folder_statistics
 from periplus.index.document_fields import Field
 from periplus.index.kernels import inversion, postings_merge, string_table
 from periplus.index.segment import Segment
@@ -41,7 +42,7 @@ def write_postings(
     """Write terms and postings of the documents that `maps` renumbers; return tokens by document and field."""
     plan = _plan_merge(segments, maps, documents)
     max_tokens = settings.memory_mb * 1_000_000 // _BYTES_PER_TOKEN
-    scale = field_scaling.scale_fields(plan.lengths, settings)
+    scale = field_scaling.scale_fields(plan.lengths, settings, folder_statistics(folder.parent))
     runs = (_collect_tokens(plan, first, last, documents) for first, last in split_runs(plan.totals, max_tokens))
     postings = write_runs(folder, runs, scale, settings)
     segment_writer.write_lexicon(folder, plan.start, plan.blob, postings)

@@ -4,16 +4,21 @@ Queries are compared with names letter by letter, spaces and punctuation aside, 
 name as typed, words that hardly any document has are replaced by similar ones of the spelling dictionary.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from periplus.index.collection.collection_view import NameEntry
 from periplus.text import is_stop_word, split_text, terms_of
 
 if TYPE_CHECKING:
+    from periplus.index.collection.collection_view import CollectionView
     from periplus.index.index_reader import Index
+    from periplus.index.segment import Segment
 
 __all__ = [
     "NAME_ALIAS",
@@ -22,8 +27,12 @@ __all__ = [
     "NAME_STEM",
     "NAME_TITLE",
     "NamedDocument",
+    "discount_titles",
     "find_named_documents",
     "name_key",
+    "name_rows",
+    "segment_names",
+    "select_named",
 ]
 
 NAME_TITLE, NAME_BASE, NAME_STEM, NAME_ALIAS, NAME_PART = range(5)
@@ -90,31 +99,64 @@ def name_key(parts: Iterable[bytes]) -> int:
 
 def find_named_documents(index: "Index", words: Sequence[str], *, verbatim: bool = False) -> tuple[NamedDocument, ...]:
     """Return the documents that folded words name, the surest first; verbatim: words are not taken for misspelt."""
-    tables = [segment.files.get("names") for segment in index.segments]
-    if not words or len(words) > _MAX_WORDS or not any(tables):
+    return discount_titles(index, select_named(index, words, verbatim=verbatim), words)
+
+
+def select_named(
+    collection: "CollectionView", words: Sequence[str], *, verbatim: bool = False
+) -> tuple[NamedDocument, ...]:
+    """Return the documents that folded words name, by their names alone; `discount_titles` reads their titles."""
+    if not words or len(words) > _MAX_WORDS:
         return ()
-    language = max(index.languages, key=index.languages.__getitem__, default="") or "en"
+    language = max(collection.languages, key=collection.languages.__getitem__, default="") or "en"
     stems = terms_of(words, language)
-    frequency = index.document_frequency(stems[0]) if len(words) == 1 else 0
-    named = _look_up(index, _keys(words, stems), frequency)
+    frequency = collection.document_frequency(stems[0]) if len(words) == 1 else 0
+    named = _look_up(collection, _keys(words, stems), frequency)
     if not named and len(words) > 1 and is_stop_word(words[0], language):
-        named = _look_up(index, _keys(words[1:], stems[1:]), frequency)
+        named = _look_up(collection, _keys(words[1:], stems[1:]), frequency)
     if not named and not verbatim:
-        named = _look_up_misspelt(index, words, language)
+        named = _look_up_misspelt(collection, words, language)
     best: dict[tuple[int, int], float] = {}
-    for document in named:
+    for document, _ in named:
         place = (document.segment, document.document)
         best[place] = max(best.get(place, 0.0), document.weight)
     ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:_MAX_DOCUMENTS]
+    return tuple(NamedDocument(segment, document, weight) for (segment, document), weight in ordered)
+
+
+def discount_titles(index: "Index", named: Sequence[NamedDocument], words: Sequence[str]) -> tuple[NamedDocument, ...]:
+    """Return named documents; those count less whose titles begin with the words as they were typed."""
     return tuple(
-        NamedDocument(segment, document, weight * (_IN_TITLE if _has_words(index, segment, document, words) else 1.0))
-        for (segment, document), weight in ordered
+        document._replace(weight=document.weight * _IN_TITLE) if _has_words(index, document, words) else document
+        for document in named
     )
 
 
-def _has_words(index: "Index", segment: int, document: int, words: Sequence[str]) -> bool:
+def _has_words(index: "Index", named: NamedDocument, words: Sequence[str]) -> bool:
     """Return whether a title begins with words as they were typed."""
-    return split_text(index.segments[segment].string("title", document))[: len(words)] == list(words)
+    title = index.segments[named.segment].string("title", named.document)
+    return split_text(title)[: len(words)] == list(words)
+
+
+def segment_names(segment: "Segment", number: int, key: int) -> Iterator["NameEntry"]:
+    """Yield the live documents of a segment, which has a number, that have the name with a key."""
+    file = segment.files.get("names")
+    if file is None or not key:
+        return
+    for row in name_rows(file["name_key"], key):
+        document = int(file["name_document"][row])
+        if segment.is_live[document]:
+            kind, weight = int(file["name_kind"][row]), int(file["name_weight"][row])
+            yield NameEntry(number, document, kind, weight, int(file["mentions"][document]))
+
+
+def name_rows(column: npt.NDArray[np.uint64], key: int) -> Iterator[int]:
+    """Yield the first rows of a sorted column that have a key, at most as many as are read."""
+    at = int(column.searchsorted(np.uint64(key)))
+    for row in range(at, min(len(column), at + _MAX_ROWS)):
+        if int(column[row]) != key:
+            return
+        yield row
 
 
 def _keys(words: Sequence[str], stems: Sequence[bytes]) -> list[int]:
@@ -122,40 +164,30 @@ def _keys(words: Sequence[str], stems: Sequence[bytes]) -> list[int]:
     return list(dict.fromkeys((name_key([word.encode("utf-8", "replace") for word in words]), name_key(stems))))
 
 
-def _look_up(index: "Index", keys: Sequence[int], frequency: int, max_kind: int = NAME_PART) -> list[NamedDocument]:
-    """Return the live documents with a name; frequency: documents that have the word, where the name is one."""
+def _look_up(
+    collection: "CollectionView", keys: Sequence[int], frequency: int, max_kind: int = NAME_PART
+) -> list[tuple[NamedDocument, int]]:
+    """Return the documents with a name, each with its mentions; frequency: of the word, where the name is one."""
     named = []
-    for number, segment in enumerate(index.segments):
-        file = segment.files.get("names")
-        if file is None:
-            continue
-        column, documents, kinds, weights = (
-            file[name] for name in ("name_key", "name_document", "name_kind", "name_weight")
-        )
-        for key in keys:
-            at = int(column.searchsorted(np.uint64(key))) if key else len(column)
-            for row in range(at, min(len(column), at + _MAX_ROWS)):
-                if int(column[row]) != key:
-                    break
-                document, kind = int(documents[row]), int(kinds[row])
-                if kind <= max_kind and segment.is_live[document]:
-                    mentions = int(file["mentions"][document])
-                    weight = (
-                        _SURENESS[kind] * int(weights[row]) / 255 * max(_UNMENTIONED, mentions / (mentions + _HALF))
-                    )
-                    if kind in _UNCERTAIN:
-                        weight *= min(1.0, (mentions + 1) / max(1, frequency))
-                    named.append(NamedDocument(number, document, weight))
+    for entry in itertools.chain.from_iterable(map(collection.names, keys)):
+        if entry.kind <= max_kind:
+            mentioned = max(_UNMENTIONED, entry.mentions / (entry.mentions + _HALF))
+            weight = _SURENESS[entry.kind] * entry.weight / 255 * mentioned
+            if entry.kind in _UNCERTAIN:
+                weight *= min(1.0, (entry.mentions + 1) / max(1, frequency))
+            named.append((NamedDocument(entry.segment, entry.document, weight), entry.mentions))
     return named
 
 
-def _look_up_misspelt(index: "Index", words: Sequence[str], language: str) -> list[NamedDocument]:
+def _look_up_misspelt(
+    collection: "CollectionView", words: Sequence[str], language: str
+) -> list[tuple[NamedDocument, int]]:
     """Return the documents of titles that differ from some words in one that hardly any document has."""
-    spelling = index.spelling
+    spelling = collection.spelling
     if not spelling.size:
         return []
     frequencies = spelling.document_frequencies(list(words))
-    rare = max(_RARE, int(_RARE_SHARE * index.documents))
+    rare = max(_RARE, int(_RARE_SHARE * collection.documents))
     doubtful = [
         place
         for place, count in enumerate(frequencies)
@@ -166,11 +198,11 @@ def _look_up_misspelt(index: "Index", words: Sequence[str], language: str) -> li
         for meant in spelling.find_candidates(words[place]):
             other = [*words[:place], meant.word, *words[place + 1 :]]
             max_kind = NAME_STEM if frequencies[place] else NAME_PART
-            for named in _look_up(index, _keys(other, terms_of(other, language)), meant.documents, max_kind):
-                mentions = int(index.segments[named.segment].files["names"]["mentions"][named.document])
+            keys = _keys(other, terms_of(other, language))
+            for named, mentions in _look_up(collection, keys, meant.documents, max_kind):
                 if mentions >= _TIMES_MENTIONED * max(1, frequencies[place]):
                     worth = named.weight * mentions * math.exp(-meant.cost / _COST_SCALE)
                     key = (named.segment, named.document)
                     candidates[key] = max(candidates.get(key, 0.0), worth)
     total = sum(candidates.values())
-    return [NamedDocument(*key, _MISSPELT_WEIGHT * worth / total) for key, worth in candidates.items()]
+    return [(NamedDocument(*key, _MISSPELT_WEIGHT * worth / total), 0) for key, worth in candidates.items()]

@@ -7,7 +7,7 @@ is not loaded yet, or of segments without vocabularies, is empty.
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,16 @@ import numpy.typing as npt
 from periplus.index.segment import Segment
 from periplus.index.vocabulary.kernels import spelling_candidates
 from periplus.index.vocabulary.kernels import surface_forms as kernel
-from periplus.index.vocabulary.surface_forms import join_vocabularies, merge_pairs, read_vocabulary
+from periplus.index.vocabulary.surface_forms import (
+    VocabularyStatistics,
+    join_vocabularies,
+    merge_pairs,
+    read_vocabulary,
+)
 from periplus.index.vocabulary.words_file import read_statistics
 from periplus.text.kernels import word_table
 
-__all__ = ["SpellingCandidate", "SpellingDictionary"]
+__all__ = ["SpellingCandidate", "SpellingDictionary", "VocabularySource"]
 
 _MAX_WORDS: Final = 1 << 20
 _STALE_SHARE: Final = 0.05
@@ -41,6 +46,28 @@ class SpellingCandidate(NamedTuple):
     score: float
 
 
+class VocabularySource(Protocol):
+    """Something that has words: a segment, or the dictionary of one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the collection."""
+        ...
+
+    @property
+    def documents(self) -> int:
+        """How many documents it has."""
+        ...
+
+
+class _StoredVocabulary(VocabularySource, Protocol):
+    """The dictionary of a segment."""
+
+    def vocabulary(self) -> VocabularyStatistics:
+        """Return its words and pairs."""
+        ...
+
+
 class _Vocabularies(NamedTuple):
     segments: frozenset[str]
     words: kernel.Vocabulary
@@ -54,7 +81,7 @@ class _Vocabularies(NamedTuple):
 class SpellingDictionary:
     """All words of an index; empty until `load`."""
 
-    def __init__(self, segments: Sequence[Segment], previous: "SpellingDictionary | None" = None) -> None:
+    def __init__(self, segments: Sequence[VocabularySource], previous: "SpellingDictionary | None" = None) -> None:
         self._segments = segments
         self._loaded: _Vocabularies | None = previous._loaded if previous else None
         self._lock = threading.Lock()
@@ -161,8 +188,8 @@ def _letters(word: str) -> npt.NDArray[np.uint16]:
     return np.frombuffer(word.encode("utf-16-le", "replace"), np.uint16)
 
 
-def _load(segments: Sequence[Segment]) -> _Vocabularies:
-    statistics = [read_statistics(segment.files["words"]) for segment in segments if "words" in segment.files]
+def _load(segments: Sequence[VocabularySource]) -> _Vocabularies:
+    statistics = [part for segment in segments if (part := _read(segment)) is not None]
     words = join_vocabularies([read_vocabulary(part.words, part.number) for part in statistics], _MAX_WORDS)
     keys, counts = merge_pairs([part.pair_key for part in statistics], [part.pair_count for part in statistics])
     return _Vocabularies(
@@ -174,3 +201,11 @@ def _load(segments: Sequence[Segment]) -> _Vocabularies:
         sum(segment.documents for segment in segments),
         sum(part.sampled for part in statistics),
     )
+
+
+def _read(source: VocabularySource) -> VocabularyStatistics | None:
+    """Return the words of a segment or of the dictionary of one; None without any."""
+    if isinstance(source, Segment):
+        return read_statistics(source.files["words"]) if "words" in source.files else None
+    own = cast("_StoredVocabulary", source).vocabulary()
+    return own if own.number else None

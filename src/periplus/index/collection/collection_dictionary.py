@@ -1,0 +1,110 @@
+"""The dictionary of a collection: the terms, words and names of the segments of all its shards.
+
+A broker plans by it without asking anybody. Terms of all segments are merged into one dictionary; words and pairs are
+those of `SpellingDictionary`, which merges them as that of an index does; names stay by segment, as numbers of
+documents do. Segments never change: a new generation merges only what it has new.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index.collection.collection_view import FrequentTerms, NameEntry
+from periplus.index.collection.merged_terms import merge_dictionaries, select_numbers, select_prefix, sum_frequencies
+from periplus.index.collection.segment_dictionary import SegmentDictionary
+from periplus.index.kernels import term_packing
+from periplus.index.kernels.term_dictionary import MIN_ENTRY, PAGE, TermDictionary
+from periplus.index.vocabulary.name_lookup import name_rows
+from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
+
+__all__ = ["CollectionDictionary"]
+
+_UNSPACED: Final = 0xE0
+"""First byte of characters of three or four bytes, which scripts without spaces have."""
+
+
+class CollectionDictionary:
+    """The dictionaries of segments, in the order of a collection, as one; immutable, so any thread may use it."""
+
+    def __init__(
+        self,
+        parts: Sequence[SegmentDictionary],
+        deleted: Sequence[npt.NDArray[np.int64]],
+        previous: "CollectionDictionary | None" = None,
+    ) -> None:
+        """Merge the dictionaries of segments; deleted: documents of each that are left out of names.
+
+        previous: that of an earlier generation, from which merged terms are taken where all of its segments are left.
+        """
+        for part in parts:
+            part.check_names()
+        self._parts = list(parts)
+        self._deleted = [frozenset(numbers.tolist()) for numbers in deleted]
+        names = [part.name for part in parts]
+        base = previous._merged if previous and previous._names <= set(names) else None
+        known = previous._names if previous and base else frozenset[str]()
+        new = [part.packed_terms() for part in parts if part.name not in known]
+        self._names: frozenset[str] = frozenset(names)
+        self._merged: TermDictionary = (
+            merge_dictionaries([*([base] if base else []), *new]) if new or not base else base
+        )
+        self.spelling: SpellingDictionary = SpellingDictionary(self._parts, previous.spelling if previous else None)
+        """Words as people write them; empty until it is loaded."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Memory of its parts, by name."""
+        words = sum(part.words.nbytes + part.pair_key.nbytes + part.pair_count.nbytes for part in self._parts)
+        columns = ("name_key", "name_document", "name_kind", "name_weight", "mentions")
+        names = sum(getattr(part, column).nbytes for part in self._parts for column in columns)
+        return {"terms": sum(array.nbytes for array in self._merged), "words": words, "names": names}
+
+    def frequencies(self, terms: Sequence[bytes]) -> list[int]:
+        """Return how many documents have each term."""
+        return sum_frequencies([self._merged], terms)
+
+    def frequent_terms(self, prefix: bytes, most: int) -> FrequentTerms:
+        """Return the `most` most frequent terms with a prefix, and how many have it."""
+        return select_prefix([self._merged], prefix, most)
+
+    def frequent_numbers(self, low: int, high: int, most: int) -> FrequentTerms:
+        """Return the same of terms that are integers from `low` to `high`."""
+        return select_numbers([self._merged], low, high, most)
+
+    def terms_with_character(self, character: bytes) -> dict[bytes, int]:
+        """Return the terms that begin or end with a character of a script without spaces, with their frequencies."""
+        return {
+            term: frequency
+            for term, frequency in self._unspaced_terms
+            if term.startswith(character) or term.endswith(character)
+        }
+
+    @functools.cached_property
+    def _unspaced_terms(self) -> list[tuple[bytes, int]]:
+        """Terms that begin with a character of three or four bytes, with their frequencies."""
+        terms = self._merged
+        count = min(PAGE * (len(terms.page_start) - 1), len(terms.pages) // MIN_ENTRY)
+        table = term_packing.unpack_terms(terms, count)
+        first = table.blob[np.minimum(table.start[:-1], max(0, len(table.blob) - 1))]
+        return [
+            (table.blob[table.start[row] : table.start[row + 1]].tobytes(), int(table.frequency[row]))
+            for row in np.flatnonzero(first >= _UNSPACED).tolist()
+        ]
+
+    def names(self, key: int) -> list[NameEntry]:
+        """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
+        return [
+            NameEntry(
+                number,
+                document,
+                int(part.name_kind[row]),
+                int(part.name_weight[row]),
+                int(part.mentions[document]),
+            )
+            for number, part in enumerate(self._parts)
+            for row in name_rows(part.name_key, key)
+            if key and (document := int(part.name_document[row])) not in self._deleted[number]
+        ]

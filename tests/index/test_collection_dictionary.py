@@ -1,0 +1,122 @@
+"""The dictionary of a collection: terms merged and frequencies summed, as plain dictionaries of Python do it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.made_pages import Ranks, random_visits
+from periplus.errors import CorruptFile
+from periplus.index import CollectionDictionary, Index, SegmentDictionary, build_index, read_dictionary
+from periplus.index.collection.merged_terms import merge_dictionaries, select_numbers, select_prefix, sum_frequencies
+from periplus.index.kernels import term_packing
+from periplus.index.kernels.term_dictionary import TermDictionary, TermTable
+from periplus.search import decode_record, encode_record
+from periplus.settings import IndexSettings
+
+TERMS = st.dictionaries(
+    st.one_of(st.integers(0, 2_000).map(lambda n: str(n).encode()), st.binary(min_size=1, max_size=6)),
+    st.integers(1, 1 << 20),
+    max_size=60,
+)
+
+
+def pack(terms: dict[bytes, int]) -> TermDictionary:
+    """Return a packed dictionary of terms with frequencies, which point to postings of one byte each."""
+    names = sorted(terms)
+    start = np.zeros(len(names) + 1, np.int64)
+    np.cumsum([len(name) for name in names], out=start[1:])
+    ends, none = np.arange(1, len(names) + 1, dtype=np.int64), np.zeros(len(names), np.int32)
+    table = TermTable(
+        np.frombuffer(b"".join(names), np.uint8),
+        start,
+        np.array([terms[name] for name in names], np.int32),
+        ends,
+        ends,
+        np.zeros(len(names), np.uint8),
+        none,
+        none,
+        none - 1,
+    )
+    packed = term_packing.allocate_dictionary(table)
+    used = term_packing.pack_terms(table, packed)
+    packed = packed._replace(pages=packed.pages[:used])
+    for array in packed:
+        array.flags.writeable = False
+    return packed
+
+
+def merge_naively(dictionaries: list[dict[bytes, int]]) -> dict[bytes, int]:
+    merged: dict[bytes, int] = {}
+    for terms in dictionaries:
+        for term, frequency in terms.items():
+            merged[term] = merged.get(term, 0) + frequency
+    return merged
+
+
+@given(st.lists(TERMS, max_size=5), st.binary(min_size=1, max_size=2), st.integers(0, 2_000), st.integers(1, 9))
+def test_merged_terms_are_the_sums(parts: list[dict[bytes, int]], prefix: bytes, low: int, most: int) -> None:
+    expected = merge_naively(parts)
+    packed = [pack(part) for part in parts]
+    merged = merge_dictionaries(packed)
+    table = term_packing.unpack_terms(merged, len(expected))
+    names = [table.blob[a:b].tobytes() for a, b in zip(table.start[:-1], table.start[1:], strict=True)]
+    assert dict(zip(names, table.frequency.tolist(), strict=True)) == expected
+    assert names == sorted(expected)
+    asked = [*expected, b"\xfe no term", b""]
+    counts = [expected.get(term, 0) for term in asked]
+    assert sum_frequencies(packed, asked) == sum_frequencies([merged], asked) == counts
+    for dictionaries in (packed, [merged]):
+        begin = {term: count for term, count in expected.items() if term.startswith(prefix)}
+        best = sorted(begin.items(), key=lambda item: (-item[1], item[0]))[:most]
+        assert select_prefix(dictionaries, prefix, most) == (best, len(begin))
+        numbers = {t: n for t, n in expected.items() if t.isdigit() and low <= int(t) <= low + 500}
+        best = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))[:most]
+        assert select_numbers(dictionaries, low, low + 500, most) == (best, len(numbers))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("dictionary") / "index"
+    visits = random_visits(3, 90)
+    for start in range(0, 90, 30):
+        build_index(visits[start : start + 30], folder, IndexSettings(), Ranks({}), append=start > 0)
+    opened = Index.open(folder)
+    opened.spelling.load()
+    return opened
+
+
+def test_it_answers_as_the_index_does(index: Index) -> None:
+    parts = [read_dictionary(segment) for segment in index.segments]
+    parts = [decode_record(encode_record(part), SegmentDictionary) for part in parts]
+    deleted = [np.flatnonzero(~segment.is_live) for segment in index.segments]
+    first = CollectionDictionary(parts[:2], deleted[:2])
+    for dictionary in (CollectionDictionary(parts, deleted), CollectionDictionary(parts, deleted, first)):
+        dictionary.spelling.load()
+        words = ["sea", "ships", "harbour", "12", "unknown"]
+        terms = [word.encode() for word in words]
+        assert dictionary.frequencies(terms) == index.document_frequencies(terms)
+        for prefix in (b"s", b"sa", b"zz"):
+            assert dictionary.frequent_terms(prefix, 3) == index.frequent_terms(prefix, 3)
+        assert dictionary.frequent_numbers(10, 2_000, 3) == index.frequent_numbers(10, 2_000, 3)
+        assert dictionary.spelling.document_frequencies(words) == index.spelling.document_frequencies(words)
+        assert dictionary.spelling.find_candidates("harbuor") == index.spelling.find_candidates("harbuor")
+        keys = {int(key) for segment in index.segments for key in segment.files["names"]["name_key"]}
+        for key in (*keys, 0, 12345):
+            assert dictionary.names(key) == index.names(key)
+
+
+def test_damaged_dictionaries_are_refused(index: Index) -> None:
+    part = read_dictionary(index.segments[0])
+    for other in (
+        part._replace(terms=part.terms + 40),
+        part._replace(page_start=part.page_start[::-1]),
+        part._replace(pages=part.pages[:-1]),
+    ):
+        with pytest.raises(CorruptFile):
+            CollectionDictionary([other], [np.zeros(0, np.int64)])
+    with pytest.raises(CorruptFile):
+        CollectionDictionary([part._replace(name_document=part.name_document + 1_000)], [np.zeros(0, np.int64)])
+    noise = np.full(len(part.pages), 255, np.uint8)
+    with pytest.raises(CorruptFile):
+        CollectionDictionary([part._replace(pages=noise)], [np.zeros(0, np.int64)])
