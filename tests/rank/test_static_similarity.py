@@ -8,8 +8,8 @@ import numpy as np
 from periplus.hashing import fingerprint_text
 from periplus.index import Index, build_index
 from periplus.query import parse_query
-from periplus.rank import FEATURES, Ranker
-from periplus.rank.static_similarity import StaticSimilarity
+from periplus.rank import FEATURES, Ranker, complete_features
+from periplus.rank.static_similarity import StaticSimilarity, fill_similarities
 from periplus.records import Candidates, FetchRecord, Outcome, Page
 from periplus.search import rerank, retrieve
 from periplus.settings import Settings
@@ -60,19 +60,23 @@ def test_another_language_has_no_effect(tmp_path: Path) -> None:
     german = "Der Doktor behandelt Kranke im Krankenhaus und verschreibt ihnen Arznei gegen ihre Leiden."
     index = build(tmp_path, [record(f"de{number}", f"{german} {number}", "de") for number in range(3)])
     similarity = StaticSimilarity(index)
-    assert similarity.measure("doctor hospital", candidates(index)) is None
+    values = similarity.measure("doctor hospital", candidates(index))
+    assert values is not None
+    assert np.isnan(values).all()
+    assert not fill_similarities(values).any()
     assert similarity.measure("почему небо голубое", candidates(index)) is None
     ranker = Ranker(index, SETTINGS.rank, SETTINGS.embeddings)
     tree = parse_query("doktor krankenhaus").tree
     assert tree is not None
-    assert not retrieve(ranker, ranker.plan(tree), 10).features[:, SIMILARITY].any()
+    assert not complete_features(retrieve(ranker, ranker.plan(tree), 10).features)[:, SIMILARITY].any()
 
 
 def test_a_page_without_vectors_counts_as_the_mean_of_the_others(tmp_path: Path) -> None:
     records = [record(name, text) for name, text in TEXTS.items()]
     index = build(tmp_path, [*records, record("odd", "Доктор лечит больных в больнице. " * 5, "ru")])
-    values = StaticSimilarity(index).measure("doctor hospital", candidates(index))
-    assert values is not None
+    measured = StaticSimilarity(index).measure("doctor hospital", candidates(index))
+    assert measured is not None
+    values = fill_similarities(measured)
     urls = index.segments[0].strings("url")
     odd = next(number for number, url in enumerate(urls) if "odd" in url)
     others = [value for number, value in enumerate(values) if number != odd]
@@ -93,4 +97,6 @@ def test_an_index_of_an_earlier_version_is_ranked_without_it(tmp_path: Path) -> 
     build(tmp_path, [record(name, text) for name, text in TEXTS.items()])
     next(tmp_path.glob("seg-*/static_vectors.arrays")).unlink()
     index = Index.open(tmp_path)
-    assert StaticSimilarity(index).measure("doctor hospital", candidates(index)) is None
+    values = StaticSimilarity(index).measure("doctor hospital", candidates(index))
+    assert values is not None
+    assert not fill_similarities(values).any()

@@ -9,7 +9,15 @@ import pytest
 from index.made_pages import visit
 from periplus.errors import PeriplusError
 from periplus.index import Index, build_index
-from periplus.query import QueryBudget, expand_by_feedback, find_candidates, is_clear, parse_query
+from periplus.query import (
+    QueryBudget,
+    best_documents,
+    count_document_terms,
+    expand_by_feedback,
+    find_candidates,
+    is_clear,
+    parse_query,
+)
 from periplus.rank import Ranker
 from periplus.records import Candidates, Query, ResultPage
 from periplus.search import Searcher
@@ -94,14 +102,16 @@ def test_it_is_bounded_and_left_out_when_time_is_up(folder: Path) -> None:
     tree = parse_query("fever").tree
     assert tree is not None
     plan = ranker.plan(tree)
-    wider = expand_by_feedback(index, plan, find_candidates(index, plan, 100))
+    best = best_documents(find_candidates(index, plan, 100))
+    words = [(count_document_terms(index.segments[segment], document), score) for segment, document, score in best]
+    wider = expand_by_feedback(index, plan, words)
     assert 0 < len(wider.leaves) - len(plan.leaves) <= 10
     added = sum(leaf.weight for leaf in wider.leaves[len(plan.leaves) :])
     assert np.isclose(added, 0.3 * plan.best_score)
     late = QueryBudget(seconds=-1.0)
     same, _ = retrieve_with_feedback(ranker, plan, 10, late, "always")
     assert same is plan
-    assert expand_by_feedback(index, plan, candidates([])) is plan
+    assert expand_by_feedback(index, plan, []) is plan
 
 
 def test_other_values_of_the_setting_are_refused() -> None:

@@ -88,7 +88,9 @@ def test_the_plan_of_an_answer_has_numbers_and_no_words(searcher: Searcher) -> N
 def test_estimated_costs_grow_with_what_a_query_asks_for(searcher: Searcher, cheap: str, dear: str) -> None:
     session = searcher._session
     assert session is not None
-    costs = [estimate_cost(session.index, session.plan(parse_query(words), Query(words))) for words in (cheap, dear)]
+    blocks = sum(len(segment.live) for segment in session.index.segments)
+    plans = [session.plan(parse_query(words), Query(words)) for words in (cheap, dear)]
+    costs = [estimate_cost(plan, session.index.documents, blocks) for plan in plans]
     assert costs[0] < costs[1]
 
 

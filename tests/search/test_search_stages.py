@@ -9,7 +9,7 @@ import pytest
 from embeddings.tiny_model import NaiveEncoder
 from index.made_pages import Ranks, random_ranks, random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index
-from periplus.index import Index, build_index
+from periplus.index import Index, build_index, select_named
 from periplus.query import QueryPlan, parse_query
 from periplus.rank import Ranker
 from periplus.records import Query
@@ -119,7 +119,15 @@ def test_two_shards_give_what_one_index_gives(index: Index, words: str, semantic
     ranker = open_ranker(index, semantic)
     plan = ranker.plan(tree)
     whole = run_stage(ranker, plan, words)
-    parts = [run_stage(open_ranker(shard, semantic), plan.bind(shard), words) for shard in split(index)]
+    named = select_named(index, plan.name)
+    parts = [
+        run_stage(
+            open_ranker(shard, semantic),
+            plan.bind(shard, [item._replace(segment=item.segment - n) for item in named if 0 <= item.segment - n < 2]),
+            words,
+        )
+        for n, shard in zip((0, 2), split(index), strict=True)
+    ]
     merged = merge_shards([decode_record(encode_record(part), RetrievedCandidates) for part in parts])
     assert merged.total == whole.total
     assert len(merged.features) >= len(whole.features)

@@ -17,6 +17,7 @@ from periplus.embeddings.embedder import EmbedStatistics, embed_index
 from periplus.embeddings.embedding_searcher import EmbeddingSearcher, NearestDocuments, VectorCoverage, vector_coverage
 from periplus.embeddings.embedding_status import EmbeddingStatus, embedding_status
 from periplus.embeddings.encoder import Encoder, open_encoder
+from periplus.embeddings.model_languages import is_query_supported
 from periplus.embeddings.models.model_files import ModelFiles, convert_model, fetch_model, find_model, missing_packages
 from periplus.embeddings.vector_check import check_vectors, remove_damaged_vectors
 
@@ -34,6 +35,7 @@ __all__ = [
     "embedding_status",
     "fetch_model",
     "find_model",
+    "is_query_supported",
     "missing_packages",
     "open_encoder",
     "remove_damaged_vectors",

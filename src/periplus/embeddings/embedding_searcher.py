@@ -26,6 +26,8 @@ _REFRESH_SECONDS: Final = 1.0
 """Interval of checks for new vectors."""
 _MIN_ROWS: Final = 20_000
 """Minimum number of passages to compare with a query."""
+_CHECKED: Final = 10
+"""Candidates whose languages are read."""
 _RETRY_SECONDS: Final = 30.0
 """Interval of attempts to load a model that could not be loaded."""
 
@@ -101,7 +103,9 @@ class EmbeddingSearcher:
 
     def supports_query(self, words: str, segments: npt.NDArray[np.int32], documents: npt.NDArray[np.int32]) -> bool:
         """Return whether a query that matched these documents, best first, is in a language of the model."""
-        return is_query_supported(words, self._index, segments, documents, self._settings.supported_languages)
+        best = zip(segments[:_CHECKED].tolist(), documents[:_CHECKED].tolist(), strict=True)
+        matched = [int(self._index.segments[segment].column("language")[document]) for segment, document in best]
+        return is_query_supported(words, matched, self._settings.supported_languages)
 
     def encode_query(self, words: str) -> Floats | None:
         """Return the vector of a query; None if embeddings are not usable, for the reason in `problem`."""

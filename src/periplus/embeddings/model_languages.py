@@ -5,13 +5,9 @@ that many languages share, and "die hard" looks German. Therefore the pages that
 are in the language of the searcher. Where they are not in a language of the model, the query's own words decide.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from periplus.index import Index
 from periplus.text import detect_languages, language_number
 
 __all__ = ["is_query_supported", "is_readable"]
@@ -53,17 +49,14 @@ def _ascii_share(text: str) -> float:
 
 def is_query_supported(
     words: str,
-    index: Index,
-    segments: npt.NDArray[np.int32],
-    documents: npt.NDArray[np.int32],
+    matched: Sequence[int],
     languages: Collection[str],
 ) -> bool:
-    """Return whether a model for `languages` supports a query that matched these documents, best first."""
+    """Return whether a model for `languages` supports a query; matched: languages of its documents, best first."""
     if _ENGLISH.issuperset(languages) and _ascii_share(words) < _MIN_ASCII_ENGLISH:
         return False
     numbers = {language_number(language) for language in languages} | {0}
-    best = zip(segments[:_CHECKED_CANDIDATES].tolist(), documents[:_CHECKED_CANDIDATES].tolist(), strict=True)
-    matches = [int(index.segments[segment].column("language")[document]) in numbers for segment, document in best]
+    matches = [number in numbers for number in matched[:_CHECKED_CANDIDATES]]
     if sum(matches) >= _NEARLY_ALL * len(matches):
         return True
     guess = detect_languages([words])[0]

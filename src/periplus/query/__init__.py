@@ -6,11 +6,22 @@ with their first-stage scores.
 them by idf and compiles the tree. `find_candidates` runs the match kernel on every segment and merges the results;
 `plan_segment` and `ScratchPool` are the two steps before the kernel, for callers that time it alone.
 All of them charge one `QueryBudget`, which bounds the time and the work of a query.
+`record_plan` and `restore_plan` carry a plan to the shards of a cluster: a broker plans by the statistics of them all
+(`index.CollectionView`), and each shard looks the terms up for itself.
 `correct_spelling` and `suggest_alternatives` return other spellings of a query.
 """
 
-from periplus.query.filter_sets import filter_matches_any
-from periplus.query.forms.feedback import expand_by_feedback, is_clear
+from periplus.query.exchange.filter_record import FilterRecord, record_filter, restore_filter
+from periplus.query.exchange.plan_record import NamedRecord, PlanRecord, record_plan, restore_plan
+from periplus.query.filter_sets import filter_matches_any, filters_match
+from periplus.query.forms.feedback import (
+    DocumentCounts,
+    best_documents,
+    can_expand,
+    count_document_terms,
+    expand_by_feedback,
+    is_clear,
+)
 from periplus.query.forms.term_forms import select_allowed
 from periplus.query.forms.written_forms import content_words_of
 from periplus.query.matcher import ScratchPool, describe_plan, estimate_cost, find_candidates, plan_segment
@@ -24,6 +35,7 @@ from periplus.query.query_tree import (
     BagOfWords,
     ContentType,
     DateRange,
+    Filter,
     Language,
     Link,
     MatchAll,
@@ -41,7 +53,7 @@ from periplus.query.query_tree import (
 )
 from periplus.query.spelling_correction import correct_spelling
 from periplus.query.synonym_expansion import Synonyms
-from periplus.query.term_lookups import TermLookup, TermRows
+from periplus.query.term_lookups import TermLookup, TermRows, TermSet
 from periplus.query.word_alternatives import suggest_alternatives
 
 __all__ = [
@@ -50,15 +62,20 @@ __all__ = [
     "BagOfWords",
     "ContentType",
     "DateRange",
+    "DocumentCounts",
+    "Filter",
+    "FilterRecord",
     "Language",
     "Link",
     "MatchAll",
+    "NamedRecord",
     "Near",
     "Node",
     "NumberRange",
     "Or",
     "ParsedQuery",
     "Phrase",
+    "PlanRecord",
     "Prefix",
     "QueryBudget",
     "QueryPlan",
@@ -69,21 +86,30 @@ __all__ = [
     "Synonyms",
     "TermLookup",
     "TermRows",
+    "TermSet",
     "Vertical",
     "Word",
     "alternative_words",
+    "best_documents",
+    "can_expand",
     "content_words_of",
     "correct_spelling",
+    "count_document_terms",
     "describe_plan",
     "estimate_cost",
     "expand_by_feedback",
     "filter_matches_any",
+    "filters_match",
     "find_candidates",
     "is_clear",
     "parse_query",
     "plan_query",
     "plan_segment",
     "query_text",
+    "record_filter",
+    "record_plan",
+    "restore_filter",
+    "restore_plan",
     "select_allowed",
     "suggest_alternatives",
 ]

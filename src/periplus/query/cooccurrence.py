@@ -4,11 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from periplus.index import Index, Segment
-from periplus.index.kernels import postings_scan
+from periplus.index import CollectionView
 from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Cooccurrence"]
@@ -20,39 +16,37 @@ _DOUBT: Final = 0.5
 
 
 class Cooccurrence:
-    """Documents of the most telling word of a query, to try other words against."""
+    """The most telling word of a query, to try other words against."""
 
-    def __init__(self, index: Index, words: Sequence[str]) -> None:
-        self._index = index
-        self._main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
-        self._count, self._marks = 0, list[npt.NDArray[np.bool_]]()
-        known = [(count, term) for word in words if (count := index.document_frequency(term := self._term(word)))]
+    def __init__(self, collection: CollectionView, words: Sequence[str]) -> None:
+        self._collection = collection
+        self._main = max(collection.languages, key=lambda code: collection.languages[code], default="") or "en"
+        self._count, self._telling = 0, b""
+        self._together: dict[bytes, int] = {}
+        known = [(count, term) for word in words if (count := collection.document_frequency(term := self._term(word)))]
         telling = [(count, term) for count, term in known if not is_stop_word(term.decode("utf-8", "replace"))]
         if telling and min(telling)[0] <= _MOST_DOCUMENTS:
-            self._count, term = min(telling)
-            for segment in index.segments:
-                marks = np.zeros(segment.documents, np.bool_)
-                marks[_documents(segment, term)] = True
-                self._marks.append(marks)
+            self._count, self._telling = min(telling)
 
-    def _term(self, word: str) -> bytes:
-        return terms_of([word], self._main)[0]
+    def _term(self, text: str) -> bytes:
+        return terms_of([text.split(" ")[-1]], self._main)[0]
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Count at once how often the last word of each text stands in documents with the most telling word."""
+        terms = [term for term in dict.fromkeys(map(self._term, texts)) if term not in self._together]
+        terms = [term for term in terms if self._is_counted(term)] if self._count else []
+        if terms:
+            counts = self._collection.count_together(self._telling, terms)
+            self._together |= dict(zip(terms, counts, strict=True))
+
+    def _is_counted(self, term: bytes) -> bool:
+        return 0 < self._collection.document_frequency(term) <= _MOST_DOCUMENTS
 
     def with_word(self, text: str) -> float:
         """Return how well words go with the query: the log of how much more often than by chance, bounded."""
-        term = self._term(text.split(" ")[-1])
-        count = self._index.document_frequency(term) if self._count else 0
-        if not count or count > _MOST_DOCUMENTS:
+        self.prepare([text])
+        term = self._term(text)
+        if term not in self._together:
             return 0.0
-        places = zip(self._marks, self._index.segments, strict=True)
-        together = sum(int(marks[_documents(segment, term)].sum()) for marks, segment in places)
-        expected = self._count * count / max(1, self._index.documents)
-        return max(-_BEST, min(_BEST, math.log((together + _DOUBT) / (expected + _DOUBT))))
-
-
-def _documents(segment: Segment, term: bytes) -> npt.NDArray[np.int32]:
-    place = segment.find_term(term)
-    if place is None:
-        return np.zeros(0, np.int32)
-    documents: npt.NDArray[np.int32] = postings_scan.read_documents(segment.postings, place)
-    return documents
+        expected = self._count * self._collection.document_frequency(term) / max(1, self._collection.documents)
+        return max(-_BEST, min(_BEST, math.log((self._together[term] + _DOUBT) / (expected + _DOUBT))))

@@ -21,7 +21,7 @@ from periplus.query.query_tree import ContentType, DateRange, Filter, Language, 
 from periplus.query.term_lookups import TermSet
 from periplus.text import language_number
 
-__all__ = ["FilterCache", "filter_matches_any", "given_sets"]
+__all__ = ["FilterCache", "filter_matches_any", "filters_match", "given_sets"]
 
 _MOST_BYTES: Final = 4 << 20
 """Memory for the cached sets of one segment."""
@@ -88,6 +88,12 @@ def filter_matches_any(index: Index, part: Filter | TermSet) -> bool:
         if sets is not None and (sets[0] & segment.live).any():
             return True
     return False
+
+
+def filters_match(segment: Segment, filters: Sequence[Filter | TermSet], document: int) -> bool:
+    """Return whether a document passes any of some filters."""
+    sets = given_sets(segment, filters) if filters else None
+    return sets is not None and bool((sets[:, document >> 6] >> np.uint64(document & 63) & np.uint64(1)).any())
 
 
 def _find(segment: Segment, wanted: Filter | TermSet, budget: QueryBudget | None) -> tuple[DocumentSet, int, bool]:

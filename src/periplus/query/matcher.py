@@ -33,9 +33,11 @@ _FILTER_WORK: Final = {TermSet: 8, Site: 16}
 """Work units of a filter for each document of the index; others take one."""
 
 
-def estimate_cost(index: Index, prepared: QueryPlan) -> int:
-    """Return about how many work units the matching of a plan takes, before anything of it has run."""
-    blocks = sum(len(segment.live) for segment in index.segments)
+def estimate_cost(prepared: QueryPlan, documents: int, blocks: int) -> int:
+    """Return about how many work units the matching of a plan takes, before anything of it has run.
+
+    documents, blocks: how many the index has.
+    """
     often = [prepared.lookup.frequency(leaf.term) for leaf in prepared.leaves]
     shape = _shape(prepared)
     cost = sum(min(count, blocks) for count in often)
@@ -46,7 +48,7 @@ def estimate_cost(index: Index, prepared: QueryPlan) -> int:
         cost += min(often[leaf] for leaf in phrase.leaves) * len(phrase.leaves) * _POSITION_WORK
     if shape == match.MIXED:
         cost += blocks * (_MIXED_WORK + 8 * len(prepared.program))
-    return cost + index.documents * sum(_FILTER_WORK.get(type(wanted), 1) for wanted in prepared.filters)
+    return cost + documents * sum(_FILTER_WORK.get(type(wanted), 1) for wanted in prepared.filters)
 
 
 def describe_plan(prepared: QueryPlan) -> str:
@@ -89,7 +91,7 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
     documents = np.concatenate([f.documents for f in found] or [_NO_INTS])
     scores = np.concatenate([f.scores for f in found] or [np.zeros(0, np.float32)])
     order = np.lexsort((documents, segments, -scores))[:k]
-    total = round(sum(f.total for f in found))
+    total = sum(round(f.total) for f in found)  # Shards that have the segments round each of them.
     exact = all(f.exact for f in found) and not partial
     return Candidates(segments[order], documents[order], scores[order], total, exact, partial)
 

@@ -1,12 +1,12 @@
 """What a query is planned as: its words, the leaves and the program of the kernel, and where their terms are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, NamedDocument, Segment, find_named_documents
+from periplus.index import Index, NamedDocument, Segment, discount_titles
 from periplus.query.fixed_phrases import FixedPair, fixed_pairs
 from periplus.query.forms.term_forms import Restriction, excluded_terms
 from periplus.query.query_tree import EVERYWHERE, Filter
@@ -91,22 +91,26 @@ class QueryPlan(NamedTuple):
     """Whether its words are those meant, and not misspelt names."""
     named: tuple[NamedDocument, ...] = ()
     """The documents that it names, the surest first."""
+    fixed: tuple[FixedPair, ...] | None = None
+    """Neighbouring words that are a fixed phrase, where a broker has looked them up."""
 
     @property
     def best_score(self) -> float:
         """The best score that the words of the query can have."""
         return sum(word.weight for word in self.words) or 1.0
 
-    def bind(self, index: Index) -> "QueryPlan":
+    def bind(self, index: Index, named: Sequence[NamedDocument] = ()) -> "QueryPlan":
         """Return the same plan for another index: weights stay, terms are looked up there.
 
-        So a broker plans once, by the statistics of the whole collection, and every shard runs the plan.
+        So a broker plans once, by the statistics of the whole collection, and every shard runs the plan. named: the
+        documents of that index among those that the query names in the collection.
         """
-        named = find_named_documents(index, self.name, verbatim=self.verbatim)
-        return self._replace(lookup=TermLookup(index), named=named)
+        return self._replace(lookup=TermLookup(index), named=discount_titles(index, named, self.name))
 
     def pairs(self) -> tuple[FixedPair, ...]:
         """Return neighbouring words that are a fixed phrase, for a feature; none until the words are loaded."""
+        if self.fixed is not None:
+            return self.fixed
         return fixed_pairs(self.lookup.words, [word.word for word in self.words], [word.place for word in self.words])
 
     def places(self, segment: Segment) -> TermRows:

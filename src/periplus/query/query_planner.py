@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from periplus.index import Index, find_named_documents
+from periplus.index import CollectionView, Index, discount_titles, select_named
 from periplus.query.forms.term_forms import PhraseForm, TermForm, WordForms
 from periplus.query.forms.written_forms import WrittenForm, WrittenForms
 from periplus.query.kernels import match
@@ -41,7 +41,7 @@ _MOST_AT_ONCE: Final = 500
 
 
 def plan_query(
-    index: Index,
+    index: CollectionView,
     tree: Node,
     scoring: Scoring,
     notes: tuple[str, ...] = (),
@@ -61,6 +61,7 @@ def plan_query(
     groups = len(compiler.bag) if 2 <= len(compiler.bag) <= scoring.short_query else 0
     leaves = tuple(leaf if groups else leaf._replace(group=-1) for leaf in compiler.leaves)
     name = tuple(tree.words) if isinstance(tree, BagOfWords) and not typed else ()
+    named = select_named(index, name, verbatim=verbatim)
     return QueryPlan(
         tuple(compiler.words),
         leaves,
@@ -75,14 +76,14 @@ def plan_query(
         compiler.lookup,
         name=name,
         verbatim=verbatim,
-        named=find_named_documents(index, name, verbatim=verbatim),
+        named=discount_titles(index, named, name) if isinstance(index, Index) else named,
     )
 
 
 class _Compiler:
     """Walks the tree once, gathering leaves and writing the program in postfix order."""
 
-    def __init__(self, index: Index, notes: list[str]) -> None:
+    def __init__(self, index: CollectionView, notes: list[str]) -> None:
         self.index = index
         self.lookup = TermLookup(index)
         self.notes = notes

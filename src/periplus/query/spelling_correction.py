@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import Index, SpellingCandidate
+from periplus.index import CollectionView, SpellingCandidate
 from periplus.query.cooccurrence import Cooccurrence
 from periplus.query.query_plan import QueryWord
 from periplus.text import split_text, terms_of, token_spans
@@ -50,7 +50,7 @@ class _Choice(NamedTuple):
     tokens: int = 1
 
 
-def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
+def correct_spelling(index: CollectionView, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
     """Return other spellings of a query, the likeliest first; complete: whether a result has all its words."""
     book = index.spelling
     if not book.size or len(said) > _LONGEST_QUERY:
@@ -65,7 +65,7 @@ def correct_spelling(index: Index, said: str, words: Sequence[QueryWord], comple
     return _written(said, chosen) if chosen else ()
 
 
-def _doubtful(index: Index, words: Sequence[QueryWord], complete: bool) -> dict[str, int]:
+def _doubtful(index: CollectionView, words: Sequence[QueryWord], complete: bool) -> dict[str, int]:
     """Return the words that are rare as they are spelled, with the documents that have them in any form."""
     asked = [word for word in words if word.word.replace("'", "").isalpha() and len(word.word) > 2][:_MOST_WORDS]
     rare = max(_RARE, int(_RARE_SHARE * index.documents))
@@ -81,7 +81,7 @@ def _doubtful(index: Index, words: Sequence[QueryWord], complete: bool) -> dict[
 class _Speller:
     """Chooses words for the doubtful ones among the tokens of a query."""
 
-    def __init__(self, index: Index, tokens: list[str], doubtful: dict[str, int]) -> None:
+    def __init__(self, index: CollectionView, tokens: list[str], doubtful: dict[str, int]) -> None:
         self.index = index
         self.tokens = tokens
         self.doubtful = doubtful
@@ -110,6 +110,7 @@ class _Speller:
         fits = zip(found, self._fits(place, found), strict=True)
         found = [choice._replace(score=choice.score + fit) for choice, fit in fits]
         found.sort(key=lambda choice: -choice.score)
+        self.company.prepare([choice.text for choice in found[:_LIKELY]])
         found[:_LIKELY] = [c._replace(score=c.score + self.company.with_word(c.text)) for c in found[:_LIKELY]]
         found.sort(key=lambda choice: -choice.score)
         return [choice for choice in found[: _MOST + 1] if self._is_found(choice)][:_MOST]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from periplus.index import Index, SpellingDictionary
+from periplus.index import CollectionView, SpellingDictionary
 from periplus.query.kernels import match
 from periplus.query.query_plan import Leaf, QueryPlan
 from periplus.query.query_tree import And, BagOfWords, Node
@@ -49,7 +49,7 @@ class Synonyms:
         """Return the synonyms of a name, the surest first."""
         return tuple(" ".join(other) for other in self._pairs.get(tuple(name.split(" ")), ()))
 
-    def expand(self, index: Index, plan: QueryPlan, tree: Node) -> QueryPlan:
+    def expand(self, index: CollectionView, plan: QueryPlan, tree: Node) -> QueryPlan:
         """Return a plan that scores synonyms too, by a lower weight; what it matches does not change.
 
         Only words that any page may have: what stands in quotes or after an operator is meant as it is. And only by

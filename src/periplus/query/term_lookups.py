@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, Segment, SpellingDictionary
-from periplus.index.kernels import postings_scan
+from periplus.index import CollectionView, Index, Segment, SpellingDictionary
 from periplus.query.query_budget import LIMITS, QueryLimits
 from periplus.query.query_tree import NumberRange, Prefix
 
@@ -36,18 +35,19 @@ class TermSet:
 
 
 class TermLookup:
-    """The places of terms in the segments of one index."""
+    """The document frequencies of terms in a collection, and their places in the segments of an index."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self, collection: CollectionView) -> None:
+        self._collection = collection
+        self._segments: list[Segment] = collection.segments if isinstance(collection, Index) else []
         self._rows: dict[bytes, int] = {}
-        self._tables: list[TermRows] = [np.zeros((0, 8), np.int64) for _ in index.segments]
+        self._tables: list[TermRows] = [np.zeros((0, 8), np.int64) for _ in self._segments]
         self._frequencies: list[int] = []
 
     @property
     def words(self) -> SpellingDictionary:
-        """The words of the index, as they are written."""
-        return self._index.spelling
+        """The words of the collection, as they are written."""
+        return self._collection.spelling
 
     def add(self, terms: Iterable[bytes]) -> None:
         """Look up those of `terms` that are not known yet."""
@@ -56,7 +56,10 @@ class TermLookup:
             return
         for term in new:
             self._rows[term] = len(self._rows)
-        found = [segment.find_terms(new) for segment in self._index.segments]
+        if not isinstance(self._collection, Index):
+            self._frequencies += self._collection.document_frequencies(new)
+            return
+        found = [segment.find_terms(new) for segment in self._segments]
         self._tables = [
             np.concatenate([table, more]) if len(table) else more
             for table, more in zip(self._tables, found, strict=True)
@@ -74,50 +77,25 @@ class TermLookup:
 
     def expand_prefix(self, prefix: bytes, most: int) -> tuple[TermSet, int]:
         """Return the `most` most frequent terms with a prefix over all segments, and about how many have it."""
-        return _most_frequent([segment.frequent_terms(prefix, most) for segment in self._index.segments], most)
+        terms, total = self._collection.frequent_terms(prefix, most)
+        return TermSet(tuple([term for term, _ in terms])), total
 
     def expand_range(self, low: int, high: int, most: int) -> tuple[TermSet, int]:
         """Return the same of terms that are integers from `low` to `high`."""
-        return _most_frequent([segment.frequent_numbers(low, high, most) for segment in self._index.segments], most)
+        terms, total = self._collection.frequent_numbers(low, high, most)
+        return TermSet(tuple([term for term, _ in terms])), total
 
     def any_has(
         self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
     ) -> npt.NDArray[np.bool_]:
-        """Return of each term whether any document in the languages of its group has it.
-
-        groups: by term, a number in `languages`, which are meant to be those of few documents.
-        """
-        self.add(terms)
-        present = np.zeros(len(terms), np.bool_)
-        rows, of_term = [self._rows[term] for term in terms], np.array(groups, np.int64)
-        for segment, table in zip(self._index.segments, self._tables, strict=True):
-            documents = [segment.documents_in_languages(numbers) for numbers in languages]
-            starts = np.zeros(len(documents) + 1, np.int64)
-            np.cumsum([len(group) for group in documents], out=starts[1:])
-            if starts[-1]:
-                present |= postings_scan.any_document_has(
-                    segment.pinned_postings.addresses, table[rows], of_term, np.concatenate(documents), starts
-                )
-        return present
+        """Return of each term whether any document in the languages of its group has it."""
+        return self._collection.have_terms(terms, groups, languages)
 
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order."""
         self.add(terms)
-        table = self._tables[self._index.segments.index(segment)]
+        table = self._tables[self._segments.index(segment)]
         return table[[self._rows[term] for term in terms]] if terms else table[:0]
-
-
-def _most_frequent(selections: Sequence[tuple[list[tuple[bytes, int]], int]], most: int) -> tuple[TermSet, int]:
-    """Merge what each segment has; a term is weighed by its documents in the segments that it is frequent in."""
-    if len(selections) == 1:
-        terms, total = selections[0]
-        return TermSet(tuple(term for term, _ in terms)), total
-    counts: dict[bytes, int] = {}
-    for terms, _ in selections:
-        for term, frequency in terms:
-            counts[term] = counts.get(term, 0) + frequency
-    often = sorted(counts, key=lambda term: (-counts[term], term))
-    return TermSet(tuple(often[:most])), max([len(often), *(total for _, total in selections)])
 
 
 class TermExpander:
@@ -153,7 +131,7 @@ class TermExpander:
             notes.append("So do further prefixes and ranges of the query, or they are left out.")
 
 
-def idf(index: Index, frequency: int) -> float:
+def idf(collection: CollectionView, frequency: int) -> float:
     """Return the inverse document frequency of a term that `frequency` documents have, 0 for none."""
-    documents = max(index.documents, frequency)
+    documents = max(collection.documents, frequency)
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)) if frequency else 0.0

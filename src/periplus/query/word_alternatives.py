@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import Index, SpellingCandidate
+from periplus.index import CollectionView, SpellingCandidate
 from periplus.query.cooccurrence import Cooccurrence
 from periplus.query.query_plan import QueryWord
 from periplus.query.spelling_correction import write_over
@@ -38,7 +38,9 @@ class _Alternative(NamedTuple):
     word: str
 
 
-def suggest_alternatives(index: Index, said: str, words: Sequence[QueryWord], complete: bool) -> tuple[str, ...]:
+def suggest_alternatives(
+    index: CollectionView, said: str, words: Sequence[QueryWord], complete: bool
+) -> tuple[str, ...]:
     """Return another query where all words exist but one is unlikely; complete: whether a result has them all."""
     if complete or len(words) < 2 or len(said) > _LONGEST_QUERY or not index.spelling.size:
         return ()
@@ -54,7 +56,7 @@ def suggest_alternatives(index: Index, said: str, words: Sequence[QueryWord], co
 class _QueryCooccurrences:
     """Cooccurrences with the rarest word of a query, or with the next rarest for that word itself."""
 
-    def __init__(self, index: Index, tokens: list[str]) -> None:
+    def __init__(self, index: CollectionView, tokens: list[str]) -> None:
         self._index = index
         self._main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
         kept = [token for token in dict.fromkeys(tokens) if not is_stop_word(token, self._main)]
@@ -71,7 +73,7 @@ class _QueryCooccurrences:
 
 
 def _find_alternative(
-    index: Index, cooccurrences: _QueryCooccurrences, tokens: list[str], place: int
+    index: CollectionView, cooccurrences: _QueryCooccurrences, tokens: list[str], place: int
 ) -> _Alternative | None:
     """Return the word that goes far better with the others than the one at a position, if there is one."""
     token, book = tokens[place], index.spelling
@@ -90,6 +92,7 @@ def _find_alternative(
     if not meant:
         return None
     beside = _beside(index, tokens, place, [m.word for m in meant])
+    cooccurrence.prepare([m.word for m in meant])
     found = [
         _weigh(m, own, cooccurrence.with_word(m.word) - fits + near) for m, near in zip(meant, beside, strict=True)
     ]
@@ -105,7 +108,7 @@ def _weigh(meant: SpellingCandidate, own: int, gain: float) -> tuple[float, str]
     return gain + 0.5 * math.log(times) - meant.cost / 50, meant.word
 
 
-def _beside(index: Index, tokens: list[str], place: int, words: list[str]) -> list[float]:
+def _beside(index: CollectionView, tokens: list[str], place: int, words: list[str]) -> list[float]:
     """Return how well each word goes with the tokens next to a position."""
     before = tokens[place - 1] if place else ""
     after = tokens[place + 1] if place + 1 < len(tokens) else ""

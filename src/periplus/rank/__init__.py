@@ -12,11 +12,11 @@ trains a model on them, and `save_model` puts it into use if it is better than t
 """
 
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
-from periplus.rank.feature_rows import without_static_similarity
+from periplus.rank.feature_rows import complete_features, without_static_similarity
 from periplus.rank.feature_scorer import feature_weights, query_length
 from periplus.rank.fusion import Similarities, embedding_points
 from periplus.rank.model_store import ModelCard, list_models, save_model, select_model
-from periplus.rank.ranker import Ranker, RerankModel, uses_encoder
+from periplus.rank.ranker import Ranker, RerankModel, open_rerank_model, plan_tree, uses_encoder
 from periplus.rank.ranking_model import FEATURES
 from periplus.rank.training import ChangedResult, LeftOutSource, TrainingResult, train_model
 from periplus.rank.training_samples import Grades, Sample, collect_samples, read_grades
@@ -34,10 +34,13 @@ __all__ = [
     "Similarities",
     "TrainingResult",
     "collect_samples",
+    "complete_features",
     "embedding_points",
     "feature_weights",
     "list_models",
     "open_external_signals",
+    "open_rerank_model",
+    "plan_tree",
     "query_length",
     "read_grades",
     "save_model",

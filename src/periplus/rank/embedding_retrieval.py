@@ -26,18 +26,27 @@ class EmbeddingRetriever:
         return self._meaning.problem
 
     def compare(
-        self, plan: QueryPlan, candidates: Candidates, order: npt.NDArray[np.int64], depth: int
+        self,
+        plan: QueryPlan,
+        candidates: Candidates,
+        order: npt.NDArray[np.int64],
+        depth: int,
+        *,
+        checked: bool = True,
     ) -> Similarities | None:
         """Return how similar the best candidates are; None where embeddings take no part.
 
         order: the candidates by their score on this shard, best first: the languages of the best decide whether the
-        model understands the query. depth: how many candidates are reranked by features; all that may be among the
-        best then are compared. With `embeddings.on_demand`, where that may take long, only the best of `order` are.
+        model understands the query, unless `checked` is false: then that is left to whoever has the best candidates of
+        all shards. depth: how many candidates are reranked by features; all that may be among the best then are
+        compared. With `embeddings.on_demand`, where that may take long, only the best of `order` are.
         """
         best = order[: self._settings.candidates]
         if not plan.text or not len(order):
             return None
-        if not self._meaning.supports_query(plan.text, candidates.segments[best], candidates.documents[best]):
+        if checked and not self._meaning.supports_query(
+            plan.text, candidates.segments[best], candidates.documents[best]
+        ):
             return None
         query = self._meaning.encode_query(plan.text)
         if query is None:

@@ -17,15 +17,17 @@ from periplus.query import QueryPlan
 from periplus.rank.external_signals import ExternalSignals
 from periplus.rank.kernels import features
 from periplus.rank.ranking_model import FEATURES, Rows
-from periplus.rank.static_similarity import StaticSimilarity
+from periplus.rank.static_similarity import StaticSimilarity, fill_similarities
 from periplus.records import Candidates, PageFlag
 
-__all__ = ["FEATURES", "FeatureExtractor", "Rows", "without_static_similarity"]
+__all__ = ["FEATURES", "FeatureExtractor", "Rows", "complete_features", "without_static_similarity"]
 
 _CLICKS: Final = FEATURES.index("clicks")
 _TITLE: Final = FEATURES.index("title")
 _QUERY: Final = FEATURES.index("query_words")
 """The first of the columns that are the same for all candidates of a query."""
+_TITLES: Final = _QUERY + 3
+"""The mean share of the query that titles have."""
 _SIMILARITY: Final = FEATURES.index("static_similarity")
 _NAME: Final = FEATURES.index("name")
 _MOST_MENTIONS: Final = 1_000_000
@@ -50,7 +52,14 @@ class FeatureExtractor:
         self._lists_at = _stack([segment.pinned_postings.addresses for segment in index.segments])
 
     def extract(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
-        """Return the features of each candidate; without `fixed_phrases`, that feature is 0."""
+        """Return the features of each of the candidates of a query; without `fixed_phrases`, that feature is 0."""
+        return complete_features(self.measure(plan, candidates, fixed_phrases=fixed_phrases))
+
+    def measure(self, plan: QueryPlan, candidates: Candidates, *, fixed_phrases: bool = True) -> Rows:
+        """Return the features of each candidate by itself.
+
+        Those that depend on the other candidates are left to `complete_features`, since some may be on other shards.
+        """
         words = plan.words[:_MOST_WORDS]
         if not words or not len(candidates.documents):
             rows = np.zeros((len(candidates.documents), len(FEATURES)))
@@ -71,7 +80,7 @@ class FeatureExtractor:
         measured: Rows = features.measure(self._lists_at, self._sheets_at, asked, titles, self._outside.today)
         if self._clicks and (clicked := self._clicks.get(frozenset(word.word for word in words))):
             measured[:, _CLICKS] = [clicked.get(key, 0.0) for key in self._keys(candidates)]
-        measured[:, _QUERY : _QUERY + 4] = _describe_query(plan, measured)
+        measured[:, _QUERY:_TITLES] = _describe_query(plan)
         if self._similarity is not None:
             similarities = self._similarity.measure(plan.text, candidates)
             if similarities is not None:
@@ -109,13 +118,27 @@ def _bonds(prepared: QueryPlan, words: int, wanted: bool) -> npt.NDArray[np.floa
     return bonds
 
 
-def _describe_query(plan: QueryPlan, rows: Rows) -> tuple[float, float, float, float]:
-    """Return what kind of query it is: its words, stop words counted; the share of those; the share of its rarest word;
-    the mean share of it that titles of candidates have."""
+def complete_features(rows: Rows) -> Rows:
+    """Return the features of all candidates of a query that are reranked, with those that depend on all of them.
+
+    These are the mean share of the query that titles have, and similarities in place of those that are missing. What is
+    complete stays as it is.
+    """
+    if not len(rows):
+        return rows
+    rows = rows.copy()
+    rows[:, _TITLES] = rows[:, _TITLE].mean() if rows[:, _QUERY].any() else 0.0
+    rows[:, _SIMILARITY] = fill_similarities(rows[:, _SIMILARITY])
+    return rows
+
+
+def _describe_query(plan: QueryPlan) -> tuple[float, float, float]:
+    """Return what kind of query it is: its words, stop words counted; the share of those; the share of its rarest
+    word."""
     weights = [word.weight for word in plan.words]
     words = max(plan.words[-1].place + 1, len(weights))
     rarest = max(weights) / max(plan.best_score, 1e-12)
-    return float(words), 1.0 - len(weights) / words, rarest, float(rows[:, _TITLE].mean())
+    return float(words), 1.0 - len(weights) / words, rarest
 
 
 def _stack(addresses: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

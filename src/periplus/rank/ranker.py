@@ -1,17 +1,18 @@
 """What ranking one index takes: plans with its scoring, features of its documents, the model that reranks them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from periplus.index import Index
+from periplus.index import CollectionView, Index
 from periplus.index.kernels import inversion
-from periplus.query import BagOfWords, Node, QueryPlan, Scoring, plan_query, query_text, select_allowed
+from periplus.query import BagOfWords, Node, QueryPlan, Scoring, filters_match, plan_query, query_text, select_allowed
 from periplus.rank.external_signals import ExternalSignals, open_external_signals
 from periplus.rank.feature_rows import FeatureExtractor, without_static_similarity
 from periplus.rank.feature_scorer import FeatureScorer, feature_weights, length_share
+from periplus.rank.ranking_model import TreeModel
 from periplus.records import Candidates
 from periplus.score import FeatureWeight, read_weights
 from periplus.settings import EmbeddingSettings, RankSettings
@@ -19,7 +20,7 @@ from periplus.settings import EmbeddingSettings, RankSettings
 if TYPE_CHECKING:
     from periplus.rank.embedding_retrieval import EmbeddingRetriever
 
-__all__ = ["Ranker", "RerankModel", "uses_encoder"]
+__all__ = ["Ranker", "RerankModel", "open_rerank_model", "plan_tree", "uses_encoder"]
 
 _LEAST_SHOWN: Final = 5e-5
 """Parts of a score below this are left out of explanations."""
@@ -35,6 +36,15 @@ class RerankModel(NamedTuple):
     """How similarities of embeddings are weighed; None where they take no part."""
     similarity: FeatureWeight = FeatureWeight(1.0)
     """The weight of similarities (score/fusion.toml), for short queries and for long ones."""
+
+    def supports_query(self, text: str, matched: Sequence[int]) -> bool:
+        """Return whether a query is in a language of the model of embeddings.
+
+        matched: languages of the documents that it matched, by number, best first.
+        """
+        from periplus.embeddings import is_query_supported
+
+        return self.semantic is not None and is_query_supported(text, matched, self.semantic.supported_languages)
 
     def weigh_similarity(self, words: float) -> float:
         """Return the weight of similarities for a query of so many words, stop words counted."""
@@ -63,10 +73,8 @@ class Ranker:
         self.embeddings = _open_embeddings(index, semantic)
         signals = open_external_signals(None, settings) if signals is None else signals
         self.features = FeatureExtractor(index, signals, static=semantic is None or semantic.semantic != "off")
-        scorer = FeatureScorer(feature_weights(settings.weights, changes), signals.model)
-        similarity = read_weights("fusion", settings.weights)["similarity"]
-        self.model = RerankModel(scorer, settings.rerank, semantic if self.embeddings else None, similarity)
-        self._scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
+        self.model = open_rerank_model(settings, semantic if self.embeddings else None, signals.model, changes)
+        self._settings = settings
 
     @property
     def stale(self) -> bool:
@@ -87,8 +95,7 @@ class Ranker:
 
         unfinished: a word that may be the beginning of a longer one; verbatim: words are not taken for misspelt names.
         """
-        plan = plan_query(self.index, tree, self._scoring, notes, unfinished, verbatim=verbatim)
-        return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))
+        return plan_tree(self.index, self._settings, tree, notes, unfinished, verbatim=verbatim)
 
     def explain(
         self, plan: QueryPlan, segment_number: int, document: int, embedding_points: float | None = None
@@ -116,6 +123,16 @@ class Ranker:
         """Return the first-stage score of a document, whether it matches or not."""
         return sum(self._explain_first_stage(plan, segment_number, document).values())
 
+    def matches_any_word(self, plan: QueryPlan, segment_number: int, document: int) -> bool:
+        """Return whether a document matches a plan that is nothing but words."""
+        segment, own = self.index.segments[segment_number], np.array([document], np.int32)
+        for leaf in plan.leaves:
+            allowed = leaf.languages is None or bool(select_allowed(segment, leaf.languages, own)[0])
+            entry = segment.find_term(leaf.term) if allowed and leaf.term not in plan.synonyms else None
+            if entry and segment.positions(entry, document)[2] & leaf.fields:
+                return True
+        return filters_match(segment, plan.filters, document)
+
     def _explain_first_stage(self, plan: QueryPlan, segment_number: int, document: int) -> dict[str, float]:
         """Return the parts of a document's first-stage score by name."""
         segment = self.index.segments[segment_number]
@@ -138,6 +155,35 @@ class Ranker:
         if plan.groups and present >= set(range(plan.groups)):
             reasons["all words"] = plan.bonus
         return reasons
+
+
+def open_rerank_model(
+    settings: RankSettings,
+    semantic: EmbeddingSettings | None = None,
+    learned: TreeModel | None = None,
+    changes: Mapping[str, float] | None = None,
+) -> RerankModel:
+    """Return what reranking needs, by settings.
+
+    semantic: how embeddings are weighed, None where they take no part; changes: weights in place of those set.
+    """
+    scorer = FeatureScorer(feature_weights(settings.weights, changes), learned)
+    return RerankModel(scorer, settings.rerank, semantic, read_weights("fusion", settings.weights)["similarity"])
+
+
+def plan_tree(
+    collection: CollectionView,
+    settings: RankSettings,
+    tree: Node,
+    notes: tuple[str, ...] = (),
+    unfinished: str = "",
+    *,
+    verbatim: bool = False,
+) -> QueryPlan:
+    """Return the plan of a query over a collection; parameters as for `Ranker.plan`."""
+    scoring = Scoring(settings.static_weight, settings.all_words_bonus, settings.short_query)
+    plan = plan_query(collection, tree, scoring, notes, unfinished, verbatim=verbatim)
+    return plan._replace(text=query_text(tree), any_words=isinstance(tree, BagOfWords))
 
 
 def uses_encoder(folder: Path, settings: EmbeddingSettings) -> bool:

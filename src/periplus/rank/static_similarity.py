@@ -9,7 +9,7 @@ from periplus.index import Index, stored_vectors
 from periplus.records import Candidates
 from periplus.static_embeddings import load_static_model, score_documents
 
-__all__ = ["StaticSimilarity"]
+__all__ = ["StaticSimilarity", "fill_similarities"]
 
 _TYPICAL: Final = 0.25
 """The similarity of a candidate that neither gains nor loses: about the mean over queries of many collections."""
@@ -28,15 +28,14 @@ class StaticSimilarity:
     def __init__(self, index: Index) -> None:
         self._model = load_static_model()
         self._files = [stored_vectors(segment, self._model) for segment in index.segments]
-        self._any = any(file is not None for file in self._files)
 
     def measure(self, text: str, candidates: Candidates) -> Floats | None:
         """Return how much more similar than usual each candidate is to a query; None where that cannot be said.
 
-        It counts less for queries of few or very many words. A candidate without vectors counts as the mean of the
-        others, so that it neither gains nor loses.
+        It counts less for queries of few or very many words. Candidates without vectors have nan: `fill_similarities`
+        replaces it once all candidates of a query are there.
         """
-        encoded = self._model.encode_query(text) if self._any and text else None
+        encoded = self._model.encode_query(text) if text else None
         if encoded is None:
             return None
         query, words = encoded
@@ -49,12 +48,20 @@ class StaticSimilarity:
             part = np.empty(len(documents), np.float32)
             score_documents(*file, query, documents, part)
             values[rows] = part
-        missing = np.isnan(values)
-        absent = int(missing.sum())
-        if len(values) - absent < _MIN_SHARE * len(values) or absent == len(values):
-            return None
-        if absent:
-            values[missing] = values[~missing].mean()
         scale: float = min(words / _FULL_WORDS, (_FULL_WORDS / words) ** 0.5)
         above: Floats = (values.astype(np.float64) - _TYPICAL) * scale
         return above
+
+
+def fill_similarities(values: Floats) -> Floats:
+    """Return the similarities of all candidates of a query; those without vectors count as the mean of the others.
+
+    So they neither gain nor lose. Where most have none, the query is in no language of the model, and all are 0.
+    """
+    missing = np.isnan(values)
+    absent = int(missing.sum())
+    if not absent:
+        return values
+    if len(values) - absent < _MIN_SHARE * len(values) or absent == len(values):
+        return np.zeros(len(values))
+    return np.where(missing, values[~missing].mean(), values)

@@ -9,13 +9,16 @@ it has open, and `refresh` opens the newest. A query is parsed and planned, and 
     rerank      rows of all shards in (`merge_shards`), ordered candidates out; runs once, without an index
     present     candidates in, hits out: selection, snippets, dates; runs where the documents are
 
-On one machine these are plain calls. `encode_record` and `decode_record` write the records between them as msgpack.
+On one machine these are plain calls. `ShardedSearcher` gives the same answers from several shards (`IndexShard`), each
+the index of one data folder: see `periplus.search.sharding`. `encode_record` and `decode_record` write the records
+between stages and shards as msgpack.
 `Searcher.suggest` completes what somebody types; `Searcher.page_status` tells why a page is not found.
 """
 
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import PageStatus
-from periplus.search.present import PresentedResults, present
+from periplus.search.present import present
+from periplus.search.presentation.presented_results import PresentedResults
 from periplus.search.presentation.snippets import make_snippet
 from periplus.search.ranking_weights import RankingWeight
 from periplus.search.record_codec import decode_record, encode_record
@@ -24,11 +27,19 @@ from periplus.search.retrieve import RetrievedCandidates, retrieve
 from periplus.search.rewriting.relaxed_retrieval import PlannedCandidates, retrieve_relaxed
 from periplus.search.searcher import CachedPage, Searcher
 from periplus.search.shard_merge import merge_shards
+from periplus.search.sharding.index_shard import IndexShard
+from periplus.search.sharding.local_shards import LocalShards
+from periplus.search.sharding.shard_methods import SHARD_METHODS, Shard, ShardGroup, ShardMethod
+from periplus.search.sharding.sharded_collection import ShardedCollection
+from periplus.search.sharding.sharded_searcher import ShardedSearcher
 
 __all__ = [
+    "SHARD_METHODS",
     "CachedPage",
     "IndexParts",
     "IndexSession",
+    "IndexShard",
+    "LocalShards",
     "PageStatus",
     "PlannedCandidates",
     "PresentedResults",
@@ -37,6 +48,11 @@ __all__ = [
     "RetrievedCandidates",
     "SearchStatistics",
     "Searcher",
+    "Shard",
+    "ShardGroup",
+    "ShardMethod",
+    "ShardedCollection",
+    "ShardedSearcher",
     "decode_record",
     "encode_record",
     "make_snippet",

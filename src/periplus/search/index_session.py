@@ -23,7 +23,7 @@ from periplus.search.suggester import Suggester
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
 
-__all__ = ["IndexParts", "IndexSession", "SearchStatistics"]
+__all__ = ["IndexParts", "IndexSession", "SearchStatistics", "common_languages"]
 
 _MOST_LANGUAGES: Final = 12
 _MOST_HOSTS: Final = 12
@@ -123,15 +123,20 @@ class IndexSession:
         )
 
 
+def common_languages(counts: Mapping[str, int], documents: int) -> tuple[str, ...]:
+    """Return the languages of at least one document in a hundred, the most frequent first."""
+    languages = sorted(counts.items(), key=lambda item: -item[1])
+    return tuple(code for code, n in languages if code and n * 100 >= documents)[:_MOST_LANGUAGES]
+
+
 def _count(index: Index) -> SearchStatistics:
     """Return how much there is to search."""
     figures = index.statistics()
-    languages = sorted(figures.languages.items(), key=lambda item: -item[1])
     return SearchStatistics(
         figures.documents,
         figures.hosts,
         figures.newest,
         figures.bytes,
-        tuple(code for code, n in languages if code and n * 100 >= figures.documents)[:_MOST_LANGUAGES],
+        common_languages(figures.languages, figures.documents),
         frozenset(kind for segment in index.segments for kind in segment.strings("kinds")) | list_verticals(index),
     )

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadUrl, CorruptFile, DataError
-from periplus.query import And, AndNot, Link, Node, Or
+from periplus.query import And, AndNot, Filter, Link, Node, Or, TermSet
 from periplus.url import parse_address
 
 if TYPE_CHECKING:
     from periplus.graph import Backlinks
 
-__all__ = ["resolve_links"]
+__all__ = ["list_targets", "resolve_filter", "resolve_links"]
 
 Keys = npt.NDArray[np.uint64]
 _DAMAGED: Final = "The file of backlinks is damaged: periplus index build writes it anew."
@@ -55,10 +55,26 @@ def resolve_links(tree: Node, folder: Path, visits: int) -> tuple[Node, tuple[st
     return resolved, tuple(notes)
 
 
+def resolve_filter(wanted: Filter | TermSet, folder: Path) -> Filter | TermSet:
+    """Return a filter of a plan; that of a link with the pages of a graph, in a folder, that link there."""
+    if not isinstance(wanted, Link):
+        return wanted
+    resolved = resolve_links(wanted, folder, 0)[0]
+    assert isinstance(resolved, Link)
+    return resolved
+
+
 def _parts(node: Node) -> tuple[Node, ...]:
     if isinstance(node, And | Or):
         return node.parts
     return (node.part, node.barred) if isinstance(node, AndNot) else ()
+
+
+def list_targets(node: Node) -> tuple[str, ...]:
+    """Return the targets of all `link:` of a tree, in their order."""
+    if isinstance(node, Link):
+        return (node.target,)
+    return tuple(target for part in _parts(node) for target in list_targets(part))
 
 
 def _has_link(node: Node) -> bool:

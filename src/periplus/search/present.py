@@ -7,30 +7,29 @@ a broker over several shards fetches them from the shards, selects, and passes i
 builds the hits of its own documents.
 """
 
-from typing import NamedTuple
+import numpy as np
+import numpy.typing as npt
 
 from periplus.query import QueryBudget, QueryPlan
-from periplus.records import Hit, Query
+from periplus.records import Query
 from periplus.search.index_session import IndexSession
 from periplus.search.navigational import explain_home_page
 from periplus.search.presentation.hits import HitBuilder, Reasons
-from periplus.search.presentation.result_selection import Selection, excluded_flags, select_results
+from periplus.search.presentation.presented_results import PresentedResults
+from periplus.search.presentation.result_selection import (
+    CandidateFields,
+    Selection,
+    add_related,
+    excluded_flags,
+    related_rows,
+    select_results,
+)
 from periplus.search.presentation.verticals import add_media
 from periplus.search.request_filters import is_site_search
 from periplus.search.rerank import RerankedCandidates
 from periplus.settings import SearchSettings
 
-__all__ = ["PresentedResults", "present"]
-
-
-class PresentedResults(NamedTuple):
-    """One page of results."""
-
-    hits: tuple[Hit, ...]
-    hidden: int
-    """Candidates that safe search left out."""
-    examined: int
-    """Candidates that were looked at for that."""
+__all__ = ["explain_rows", "present", "select_page"]
 
 
 def present(
@@ -50,11 +49,15 @@ def present(
     budget = budget or QueryBudget()
     builder = HitBuilder(session.index, plan, candidates, session.cache)
     if selection is None:
-        selection = _select(builder, query, settings, budget)
+        selection = select_page(builder.flags(), builder.fields(), query, settings, budget)
     start = max(0, query.start)
     rows = selection.rows[start:]
-    reasons = _explain(session, plan, candidates, rows, budget) if query.explain else [()] * len(rows)
-    hits = builder.hits(rows, selection, settings.snippet_chars, reasons)
+    reasons = explain_rows(session, plan, candidates, rows, budget) if query.explain else [()] * len(rows)
+    hits = builder.hits(rows, settings.snippet_chars, reasons)
+    host, count = builder.fields().host, len(candidates.documents)
+    related = related_rows(selection, rows, host, count)
+    titles = dict(zip(related, builder.titles(related), strict=True))
+    hits = add_related(hits, selection, rows, host, count, titles)
     if query.having == "media":
         hits = add_media(hits, rows, candidates, session.index)
     if candidates.home_page and query.explain and hits and not query.start:
@@ -62,17 +65,19 @@ def present(
     return PresentedResults(tuple(hits), selection.hidden, selection.examined)
 
 
-def _select(builder: HitBuilder, query: Query, settings: SearchSettings, budget: QueryBudget) -> Selection:
-    """Return which candidates become results, up to the end of the page."""
+def select_page(
+    flags: npt.NDArray[np.int64], fields: CandidateFields, query: Query, settings: SearchSettings, budget: QueryBudget
+) -> Selection:
+    """Return which candidates become results, up to the end of the page; flags, fields: those of the candidates."""
     size = max(0, min(query.size, settings.max_results))
     end = min(max(0, query.start) + size, settings.max_results)
     bits = settings.near_duplicate_bits if query.folded and settings.near_duplicate_bits else -1
     per_host = settings.per_host if query.folded and not is_site_search(query) else 0
     excluded, late = excluded_flags(query.safe), lambda: budget.skips("near-duplicates")
-    return select_results(builder.flags(), builder.fields(), end, excluded, per_host, bits, late)
+    return select_results(flags, fields, end, excluded, per_host, bits, late)
 
 
-def _explain(
+def explain_rows(
     session: IndexSession, plan: QueryPlan, candidates: RerankedCandidates, rows: list[int], budget: QueryBudget
 ) -> list[Reasons]:
     """Return the parts of the score of each row, as long as there is time."""

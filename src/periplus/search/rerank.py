@@ -10,7 +10,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.rank import FEATURES, RerankModel, embedding_points, query_length, without_static_similarity
+from periplus.rank import (
+    FEATURES,
+    RerankModel,
+    complete_features,
+    embedding_points,
+    query_length,
+    without_static_similarity,
+)
 from periplus.search.navigational import HOME_PAGE_BONUS, HomePage, is_first_result
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.settings import EmbeddingSettings
@@ -107,7 +114,7 @@ def _order_by_features(
     depth = min(len(retrieved.features), model.depth)
     if not depth:
         return np.arange(count), retrieved.scores[:count]
-    features = retrieved.features[:depth]
+    features = complete_features(retrieved.features[:depth])
     shares = model.scorer.score(without_static_similarity(features) if fused else features)
     order = np.argsort(-shares, kind="stable")
     scores = (shares[order] * retrieved.best_score).astype(np.float32)

@@ -6,8 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index import Index
-from periplus.query import QueryBudget, QueryPlan, expand_by_feedback, find_candidates, is_clear
-from periplus.rank import FEATURES, Ranker, Similarities
+from periplus.query import (
+    QueryBudget,
+    QueryPlan,
+    best_documents,
+    can_expand,
+    count_document_terms,
+    expand_by_feedback,
+    find_candidates,
+    is_clear,
+)
+from periplus.rank import FEATURES, Ranker, Similarities, complete_features
 from periplus.records import Candidates
 from periplus.search.column_reader import read_columns
 from periplus.search.navigational import HomePage, SiteName, find_home_page
@@ -48,7 +57,9 @@ class RetrievedCandidates(NamedTuple):
     keys: npt.NDArray[np.uint64]
     """Fingerprints of the URLs."""
     features: npt.NDArray[np.float64]
-    """A row of `FEATURES` for each of the first candidates, as many as are reranked; none for queries without words."""
+    """A row of `FEATURES` for each of the first candidates, as many as are reranked; none for queries without words.
+
+    Those that depend on the other candidates are not complete: `complete_features` is called once all are there."""
     best_score: float
     """The best score that the words of the query can have: what scores of features are shares of."""
     total: int
@@ -78,12 +89,14 @@ def retrieve(
     site_name: SiteName | None = None,
     dated: bool = False,
     first: Candidates | None = None,
+    is_shard: bool = False,
 ) -> RetrievedCandidates:
     """Return the `limit` best candidates of a shard by their first-stage score, or as many as are reranked if more.
 
     What is not matched within the budget is left out. site_name: the name of a site that the query may be; its
     home page is looked up. dated: whether the dates of candidates count in reranking. first: the candidates, where
-    they were matched already.
+    they were matched already. is_shard: whether there are further candidates on other shards, so that nothing may be
+    decided by those of this one.
     """
     model, index = ranker.model, ranker.index
     candidates = find_candidates(index, plan, max(limit, model.depth), budget) if first is None else first
@@ -95,12 +108,12 @@ def retrieve(
         best = candidates._replace(
             segments=segments[: model.depth], documents=documents[: model.depth], scores=scores[: model.depth]
         )
-        features = ranker.features.extract(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
+        features = ranker.features.measure(plan, best, fixed_phrases=model.scorer.uses_fixed_phrases)
     home = find_home_page(index, site_name) if site_name else None
     ranked = site_name is not None and not len(features)
     keys, days, static = _read_stored(index, segments, documents, dated=dated, ranked=ranked)
     late = ranker.embeddings is not None and budget is not None and budget.skips("embeddings")
-    similarities = None if late else _compare_embeddings(ranker, plan, candidates, features)
+    similarities = None if late else _compare_embeddings(ranker, plan, candidates, features, is_shard)
     return RetrievedCandidates(
         segments,
         documents,
@@ -141,7 +154,11 @@ def retrieve_with_feedback(
     first = find_candidates(ranker.index, plan, depth, budget)
     wanted = feedback == "always" or is_clear(plan, first)
     if wanted and not first.partial and not budget.skips("feedback"):
-        wider = expand_by_feedback(ranker.index, plan, first)
+        wider = plan
+        if can_expand(plan):
+            segments = ranker.index.segments
+            best = [(count_document_terms(segments[s], d), score) for s, d, score in best_documents(first)]
+            wider = expand_by_feedback(ranker.index, plan, best)
         second = find_candidates(ranker.index, wider, depth, budget) if wider is not plan else first
         if not second.partial:
             plan, first = wider, second
@@ -149,15 +166,15 @@ def retrieve_with_feedback(
 
 
 def _compare_embeddings(
-    ranker: Ranker, plan: QueryPlan, candidates: Candidates, features: npt.NDArray[np.float64]
+    ranker: Ranker, plan: QueryPlan, candidates: Candidates, features: npt.NDArray[np.float64], is_shard: bool
 ) -> Similarities | None:
     """Return how similar the embeddings of candidates are to the query's, where embeddings take part."""
     if ranker.embeddings is None:
         return None
     order = np.arange(len(candidates.documents))
     if len(features):
-        order[: len(features)] = np.argsort(-ranker.model.scorer.score(features), kind="stable")
-    return ranker.embeddings.compare(plan, candidates, order, len(features))
+        order[: len(features)] = np.argsort(-ranker.model.scorer.score(complete_features(features)), kind="stable")
+    return ranker.embeddings.compare(plan, candidates, order, len(features), checked=not is_shard)
 
 
 def _nearest(index: Index, similarities: Similarities, *, dated: bool, ranked: bool) -> NearestDocuments:
@@ -179,12 +196,12 @@ def _add_named(ranker: Ranker, plan: QueryPlan, candidates: Candidates) -> Candi
     rest = np.ones(len(candidates.documents), np.bool_)
     for segment, document in own.tolist():
         rest &= (candidates.segments != segment) | (candidates.documents != document)
-    new = len(own) - int(np.count_nonzero(~rest))
+    others = [pair for pair in own.tolist() if not ranker.matches_any_word(plan, *pair)]
     return candidates._replace(
         segments=np.concatenate((own[order, 0], candidates.segments[rest])),
         documents=np.concatenate((own[order, 1], candidates.documents[rest])),
         scores=np.concatenate((own_scores[order], candidates.scores[rest])),
-        total=max(candidates.total, int(np.count_nonzero(rest)) + len(own)) if new else candidates.total,
+        total=candidates.total + len(others),
     )
 
 

@@ -20,7 +20,7 @@ from periplus.signals import PopularQueries
 from periplus.supervision import supervise_once
 from periplus.text import split_text
 
-__all__ = ["Suggester", "fold"]
+__all__ = ["Completion", "Completions", "Suggester", "fold"]
 
 _LONGEST: Final = 120
 _MOST: Final = 24
@@ -28,6 +28,21 @@ _MOST: Final = 24
 _MENDED: Final = 0.3
 """What a completion counts where a letter was amiss."""
 _SHORTEST_MENDED: Final = 4
+
+
+class Completion(NamedTuple):
+    """A completion: its folded text, how it is shown, and its weight up to 1."""
+
+    key: bytes
+    text: str
+    weight: float
+
+
+class Completions(NamedTuple):
+    """Completions that begin as typed; and, only where there are none of these, those with a letter amiss."""
+
+    exact: tuple[Completion, ...]
+    fuzzy: tuple[Completion, ...]
 
 
 class _CompletionTable(NamedTuple):
@@ -72,13 +87,23 @@ class Suggester:
         typed = _typed(words[:_LONGEST])
         if len(typed) < 2 or size < 1:
             return ()
-        found = self._best(typed, size, 1.0, amiss=False)
-        if not found and len(typed) >= _SHORTEST_MENDED:
-            found = self._best(typed, size, _MENDED, amiss=True)
+        own = self.complete(words, size)
+        found = {item.key: (item.text, item.weight) for item in own.exact or own.fuzzy}
         if self._popular:
             self._raise(found, typed, size)
         ranked = sorted(found.values(), key=lambda item: (-item[1], item[0]))
         return tuple(ranked[:size])
+
+    def complete(self, words: str, size: int) -> Completions:
+        """Return completions of `words` from the index alone, at least the best `size` of them."""
+        typed = _typed(words[:_LONGEST])
+        if len(typed) < 2 or size < 1:
+            return Completions((), ())
+        exact = self._best(typed, size, 1.0, amiss=False)
+        mended = not exact and len(typed) >= _SHORTEST_MENDED
+        fuzzy = self._best(typed, size, _MENDED, amiss=True) if mended else {}
+        listed = [tuple(Completion(key, *item) for key, item in some.items()) for some in (exact, fuzzy)]
+        return Completions(*listed)
 
     def record_queries(self, queries: Sequence[tuple[str, str]], now: float) -> None:
         """Count queries by visitor, those only that are completions of the index anyway."""
@@ -119,11 +144,14 @@ class Suggester:
                 count = completion_table.complete_fuzzy(table.table, wanted, best, worth)
             else:
                 count = completion_table.complete(table.table, wanted, best, worth)
-            new = 0
+            own: dict[bytes, tuple[str, float]] = {}
             for entry, value in zip(best[:count].tolist(), worth[:count].tolist(), strict=True):
-                new += _add(found, table, entry, share * value / 255)
-                if new >= size:
+                _add(own, table, entry, share * value / 255)
+                if len(own) >= size:
                     break
+            for key, item in own.items():  # Each segment by itself: so it is on shards, too.
+                if key not in found or found[key][1] < item[1]:
+                    found[key] = item
         return found
 
 

@@ -5,19 +5,28 @@ They score and match nothing, as synonyms do. It takes the text of a few documen
 bounded, and helps some collections while it harms others (decision 043); therefore it is off by default.
 """
 
+import itertools
 from collections import Counter
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from periplus.index import Index
+from periplus.index import CollectionView, Segment
 from periplus.query.kernels import match
 from periplus.query.query_plan import Leaf, QueryPlan
 from periplus.query.term_lookups import idf
 from periplus.records import Candidates
 from periplus.text import LANGUAGES, is_stop_word, split_text, terms_of
 
-__all__ = ["expand_by_feedback", "is_clear"]
+__all__ = [
+    "DocumentCounts",
+    "best_documents",
+    "can_expand",
+    "count_document_terms",
+    "expand_by_feedback",
+    "is_clear",
+]
 
 _DOCUMENTS: Final = 10
 """Best documents that words are taken from ..."""
@@ -42,25 +51,49 @@ def is_clear(plan: QueryPlan, candidates: Candidates) -> bool:
     return len(scores) >= _DOCUMENTS and float(np.std(scores)) > _CLEAR * plan.best_score
 
 
-def expand_by_feedback(index: Index, plan: QueryPlan, candidates: Candidates) -> QueryPlan:
-    """Return a plan that scores words of the best candidates too; the same plan if there are none to add.
+class DocumentCounts(NamedTuple):
+    """The words of a document without stop words."""
 
-    Only for queries that are nothing but words: what stands in quotes or after an operator is meant as it is.
+    counts: dict[bytes, int]
+    """How often each term occurs."""
+    words: dict[bytes, str]
+    """A word that each term stands for."""
+    size: int
+    """Words in all, stop words counted."""
+
+
+def can_expand(plan: QueryPlan) -> bool:
+    """Return whether a plan may be widened: what stands in quotes or after an operator is meant as it is."""
+    plain = {operation for operation, _ in plan.program} <= {match.LEAF, match.OR}
+    return plain and len(plan.leaves) < match.MAX_LEAVES and bool(plan.words)
+
+
+def best_documents(candidates: Candidates) -> list[tuple[int, int, float]]:
+    """Return segment, document and score of the candidates that words are taken from."""
+    rows = zip(candidates.segments.tolist(), candidates.documents.tolist(), candidates.scores.tolist(), strict=True)
+    return list(itertools.islice(rows, _DOCUMENTS))
+
+
+def expand_by_feedback(
+    collection: CollectionView, plan: QueryPlan, documents: Sequence[tuple[DocumentCounts, float]]
+) -> QueryPlan:
+    """Return a plan that scores words of the best documents too; the same plan if there are none to add.
+
+    documents: the words of each and its score, best first.
     """
     room = min(_TERMS, match.MAX_LEAVES - len(plan.leaves))
-    plain = {operation for operation, _ in plan.program} <= {match.LEAF, match.OR}
-    if not plain or room <= 0 or not plan.words or not len(candidates.documents):
+    if not can_expand(plan) or not documents:
         return plan
-    shares, written = _relevance_model(index, candidates)
+    shares, written = _relevance_model(documents)
     own = {leaf.term for leaf in plan.leaves}
     terms = [term for term in shares if term not in own and len(term) >= _MIN_LETTERS]
     plan.lookup.add(terms)
-    most = _MAX_SHARE * index.documents + 5
+    most = _MAX_SHARE * collection.documents + 5
     scores: dict[bytes, float] = {}
     for term in terms:
         frequency = plan.lookup.frequency(term)
         if _MIN_DOCUMENTS <= frequency <= most:
-            scores[term] = shares[term] * idf(index, frequency)
+            scores[term] = shares[term] * idf(collection, frequency)
     best = sorted(scores, key=lambda term: (-scores[term], term))[:room]
     total = sum(scores[term] for term in best)
     if not total:
@@ -71,22 +104,29 @@ def expand_by_feedback(index: Index, plan: QueryPlan, candidates: Candidates) ->
     return plan._replace(leaves=(*plan.leaves, *leaves), synonyms={**plan.synonyms, **names})
 
 
-def _relevance_model(index: Index, candidates: Candidates) -> tuple[dict[bytes, float], dict[bytes, str]]:
+def _relevance_model(
+    documents: Sequence[tuple[DocumentCounts, float]],
+) -> tuple[dict[bytes, float], dict[bytes, str]]:
     """Return the weighted share of each term in the best documents, and a word that it stands for."""
     shares: dict[bytes, float] = {}
     written: dict[bytes, str] = {}
-    rows = zip(candidates.segments.tolist(), candidates.documents.tolist(), candidates.scores.tolist(), strict=True)
-    best = [row for row, _ in zip(rows, range(_DOCUMENTS), strict=False)]
-    whole = sum(score for _, _, score in best) or 1.0
-    for number, document, score in best:
-        segment = index.segments[number]
-        text = segment.text(document)[:_MAX_BYTES].decode("utf-8", "ignore")
-        counts = Counter(split_text(f"{segment.string('title', document)} {text}"))
-        words, size = list(counts), max(1, counts.total())
-        language = LANGUAGES[int(segment.column("language")[document])]
-        for word, term in zip(words, terms_of(words, language), strict=True):
-            if is_stop_word(word, language):
-                continue
-            shares[term] = shares.get(term, 0.0) + score / whole * counts[word] / size
-            written.setdefault(term, word)
+    whole = sum(score for _, score in documents) or 1.0
+    for document, score in documents:
+        for term, count in document.counts.items():
+            shares[term] = shares.get(term, 0.0) + score / whole * count / document.size
+            written.setdefault(term, document.words[term])
     return shares, written
+
+
+def count_document_terms(segment: Segment, document: int) -> DocumentCounts:
+    """Return the words of the title of a document, and of the beginning of its body."""
+    text = segment.text(document)[:_MAX_BYTES].decode("utf-8", "ignore")
+    found = Counter(split_text(f"{segment.string('title', document)} {text}"))
+    language = LANGUAGES[int(segment.column("language")[document])]
+    counts: dict[bytes, int] = {}
+    words: dict[bytes, str] = {}
+    for word, term in zip(found, terms_of(list(found), language), strict=True):
+        if not is_stop_word(word, language):
+            counts[term] = counts.get(term, 0) + found[word]
+            words.setdefault(term, word)
+    return DocumentCounts(counts, words, max(1, found.total()))

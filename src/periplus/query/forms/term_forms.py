@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import Index, Segment
+from periplus.index import CollectionView, Segment
 from periplus.query.forms.word_analysis import (
     AnalyzedWord,
     LanguageSet,
@@ -47,7 +47,7 @@ _MIN_PREFIX: Final = 2
 class WordForms:
     """The terms of words in the languages of one index."""
 
-    def __init__(self, index: Index, lookup: TermLookup) -> None:
+    def __init__(self, index: CollectionView, lookup: TermLookup) -> None:
         self._lookup = lookup
         self._languages = languages_of(index)
         self._words: dict[str, AnalyzedWord] = {}

@@ -12,7 +12,7 @@ from itertools import compress
 from typing import Final, NamedTuple
 
 from periplus.hashing import fingerprint
-from periplus.index import Index
+from periplus.index import CollectionView
 from periplus.query.term_lookups import TermLookup
 from periplus.text import LANGUAGES, has_stemmer, is_stop_word, language_number, stem_all
 
@@ -90,7 +90,7 @@ class AnalyzedWord(NamedTuple):
 class IndexLanguages:
     """The languages of one index, by their stemmers, and the words of earlier queries in them."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: CollectionView) -> None:
         groups: dict[str, dict[int, int]] = {}
         for code, pages in sorted(index.languages.items(), key=lambda item: -item[1]):
             groups.setdefault(code if has_stemmer(code) else "", {})[language_number(code)] = pages
@@ -239,10 +239,10 @@ class IndexLanguages:
         return tuple(dict.fromkeys(keys))
 
 
-_LANGUAGES: weakref.WeakKeyDictionary[Index, IndexLanguages] = weakref.WeakKeyDictionary()
+_LANGUAGES: weakref.WeakKeyDictionary[CollectionView, IndexLanguages] = weakref.WeakKeyDictionary()
 
 
-def languages_of(index: Index) -> IndexLanguages:
+def languages_of(index: CollectionView) -> IndexLanguages:
     """Return the languages of an index, with what was analysed for it."""
     languages = _LANGUAGES.get(index)
     if languages is None:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from periplus.index import Index
+from periplus.index import CollectionView
 from periplus.query.forms.term_forms import PhrasePages, TermForm, WordForms
 from periplus.query.query_budget import LIMITS
 from periplus.query.query_tree import EVERYWHERE, BagOfWords, Near, Node, Phrase, query_text
@@ -100,7 +100,7 @@ class ArrangedBag(NamedTuple):
 class WrittenForms:
     """The written forms of words in one index."""
 
-    def __init__(self, index: Index, forms: WordForms) -> None:
+    def __init__(self, index: CollectionView, forms: WordForms) -> None:
         self._index = index
         self._forms = forms
         self._work_left = _MAX_WORK
@@ -189,7 +189,7 @@ class WrittenForms:
             self._work_left -= min(map(self._forms.term_frequency, phrase.terms))
             if self._work_left <= 0:
                 return None
-            count = sum(len(segment.documents_with_phrase(phrase.terms, fields)) for segment in self._index.segments)
+            count = self._index.count_phrase(phrase.terms, fields)
             if count:
                 leaves.append(TermForm(min(phrase.terms, key=self._forms.term_frequency), pages))
                 terms += [TermForm(term, pages) for term in dict.fromkeys(phrase.terms)]
@@ -249,10 +249,7 @@ class WrittenForms:
         """Return the pairs that have a single character of a script without spaces: inside a run, it is in no other."""
         if len(word) != 1 or word.isascii() or code_point_kinds()[ord(word)] != UNSPACED:
             return []
-        frequencies: dict[bytes, int] = {}
-        for segment in self._index.segments:
-            for term, frequency in segment.terms_with_character(word.encode()):
-                frequencies[term] = frequencies.get(term, 0) + frequency
+        frequencies = self._index.terms_with_character(word.encode())
         frequencies.pop(word.encode(), 0)
         if not frequencies:
             return []
@@ -359,6 +356,6 @@ def _joined_neighbours(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 _Caches = tuple[dict[str, tuple[Form, ...]], dict[str, bool]]
-_CHOSEN: weakref.WeakKeyDictionary[Index, dict[bool, _Caches]] = weakref.WeakKeyDictionary()
+_CHOSEN: weakref.WeakKeyDictionary[CollectionView, dict[bool, _Caches]] = weakref.WeakKeyDictionary()
 """By index, and by whether its spelling dictionary was loaded: the forms of words that were looked for, and whether
 pages have words that neighbours may be written as."""

@@ -15,7 +15,6 @@ from periplus.search.presentation.result_selection import (
     MIN_SIMHASH_BYTES,
     CandidateFields,
     ContentSignature,
-    Selection,
 )
 from periplus.search.presentation.snippets import Answer, Snippet, cut_snippets
 from periplus.search.presentation.stored_fields import DocumentCache, StoredFields, read_stored_fields
@@ -26,9 +25,6 @@ __all__ = ["HitBuilder"]
 
 _MAX_SIMHASH_BYTES: Final = 16_384
 """Bytes of a text that its simhash is made of."""
-_MAX_SITELINKS: Final = 4
-_SITELINK_CANDIDATES: Final = 60
-"""Candidates among which other results of the same site are looked for."""
 
 _SELECTION_COLUMNS: Final = (("flags", np.int64), ("host", np.int64))
 
@@ -38,7 +34,10 @@ Reasons = tuple[tuple[str, float], ...]
 class HitBuilder:
     """Reads what one answer needs of its candidates, each thing at most once."""
 
-    def __init__(self, index: Index, plan: QueryPlan, candidates: RerankedCandidates, cache: DocumentCache) -> None:
+    def __init__(
+        self, index: Index, plan: QueryPlan | None, candidates: RerankedCandidates, cache: DocumentCache
+    ) -> None:
+        """Open candidates of an index; plan: of the query, which hits need, and selection does not."""
         self._index = index
         self._plan = plan
         self._segments: list[int] = candidates.segments.tolist()
@@ -57,7 +56,7 @@ class HitBuilder:
 
     def fields(self) -> CandidateFields:
         """Return the fields that selection needs."""
-        return CandidateFields(self._hosts.__getitem__, self._signature)
+        return CandidateFields(self._hosts.__getitem__, self.signature)
 
     def _host_ids(self, numbers: list[int]) -> list[Hashable]:
         """Return the host of each candidate, given its number: itself in the only segment, or else its name."""
@@ -79,7 +78,8 @@ class HitBuilder:
             text = self._texts[row] = segment.text(document)
         return text
 
-    def _signature(self, row: int) -> ContentSignature:
+    def signature(self, row: int) -> ContentSignature:
+        """Return what near-duplicates of a row are recognised by."""
         segment, document = self._locate(row)
         signature = self._cache.signatures.get((segment.name, document))
         if signature is None:
@@ -96,18 +96,18 @@ class HitBuilder:
         own = int(simhash.simhashes(data, np.array([0, len(data)], np.int64))[0])
         return ContentSignature(own, len(text), fingerprint(text))
 
-    def hits(self, rows: Sequence[int], selection: Selection, chars: int, reasons: Sequence[Reasons]) -> list[Hit]:
-        """Return the hits of some selected rows.
+    def hits(self, rows: Sequence[int], chars: int, reasons: Sequence[Reasons]) -> list[Hit]:
+        """Return the hits of some selected rows, each by itself.
 
         chars: length of a snippet; reasons: the parts of each row's score, where the query asks to explain them.
         """
-        snippets, missing = self._snippets(rows, chars)
+        assert self._plan is not None
+        snippets, missing = self._snippets(self._plan, rows, chars)
         words, stored = [word.word for word in self._plan.words], self._stored_fields(rows)
         alternatives = self._plan.alternatives
         hits = []
         for row, parts in zip(rows, reasons, strict=True):
             fields = stored[row]
-            similar, first = selection.similar.get(row, ()), row == selection.rows[0]
             hits.append(
                 Hit(
                     url=fields.url,
@@ -123,15 +123,13 @@ class HitBuilder:
                     reasons=parts,
                     day=fields.day,
                     flags=fields.flags,
-                    similar=tuple([self._url(other) for other in similar]),
-                    links=self._sitelinks(row, fields.url) if first else (),
                     answer=snippets[row][1],
                 )
             )
         return hits
 
     def _snippets(
-        self, rows: Sequence[int], chars: int
+        self, plan: QueryPlan, rows: Sequence[int], chars: int
     ) -> tuple[dict[int, tuple[Snippet, Answer]], dict[int, Sequence[int]]]:
         """Return the snippet of each row and the numbers of the words that it lacks: one call for each segment."""
         snippets: dict[int, tuple[Snippet, Answer]] = {}
@@ -139,7 +137,7 @@ class HitBuilder:
         for number in {self._segments[row] for row in rows}:
             these = sorted((row for row in rows if self._segments[row] == number), key=self._documents.__getitem__)
             documents, texts = [self._documents[row] for row in these], [self._text(row) for row in these]
-            cut, has = cut_snippets(self._index.segments[number], self._plan, documents, texts, chars)
+            cut, has = cut_snippets(self._index.segments[number], plan, documents, texts, chars)
             complete = bool(has.all())
             for row, snippet, present in zip(these, cut, has, strict=True):
                 snippets[row] = snippet
@@ -163,17 +161,7 @@ class HitBuilder:
                 stored[row] = cached[segment.name, document] = fields
         return stored
 
-    def _url(self, row: int) -> str:
-        segment, document = self._locate(row)
-        return segment.string("url", document)
-
-    def _sitelinks(self, row: int, url: str) -> tuple[tuple[str, str], ...]:
-        """Return other results of the site whose home page this is."""
-        if url.partition("://")[2].partition("/")[2]:
-            return ()
-        hosts = self._hosts[:_SITELINK_CANDIDATES]
-        same = [n for n, host in enumerate(hosts) if host == self._hosts[row] and n != row][:_MAX_SITELINKS]
-        others = [self._locate(other) for other in same]
-        return tuple(
-            (segment.string("title", document), segment.string("url", document)) for segment, document in others
-        )
+    def titles(self, rows: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the titles and URLs of some rows."""
+        places = [self._locate(row) for row in rows]
+        return [(segment.string("title", document), segment.string("url", document)) for segment, document in places]

@@ -6,14 +6,16 @@ hosts come behind all others. Windows of ten are counted from the first result, 
 so that pages of results always join.
 """
 
+import itertools
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from periplus.records import PageFlag
+from periplus.records import Hit, PageFlag
 
 __all__ = [
     "ADULT_FLAGS",
@@ -22,7 +24,9 @@ __all__ = [
     "CandidateFields",
     "ContentSignature",
     "Selection",
+    "add_related",
     "excluded_flags",
+    "related_rows",
     "select_results",
 ]
 
@@ -35,6 +39,9 @@ MIN_SIMHASH_BYTES: Final = 200
 _WINDOW: Final = 10
 _FEW: Final = 32
 """Signatures up to which each is compared, which takes less than to compare arrays."""
+_MAX_SITELINKS: Final = 4
+_SITELINK_CANDIDATES: Final = 60
+"""Candidates among which other results of the same site are looked for."""
 _MAX_DEFERRED: Final = 40
 """Candidates of crowded hosts that may be deferred; with more, they are admitted."""
 
@@ -74,6 +81,43 @@ class Selection(NamedTuple):
     """Candidates that safe search left out."""
     examined: int
     """Candidates there were."""
+
+
+def related_rows(selection: Selection, shown: Sequence[int], host: Callable[[int], Hashable], count: int) -> list[int]:
+    """Return the rows of which titles and URLs may be shown with some rows: near-duplicates, and results of the site.
+
+    host: of a row; count: how many candidates there are.
+    """
+    related = [other for row in shown for other in selection.similar.get(row, ())]
+    return related + (_site_rows(shown[0], host, count) if shown and shown[0] == selection.rows[0] else [])
+
+
+def add_related(
+    hits: Sequence[Hit],
+    selection: Selection,
+    shown: Sequence[int],
+    host: Callable[[int], Hashable],
+    count: int,
+    titles: Mapping[int, tuple[str, str]],
+) -> list[Hit]:
+    """Return the hits of some rows with their near-duplicates, and the first with other results of its site.
+
+    titles: titles and URLs of the rows that `related_rows` returned.
+    """
+    finished = []
+    for hit, row in zip(hits, shown, strict=True):
+        similar = tuple([titles[other][1] for other in selection.similar.get(row, ())])
+        is_home = row == selection.rows[0] and not hit.url.partition("://")[2].partition("/")[2]
+        links = tuple([titles[other] for other in _site_rows(row, host, count)]) if is_home else ()
+        finished.append(msgspec.structs.replace(hit, similar=similar, links=links) if similar or links else hit)
+    return finished
+
+
+def _site_rows(row: int, host: Callable[[int], Hashable], count: int) -> list[int]:
+    """Return other candidates of the host of a row."""
+    own = host(row)
+    others = (n for n in range(min(count, _SITELINK_CANDIDATES)) if n != row and host(n) == own)
+    return list(itertools.islice(others, _MAX_SITELINKS))
 
 
 def excluded_flags(safe: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from periplus.index import Index
+from periplus.index import CollectionView
 from periplus.query import BagOfWords, Node, QueryWord, correct_spelling
 from periplus.text import is_stop_word, split_text
 
@@ -28,7 +28,7 @@ MIN_RESULTS: Final = 10
 """First results of a correction among which one must have all its words."""
 
 
-def find_replacements(index: Index, tree: Node, words: Sequence[QueryWord], text: str) -> tuple[str, ...]:
+def find_replacements(index: CollectionView, tree: Node, words: Sequence[QueryWord], text: str) -> tuple[str, ...]:
     """Return the corrections of a query if the first of them may be searched instead of it; else ().
 
     words: those of the plan of `tree`; text: the query as typed.
@@ -50,7 +50,7 @@ def find_replacements(index: Index, tree: Node, words: Sequence[QueryWord], text
     return corrections if likely else ()
 
 
-def _is_likely(index: Index, typed: Sequence[str], corrected: Sequence[str], first: int, last: int) -> bool:
+def _is_likely(index: CollectionView, typed: Sequence[str], corrected: Sequence[str], first: int, last: int) -> bool:
     """Return whether some words are a likely misspelling of those from `first` to `last` of a correction."""
     meant = corrected[first:last]
     if "".join(typed) == "".join(meant):
@@ -67,7 +67,7 @@ def _is_likely(index: Index, typed: Sequence[str], corrected: Sequence[str], fir
     return True
 
 
-def _slip_cost(index: Index, typed: str, meant: str) -> float:
+def _slip_cost(index: CollectionView, typed: str, meant: str) -> float:
     """Return what it costs to type one word for another: more than anything if no slip of the finger explains it.
 
     Few slips are in the first letter, and few end in a word that every page has.
@@ -77,7 +77,7 @@ def _slip_cost(index: Index, typed: str, meant: str) -> float:
     return next((other.cost for other in index.spelling.find_candidates(typed) if other.word == meant), math.inf)
 
 
-def _goes_with_neighbours(index: Index, words: Sequence[str], position: int) -> bool:
+def _goes_with_neighbours(index: CollectionView, words: Sequence[str], position: int) -> bool:
     """Return whether pages have a word next to another of the query; a word without others needs none."""
     content = [word for word in words if not is_stop_word(word, _main_language(index))]
     if content == [words[position]]:
@@ -87,5 +87,5 @@ def _goes_with_neighbours(index: Index, words: Sequence[str], position: int) -> 
     return any(index.spelling.count_pairs([a for a, _ in pairs], [b for _, b in pairs]))
 
 
-def _main_language(index: Index) -> str:
+def _main_language(index: CollectionView) -> str:
     return max(index.languages, key=lambda code: index.languages[code], default="") or "en"

@@ -1,0 +1,1 @@
+"""Plans and filters as records that travel between a broker and shards."""

@@ -1,0 +1,242 @@
+"""A plan as a record: what a broker sends to every shard.
+
+A record has everything of a plan but where its terms are, which each shard looks up for itself (`restore_plan`), and
+notes, which are for the person who asked. Records come from other processes: what no planner writes is refused.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from periplus.errors import BadInput
+from periplus.index import Index, NamedDocument
+from periplus.query.exchange.filter_record import FilterRecord, record_filter, restore_filter
+from periplus.query.fixed_phrases import FixedPair
+from periplus.query.forms.term_forms import PhrasePages, Restriction
+from periplus.query.kernels import match
+from periplus.query.query_budget import LIMITS
+from periplus.query.query_plan import Leaf, PhrasePlan, QueryPlan, QueryWord, Scoring
+from periplus.query.term_lookups import TermLookup
+
+__all__ = ["NamedRecord", "PlanRecord", "record_plan", "restore_plan"]
+
+_MAX_STEPS: Final = 1_024
+_MAX_FILTERS: Final = LIMITS.filters + match.MAX_LEAVES
+"""Filters of a query, and sets of terms that words of a script without spaces stand for."""
+_MAX_TERMS: Final = 1_024
+"""Terms of all words."""
+_MAX_PHRASES: Final = 256
+_MAX_NAMED: Final = 64
+_MAX_TITLES: Final = 256
+
+
+class RestrictionRecord(NamedTuple):
+    """The pages in which a term counts: of some languages (None for all), and with a phrase, unless that is empty."""
+
+    languages: tuple[int, ...] | None
+    terms: tuple[bytes, ...] = ()
+    fields: int = 0
+
+
+class WordRecord(NamedTuple):
+    """A word that documents are scored by."""
+
+    word: str
+    terms: tuple[bytes, ...]
+    weight: float
+    place: int
+    restrictions: tuple[RestrictionRecord | None, ...]
+
+
+class LeafRecord(NamedTuple):
+    """One term of the program."""
+
+    term: bytes
+    weight: float
+    group: int
+    fields: int
+    restriction: RestrictionRecord | None
+
+
+class NamedRecord(NamedTuple):
+    """A document that the query names, by its shard and the name of its segment, which no other generation reuses."""
+
+    shard: int
+    segment: str
+    document: int
+    weight: float
+    """Before what its title says."""
+
+
+class PlanRecord(NamedTuple):
+    """A plan that can travel; fields as those of `QueryPlan`."""
+
+    words: tuple[WordRecord, ...]
+    leaves: tuple[LeafRecord, ...]
+    groups: int
+    program: tuple[tuple[int, int], ...]
+    phrases: tuple[PhrasePlan, ...]
+    filters: tuple[FilterRecord, ...]
+    scoring: Scoring
+    bonus: float
+    titles: tuple[int, ...]
+    text: str
+    any_words: bool
+    synonyms: tuple[tuple[bytes, str], ...]
+    alternatives: tuple[str, ...]
+    name: tuple[str, ...]
+    verbatim: bool
+    named: tuple[NamedRecord, ...]
+    """Those of all shards."""
+    fixed: tuple[FixedPair, ...]
+
+
+def record_plan(plan: QueryPlan, named: Sequence[NamedRecord] = ()) -> PlanRecord:
+    """Return the record of a plan; named: the documents that it names, as shards know them."""
+    return PlanRecord(
+        tuple(
+            WordRecord(
+                word.word, word.terms, word.weight, word.place, tuple(_record_restriction(r) for r in word.languages)
+            )
+            for word in plan.words
+        ),
+        tuple(
+            LeafRecord(leaf.term, leaf.weight, leaf.group, leaf.fields, _record_restriction(leaf.languages))
+            for leaf in plan.leaves
+        ),
+        plan.groups,
+        plan.program,
+        plan.phrases,
+        tuple(record_filter(wanted) for wanted in plan.filters),
+        plan.scoring,
+        plan.bonus,
+        plan.titles,
+        plan.text,
+        plan.any_words,
+        tuple(plan.synonyms.items()),
+        tuple(sorted(plan.alternatives)),
+        plan.name,
+        plan.verbatim,
+        tuple(named),
+        plan.pairs(),
+    )
+
+
+def restore_plan(record: PlanRecord, index: Index, shard: int = 0) -> QueryPlan:
+    """Return the plan of a record for the index of a shard; raise `BadInput` for one that no planner writes.
+
+    Documents that the query names are those of this shard which the index still has.
+    """
+    _check(record)
+    plan = QueryPlan(
+        tuple(
+            QueryWord(
+                word.word,
+                word.terms,
+                word.weight,
+                word.place,
+                tuple(_restore_restriction(r) for r in word.restrictions),
+            )
+            for word in record.words
+        ),
+        tuple(
+            Leaf(leaf.term, leaf.weight, leaf.group, leaf.fields, _restore_restriction(leaf.restriction))
+            for leaf in record.leaves
+        ),
+        record.groups,
+        record.program,
+        record.phrases,
+        tuple(restore_filter(wanted) for wanted in record.filters),
+        record.scoring,
+        record.bonus,
+        record.titles,
+        (),
+        TermLookup(index),
+        record.text,
+        record.any_words,
+        dict(record.synonyms),
+        frozenset(record.alternatives),
+        record.name,
+        record.verbatim,
+        fixed=record.fixed,
+    )
+    return plan.bind(index, _find_named(record.named, index, shard))
+
+
+def _find_named(named: Sequence[NamedRecord], index: Index, shard: int) -> list[NamedDocument]:
+    numbers = {segment.name: number for number, segment in enumerate(index.segments)}
+    own = [(numbers[item.segment], item) for item in named if item.shard == shard and item.segment in numbers]
+    return [
+        NamedDocument(number, item.document, item.weight)
+        for number, item in own
+        if 0 <= item.document < index.segments[number].documents and index.segments[number].is_live[item.document]
+    ]
+
+
+def _record_restriction(restriction: Restriction | None) -> RestrictionRecord | None:
+    if restriction is None:
+        return None
+    if isinstance(restriction, PhrasePages):
+        languages = tuple(sorted(restriction.languages)) if restriction.languages is not None else None
+        return RestrictionRecord(languages, restriction.terms, restriction.fields)
+    return RestrictionRecord(tuple(sorted(restriction)))
+
+
+def _restore_restriction(record: RestrictionRecord | None) -> Restriction | None:
+    if record is None:
+        return None
+    languages = frozenset(record.languages) if record.languages is not None else None
+    if record.terms:
+        return PhrasePages(record.terms, record.fields, languages)
+    return languages or frozenset()
+
+
+def _check(record: PlanRecord) -> None:
+    """Raise `BadInput` for a plan that kernels cannot run."""
+    sizes = (
+        (len(record.leaves), match.MAX_LEAVES),
+        (len(record.words), LIMITS.words),
+        (sum(len(word.terms) for word in record.words), _MAX_TERMS),
+        (len(record.program), _MAX_STEPS),
+        (len(record.filters), _MAX_FILTERS),
+        (len(record.phrases), _MAX_PHRASES),
+        (sum(len(phrase.leaves) for phrase in record.phrases), _MAX_TERMS),
+        (len(record.titles), _MAX_TITLES),
+        (len(record.named), _MAX_NAMED),
+    )
+    if any(size > most for size, most in sizes):
+        raise BadInput("A plan is too large.")
+    leaves, words = len(record.leaves), len(record.words)
+    valid = (
+        _is_program(record)
+        and all(0 <= leaf < leaves for phrase in record.phrases for leaf in phrase.leaves)
+        and all(phrase.leaves and phrase.reach >= 0 and 0 <= phrase.fields < 256 for phrase in record.phrases)
+        and all(-1 <= leaf.group < max(1, record.groups) and 0 <= leaf.fields < 256 for leaf in record.leaves)
+        and 0 <= record.groups <= match.MAX_LEAVES
+        and all(word.terms and len(word.restrictions) in (0, len(word.terms)) for word in record.words)
+        and all(0 <= key < 1 << 64 for key in record.titles)
+        and all(0 <= pair.first < words - 1 for pair in record.fixed)
+        and all(_are_languages(item) for word in record.words for item in word.restrictions)
+        and all(_are_languages(leaf.restriction) for leaf in record.leaves)
+    )
+    if not valid:
+        raise BadInput("A plan is not valid.")
+
+
+def _are_languages(restriction: RestrictionRecord | None) -> bool:
+    return restriction is None or all(0 <= number < 256 for number in restriction.languages or ())
+
+
+def _is_program(record: PlanRecord) -> bool:
+    """Return whether a program leaves one set on its stack, and every argument of its steps exists."""
+    most = {match.LEAF: len(record.leaves), match.PHRASE: len(record.phrases), match.GIVEN: len(record.filters)}
+    depth = 0
+    for operation, argument in record.program:
+        if operation in (match.AND, match.OR, match.WITHOUT):
+            depth -= 1
+            if depth < 1:
+                return False
+        elif operation == match.ALL or 0 <= argument < most.get(operation, 0):
+            depth += 1
+        else:
+            return False
+    return depth == 1

@@ -1,0 +1,241 @@
+"""The index of one data folder as a shard of a collection."""
+
+import threading
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from periplus.errors import NothingHere
+from periplus.hashing import fingerprint_text
+from periplus.index import Index, SegmentDictionary, folder_statistics, read_dictionary
+from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
+from periplus.records import Card
+from periplus.search.index_session import IndexSession, SearchStatistics
+from periplus.search.link_queries import resolve_filter
+from periplus.search.present import explain_rows
+from periplus.search.presentation.cards import CardReader, names_page
+from periplus.search.presentation.hits import HitBuilder
+from periplus.search.presentation.result_selection import MIN_SIMHASH_BYTES
+from periplus.search.presentation.verticals import add_media
+from periplus.search.rerank import RerankedCandidates
+from periplus.search.retrieve import RetrievedCandidates, retrieve
+from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.shard_statistics import answer_statistics
+from periplus.search.suggester import Completions
+from periplus.settings import Settings
+from periplus.text import LANGUAGES
+
+__all__ = ["IndexShard"]
+
+_GENERATIONS: Final = 2
+"""Generations that are open at a time: a query that began on the one before the newest ends on it."""
+_MAX_ROWS: Final = 10_000
+"""Documents of one request."""
+
+
+class IndexShard:
+    """Answers a broker over the index of a data folder. `refresh` opens the newest generation."""
+
+    def __init__(self, folder: Path, settings: Settings, number: int = 0) -> None:
+        """Open a data folder, which must have an index; number: of the shard in its collection."""
+        self.number = number
+        self._folder = folder
+        self._settings = settings
+        self._cards = CardReader(folder, settings.store)
+        self._lock = threading.Lock()
+        index = Index.open(folder / "index")
+        self._sessions = [IndexSession(index, settings)]
+        """The newest generation is the last."""
+
+    def refresh(self) -> bool:
+        """Open the newest generation; return whether there was one. Queries of the one before it are answered still."""
+        with self._lock:
+            newest = self._sessions[-1]
+            changed = newest.index.has_newer_generation()
+            if not changed and not newest.signals.stale and not newest.ranker.stale:
+                return False
+            session = IndexSession(newest.index.reopen() if changed else newest.index, self._settings, newest)
+            before = self._sessions if changed else self._sessions[:-1]
+            self._sessions = [*before, session][-_GENERATIONS:]
+            return True
+
+    def _session(self, generation: int | None = None) -> IndexSession:
+        sessions = self._sessions
+        if generation is None:
+            return sessions[-1]
+        for session in sessions:
+            if session.index.manifest.generation == generation:
+                return session
+        raise NothingHere(f"Generation {generation} of the index is closed.", "Ask the query again.")
+
+    def describe(self, request: records.DescribeRequest) -> records.ShardDescription:
+        """Return what the shard has."""
+        session = self._session()
+        return _describe(session.index, session.statistics)
+
+    def dictionary(self, request: records.DictionaryRequest) -> SegmentDictionary:
+        """Return the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
+        for session in reversed(self._sessions):
+            for segment in session.index.segments:
+                if segment.name == request.segment:
+                    return read_dictionary(segment)
+        raise NothingHere(f"There is no segment {request.segment[:40]}.")
+
+    def statistics(self, request: records.StatisticsQuestion) -> records.StatisticsAnswer:
+        """Return counts that are in postings only."""
+        session = self._session(request.generation if request.documents else None)
+        return answer_statistics(session.index, request, self._folder / "graph")
+
+    def retrieve(self, request: records.RetrieveRequest) -> records.RetrieveReply:
+        """Return the best candidates of a plan, with everything that reranking and selection need to know of them."""
+        session = self._session()
+        limit = min(max(1, request.limit), self._settings.search.max_results)
+        budget = QueryBudget(request.seconds, request.work)
+        retrieved = retrieve(
+            session.ranker,
+            self._plan(session, request.plan),
+            limit,
+            budget,
+            site_name=request.site_name,
+            dated=request.dated,
+            is_shard=True,
+        )
+        return records.RetrieveReply(
+            retrieved,
+            _read_columns(session.index, retrieved),
+            session.index.manifest.generation,
+            budget.spent,
+            tuple(budget.skipped),
+        )
+
+    def _plan(self, session: IndexSession, record: PlanRecord) -> QueryPlan:
+        """Return the plan of a record for a session: links are looked up among those of the shard's own pages."""
+        plan = restore_plan(record, session.index, self.number)
+        if not any(isinstance(wanted, Link) for wanted in plan.filters):
+            return plan
+        graph = self._folder / "graph"
+        filters = (resolve_filter(wanted, graph) for wanted in plan.filters)
+        return plan._replace(filters=tuple(filters))
+
+    def signatures(self, request: records.SignatureRequest) -> records.SignatureReply:
+        """Return what near-duplicates are recognised by, for documents whose texts have to be read for it."""
+        session = self._session(request.generation)
+        candidates = _candidates(session.index, request.segments, request.documents)
+        builder = HitBuilder(session.index, None, candidates, session.cache)
+        signatures = [builder.signature(row) for row in range(len(candidates.documents))]
+        return records.SignatureReply(
+            np.array([signature.simhash for signature in signatures], np.uint64),
+            np.array([signature.length for signature in signatures], np.int64),
+            np.array([signature.exact for signature in signatures], np.uint64),
+        )
+
+    def present(self, request: records.PresentRequest) -> records.PresentReply:
+        """Return the hits of documents that were selected."""
+        session = self._session(request.generation)
+        budget = QueryBudget(request.seconds)
+        plan = self._plan(session, request.plan)
+        candidates = _candidates(session.index, request.segments, request.documents, request.scores, request.points)
+        rows = list(range(len(candidates.documents)))
+        builder = HitBuilder(session.index, plan, candidates, session.cache)
+        reasons = explain_rows(session, plan, candidates, rows, budget) if request.explain else [()] * len(rows)
+        hits = builder.hits(rows, request.chars, reasons)
+        if request.media:
+            hits = add_media(hits, rows, candidates, session.index)
+        related = _candidates(session.index, request.related_segments, request.related_documents)
+        others = HitBuilder(session.index, plan, related, session.cache).titles(range(len(related.documents)))
+        card = self._card(request.card_words, hits[0].title, hits[0].key) if hits and request.card_words else None
+        return records.PresentReply(tuple(hits), tuple(others), card, tuple(budget.skipped))
+
+    def _card(self, words: str, title: str, key: int) -> Card | None:
+        return self._cards.card(key) if names_page(words, title) else None
+
+    def suggest(self, request: records.SuggestRequest) -> Completions:
+        """Return completions of what somebody types."""
+        return self._session().suggester.complete(request.words, request.size)
+
+    def cached_page(self, request: records.PageRequest) -> records.StoredPage:
+        """Return the stored text of a page."""
+        for segment in self._session().index.segments if 0 <= request.key < 1 << 64 else ():
+            for document in np.flatnonzero(
+                (segment.column("key") == np.uint64(request.key)) & segment.is_live
+            ).tolist():
+                return records.StoredPage(
+                    segment.string("url", document),
+                    float(segment.column("fetched")[document]),
+                    segment.string("title", document),
+                    segment.text(document).decode("utf-8", "replace"),
+                    LANGUAGES[int(segment.column("language")[document])],
+                )
+        return records.StoredPage()
+
+    def ready(self) -> None:
+        """Wait until the words of the index are known to spelling, too."""
+        self._session().suggester.ready()
+
+
+def _describe(index: Index, statistics: SearchStatistics) -> records.ShardDescription:
+    """Return what an index has; statistics: of it."""
+    return records.ShardDescription(
+        index.manifest.generation,
+        index.documents,
+        sum(len(segment.live) for segment in index.segments),
+        tuple(
+            records.SegmentDescription(segment.name, segment.documents, np.flatnonzero(~segment.is_live))
+            for segment in index.segments
+        ),
+        dict(index.languages),
+        statistics.hosts,
+        statistics.newest,
+        statistics.bytes,
+        tuple(sorted(statistics.kinds)),
+        own.epoch if (own := folder_statistics(index.folder)) else 0,
+    )
+
+
+def _candidates(
+    index: Index,
+    segments: records.Segments,
+    documents: records.Segments,
+    scores: records.Scores | None = None,
+    points: records.Scores | None = None,
+) -> RerankedCandidates:
+    """Return documents of a request as candidates; raise `NothingHere` for those that the index does not have."""
+    sizes = np.array([segment.documents for segment in index.segments], np.int64)
+    valid = len(segments) == len(documents) <= _MAX_ROWS and bool(
+        ((segments >= 0) & (segments < len(sizes)) & (documents >= 0)).all()
+    )
+    if not valid or not bool((documents < sizes[segments]).all()):
+        raise NothingHere("The index does not have these documents.")
+    if scores is None:
+        scores = np.zeros(len(documents), np.float32)
+    if len(scores) != len(documents) or (points is not None and len(points) != len(documents)):
+        raise NothingHere("There is not one score for each document.")
+    keys = np.zeros(len(documents), np.uint64)
+    return RerankedCandidates(segments, documents, scores, keys, len(documents), True, False, points, None)
+
+
+def _read_columns(index: Index, retrieved: RetrievedCandidates) -> records.CandidateColumns:
+    """Return what selection reads of candidates, the nearest documents and the home page."""
+    near, home = retrieved.nearest, retrieved.home_page
+    segments, documents = [retrieved.segments], [retrieved.documents]
+    if near is not None:
+        segments.append(near.segments)
+        documents.append(near.documents)
+    if home is not None:
+        segments.append(np.array([home.segment], np.int32))
+        documents.append(np.array([home.document], np.int32))
+    of_segment, numbers = np.concatenate(segments), np.concatenate(documents).astype(np.int64)
+    columns = records.make_columns(len(numbers))
+    for number in set(of_segment.tolist()):
+        segment, rows = index.segments[number], (of_segment == number).nonzero()[0]
+        these = numbers[rows]
+        columns.flags[rows] = segment.column("flags")[these]
+        columns.language[rows] = segment.column("language")[these]
+        hosts, which = np.unique(segment.column("host")[these], return_inverse=True)
+        names = [fingerprint_text(segment.string("hosts", host)) for host in hosts.tolist()]
+        columns.host[rows] = np.array(names, np.uint64)[which.reshape(-1)]
+        spans = segment.text_spans(these)
+        columns.length[rows] = spans[:, 2] - spans[:, 1]
+        columns.simhash[rows] = np.where(columns.length[rows] >= MIN_SIMHASH_BYTES, segment.simhashes[these], 0)
+    return columns

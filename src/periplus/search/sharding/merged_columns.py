@@ -1,0 +1,83 @@
+"""What selection reads of the candidates of all shards, and which shard owns each."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.rank import RerankModel, complete_features
+from periplus.search.retrieve import RetrievedCandidates
+from periplus.search.sharding.shard_records import CandidateColumns, RetrieveReply, make_columns
+
+__all__ = ["MergedColumns", "drop_unsupported"]
+
+Ints = npt.NDArray[np.int32]
+
+
+class MergedColumns:
+    """The columns of the candidates of all shards; segments are numbered over all of them, as `merge_shards` does."""
+
+    def __init__(self, replies: Mapping[int, RetrieveReply] | None = None) -> None:
+        self._shards: list[tuple[int, int]] = []
+        """By segment: its shard, and its number there."""
+        self._generations = {shard: reply.generation for shard, reply in (replies or {}).items()}
+        places: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        columns: list[CandidateColumns] = [make_columns(0)]
+        for shard in sorted(replies or {}):
+            assert replies is not None
+            retrieved = replies[shard].retrieved
+            places.append(_places(retrieved, len(self._shards)))
+            columns.append(replies[shard].columns)
+            self._shards += [(shard, number) for number in range(retrieved.segment_count)]
+        joined = np.concatenate(places)
+        self._places, first = np.unique(joined, return_index=True)
+        self.flags, self.host, self.language, self.simhash, self.length = (
+            np.concatenate(parts)[first] for parts in zip(*columns, strict=True)
+        )
+
+    def shard_of(self, segment: int) -> tuple[int, int]:
+        """Return the shard of a segment, and the number of the segment there."""
+        return self._shards[segment]
+
+    def generation(self, shard: int) -> int:
+        """Return the generation in which a shard numbers its documents."""
+        return self._generations[shard]
+
+    def rows_of(self, segments: Ints, documents: Ints) -> npt.NDArray[np.int64]:
+        """Return the rows of documents, which are candidates of some shard."""
+        return np.searchsorted(self._places, _join(segments, documents))
+
+
+def _join(segments: Ints, documents: Ints) -> npt.NDArray[np.int64]:
+    return segments.astype(np.int64) << 32 | documents.astype(np.int64)
+
+
+def _places(retrieved: RetrievedCandidates, offset: int) -> npt.NDArray[np.int64]:
+    """Return what identifies candidates, nearest documents and the home page, in the order of columns."""
+    near, home = retrieved.nearest, retrieved.home_page
+    parts = [_join(retrieved.segments + np.int32(offset), retrieved.documents)]
+    if near is not None:
+        parts.append(_join(near.segments + np.int32(offset), near.documents))
+    if home is not None:
+        parts.append(np.array([(home.segment + offset) << 32 | home.document], np.int64))
+    return np.concatenate(parts)
+
+
+def drop_unsupported(
+    merged: RetrievedCandidates, columns: MergedColumns, model: RerankModel, text: str
+) -> RetrievedCandidates:
+    """Return candidates without similarities if the query is in no language of the model of embeddings.
+
+    The languages of the best candidates of all shards decide that, as those of one index do.
+    """
+    if merged.similarities is None or model.semantic is None or not len(merged.documents):
+        return merged
+    order = np.arange(len(merged.documents))
+    depth = min(len(merged.features), model.depth)
+    if depth:
+        order[:depth] = np.argsort(-model.scorer.score(complete_features(merged.features[:depth])), kind="stable")
+    best = order[: model.semantic.candidates]
+    languages = columns.language[columns.rows_of(merged.segments[best], merged.documents[best])]
+    if model.supports_query(text, languages.tolist()):
+        return merged
+    return merged._replace(similarities=None, nearest=None)

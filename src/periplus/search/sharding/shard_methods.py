@@ -1,0 +1,86 @@
+"""The methods of a shard, and how a broker calls them."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from periplus.index import SegmentDictionary
+from periplus.search.sharding import shard_records as records
+from periplus.search.suggester import Completions
+
+__all__ = ["SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"]
+
+
+class Shard(Protocol):
+    """A shard of a collection: one generation of an index at a time. Any number of threads may call it.
+
+    Documents are numbered within a generation. A shard answers `signatures` and `present` for the generation before its
+    newest, too, and raises `NothingHere` for an older one: the query is then asked again.
+    """
+
+    def describe(self, request: records.DescribeRequest) -> records.ShardDescription:
+        """Return what the shard has."""
+        ...
+
+    def dictionary(self, request: records.DictionaryRequest) -> SegmentDictionary:
+        """Return the dictionary of a segment; raise `NothingHere` if there is no such segment now."""
+        ...
+
+    def statistics(self, request: records.StatisticsQuestion) -> records.StatisticsAnswer:
+        """Return counts that are in postings only."""
+        ...
+
+    def retrieve(self, request: records.RetrieveRequest) -> records.RetrieveReply:
+        """Return the best candidates of a plan, with everything that reranking and selection need to know of them."""
+        ...
+
+    def signatures(self, request: records.SignatureRequest) -> records.SignatureReply:
+        """Return what near-duplicates are recognised by, for documents whose texts have to be read for it."""
+        ...
+
+    def present(self, request: records.PresentRequest) -> records.PresentReply:
+        """Return the hits of documents that were selected."""
+        ...
+
+    def suggest(self, request: records.SuggestRequest) -> Completions:
+        """Return completions of what somebody types."""
+        ...
+
+    def cached_page(self, request: records.PageRequest) -> records.StoredPage:
+        """Return the stored text of a page."""
+        ...
+
+
+class ShardMethod(NamedTuple):
+    """The record types of a method."""
+
+    request: type[Any]
+    reply: type[Any]
+
+
+SHARD_METHODS: Final[Mapping[str, ShardMethod]] = {
+    "describe": ShardMethod(records.DescribeRequest, records.ShardDescription),
+    "dictionary": ShardMethod(records.DictionaryRequest, SegmentDictionary),
+    "statistics": ShardMethod(records.StatisticsQuestion, records.StatisticsAnswer),
+    "retrieve": ShardMethod(records.RetrieveRequest, records.RetrieveReply),
+    "signatures": ShardMethod(records.SignatureRequest, records.SignatureReply),
+    "present": ShardMethod(records.PresentRequest, records.PresentReply),
+    "suggest": ShardMethod(records.SuggestRequest, Completions),
+    "cached_page": ShardMethod(records.PageRequest, records.StoredPage),
+}
+"""The methods of `Shard` by name."""
+
+
+class ShardGroup(Protocol):
+    """All shards of a collection, numbered from 0, as a broker reaches them."""
+
+    @property
+    def count(self) -> int:
+        """How many shards there are, whether they answer or not."""
+        ...
+
+    def call(self, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        """Send each shard its request for a method of `SHARD_METHODS`, at the same time; return the replies by shard.
+
+        A shard that does not answer within `seconds`, or fails, is missing in what is returned.
+        """
+        ...

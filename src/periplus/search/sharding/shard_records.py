@@ -1,0 +1,231 @@
+"""The requests and replies of a shard. All of them are records that `encode_record` writes."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.query import FilterRecord, PlanRecord
+from periplus.records import Card, Hit
+from periplus.search.navigational import SiteName
+from periplus.search.retrieve import RetrievedCandidates
+
+__all__ = [
+    "CandidateColumns",
+    "DescribeRequest",
+    "DictionaryRequest",
+    "DocumentTerms",
+    "PageRequest",
+    "PresentReply",
+    "PresentRequest",
+    "RetrieveReply",
+    "RetrieveRequest",
+    "SegmentDescription",
+    "ShardDescription",
+    "SignatureReply",
+    "SignatureRequest",
+    "StatisticsAnswer",
+    "StatisticsQuestion",
+    "StoredPage",
+    "SuggestRequest",
+    "make_columns",
+]
+
+
+Segments = npt.NDArray[np.int32]
+Scores = npt.NDArray[np.float32]
+
+
+class DescribeRequest(NamedTuple):
+    """Asks what a shard has."""
+
+
+class SegmentDescription(NamedTuple):
+    """A segment, which never changes, and which of its documents are deleted, which does."""
+
+    name: str
+    documents: int
+    deleted: npt.NDArray[np.int64]
+
+
+class ShardDescription(NamedTuple):
+    """What a shard has in its newest generation."""
+
+    generation: int
+    documents: int
+    blocks: int
+    """Blocks of documents in all segments, for estimates of costs."""
+    segments: tuple[SegmentDescription, ...]
+    languages: dict[str, int]
+    hosts: int
+    newest: float
+    bytes: int
+    kinds: tuple[str, ...]
+    epoch: int
+    """Of the collection statistics that its newest segment was built with; 0 if these are its own."""
+
+
+class DictionaryRequest(NamedTuple):
+    """Asks for the dictionary of a segment."""
+
+    segment: str
+
+
+class StatisticsQuestion(NamedTuple):
+    """Asks for counts that are in postings only. Any of its parts may be empty."""
+
+    phrases: tuple[tuple[tuple[bytes, ...], int], ...] = ()
+    """Terms that stand one after the other, and the fields in which they may, as a mask."""
+    language_terms: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
+    """Terms, and languages by number: whether any document in these has the term."""
+    cooccurrences: tuple[tuple[bytes, bytes], ...] = ()
+    """Two terms: how many documents have both."""
+    filters: tuple[FilterRecord, ...] = ()
+    """Whether any page passes each."""
+    links: tuple[str, ...] = ()
+    """Targets of links that the query asks for: notes on those that cannot be looked up."""
+    documents: tuple[tuple[int, int], ...] = ()
+    """Segments and documents of the generation below whose words a query is widened by."""
+    generation: int = 0
+
+
+class DocumentTerms(NamedTuple):
+    """The words of one document: terms, how often each occurs, a word that each stands for; and of all words, how many.
+
+    Stop words of its language are left out of all but the size.
+    """
+
+    terms: tuple[bytes, ...]
+    counts: tuple[int, ...]
+    words: tuple[str, ...]
+    size: int
+
+
+class StatisticsAnswer(NamedTuple):
+    """The parts of an answer, in the order of the question's."""
+
+    phrases: tuple[int, ...]
+    language_terms: tuple[bool, ...]
+    cooccurrences: tuple[int, ...]
+    filters: tuple[bool, ...]
+    links: tuple[str, ...]
+    documents: tuple[DocumentTerms, ...]
+
+
+class RetrieveRequest(NamedTuple):
+    """Asks for the best candidates of a plan."""
+
+    plan: PlanRecord
+    limit: int
+    seconds: float
+    """Time for it; infinite for no limit."""
+    work: int
+    site_name: SiteName | None = None
+    dated: bool = False
+
+
+class CandidateColumns(NamedTuple):
+    """What selection reads of candidates: a row for each, then for the nearest documents, then for the home page."""
+
+    flags: npt.NDArray[np.int64]
+    host: npt.NDArray[np.uint64]
+    """Fingerprint of the name of the host."""
+    language: npt.NDArray[np.uint8]
+    simhash: npt.NDArray[np.uint64]
+    """Of the main content; 0 where it is not stored, or the text is too short for it: then `signatures` reads it."""
+    length: npt.NDArray[np.int64]
+    """Bytes of the text."""
+
+
+def make_columns(rows: int) -> CandidateColumns:
+    """Return columns of zeros."""
+    return CandidateColumns(
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.uint64),
+        np.zeros(rows, np.uint8),
+        np.zeros(rows, np.uint64),
+        np.zeros(rows, np.int64),
+    )
+
+
+class RetrieveReply(NamedTuple):
+    """The best candidates of a shard."""
+
+    retrieved: RetrievedCandidates
+    columns: CandidateColumns
+    generation: int
+    """In which its segments and documents are numbered."""
+    work: int
+    skipped: tuple[str, ...]
+    """Parts that were left out because the time was used up."""
+
+
+class SignatureRequest(NamedTuple):
+    """Asks for what near-duplicates of some documents are recognised by."""
+
+    generation: int
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+
+
+class SignatureReply(NamedTuple):
+    """Signatures of documents: see `ContentSignature`."""
+
+    simhash: npt.NDArray[np.uint64]
+    length: npt.NDArray[np.int64]
+    exact: npt.NDArray[np.uint64]
+
+
+class PresentRequest(NamedTuple):
+    """Asks for the hits of some documents."""
+
+    plan: PlanRecord
+    generation: int
+    segments: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    points: npt.NDArray[np.float32] | None
+    """What embeddings added to each score; None where they take no part."""
+    related_segments: npt.NDArray[np.int32]
+    """Further documents, of which titles and URLs are wanted."""
+    related_documents: npt.NDArray[np.int32]
+    chars: int
+    """Length of a snippet."""
+    explain: bool
+    media: bool
+    card_words: str
+    """The query, if the first of the documents is the first result: its card is wanted where the query names it."""
+    seconds: float
+
+
+class PresentReply(NamedTuple):
+    """Hits in the order of the request, without near-duplicates and other results of the site."""
+
+    hits: tuple[Hit, ...]
+    related: tuple[tuple[str, str], ...]
+    """Titles and URLs."""
+    card: Card | None
+    skipped: tuple[str, ...]
+
+
+class SuggestRequest(NamedTuple):
+    """Asks for completions of what somebody types."""
+
+    words: str
+    size: int
+
+
+class PageRequest(NamedTuple):
+    """Asks for a page by the fingerprint of its URL."""
+
+    key: int
+
+
+class StoredPage(NamedTuple):
+    """The stored text of a page; without a URL if the shard does not have it."""
+
+    url: str = ""
+    when: float = 0.0
+    title: str = ""
+    text: str = ""
+    language: str = ""

@@ -1,0 +1,312 @@
+"""The stages of one query, run on the shards of a collection."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import CollectionView
+from periplus.query import (
+    DocumentCounts,
+    ParsedQuery,
+    PlanRecord,
+    QueryBudget,
+    QueryPlan,
+    Synonyms,
+    alternative_words,
+    best_documents,
+    can_expand,
+    expand_by_feedback,
+    is_clear,
+    record_filter,
+    record_plan,
+)
+from periplus.rank import FEATURES, RerankModel, plan_tree
+from periplus.records import Candidates, Card, Hit, Query
+from periplus.search.answering.search_backend import NamedFilter
+from periplus.search.link_queries import list_targets
+from periplus.search.navigational import SiteName, explain_home_page
+from periplus.search.present import select_page
+from periplus.search.presentation.presented_results import PresentedResults
+from periplus.search.presentation.result_selection import (
+    CandidateFields,
+    ContentSignature,
+    Selection,
+    add_related,
+    related_rows,
+)
+from periplus.search.request_filters import add_filters, filter_notes
+from periplus.search.rerank import RerankedCandidates
+from periplus.search.retrieve import RetrievedCandidates
+from periplus.search.rewriting.unfinished_word import unfinished_word
+from periplus.search.shard_merge import merge_shards
+from periplus.search.sharding import shard_records as records
+from periplus.search.sharding.merged_columns import MergedColumns, drop_unsupported
+from periplus.search.sharding.shard_methods import ShardGroup
+from periplus.search.sharding.sharded_collection import ShardedCollection
+from periplus.settings import Settings
+
+__all__ = ["ShardedBackend"]
+
+_SIGNATURES: Final = 32
+"""Candidates whose texts are asked for together, where selection comes to one that needs it."""
+_MIN_SECONDS: Final = 0.05
+"""Time for a stage that has to run, though the budget is used up."""
+
+Documents = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+
+class ShardedBackend:
+    """Runs the stages of one query on all shards, in one thread."""
+
+    def __init__(
+        self,
+        group: ShardGroup,
+        collection: ShardedCollection,
+        settings: Settings,
+        model: RerankModel,
+        synonyms: Synonyms,
+    ) -> None:
+        self._group = group
+        self._sharded = collection
+        self.collection: CollectionView = collection
+        self.generation = collection.generation
+        self.blocks = collection.blocks
+        self.model = model
+        self._settings = settings
+        self._synonyms = synonyms
+        self._columns = MergedColumns()
+        self._record: PlanRecord | None = None
+        self._card: Card | None = None
+        self.missing: set[int] = set(range(group.count)) - set(collection.descriptions)
+        """Shards that did not answer."""
+
+    def plan(self, parsed: ParsedQuery, query: Query) -> QueryPlan:
+        """Return the plan of a query that has words: filters added, terms weighed, synonyms added."""
+        assert parsed.tree is not None
+        notes = parsed.notes + self._sharded.link_notes(list_targets(parsed.tree)) + filter_notes(query)
+        filtered = add_filters(parsed.tree, query)
+        plan = plan_tree(
+            self.collection, self._settings.rank, filtered, notes, unfinished_word(query), verbatim=query.verbatim
+        )
+        plan = plan._replace(alternatives=alternative_words(parsed.tree))
+        return self._synonyms.expand(self.collection, plan, parsed.tree)
+
+    def retrieve(
+        self,
+        plan: QueryPlan,
+        limit: int,
+        budget: QueryBudget,
+        feedback: str,
+        *,
+        site_name: SiteName | None = None,
+        dated: bool = False,
+    ) -> tuple[QueryPlan, RetrievedCandidates]:
+        """Return the plan, widened by feedback where that is on, and the best candidates of all shards."""
+        if feedback != "off" and plan.words and can_expand(plan):
+            plan = self._expand(plan, limit, budget, feedback)
+        named = [self._sharded.record_named(*document) for document in plan.named]
+        self._record = record_plan(plan, named)
+        return plan, self._retrieve(self._record, plan, limit, budget, site_name, dated)
+
+    def _retrieve(
+        self,
+        record: PlanRecord,
+        plan: QueryPlan,
+        limit: int,
+        budget: QueryBudget,
+        site_name: SiteName | None,
+        dated: bool,
+    ) -> RetrievedCandidates:
+        seconds = max(_MIN_SECONDS, budget.seconds_left())
+        request = records.RetrieveRequest(record, limit, seconds, max(1, budget.work_left), site_name, dated)
+        replies: dict[int, records.RetrieveReply] = self._call("retrieve", request, seconds)
+        for reply in replies.values():
+            budget.charge(reply.work)
+            budget.skipped |= dict.fromkeys(reply.skipped)
+        shards = sorted(replies)
+        if not shards:
+            return _no_candidates()
+        merged = merge_shards([replies[shard].retrieved for shard in shards])
+        self._columns = MergedColumns(replies)
+        return drop_unsupported(merged, self._columns, self.model, plan.text)
+
+    def _call(self, method: str, request: Any, seconds: float) -> dict[int, Any]:
+        """Send one request to all shards that are not missing; note which do not answer."""
+        wanted = set(self._sharded.descriptions) - self.missing
+        replies = self._group.call(method, dict.fromkeys(sorted(wanted), request), seconds)
+        self.missing |= wanted - set(replies)
+        return replies
+
+    def _expand(self, plan: QueryPlan, limit: int, budget: QueryBudget, feedback: str) -> QueryPlan:
+        """Return a plan widened by words of its best candidates, if they are clear and there is time."""
+        first = self._retrieve(record_plan(plan), plan, max(limit, self.model.depth), budget, None, False)
+        candidates = Candidates(*first[:3], first.total, first.exact, first.partial)
+        wanted = feedback == "always" or is_clear(plan, candidates)
+        if not wanted or first.partial or budget.skips("feedback"):
+            return plan
+        best = best_documents(candidates)
+        words = self._read_words([(segment, document) for segment, document, _ in best])
+        scored = [(counts, score) for counts, (_, _, score) in zip(words, best, strict=True) if counts is not None]
+        return expand_by_feedback(self.collection, plan, scored)
+
+    def _read_words(self, documents: Sequence[tuple[int, int]]) -> list[DocumentCounts | None]:
+        """Return the words of documents, asked of the shards that own them."""
+        counts: list[DocumentCounts | None] = [None] * len(documents)
+        rows: dict[int, list[int]] = {}
+        for row, (segment, _) in enumerate(documents):
+            rows.setdefault(self._columns.shard_of(segment)[0], []).append(row)
+        questions = {
+            shard: records.StatisticsQuestion(
+                documents=tuple((self._columns.shard_of(documents[row][0])[1], documents[row][1]) for row in own),
+                generation=self._columns.generation(shard),
+            )
+            for shard, own in rows.items()
+        }
+        for shard, answer in self._group.call("statistics", questions, _MIN_SECONDS * 20).items():
+            for row, words in zip(rows[shard], answer.documents, strict=True):
+                pairs = dict(zip(words.terms, words.counts, strict=True))
+                counts[row] = DocumentCounts(pairs, dict(zip(words.terms, words.words, strict=True)), words.size)
+        return counts
+
+    def present(
+        self, plan: QueryPlan, candidates: RerankedCandidates, query: Query, budget: QueryBudget
+    ) -> PresentedResults:
+        """Return the page of results that a query asks for: selected here, and read by the shards that own them."""
+        settings = self._settings.search
+        rows = self._columns.rows_of(candidates.segments, candidates.documents)
+        host = _HostReader(self._columns, rows)
+        signatures = _SignatureReader(self, candidates, rows)
+        fields = CandidateFields(host, signatures)
+        selection = select_page(self._columns.flags[rows], fields, query, settings, budget)
+        shown = selection.rows[max(0, query.start) :]
+        related = related_rows(selection, shown, host, len(rows))
+        hits, titles = self._present(candidates, shown, related, query, budget)
+        answered = [row for row in shown if row in hits]
+        finished = add_related(
+            [hits[row] for row in answered], _answered(selection, titles), answered, host, len(rows), titles
+        )
+        if candidates.home_page and query.explain and finished and not query.start:
+            finished[0] = explain_home_page(finished[0], candidates.home_page)
+        return PresentedResults(tuple(finished), selection.hidden, selection.examined)
+
+    def _present(
+        self,
+        candidates: RerankedCandidates,
+        shown: Sequence[int],
+        related: Sequence[int],
+        query: Query,
+        budget: QueryBudget,
+    ) -> tuple[dict[int, Hit], dict[int, tuple[str, str]]]:
+        """Return hits of some rows, and titles and URLs of others."""
+        assert self._record is not None
+        seconds = max(_MIN_SECONDS * 10, budget.seconds_left())
+        owned = _group_rows(shown, candidates, self._columns)
+        others = _group_rows(related, candidates, self._columns)
+        self._card = None
+        requests = {}
+        for shard in owned.keys() | others.keys():
+            own, more = owned.get(shard, []), others.get(shard, [])
+            is_first = bool(own) and not query.start and own[0] == shown[0]
+            points = candidates.embedding_points
+            requests[shard] = records.PresentRequest(
+                self._record,
+                self._columns.generation(shard),
+                *self._locate(candidates, own),
+                candidates.scores[own],
+                points[own] if points is not None else None,
+                *self._locate(candidates, more),
+                self._settings.search.snippet_chars,
+                query.explain,
+                query.having == "media",
+                query.words if is_first else "",
+                seconds,
+            )
+        hits: dict[int, Hit] = {}
+        titles: dict[int, tuple[str, str]] = {}
+        replies = self._group.call("present", requests, seconds)
+        self.missing |= set(requests) - set(replies)
+        for shard, reply in replies.items():
+            hits |= dict(zip(owned.get(shard, []), reply.hits, strict=True))
+            titles |= dict(zip(others.get(shard, []), reply.related, strict=True))
+            self._card = self._card or reply.card
+            budget.skipped |= dict.fromkeys(reply.skipped)
+        return hits, titles
+
+    def _locate(self, candidates: RerankedCandidates, rows: Sequence[int]) -> Documents:
+        """Return segments and documents of rows of one shard as that numbers them."""
+        segments = [self._columns.shard_of(int(candidates.segments[row]))[1] for row in rows]
+        return np.array(segments, np.int32), candidates.documents[list(rows)].astype(np.int32)
+
+    def read_signatures(self, candidates: RerankedCandidates, rows: Sequence[int]) -> dict[int, ContentSignature]:
+        """Return what near-duplicates of some rows are recognised by, read by the shards that own them."""
+        owned = _group_rows(rows, candidates, self._columns)
+        requests = {
+            shard: records.SignatureRequest(self._columns.generation(shard), *self._locate(candidates, own))
+            for shard, own in owned.items()
+        }
+        signatures = dict.fromkeys(rows, ContentSignature(0, 0, 0))
+        for shard, reply in self._group.call("signatures", requests, _MIN_SECONDS * 20).items():
+            columns = zip(reply.simhash.tolist(), reply.length.tolist(), reply.exact.tolist(), strict=True)
+            signatures |= {row: ContentSignature(*item) for row, item in zip(owned[shard], columns, strict=True)}
+        return signatures
+
+    def has_pages(self, part: NamedFilter) -> bool:
+        """Return whether any page of any shard passes a filter."""
+        return self._sharded.has_pages(record_filter(part))
+
+    def card(self, query: Query, hit: Hit) -> Card | None:
+        """Return the card that came with the best result."""
+        return self._card
+
+
+class _HostReader:
+    """Returns what identifies the host of a row."""
+
+    def __init__(self, columns: MergedColumns, rows: npt.NDArray[np.int64]) -> None:
+        self._hosts: list[Hashable] = list(columns.host[rows].tolist())
+
+    def __call__(self, row: int) -> Hashable:
+        return self._hosts[row]
+
+
+class _SignatureReader:
+    """Returns what near-duplicates of a row are recognised by; texts that have to be read for it are asked for."""
+
+    def __init__(self, backend: ShardedBackend, candidates: RerankedCandidates, rows: npt.NDArray[np.int64]) -> None:
+        self._read: Callable[[Sequence[int]], dict[int, ContentSignature]] = lambda some: backend.read_signatures(
+            candidates, some
+        )
+        columns = backend._columns
+        self._simhashes, self._lengths = columns.simhash[rows].tolist(), columns.length[rows].tolist()
+        self._signatures: dict[int, ContentSignature] = {}
+
+    def __call__(self, row: int) -> ContentSignature:
+        if self._simhashes[row]:
+            return ContentSignature(self._simhashes[row], self._lengths[row], 0)
+        if row not in self._signatures:
+            later = [n for n in range(row, len(self._simhashes)) if not self._simhashes[n]]
+            self._signatures |= self._read([n for n in later if n not in self._signatures][:_SIGNATURES])
+        return self._signatures[row]
+
+
+def _answered(selection: Selection, titles: dict[int, tuple[str, str]]) -> Selection:
+    """Return a selection without near-duplicates of which no shard has answered."""
+    similar = {row: [other for other in others if other in titles] for row, others in selection.similar.items()}
+    return selection._replace(similar=similar)
+
+
+def _group_rows(rows: Sequence[int], candidates: RerankedCandidates, columns: MergedColumns) -> dict[int, list[int]]:
+    """Return rows by the shard that owns them."""
+    owned: dict[int, list[int]] = {}
+    for row in rows:
+        owned.setdefault(columns.shard_of(int(candidates.segments[row]))[0], []).append(row)
+    return owned
+
+
+def _no_candidates() -> RetrievedCandidates:
+    """Return the candidates of no shard."""
+    none, floats = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    keys, rows = np.zeros(0, np.uint64), np.zeros((0, len(FEATURES)))
+    return RetrievedCandidates(none, none, floats, keys, rows, 1.0, 0, False, True, 0, none, floats, None, None, None)

@@ -1,0 +1,212 @@
+"""The collection that all shards of a cluster have together, as a broker knows it."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from periplus.index import CollectionDictionary, FrequentTerms, NameEntry, SegmentDictionary, SpellingDictionary
+from periplus.query import FilterRecord, NamedRecord
+from periplus.search.sharding.shard_methods import ShardGroup
+from periplus.search.sharding.shard_records import (
+    DescribeRequest,
+    DictionaryRequest,
+    ShardDescription,
+    StatisticsAnswer,
+    StatisticsQuestion,
+)
+from periplus.text import language_number
+
+__all__ = ["ShardedCollection"]
+
+_MAX_CACHED: Final = 1 << 16
+"""Counts that are kept; with more, all are forgotten."""
+_SECONDS: Final = 10.0
+"""Time for a shard to describe itself, or to count."""
+_DICTIONARY_SECONDS: Final = 120.0
+"""Time for a shard to send the dictionary of a segment."""
+
+
+class _SegmentPlace(NamedTuple):
+    """A segment of the collection."""
+
+    shard: int
+    name: str
+
+
+class ShardedCollection:
+    """The statistics of all shards: a `CollectionView`. Immutable but for what it has counted; threads may share it."""
+
+    def __init__(
+        self,
+        group: ShardGroup,
+        descriptions: Mapping[int, ShardDescription],
+        dictionaries: Mapping[_SegmentPlace, SegmentDictionary],
+        previous: "ShardedCollection | None" = None,
+    ) -> None:
+        self._group = group
+        self.descriptions = dict(sorted(descriptions.items()))
+        """By shard; those that did not answer are missing."""
+        self._dictionaries = dict(dictionaries)
+        self._segments = [
+            _SegmentPlace(shard, segment.name)
+            for shard, description in self.descriptions.items()
+            for segment in description.segments
+        ]
+        deleted = [segment.deleted for d in self.descriptions.values() for segment in d.segments]
+        parts = [dictionaries[place]._replace(name=f"{place.shard}/{place.name}") for place in self._segments]
+        self._dictionary: CollectionDictionary = CollectionDictionary(
+            parts, deleted, previous._dictionary if previous else None
+        )
+        self.documents = sum(description.documents for description in self.descriptions.values())
+        self.languages = _sum_languages(self.descriptions.values())
+        self.generation = max((description.generation for description in self.descriptions.values()), default=0)
+        self.blocks = sum(description.blocks for description in self.descriptions.values())
+        self._lock = threading.Lock()
+        self._counts: dict[Any, Any] = {}
+
+    @classmethod
+    def open(cls, group: ShardGroup, previous: "ShardedCollection | None" = None) -> "ShardedCollection":
+        """Ask all shards what they have; dictionaries of segments that `previous` has are not asked for again.
+
+        Shards that do not answer are left out of the collection until it is opened again.
+        """
+        everyone = range(group.count)
+        descriptions = group.call("describe", {shard: DescribeRequest() for shard in everyone}, _SECONDS)
+        dictionaries: dict[_SegmentPlace, SegmentDictionary] = {}
+        known = previous._dictionaries if previous else {}
+        for shard, description in list(descriptions.items()):
+            for segment in description.segments:
+                place = _SegmentPlace(shard, segment.name)
+                part = known.get(place)
+                if part is None:
+                    request = {shard: DictionaryRequest(segment.name)}
+                    part = group.call("dictionary", request, _DICTIONARY_SECONDS).get(shard)
+                if part is None or part.documents != segment.documents:
+                    descriptions.pop(shard, None)
+                    break
+                dictionaries[place] = part
+        return cls(group, descriptions, dictionaries, previous)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Memory of its dictionary, by part."""
+        return self._dictionary.sizes
+
+    @property
+    def spelling(self) -> SpellingDictionary:
+        """Words as people write them; empty until it is loaded."""
+        return self._dictionary.spelling
+
+    def is_current(self, descriptions: Mapping[int, ShardDescription]) -> bool:
+        """Return whether shards still have what this collection was made of."""
+        own = {shard: description.generation for shard, description in self.descriptions.items()}
+        return own == {shard: description.generation for shard, description in descriptions.items()}
+
+    def document_frequency(self, term: bytes) -> int:
+        """Return how many documents have a term."""
+        return self.document_frequencies([term])[0]
+
+    def document_frequencies(self, terms: Sequence[bytes]) -> list[int]:
+        """Return how many documents have each term."""
+        return self._dictionary.frequencies(terms)
+
+    def frequent_terms(self, prefix: bytes, most: int) -> FrequentTerms:
+        """Return the `most` most frequent terms with a prefix, and how many have it."""
+        return self._dictionary.frequent_terms(prefix, most)
+
+    def frequent_numbers(self, low: int, high: int, most: int) -> FrequentTerms:
+        """Return the same of terms that are integers from `low` to `high`."""
+        return self._dictionary.frequent_numbers(low, high, most)
+
+    def terms_with_character(self, character: bytes) -> dict[bytes, int]:
+        """Return the terms that begin or end with a character of a script without spaces, with their frequencies."""
+        return self._dictionary.terms_with_character(character)
+
+    def names(self, key: int) -> list[NameEntry]:
+        """Return the documents that have the name with a key; their segments are numbered over all shards."""
+        return self._dictionary.names(key)
+
+    def locate(self, segment: int) -> tuple[int, str]:
+        """Return the shard of a segment, which is numbered over all shards, and its name there."""
+        return self._segments[segment]
+
+    def record_named(self, segment: int, document: int, weight: float) -> NamedRecord:
+        """Return a document that a query names, as shards know it."""
+        shard, name = self._segments[segment]
+        return NamedRecord(shard, name, document, weight)
+
+    def count_phrase(self, terms: tuple[bytes, ...], fields: int) -> int:
+        """Return in how many documents terms stand one after the other, in one of some fields; of very many, some."""
+        if not all(self.document_frequencies(terms)):
+            return 0
+        return self._count(("phrase", terms, fields), StatisticsQuestion(phrases=((terms, fields),)), _sum_phrases)
+
+    def have_terms(
+        self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return of each term whether any document in the languages of its group has it."""
+        sets = [tuple(sorted(numbers)) for numbers in languages]
+        items = [(term, sets[group]) for term, group in zip(terms, groups, strict=True)]
+        frequencies = dict(zip(terms, self.document_frequencies(terms), strict=True))
+        asked = [item for item in dict.fromkeys(items) if frequencies[item[0]]]
+        new = [item for item in asked if ("language", *item) not in self._counts]
+        if new:
+            answers = self.ask(StatisticsQuestion(language_terms=tuple(new)))
+            self._keep({("language", *item): any(a.language_terms[n] for a in answers) for n, item in enumerate(new)})
+        return np.array([bool(self._counts.get(("language", *item))) for item in items], np.bool_)
+
+    def count_together(self, term: bytes, others: Sequence[bytes]) -> list[int]:
+        """Return how many documents have a term together with each of `others`."""
+        pairs = [(term, other) for other in others]
+        new = [pair for pair in dict.fromkeys(pairs) if ("together", *pair) not in self._counts]
+        if new:
+            answers = self.ask(StatisticsQuestion(cooccurrences=tuple(new)))
+            self._keep({("together", *pair): sum(a.cooccurrences[n] for a in answers) for n, pair in enumerate(new)})
+        return [self._counts.get(("together", *pair), 0) for pair in pairs]
+
+    def has_pages(self, wanted: FilterRecord) -> bool:
+        """Return whether any page of any shard passes a filter."""
+        return any(answer.filters[0] for answer in self.ask(StatisticsQuestion(filters=(wanted,))))
+
+    def link_notes(self, targets: tuple[str, ...]) -> tuple[str, ...]:
+        """Return notes on links that a query asks for."""
+        if not targets:
+            return ()
+        answers = self.ask(StatisticsQuestion(links=targets))
+        return tuple(dict.fromkeys(note for answer in answers for note in answer.links))
+
+    def ask(self, question: StatisticsQuestion) -> list[StatisticsAnswer]:
+        """Ask all shards of the collection; those that do not answer are left out."""
+        replies = self._group.call("statistics", dict.fromkeys(self.descriptions, question), _SECONDS)
+        return [replies[shard] for shard in sorted(replies)]
+
+    def _count(self, key: Any, question: StatisticsQuestion, combine: Callable[[list[StatisticsAnswer]], int]) -> int:
+        count = self._counts.get(key)
+        if count is None:
+            answers = self.ask(question)
+            count = combine(answers)
+            if len(answers) == len(self.descriptions):
+                self._keep({key: count})
+        return int(count)
+
+    def _keep(self, counts: Mapping[Any, Any]) -> None:
+        with self._lock:
+            if len(self._counts) + len(counts) > _MAX_CACHED:
+                self._counts = {}
+            self._counts.update(counts)
+
+
+def _sum_phrases(answers: list[StatisticsAnswer]) -> int:
+    return sum(answer.phrases[0] for answer in answers)
+
+
+def _sum_languages(descriptions: Iterable[ShardDescription]) -> dict[str, int]:
+    """Return documents by language, in the order in which an index has them."""
+    counts: dict[str, int] = {}
+    for description in descriptions:
+        for code, count in description.languages.items():
+            counts[code] = counts.get(code, 0) + count
+    return dict(sorted(counts.items(), key=lambda item: language_number(item[0])))

@@ -1,0 +1,140 @@
+"""The searcher of a broker: the answers of one index, from several shards."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from periplus.query import Synonyms
+from periplus.rank import RerankModel, open_external_signals, open_rerank_model
+from periplus.records import Query, ResultPage, SearchLimits
+from periplus.search.answering.query_answerer import QueryAnswerer
+from periplus.search.index_session import SearchStatistics, common_languages
+from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
+from periplus.search.sharding.shard_methods import ShardGroup
+from periplus.search.sharding.shard_records import PageRequest, StoredPage, SuggestRequest
+from periplus.search.sharding.sharded_backend import ShardedBackend
+from periplus.search.sharding.sharded_collection import ShardedCollection
+from periplus.search.suggester import Completions
+from periplus.settings import EmbeddingSettings, RankSettings, Settings
+
+__all__ = ["ShardedSearcher"]
+
+_SECONDS: Final = 2.0
+"""Time for completions and stored pages."""
+
+
+class ShardedSearcher:
+    """Answers queries over all shards of a collection, from many threads.
+
+    It plans by what its shards had when it was opened or refreshed. Shards that do not answer are missing in a result:
+    it is partial, and a note says how many.
+    """
+
+    def __init__(
+        self, group: ShardGroup, settings: Settings, folder: Path | None = None, synonyms: Synonyms | None = None
+    ) -> None:
+        """Open the shards of a group.
+
+        folder: a data folder with a learned ranking model, if there is one; synonyms: of the whole collection.
+        """
+        self._group = group
+        self._settings = settings
+        self._folder = folder
+        self._synonyms = synonyms or Synonyms({}, 0.0)
+        self._answerer = QueryAnswerer(settings.search)
+        self._lock = threading.Lock()
+        self._collection = ShardedCollection.open(group)
+        self._model = self._open_model(settings.rank)
+
+    def _open_model(self, settings: RankSettings, changes: Mapping[str, float] | None = None) -> RerankModel:
+        """Return what reranks candidates; whether embeddings take part in a query, the shards decide."""
+        semantic: EmbeddingSettings | None = self._settings.embeddings
+        if semantic is not None and semantic.semantic != "auto":
+            semantic = None
+        learned = open_external_signals(self._folder, settings).model if self._folder else None
+        return open_rerank_model(settings, semantic, learned, changes)
+
+    def refresh(self) -> bool:
+        """Learn what the shards have now; return whether that has changed."""
+        with self._lock:
+            current = self._collection
+            newer = ShardedCollection.open(self._group, current)
+            if current.is_current(newer.descriptions):
+                return False
+            newer.spelling.load()
+            self._collection = newer
+            return True
+
+    def load_spelling(self) -> None:
+        """Load the words of all shards, for corrections; until then queries work without."""
+        self._collection.spelling.load()
+
+    @property
+    def collection(self) -> ShardedCollection:
+        """The statistics that queries are planned by."""
+        return self._collection
+
+    def search(self, query: Query, limits: SearchLimits | None = None) -> ResultPage:
+        """Return the answer to a query. Any words are a query; no results is an answer too.
+
+        Raise `ExpensiveQuery` if it is estimated to cost more than `limits` allow.
+        """
+        return self._search(query, limits or SearchLimits(), self._settings, self._model)
+
+    def _search(self, query: Query, limits: SearchLimits, settings: Settings, model: RerankModel) -> ResultPage:
+        backend = ShardedBackend(self._group, self._collection, settings, model, self._synonyms)
+        page = self._answerer.answer(backend, query, limits)
+        if not backend.missing:
+            return page
+        note = f"{len(backend.missing)} of {self._group.count} shards did not answer."
+        return msgspec.structs.replace(page, partial=True, notes=(*page.notes, note))
+
+    def weights(self) -> tuple[RankingWeight, ...]:
+        """Return the weights of ranking."""
+        return list_weights(self._settings.rank)
+
+    def preview(self, query: Query, weights: Mapping[str, float]) -> ResultPage:
+        """Return the answer that other weights would give; raise `BadInput` for weights that cannot be.
+
+        Weights of the first stage are changed on the broker, which sends them with every plan.
+        """
+        changed = change_weights(self._settings.rank, weights)
+        settings = msgspec.structs.replace(self._settings, rank=changed.settings)
+        return self._search(query, SearchLimits(), settings, self._open_model(changed.settings, changed.features))
+
+    def suggest(self, words: str, size: int = 8) -> tuple[tuple[str, float], ...]:
+        """Return completions of what somebody types, from titles and hosts of all shards, with weights up to 1."""
+        shards = self._collection.descriptions
+        replies: dict[int, Completions] = self._group.call(
+            "suggest", dict.fromkeys(shards, SuggestRequest(words, size)), _SECONDS
+        )
+        parts = [replies[shard] for shard in sorted(replies)]
+        has_exact = any(part.exact for part in parts)
+        best: dict[bytes, tuple[str, float]] = {}
+        for part in parts:
+            for item in part.exact if has_exact else part.fuzzy:
+                if item.key not in best or best[item.key][1] < item.weight:
+                    best[item.key] = (item.text, item.weight)
+        return tuple(sorted(best.values(), key=lambda item: (-item[1], item[0]))[:size])
+
+    def statistics(self) -> SearchStatistics:
+        """Return how much there is to search."""
+        descriptions = self._collection.descriptions.values()
+        return SearchStatistics(
+            self._collection.documents,
+            sum(description.hosts for description in descriptions),
+            max((description.newest for description in descriptions), default=0.0),
+            sum(description.bytes for description in descriptions),
+            common_languages(self._collection.languages, self._collection.documents),
+            frozenset(kind for description in descriptions for kind in description.kinds),
+        )
+
+    def cached_page(self, key: int) -> StoredPage | None:
+        """Return the stored text of the page with this key, if any shard has it."""
+        replies = self._group.call(
+            "cached_page", dict.fromkeys(self._collection.descriptions, PageRequest(key)), _SECONDS
+        )
+        return next((replies[shard] for shard in sorted(replies) if replies[shard].url), None)
