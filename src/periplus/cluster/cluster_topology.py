@@ -80,9 +80,17 @@ class ClusterTopology(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """The collection statistics that the generation was built with; 0 is none."""
     generation_shards: tuple[int, ...] = ()
     """The shards that the generation was built of."""
+    served_generation: int = 0
+    """The generation that brokers ask for; another one than `generation` until all replicas have opened that."""
+    served_shards: tuple[int, ...] = ()
     seeds: tuple[str, ...] = ()
     crawling: bool = False
     """Whether crawl shards are to run."""
+    building: bool = False
+    """Whether build units are to run."""
+    serving: bool = False
+    """Whether replicas and brokers are to run."""
+    brokers: int = 1
 
     @property
     def shard_numbers(self) -> tuple[int, ...]:
@@ -149,6 +157,7 @@ def check_topology(topology: ClusterTopology) -> str | None:
     limits = {
         "version": (topology.version, 1, 1 << 62),
         "replicas": (topology.replicas, 1, 256),
+        "brokers": (topology.brokers, 1, 4096),
         "generation": (topology.generation, 0, 1 << 62),
         "statistics_epoch": (topology.statistics_epoch, 0, 1 << 62),
         "coordinator.term": (topology.coordinator.term, 0, 1 << 62),

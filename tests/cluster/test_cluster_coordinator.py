@@ -1,0 +1,184 @@
+"""The coordinator without Ray: units are started, moved and stopped, and of two coordinators one stops."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from unit_hosts import TableHost
+
+from conditions import wait_until
+from periplus import __version__
+from periplus.cluster import ClusterTopology, new_topology
+from periplus.cluster.control.coordinator import Coordinator, wanted_units
+from periplus.cluster.control.placement import Unit
+from periplus.cluster.control.topology_store import TopologyStore, create_topology, read_topology_record
+from periplus.errors import BadInput, CoordinatorConflict, NothingHere
+from periplus.settings import StorageSettings
+from periplus.storage import Storage, open_storage
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage((tmp_path / "storage").as_uri(), StorageSettings(), create=True)
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def start(storage: Storage, host: TableHost, **fields: object) -> tuple[Coordinator, Clock]:
+    create_topology(storage, new_topology(4, 2))
+    clock = Clock()
+    coordinator = Coordinator(TopologyStore(storage), host, clock=clock)
+    coordinator.update(**fields)
+    return coordinator, clock
+
+
+SERVING: dict[str, object] = {"serving": True, "generation": 1, "generation_shards": (0, 1, 2, 3)}
+
+
+def test_wanted_units_follow_from_the_topology() -> None:
+    topology: ClusterTopology = new_topology(2, 3)
+    assert wanted_units(topology) == []
+    crawl = msgspec.structs.replace(topology, crawling=True, serving=True)
+    assert [unit.name for unit in wanted_units(crawl)] == ["crawl-00", "crawl-01"], "there is no index to serve yet"
+    both = msgspec.structs.replace(crawl, generation=1, generation_shards=(0, 1), brokers=2)
+    assert len(wanted_units(both)) == 2 + 6 + 2
+
+
+def test_units_are_started_and_a_lost_node_is_made_up_for(storage: Storage) -> None:
+    host = TableHost(3)
+    coordinator, clock = start(storage, host, crawling=True, **SERVING)
+    coordinator.step()
+    coordinator.step()
+    assert coordinator.status()["missing"] == []
+    before = dict(host.running)
+    clock.now += 10
+    host.kill_node("id-1")
+    coordinator.step()
+    clock.now += 3
+    coordinator.step()
+    status = coordinator.status()
+    assert status["missing"] == []
+    moved = {unit for unit, node in before.items() if node == "id-1"}
+    assert {unit for unit, node in host.running.items() if before[unit] != node} == moved
+    assert {recovery["unit"] for recovery in status["recoveries"]} == {unit.name for unit in moved}
+    assert {(recovery["seconds"], recovery["moved"]) for recovery in status["recoveries"]} == {(3.0, True)}
+
+
+def test_replicas_without_a_node_of_their_own_are_missing_until_there_is_one(storage: Storage) -> None:
+    host = TableHost(1)
+    coordinator, _ = start(storage, host, **SERVING)
+    coordinator.step()
+    coordinator.step()
+    status = coordinator.status()
+    assert status["missing"] == [f"replica-{number:02d}-1" for number in range(4)]
+    assert {status["units"][name]["fault"] for name in status["missing"]} == {"No node is left for it."}
+    host.alive |= TableHost(2).alive
+    coordinator.step()
+    coordinator.step()
+    assert coordinator.status()["missing"] == []
+
+
+def test_units_that_are_not_wanted_any_more_are_stopped(storage: Storage) -> None:
+    host = TableHost(2)
+    coordinator, _ = start(storage, host, crawling=True)
+    coordinator.step()
+    coordinator.update(crawling=False)
+    coordinator.step()
+    wait_until(lambda: sorted(host.stopped) == [Unit("crawl", number) for number in range(4)])
+
+
+def test_a_unit_that_does_not_start_is_tried_again_later(storage: Storage) -> None:
+    host = TableHost(1)
+    host.refused = {"id-0"}
+    coordinator, clock = start(storage, host, crawling=True)
+    coordinator.step()
+    assert "cannot be started" in coordinator.status()["units"]["crawl-00"]["fault"]
+    host.refused = set()
+    coordinator.step()
+    assert host.starts == [], "not at once"
+    clock.now += 60
+    coordinator.step()
+    assert len(host.starts) == 4
+
+
+def test_nodes_of_another_version_are_refused_and_both_are_named(storage: Storage) -> None:
+    host = TableHost(3)
+    host.versions = {"id-1": "9.8.7", "id-2": ""}
+    coordinator, _ = start(storage, host, crawling=True)
+    coordinator.step()
+    assert set(host.running.values()) == {"id-0"}
+    refused = coordinator.status()["refused"]
+    assert "9.8.7" in refused["node-1"]
+    assert __version__ in refused["node-1"]
+    assert "No module named" in refused["node-2"]
+
+
+def test_of_two_coordinators_one_stops_and_says_so(storage: Storage) -> None:
+    host = TableHost(1)
+    first, _ = start(storage, host, crawling=True)
+    second = Coordinator(TopologyStore(storage), host)
+    with pytest.raises(CoordinatorConflict, match="has taken over"):
+        first.step()
+    with pytest.raises(CoordinatorConflict) as refusal:
+        first.update(replicas=3)
+    assert second.topology.coordinator.id in str(refusal.value)
+    second.step()
+    assert second.update(replicas=3).replicas == 3
+    record = read_topology_record(storage)
+    assert record is not None
+    assert (record.replicas, record.coordinator.term) == (3, 2)
+
+
+def test_a_coordinator_that_is_started_again_goes_on(storage: Storage) -> None:
+    host = TableHost(3)
+    first, _ = start(storage, host, crawling=True, **SERVING)
+    first.step()
+    running = dict(host.running)
+    again = Coordinator(TopologyStore(storage), host)
+    again.step()
+    again.step()
+    assert host.running == running
+    assert len(host.starts) == len(running), "nothing was started twice"
+    assert again.status()["missing"] == []
+
+
+def test_a_cluster_is_made_once(storage: Storage) -> None:
+    with pytest.raises(NothingHere, match="no cluster"):
+        TopologyStore(storage).take_over()
+    first = create_topology(storage, new_topology(4, 2))
+    assert create_topology(storage, new_topology(8, 1)) == first
+
+
+def test_an_older_generation_is_not_served(storage: Storage) -> None:
+    coordinator, _ = start(storage, TableHost(1))
+    coordinator.publish(2, 1, [1, 0])
+    assert coordinator.topology.generation_shards == (0, 1)
+    with pytest.raises(BadInput, match="already"):
+        coordinator.publish(2, 1, [0])
+
+
+def test_shards_join_and_leave_while_the_crawl_runs(storage: Storage) -> None:
+    coordinator, _ = start(storage, TableHost(2))
+    with pytest.raises(BadInput, match="runs"):
+        coordinator.resize([0, 1])
+    coordinator.update(crawling=True)
+    topology = coordinator.resize([0, 1, 2, 5])
+    assert [(shard.number, shard.state) for shard in topology.shards] == [
+        (0, "active"),
+        (1, "active"),
+        (2, "active"),
+        (3, "leaving"),
+        (5, "joining"),
+    ]
+    with pytest.raises(BadInput, match="moving"):
+        coordinator.resize([0])
+    with pytest.raises(BadInput, match="at least one"):
+        coordinator.resize([])
