@@ -115,7 +115,7 @@ class Coordinator:
         duties: Sequence[Duty] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Take over as coordinator; raise `CoordinatorConflict` if another one does so just now."""
+        """Become the coordinator; raise `CoordinatorConflict` if another one does so just now."""
         self._store, self._host, self._duties, self._clock = store, host, duties, clock
         self._lock = threading.RLock()
         self._units: dict[Unit, _UnitState] = {}
@@ -240,7 +240,7 @@ class Coordinator:
         )
 
     def resize(self, shards: Sequence[int]) -> ClusterTopology:
-        """Let other shards own the hosts; those that are not among them leave once their hosts have moved."""
+        """Change which shards own the hosts; those that are not among them leave once their hosts have moved."""
         wanted = sorted(set(shards))
         if not wanted:
             raise BadInput("A cluster has at least one shard.")

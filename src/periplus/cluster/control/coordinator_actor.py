@@ -97,7 +97,7 @@ class CoordinatorActor:
         return self._coordinator.publish(generation, statistics_epoch, shards)
 
     def resize(self, shards: Sequence[int]) -> ClusterTopology:
-        """Let other shards own the hosts."""
+        """Change which shards own the hosts."""
         self._check()
         return self._coordinator.resize(shards)
 
@@ -173,7 +173,7 @@ class ClusterClient:
         self._call("publish", generation, statistics_epoch, list(shards))
 
     def resize(self, shards: Sequence[int]) -> None:
-        """Let other shards own the hosts."""
+        """Change which shards own the hosts."""
         self._call("resize", list(shards))
 
     def wait(
