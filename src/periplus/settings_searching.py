@@ -64,7 +64,7 @@ class GraphSettings(Section, frozen=True):
         float, Meta(description="PageRank damping factor: probability of following a link", gt=0, lt=1)
     ] = 0.85
     tolerance: Annotated[float, Meta(description="PageRank stops when the sum of all changes is below this", gt=0)] = (
-        1e-8
+        1e-12
     )
     same_host_weight: Annotated[
         float, Meta(description="Weight of a link within one host; other links have 1", ge=0)

@@ -30,28 +30,36 @@ from periplus.graph.graph_reader import Graph, HostRank, LinkSignals
 
 if TYPE_CHECKING:
     from periplus.graph.backlinks import Backlinks
-    from periplus.graph.graph_builder import GraphStatistics, build_graph
+    from periplus.graph.exchange.rounds import Arrivals, Part, Program, Round, run_programs
+    from periplus.graph.graph_builder import GraphStatistics, build_graph, build_shard_graph
     from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
     from periplus.graph.ranking.rank_plot import plot_ranks
 
 __all__ = [
+    "Arrivals",
     "Backlinks",
     "Graph",
     "GraphStatistics",
     "HostRank",
     "LinkSignals",
+    "Part",
+    "Program",
     "RankedEdges",
+    "Round",
     "SynonymPair",
     "build_graph",
+    "build_shard_graph",
     "learn_synonyms",
     "plot_ranks",
     "rank_edges",
     "read_synonyms",
+    "run_programs",
 ]
 
 _KERNEL_MODULES: Final = {
     "backlinks": ("Backlinks",),
-    "graph_builder": ("GraphStatistics", "build_graph"),
+    "exchange.rounds": ("Arrivals", "Part", "Program", "Round", "run_programs"),
+    "graph_builder": ("GraphStatistics", "build_graph", "build_shard_graph"),
     "ranking.edge_list": ("RankedEdges", "rank_edges"),
     "ranking.rank_plot": ("plot_ranks",),
 }

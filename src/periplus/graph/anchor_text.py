@@ -88,7 +88,7 @@ class AnchorCollector:
         """By node and text: weight, and number of the first link."""
         self._hosts: dict[tuple[int, int], int] = {}
         self._spellings: dict[tuple[int, int], str] = {}
-        self._size, self._links = 0, 0
+        self._size = 0
         self._paths: list[Path] = []
 
     def add(
@@ -96,29 +96,34 @@ class AnchorCollector:
         nodes: npt.NDArray[np.int32],
         same_host: npt.NDArray[np.bool_],
         texts: list[str],
-        hosts: npt.NDArray[np.int32] | None = None,
+        host_keys: npt.NDArray[np.uint64],
+        orders: npt.NDArray[np.uint64],
     ) -> None:
-        """Add the texts of links to nodes, '' for none. `hosts` are the numbers of the linking hosts."""
+        """Add the texts of links to nodes, '' for none.
+
+        host_keys: the fingerprints of the linking hosts; orders: numbers of the links, which may come in any order.
+        """
         weights = np.where(same_host, self._same_host_weight, 1.0).tolist()
-        bits = _host_bits(same_host, hosts).tolist()
-        for node, weight, bit, text in zip(nodes.tolist(), weights, bits, texts, strict=True):
-            self._links += 1
+        bits = _host_bits(same_host, host_keys).tolist()
+        for node, weight, bit, text, order in zip(nodes.tolist(), weights, bits, texts, orders.tolist(), strict=True):
             if text and weight > 0:
-                self._add_text(node, weight, bit, text)
+                self._add_text(node, weight, bit, text, order)
         if self._size >= self._capacity:
             self._spill()
 
-    def _add_text(self, node: int, weight: float, bit: int, text: str) -> None:
+    def _add_text(self, node: int, weight: float, bit: int, text: str, order: int) -> None:
         key = node, fingerprint_text(text.casefold())
         entry = self._weights.get(key)
         if entry is None:
-            self._weights[key] = [weight, self._links]
+            self._weights[key] = [weight, order]
             self._hosts[key] = bit
             self._spellings[key] = text
             self._size += _ROW_BYTES + len(text)
-        else:
-            entry[0] += weight
-            self._hosts[key] |= bit
+            return
+        entry[0] += weight
+        self._hosts[key] |= bit
+        if order < entry[1]:
+            entry[1], self._spellings[key] = order, text
 
     def _drain(self) -> _AnchorRun:
         """Return all texts in memory, sorted, and remove them from memory."""
@@ -204,12 +209,9 @@ def _concatenate(parts: list[_AnchorRun]) -> _AnchorRun:
     )
 
 
-def _host_bits(same_host: npt.NDArray[np.bool_], hosts: npt.NDArray[np.int32] | None) -> npt.NDArray[np.uint64]:
+def _host_bits(same_host: npt.NDArray[np.bool_], host_keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return one of 64 bits for each host, none for links within a host."""
-    if hosts is None:
-        return np.zeros(len(same_host), np.uint64)
-    number = hosts.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(58)
-    return np.where(same_host, np.uint64(0), np.uint64(1) << number)
+    return np.where(same_host, np.uint64(0), np.uint64(1) << (host_keys >> np.uint64(58)))
 
 
 class _SelectedTexts(NamedTuple):

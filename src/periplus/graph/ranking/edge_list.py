@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from periplus.errors import BadFile
 from periplus.graph.adjacency import Adjacency, pack_pairs
+from periplus.graph.exchange.rounds import run_program
 from periplus.graph.external_sort import PairSorter
 from periplus.graph.ranking.page_scores import Progress, rank_uniformly, worker_count
 from periplus.graph.ranking.pagerank_solver import PagerankResult, PagerankSolver
@@ -50,7 +51,7 @@ def rank_edges(
         if not links.nodes:
             raise BadFile(f"{path} has no links.")
         solver = PagerankSolver(links, 1.0, settings.memory_mb * 1_000_000, worker_count(settings))
-        ranks = rank_uniformly(solver, links.nodes, settings, progress, "ranking nodes")
+        ranks = run_program(rank_uniformly(solver, links.nodes, settings, progress, "ranking nodes"))
         return RankedEdges(links.nodes, links.links, len(links.packed.stream), ranks)
 
 

@@ -3,6 +3,9 @@
 The ranks are the solution of one linear system, which is solved part by part (see `kernels.pagerank`); the sum of the
 changes of a round bounds the error as it does for plain iteration. Links are unpacked once if they fit into the given
 memory, else again in every round.
+
+The adjacency may be that of one shard: its last nodes are then imported from other shards. They have no links to them;
+their shares are received after each round, and all shards stop in the same round.
 """
 
 import threading
@@ -14,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.graph.adjacency import Adjacency
+from periplus.graph.exchange.imports import ValueExchange
+from periplus.graph.exchange.rounds import Program, run_program
 from periplus.graph.kernels import adjacency as kernel
 from periplus.graph.kernels import cross_part_links, pagerank
 
@@ -57,8 +62,16 @@ class _RowBatch(NamedTuple):
 class PagerankSolver:
     """Computes ranks of the nodes of one adjacency, for any number of bases."""
 
-    def __init__(self, links: Adjacency, same_host_weight: float, memory: int, workers: int) -> None:
+    def __init__(
+        self,
+        links: Adjacency,
+        same_host_weight: float,
+        memory: int,
+        workers: int,
+        exchange: ValueExchange | None = None,
+    ) -> None:
         self._links, self._workers = links, max(1, workers)
+        self._exchange = exchange or ValueExchange(links.nodes, {}, {})
         self._kind_weights = np.array([1.0, same_host_weight], np.float32)
         self._local = threading.local()
         spans = list(self._split_rows(0, links.nodes, self._links_per_part()))
@@ -142,6 +155,17 @@ class PagerankSolver:
                 kernel.add_out_weights(self._unpack_batch(batch), self._links.nodes, weights)
         return weights
 
+    @property
+    def own_nodes(self) -> int:
+        """The number of nodes that are ranked."""
+        return self._exchange.own
+
+    def share_out_weights(self, name: str) -> Program[None]:
+        """Add the weights of links to pages of other shards; called once, before the first ranks are computed."""
+        yield from self._exchange.send_back(name, self.out_weights)
+        # What imported nodes give is divided by their weights where they are at home.
+        self.out_weights[self._exchange.own :] = 0.0
+
     def solve(
         self,
         base: Vector,
@@ -150,19 +174,33 @@ class PagerankSolver:
         on_round: RoundCallback = lambda number, change: None,
     ) -> PagerankResult:
         """Return the ranks for `base`; stop when a round changes less than `tolerance` of their sum."""
-        state = pagerank.initial_state(self.out_weights, base)
+        return run_program(self.rounds("ranks", base, damping, tolerance, on_round))
+
+    def rounds(
+        self,
+        name: str,
+        base: Vector,
+        damping: float,
+        tolerance: float,
+        on_round: RoundCallback = lambda number, change: None,
+    ) -> Program[PagerankResult]:
+        """Return the ranks of the shard's own nodes; after each round their shares are sent to other shards."""
+        exchange = self._exchange
+        state = pagerank.initial_state(self.out_weights, _extend(base, self._links.nodes))
+        shares = state.shares[: self._links.nodes]
         # No rank depends on that of a sink, so they are computed last; until then they have at least their base.
-        sink_base = float(base[self.out_weights == 0].sum())
+        (sink_base,) = yield from exchange.send(name, shares, (float(state.base[self.out_weights == 0].sum()),))
         changes: list[float] = []
         with ThreadPoolExecutor(self._workers) as pool:
             while len(changes) < _MAX_ROUNDS and (not changes or changes[-1] >= tolerance):
-                change, total = self._run_round(pool, state, damping, False)
+                summary = self._run_round(pool, state, damping, False)
                 if self._cross_links is None:
                     pagerank.end_round(state)
+                change, total = yield from exchange.send(name, shares, summary)
                 changes.append(change / ((total + sink_base) or 1.0))
                 on_round(len(changes), changes[-1])
             self._run_round(pool, state, damping, True)
-        return PagerankResult(state.ranks, len(changes), tuple(changes))
+        return PagerankResult(state.ranks[: exchange.own], len(changes), tuple(changes))
 
     def _run_round(
         self, pool: ThreadPoolExecutor, state: pagerank.PagerankState, damping: float, sinks: bool
@@ -190,3 +228,8 @@ class PagerankSolver:
 
     def _map_parts(self, pool: ThreadPoolExecutor, work: Callable[[int], _T], parts: range) -> list[_T]:
         return list(map(work, parts) if self._workers == 1 else pool.map(work, parts))
+
+
+def _extend(base: Vector, nodes: int) -> Vector:
+    """Return a base for imported nodes too: none, for they are ranked elsewhere."""
+    return np.concatenate((base, np.zeros(nodes - len(base)))) if len(base) < nodes else base

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.errors import BadFile, BadUrl
-from periplus.graph.node_table import NodeTable
+from periplus.graph.exchange.imports import ImportTable
+from periplus.graph.exchange.rounds import Program, Round, exchange_messages, gather_summaries
+from periplus.graph.node_table import Keys, NodeTable
 from periplus.graph.ranking.pagerank_solver import Vector
 from periplus.hashing import fingerprint_text
 from periplus.records import Address
@@ -22,6 +24,8 @@ from periplus.store import read_lines
 from periplus.url import parse_address
 
 __all__ = ["host_trust", "trusted_pages"]
+
+Pairs = npt.NDArray[np.uint64]
 
 _FULL_TRUST: Final = 0.05
 """A host is fully trusted when its share of all trust is this part of its share of all rank; else in proportion."""
@@ -32,28 +36,54 @@ _MIN_DOMAINS: Final = 2
 _MAX_LINES: Final = 1_000_000
 
 
-def trusted_pages(nodes: NodeTable, between: Callable[[], npt.NDArray[np.uint64]], trusted: str) -> Vector | None:
+def trusted_pages(
+    nodes: NodeTable, imports: ImportTable, between: Callable[[], Pairs], trusted: str
+) -> Program[Vector | None]:
     """Return each page's share of the initial trust; None if hosts cannot be distinguished.
 
     between: returns a pair for each link between hosts; trusted: path of the operator's file, '' for none.
     """
     if trusted:
-        return _equal_shares(_read_trusted(nodes, Path(trusted)))
-    count = len(nodes.host_keys)
-    if count < _MIN_HOSTS:
+        selected = yield from _select_listed(nodes, Path(trusted))
+        return (yield from _equal_shares(selected))
+    if nodes.total_hosts < _MIN_HOSTS:
         return None
-    if 0 < len(np.unique(nodes.hosts[nodes.is_seed])) <= count // 2:
-        return _equal_shares(nodes.is_seed)
-    is_trusted = _widely_linked_hosts(nodes, between())
-    return _equal_shares(is_trusted[nodes.hosts]) if is_trusted.any() else None
+    arrivals = yield from gather_summaries("seeds", (len(np.unique(nodes.hosts[nodes.is_seed])),))
+    (seed_hosts,) = arrivals.totals()
+    if 0 < seed_hosts <= nodes.total_hosts // 2:
+        return (yield from _equal_shares(nodes.is_seed))
+    is_trusted = yield from _widely_linked_hosts(imports, between())
+    arrivals = yield from gather_summaries("trusted hosts", (int(is_trusted.sum()),))
+    return (yield from _equal_shares(is_trusted[nodes.hosts])) if arrivals.totals()[0] else None
 
 
-def _equal_shares(selected: npt.NDArray[np.bool_]) -> Vector:
-    return selected / max(1, int(selected.sum()))
+def _equal_shares(selected: npt.NDArray[np.bool_]) -> Program[Vector]:
+    """Return the same share for each selected page of all shards."""
+    arrivals = yield from gather_summaries("trusted pages", (int(selected.sum()),))
+    return selected / max(1, int(arrivals.totals()[0]))
 
 
-def _read_trusted(nodes: NodeTable, path: Path) -> npt.NDArray[np.bool_]:
-    """Read hosts and URLs from a file, and return which pages they select; a host selects all of its pages."""
+def _select_listed(nodes: NodeTable, path: Path) -> Program[npt.NDArray[np.bool_]]:
+    """Return which pages the operator's file selects; a host selects all of its pages."""
+    hosts, pages = _read_trusted(path)
+    rows = nodes.find(pages)
+    rows = rows[rows >= 0]
+    selected = np.isin(nodes.host_keys, hosts)[nodes.hosts]
+    addresses = np.unique(nodes.foreign_nodes[rows[rows >= len(nodes.keys)] - len(nodes.keys)])
+    owners = (addresses >> np.uint64(32)).astype(np.int64)
+    messages = {shard: {"nodes": addresses[owners == shard]} for shard in np.unique(owners).tolist()}
+    received = yield from exchange_messages(nodes.part, "trusted pages of other shards", messages)
+    selected[rows[rows < len(nodes.keys)]] = True
+    for message in received.values():
+        selected[(message["nodes"] & np.uint64(0xFFFFFFFF)).astype(np.int64)] = True
+    arrivals = yield from gather_summaries("listed pages", (int(selected.sum()),))
+    if not arrivals.totals()[0]:
+        raise BadFile(f"No page that {path} lists is in the store.", "Check graph.trusted, or crawl these hosts.")
+    return selected
+
+
+def _read_trusted(path: Path) -> tuple[Keys, Keys]:
+    """Return the sorted fingerprints of hosts and keys of URLs that a file lists."""
     hosts, pages = set[int](), set[int]()
     for number, line in enumerate(read_lines(path)):
         text = line.decode("utf-8", "replace").strip()
@@ -66,12 +96,7 @@ def _read_trusted(nodes: NodeTable, path: Path) -> npt.NDArray[np.bool_]:
             hosts.add(fingerprint_text(address.url.partition("://")[2].partition("/")[0]))
         if len(hosts) + len(pages) > _MAX_LINES:
             raise BadFile(f"{path} has more than {_MAX_LINES:,} hosts and URLs.")
-    rows = nodes.find(np.array(sorted(pages), np.uint64))
-    selected = np.isin(nodes.host_keys, np.array(sorted(hosts), np.uint64))[nodes.hosts]
-    selected[rows[rows >= 0]] = True
-    if not selected.any():
-        raise BadFile(f"No page that {path} lists is in the store.", "Check graph.trusted, or crawl these hosts.")
-    return selected
+    return np.array(sorted(hosts), np.uint64), np.array(sorted(pages), np.uint64)
 
 
 def _parse_entry(text: str, path: Path, number: int) -> Address:
@@ -81,28 +106,52 @@ def _parse_entry(text: str, path: Path, number: int) -> Address:
         raise BadFile(f"{path} has neither a host nor a URL on line {number}.") from error
 
 
-def _widely_linked_hosts(nodes: NodeTable, between: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+def _widely_linked_hosts(imports: ImportTable, between: Pairs) -> Program[npt.NDArray[np.bool_]]:
     """Return the hosts that several domains link to without a link back, counting only links from such hosts.
 
     Hosts that only link to each other, and layers of hosts that only link upwards, are eliminated one after the other.
     """
+    domains = np.unique(imports.domain_keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
     sources = (between & np.uint64(0xFFFFFFFF)).astype(np.int64)
     targets = (between >> np.uint64(32)).astype(np.int64)
-    reverse = sources.astype(np.uint64) << np.uint64(32) | targets.astype(np.uint64)
-    one_way = ~np.isin(reverse, between) & (nodes.domains[sources] != nodes.domains[targets])
+    returned = yield from _find_returned(imports, between)
+    one_way = ~returned & (domains[sources] != domains[targets])
     sources, targets = sources[one_way], targets[one_way]
-    remaining = np.ones(len(nodes.host_keys), np.bool_)
+    own, remaining = imports.hosts.own, np.ones(imports.hosts.nodes, np.float64)
     while True:
-        live = remaining[sources] & remaining[targets]
-        votes = np.unique(targets[live] << 32 | nodes.domains[sources[live]])
-        enough = np.bincount(votes >> 32, minlength=len(remaining)) >= _MIN_DOMAINS
-        if (enough[remaining]).all():
-            return remaining
-        remaining &= enough
+        live = (remaining[sources] > 0) & (remaining[targets] > 0)
+        votes = np.unique(targets[live] << 32 | domains[sources[live]])
+        is_eliminated = np.bincount(votes >> 32, minlength=own)[:own] < _MIN_DOMAINS
+        removed = int((is_eliminated & (remaining[:own] > 0)).sum())
+        remaining[:own][is_eliminated] = 0.0
+        (total,) = yield from imports.hosts.send("widely linked hosts", remaining, (removed,))
+        if not total:
+            return remaining[:own] > 0
 
 
-def host_trust(nodes: NodeTable, ranks: Vector, trusted: Vector) -> Vector:
+def _find_returned(imports: ImportTable, between: Pairs) -> Program[npt.NDArray[np.bool_]]:
+    """Return for each link between hosts whether there is one in the other direction, maybe on another shard."""
+    sources, targets = between & np.uint64(0xFFFFFFFF), between >> np.uint64(32)
+    returned = np.isin(sources << np.uint64(32) | targets, between)
+    rows, remote = dict[int, npt.NDArray[np.int64]](), dict[int, Pairs]()
+    first = imports.hosts.own
+    for shard, numbers in imports.host_numbers.items():
+        rows[shard] = np.flatnonzero((sources >= first) & (sources < first + len(numbers)))
+        remote[shard] = numbers[sources[rows[shard]].astype(np.int64) - first].astype(np.uint64)
+        first += len(numbers)
+    messages = {shard: {"pairs": targets[rows[shard]] << np.uint64(32) | remote[shard]} for shard in rows}
+    arrivals = yield Round("links between hosts", messages)
+    for shard, message in arrivals.messages.items():
+        if shard in rows:
+            opposite = remote[shard] << np.uint64(32) | targets[rows[shard]]
+            returned[rows[shard]] = np.isin(opposite, message["pairs"])
+    return returned
+
+
+def host_trust(nodes: NodeTable, ranks: Vector, trusted: Vector) -> Program[Vector]:
     """Return the trust of each host, 0..1: its share of all trust compared with its share of all rank."""
     trust, rank = (np.bincount(nodes.hosts, vector, len(nodes.host_keys)) for vector in (trusted, ranks))
-    share = trust / (float(trust.sum()) or 1.0) / (rank / float(rank.sum()))
+    arrivals = yield from gather_summaries("trust", (float(trust.sum()), float(rank.sum())))
+    total_trust, total_rank = arrivals.totals()
+    share = trust / (total_trust or 1.0) / (rank / total_rank)
     return np.minimum(1.0, share / _FULL_TRUST)
