@@ -1,5 +1,6 @@
 """Shards of a crawl: whose a host is, links that are handed over, hosts that move, pages shared out."""
 
+import errno
 import random
 import shutil
 from collections import Counter
@@ -29,7 +30,7 @@ from periplus.crawl.sharding.resharding import reshard
 from periplus.crawl.sharding.shard_router import ShardRouter
 from periplus.crawl.sharding.supervisor import divide_settings
 from periplus.crawl.sharding.topology import HostPartitioner, Topology, mailbox_dir, read_topology
-from periplus.errors import BadInput, CorruptFile, NewerFormat
+from periplus.errors import BadInput, CorruptFile, DiskFailed, NewerFormat
 from periplus.records import FetchRequest, Outcome
 from periplus.settings import FetchSettings, FrontierSettings, Settings, StoreSettings
 from periplus.store import PageStore
@@ -64,6 +65,25 @@ def test_messages_that_wait_are_delivered_when_hosts_move(tmp_path):
     assert not path.exists()
     with resharding_module._open_shard(tmp_path, settings, 0, HostPartitioner(topology.shards), 1.0) as (state, _):
         assert "waiting.test" in state.frontier.hosts()
+
+
+def test_a_move_whose_renames_were_not_synced_syncs_them_when_repeated(tmp_path, monkeypatch):
+    settings, failing, synced = Settings(), [True], []
+
+    def sync(folder):
+        synced.append(folder)
+        if failing:
+            raise OSError(errno.EIO, "Input/output error")
+
+    reshard(tmp_path, settings, 2, [parse_address("http://seed.test/")])
+    monkeypatch.setattr(resharding_module, "sync_folder", sync)
+    with pytest.raises(DiskFailed, match=str(tmp_path / "crawl")):
+        reshard(tmp_path, settings, 3, [])
+    failed = synced.pop()
+    failing.clear()
+    synced.clear()
+    assert reshard(tmp_path, settings, 3, []).shards == (0, 1, 2)
+    assert failed in synced
 
 
 def test_parcels_come_back_whole_or_not_at_all(tmp_path):

@@ -29,7 +29,7 @@ from periplus.crawl.sharding.topology import (
     shard_dir,
     write_topology,
 )
-from periplus.files import lock_folder, make_folder, sync_folder
+from periplus.files import disk_errors, lock_folder, make_folder, sync_folder
 from periplus.records import Address, FetchRecord, FetchRequest
 from periplus.settings import Settings
 from periplus.store import PageStore, shard_folder
@@ -96,8 +96,9 @@ def reshard(folder: Path, settings: Settings, count: int, seeds: Iterable[Addres
         write_topology(folder, wanted)
     for number in shards:
         # Readers of all stores would not find one that is created later.
-        make_folder(shard_folder(folder / "store", number))
-        make_folder(mailbox_dir(folder, number))
+        for part in (shard_folder(folder / "store", number), mailbox_dir(folder, number)):
+            with disk_errors(part):
+                make_folder(part)
     return _complete_move(folder, wanted)
 
 
@@ -106,11 +107,14 @@ def _complete_move(folder: Path, topology: Topology) -> Topology:
     numbers = {0, *topology.shards, *topology.moving, *_folder_numbers(folder)}
     for number in numbers:
         next_snapshot = shard_dir(folder, number) / _NEXT_SNAPSHOT
-        if number in topology.moving and next_snapshot.exists():
-            os.replace(next_snapshot, shard_dir(folder, number) / _SNAPSHOT)
-            sync_folder(shard_dir(folder, number))
-        next_snapshot.unlink(missing_ok=True)
-        if number in topology.moving:
+        with disk_errors(next_snapshot):
+            if number not in topology.moving:
+                next_snapshot.unlink(missing_ok=True)
+                continue
+            if next_snapshot.exists():
+                os.replace(next_snapshot, shard_dir(folder, number) / _SNAPSHOT)
+            if next_snapshot.parent.is_dir():
+                sync_folder(next_snapshot.parent)  # an earlier attempt may have failed after it was renamed
             for path in _message_files(folder, number):
                 path.unlink(missing_ok=True)
     if topology.moving:
