@@ -1,21 +1,30 @@
 """Answers of several shards are those of one index over the same pages: results, order, scores and all the rest."""
 
+import itertools
+import json
 import random
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.made_pages import Ranks, queries, random_ranks, random_visits
-from periplus.index import build_index, gather_build_statistics, sum_build_statistics
+from embeddings.tiny_model import NaiveEncoder
+from index.made_pages import Ranks, queries, random_ranks, random_visits, visit
+from periplus.embeddings import EmbeddingSearcher, embed_index
+from periplus.evaluate import read_documents
+from periplus.hashing import fingerprint_text
+from periplus.index import LiveIndex, build_index, gather_build_statistics, sum_build_statistics
+from periplus.query import Synonyms
+from periplus.rank import Ranker
 from periplus.records import FetchRecord, Query, ResultPage
 from periplus.search import IndexShard, LocalShards, Searcher, ShardedSearcher
-from periplus.settings import SearchSettings, Settings
+from periplus.settings import EmbeddingSettings, SearchSettings, Settings
 
 SETTINGS = msgspec.structs.replace(Settings(), search=SearchSettings(budget_ms=600_000))
 """Nothing is left out for want of time: kernels may have to be compiled."""
@@ -140,3 +149,149 @@ def test_completions_and_statistics_are_those_of_one_index(
         assert page is not None
         assert stored is not None
         assert (stored.url, stored.title, stored.text) == (page.url, page.title, page.text)
+
+
+@pytest.fixture(scope="module")
+def wiki(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> tuple[Searcher, ShardedSearcher, LocalShards]:
+    """Build three shards of the first articles of Simple English Wikipedia, with made-up hosts."""
+    documents = shared_data / "ir" / "simplewiki_entity" / "docs.jsonl.zst"
+    if not documents.is_file():
+        pytest.skip("no simplewiki_entity in ../shared/data")
+    visits = []
+    for record in itertools.islice(read_documents(documents, []), 2_400):
+        assert record.page is not None
+        url = f"https://h{record.key % 31}.test/{record.url.rpartition('/')[2]}"
+        page = msgspec.structs.replace(record.page, url=url)
+        visits.append(msgspec.structs.replace(record, url=url, key=fingerprint_text(url), page=page))
+    ranks = Ranks(random_ranks(1, visits))
+    return build_both(tmp_path_factory.mktemp("wiki"), split_by_host(visits, 3, 4), ranks)
+
+
+def test_queries_of_a_log_have_the_same_answers(
+    wiki: tuple[Searcher, ShardedSearcher, LocalShards], shared_data: Path
+) -> None:
+    """The whole collection is compared by bench/cluster_answers.py."""
+    lines = (shared_data / "queries" / "search-benchmark-game.jsonl").read_text("utf-8").splitlines()
+    whole, broker, _ = wiki
+    results = 0
+    for line in lines[:500]:
+        results += len(assert_same(whole, broker, Query(json.loads(line)["query"], size=100)).hits)
+    assert results > 10_000
+
+
+def test_a_query_takes_two_rounds(wiki: tuple[Searcher, ShardedSearcher, LocalShards]) -> None:
+    """Counts that are in postings only are asked for once; texts are read where no simhash is stored."""
+    _, broker, group = wiki
+    for words in ("april", "solar system", "history of music", "+river +france", '"united states"', "lang:en moon"):
+        assert broker.search(Query(words)).hits
+        group.calls.clear()
+        broker.search(Query(words))
+        assert [method for method, _ in group.calls if method != "signatures"] == ["retrieve", "present"]
+
+
+@pytest.mark.parametrize("mode", ["always", "auto"])
+def test_feedback_takes_words_of_the_best_pages_of_all_shards(tmp_path: Path, mode: str) -> None:
+    own = msgspec.structs.replace(SETTINGS, search=msgspec.structs.replace(SETTINGS.search, feedback=mode))
+    visits = random_visits(6, 150)
+    whole, broker, _ = build_both(tmp_path, split_by_host(visits, 3, 1), Ranks(random_ranks(6, visits)), own)
+    for words in ("sea chart", "ship", "fog bell tide", '"sea chart" fog', "harbour light wind rope"):
+        assert_same(whole, broker, Query(words, size=50, explain=True))
+
+
+def test_synonyms_widen_plans_alike(tmp_path: Path) -> None:
+    visits = random_visits(8, 150)
+    whole, broker, _ = build_both(tmp_path, split_by_host(visits, 3, 1), Ranks(random_ranks(8, visits)))
+    session = whole._session
+    assert session is not None
+    session.synonyms = broker._synonyms = Synonyms.from_pairs(
+        [("harbour", "sea", 5), ("fog bell", "tide", 4), ("007", "the", 3)], 0.5
+    )
+    for words in ("harbour", "fog bell", "harbour light", "007 rope"):
+        assert_same(whole, broker, Query(words, size=50, explain=True))
+
+
+def test_embeddings_take_part_alike(tmp_path: Path) -> None:
+    """Whether a query is in a language of the model, the best pages of all shards decide."""
+    semantic = EmbeddingSettings(enabled=True, passage_tokens=16, overlap=4, nearest=5, candidates=10)
+    own = msgspec.structs.replace(SETTINGS, embeddings=semantic)
+    visits = random_visits(5, 160)
+    whole, broker, group = build_both(tmp_path, split_by_host(visits, 3, 1), Ranks(random_ranks(5, visits)), own)
+    sessions = [whole._session, *(shard._sessions[-1] for shard in group._shards if isinstance(shard, IndexShard))]
+    for session in sessions:
+        assert session is not None
+        embed_index(session.index.folder, semantic, encoder=NaiveEncoder())
+        session.ranker = Ranker(session.index, own.rank, semantic, signals=session.signals)
+        assert session.ranker.embeddings is not None
+        session.ranker.embeddings._meaning = EmbeddingSearcher(session.index, semantic, NaiveEncoder())
+    for words in ("sea chart", "the ship of fog", "wind", '"harbour light" bell', "rope -sail tide", "zebra", "море"):
+        assert_same(whole, broker, Query(words, size=100, explain=True))
+
+
+def test_live_changes_reach_the_broker_when_it_is_refreshed(tmp_path: Path) -> None:
+    visits = random_visits(7, 80)
+    parts = split_by_host(visits, 3, 1)
+    whole, broker, group = build_both(tmp_path, parts, Ranks({}))
+    new = visit("https://live.coast.test/kraken", "Kraken", "the kraken rises from the deep sea " * 9)
+    gone = parts[1][3].url
+    for folder in ("one", "shard-01"):
+        with LiveIndex(tmp_path / folder / "index", SETTINGS.index, background=False) as live:
+            live.add(new)
+            live.delete(gone)
+            live.publish()
+    assert not broker.refresh()
+    shard = group._shards[1]
+    assert isinstance(shard, IndexShard)
+    assert shard.refresh()
+    assert broker.refresh()
+    assert not broker.refresh()
+    found = broker.search(Query("kraken"))
+    assert [hit.url for hit in found.hits] == [new.url]
+    assert whole.refresh()
+    one = whole.search(Query("kraken"))
+    assert [hit.url for hit in one.hits] == [new.url]
+    assert found.hits[0].score == pytest.approx(one.hits[0].score)
+
+
+def test_a_query_that_began_on_the_last_generation_ends_on_it(tmp_path: Path) -> None:
+    visits = random_visits(7, 60)
+    _, broker, group = build_both(tmp_path, split_by_host(visits, 2, 1), Ranks({}))
+    shard = group._shards[0]
+    assert isinstance(shard, IndexShard)
+    expected = broker.search(Query("sea ship"))
+    call = group.call
+
+    def refresh_before_present(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        if method == "present":
+            with LiveIndex(tmp_path / "shard-00" / "index", SETTINGS.index, background=False) as live:
+                live.add(visit(f"https://live.coast.test/{len(group.calls)}", "Sea ship", "sea ship " * 20))
+                live.publish()
+            shard.refresh()
+        return call(method, requests, seconds)
+
+    group.call = refresh_before_present  # type: ignore[method-assign]
+    assert [hit.url for hit in broker.search(Query("sea ship")).hits] == [hit.url for hit in expected.hits]
+
+
+def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
+    visits = random_visits(7, 90)
+    _, broker, group = build_both(tmp_path, split_by_host(visits, 3, 1), Ranks({}))
+    complete = broker.search(Query("sea", size=100))
+    assert not complete.partial
+    call, silent = group.call, {"retrieve": {1}, "present": set[int]()}
+
+    def call_some(method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        answering = {shard: item for shard, item in requests.items() if shard not in silent.get(method, ())}
+        return call(method, answering, seconds)
+
+    group.call = call_some  # type: ignore[method-assign]
+    page = broker.search(Query("sea", size=100))
+    assert page.partial
+    assert page.notes[-1] == "1 of 3 shards did not answer."
+    assert 0 < len(page.hits) < len(complete.hits)
+    silent |= {"retrieve": set(), "present": {0}}
+    page = broker.search(Query("sea", size=100))
+    assert page.partial
+    assert 0 < len(page.hits) < len(complete.hits)
+    silent |= {"retrieve": {0, 1, 2}}
+    page = broker.search(Query("sea"))
+    assert (page.hits, page.partial, page.notes[-1]) == ((), True, "3 of 3 shards did not answer.")

@@ -49,7 +49,7 @@ from periplus.settings import Settings
 
 __all__ = ["ShardedBackend"]
 
-_SIGNATURES: Final = 32
+_SIGNATURES: Final = 128
 """Candidates whose texts are asked for together, where selection comes to one that needs it."""
 _MIN_SECONDS: Final = 0.05
 """Time for a stage that has to run, though the budget is used up."""

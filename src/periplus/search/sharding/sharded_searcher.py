@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from periplus.query import Synonyms
+from periplus.query import QueryPlan, Synonyms, parse_query
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search.answering.query_answerer import QueryAnswerer
@@ -91,6 +91,12 @@ class ShardedSearcher:
             return page
         note = f"{len(backend.missing)} of {self._group.count} shards did not answer."
         return msgspec.structs.replace(page, partial=True, notes=(*page.notes, note))
+
+    def plan(self, query: Query) -> QueryPlan | None:
+        """Return the plan of a query; None without words."""
+        parsed = parse_query(query.words)
+        backend = ShardedBackend(self._group, self._collection, self._settings, self._model, self._synonyms)
+        return backend.plan(parsed, query) if parsed.tree is not None else None
 
     def weights(self) -> tuple[RankingWeight, ...]:
         """Return the weights of ranking."""
