@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-partitioning bench-scale scale-page
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -188,6 +188,17 @@ bench-pagerank: $(DEV_READY) ## PageRank compared with networkit and scipy, up t
 
 bench-focus: $(DEV_READY) ## harvest rate of a focused crawl compared with breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
 	@$(BIN)/python bench/focus.py --hosts $(or $(HOSTS),200) --pages $(or $(PAGES),8000) --fetch $(or $(FETCH),600)
+
+bench-partitioning: $(DEV_READY) ## an index split by documents and by terms over 2, 4 and 8 nodes (CORPUS= QUERIES= ARGS=)
+	@$(BIN)/python bench/partitioning.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)
+	@$(BIN)/python scripts/write_scale.py
+
+bench-scale: $(DEV_READY) ## fan-out latency and exchange of 1 to 4,096 shards, from measured shards (CORPUS= QUERIES= ARGS=)
+	@$(BIN)/python bench/scale.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(QUERIES),--queries $(QUERIES)) $(ARGS)
+	@$(BIN)/python scripts/write_scale.py
+
+scale-page: $(DEV_READY) ## regenerate docs/scale.md, its pictures and the coefficients of `periplus plan` from bench/results
+	@$(BIN)/python scripts/write_scale.py
 
 docs: $(RUN_READY) ## regenerate docs/settings.md, docs/commands.md and the tree in ARCHITECTURE.md
 	@$(BIN)/python scripts/write_docs.py

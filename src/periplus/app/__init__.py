@@ -20,6 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 from periplus.app.observer import SILENT, Observer, SilentObserver
 
 if TYPE_CHECKING:
+    from periplus.app.capacity.capacity_model import plan_capacity
+    from periplus.app.capacity.capacity_records import CapacityPlan
+    from periplus.app.capacity.quantities import format_amount, format_hours
+    from periplus.app.capacity.workload_defaults import describe_machine, describe_workload
     from periplus.app.checking.file_kinds import FILE_KINDS, FileKind, kind_table
     from periplus.app.checking.folder_check import FolderCheck, FolderFault, check_data_folder
     from periplus.app.checking.folder_repair import FolderRepair, repair_data_folder
@@ -74,6 +78,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE_KINDS",
     "SILENT",
+    "CapacityPlan",
     "ChangedResult",
     "CrawlRun",
     "CrawlStatistics",
@@ -113,6 +118,8 @@ __all__ = [
     "control_crawl",
     "crawl_status",
     "delete_pages",
+    "describe_machine",
+    "describe_workload",
     "embed_pages",
     "embedding_status",
     "evaluate_ranking",
@@ -121,6 +128,8 @@ __all__ = [
     "export_terms",
     "fetch_embedding_model",
     "fetch_service",
+    "format_amount",
+    "format_hours",
     "import_files",
     "import_proxy_logs",
     "index_statistics",
@@ -131,6 +140,7 @@ __all__ = [
     "lower_priority",
     "open_demo",
     "open_server",
+    "plan_capacity",
     "rank_folder",
     "rank_graph_file",
     "repair_data_folder",
@@ -152,6 +162,10 @@ __all__ = [
 ]
 
 _OWN: Final = {
+    "capacity.capacity_model": ("plan_capacity",),
+    "capacity.capacity_records": ("CapacityPlan",),
+    "capacity.quantities": ("format_amount", "format_hours"),
+    "capacity.workload_defaults": ("describe_machine", "describe_workload"),
     "checking.folder_repair": ("FolderRepair", "repair_data_folder"),
     "checking.file_kinds": ("FILE_KINDS", "FileKind", "kind_table"),
     "checking.folder_check": ("FolderCheck", "FolderFault", "check_data_folder"),

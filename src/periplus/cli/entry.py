@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from periplus import __version__
+from periplus.cli.capacity_command import plan
 from periplus.cli.commands.crawl import crawl
 from periplus.cli.commands.demo import demo
 from periplus.cli.commands.doctor import check, doctor, repair
@@ -82,6 +83,7 @@ app.command("evaluate")(evaluate)
 app.command("check")(check)
 app.command("repair")(repair)
 app.command("doctor")(doctor)
+app.command("plan")(plan)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
