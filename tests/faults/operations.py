@@ -7,6 +7,7 @@ import crawl_operations
 import index_operations
 import people_operations
 import publish_operations
+import storage_operations
 import store_operations
 from operation import Operation
 
@@ -14,7 +15,14 @@ from periplus.app import Engine
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
-    for module in (publish_operations, store_operations, index_operations, crawl_operations, people_operations)
+    for module in (
+        publish_operations,
+        store_operations,
+        index_operations,
+        crawl_operations,
+        people_operations,
+        storage_operations,
+    )
     for operation in module.OPERATIONS
 }
 

@@ -119,8 +119,8 @@ class ShardMirror:
     def upload(self) -> UploadResult:
         """Upload what the folder has now; on return, all that was on disk at the time of the call is in storage.
 
-        If this raises, the storage has the last upload; call it again. After a `StorageConflict` another machine owns
-        the shard: stop.
+        If this raises, the storage has the last upload, or this one if only the removal of old objects failed; call it
+        again. After a `StorageConflict` another machine owns the shard: stop.
         """
         with self._lock:
             try:
@@ -195,8 +195,9 @@ class ShardMirror:
         after = self._manifest.objects()
         if not self._swept:  # what interrupted uploads have left
             before |= {entry.name for entry in self._storage.list_objects(files_prefix(self.number))}
-            self._swept = True
+        self._swept = False  # until the objects are removed: if that fails, the next upload lists them again
         self._storage.delete(sorted(before - after))
+        self._swept = True
         return len(before - after)
 
     def _commit(self, files: tuple[ShardFile, ...], generation: int) -> None:
