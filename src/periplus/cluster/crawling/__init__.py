@@ -20,6 +20,7 @@ from periplus.cluster.crawling.cluster_shard import ClusterShard
 from periplus.cluster.crawling.crawl_coordinator import CrawlCoordinator, PlanFile, PlanStore
 from periplus.cluster.crawling.crawl_plan import CrawlPlan, CrawlPlanState
 from periplus.cluster.crawling.mail_records import ShardPlan, ShardReport
+from periplus.cluster.crawling.shard_checkpoints import PlanRecord, ShardCheckpoints
 from periplus.cluster.crawling.shard_runner import CheckpointStore, ShardRunner
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "CrawlPlan",
     "CrawlPlanState",
     "PlanFile",
+    "PlanRecord",
     "PlanStore",
+    "ShardCheckpoints",
     "ShardPlan",
     "ShardReport",
     "ShardRunner",

@@ -69,8 +69,8 @@ class RobotsExchange:
         """Start what other shards asked for, as the limits of our hosts allow; drop what has waited too long."""
         queued, self._queued = self._queued, []
         for foreign in queued:
-            if now - foreign.received > _TIMEOUT:
-                continue
+            if now - foreign.received > _TIMEOUT or not self._shard.owns(foreign.target.host):
+                continue  # nobody waits for it any more, or its host has moved to another shard
             if paused or self._state.frontier.reserve(foreign.target.host, now) > 0:
                 self._queued.append(foreign)
                 continue
