@@ -9,6 +9,7 @@ import pytest
 from index.made_pages import random_visits, visit
 from periplus.errors import CorruptFile
 from periplus.index import Index, LiveIndex, build_index, check_index
+from periplus.index.vocabulary import spelling_dictionary
 from periplus.records import Query
 from periplus.search import Searcher
 from periplus.settings import IndexSettings, Settings
@@ -107,3 +108,33 @@ def test_damage_is_found_and_named(tmp_path: Path, place: float) -> None:
     path.write_bytes(bytes(raw[: len(raw) // 2]))
     with pytest.raises(CorruptFile, match=r"words\.arrays"):
         Index.open(tmp_path)
+
+
+def test_candidates_of_a_word_are_kept_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_index(random_visits(4, 60), tmp_path, IndexSettings())
+    index = Index.open(tmp_path)
+    index.spelling.load()
+    typed = [word + "e" for word in list(book_of(tmp_path))[:20]]
+    first = {word: index.spelling.find_candidates(word) for word in typed}
+    assert any(first.values())
+    index.spelling.find_candidates(typed[0]).clear()  # A list of its own.
+    assert {word: index.spelling.find_candidates(word) for word in typed} == first
+    monkeypatch.setattr(spelling_dictionary, "_MAX_CACHED", 3)
+    loaded = index.spelling._loaded
+    assert loaded is not None
+    for word in typed:
+        loaded.candidates.pop(word, None)
+        assert index.spelling.find_candidates(word) == first[word]
+    assert len(loaded.candidates) <= 3
+
+
+def test_candidates_are_those_of_the_dictionary_that_is_loaded(tmp_path: Path) -> None:
+    build_index([visit("https://a.test/1", "", "elephant")], tmp_path, IndexSettings())
+    before = Index.open(tmp_path)
+    before.spelling.load()
+    assert [c.word for c in before.spelling.find_candidates("elephent")] == ["elephant"]
+    assert before.spelling.find_candidates("zebro") == []
+    build_index([visit("https://a.test/2", "", "zebra")], tmp_path, IndexSettings(), append=True)
+    after = Index.open(tmp_path, previous=before)
+    after.spelling.load()
+    assert [c.word for c in after.spelling.find_candidates("zebro")] == ["zebra"]

@@ -27,6 +27,12 @@ def test_any_string_is_split_alike(text: str) -> None:
     assert split_text(text) == naive.split(clean, folding())
 
 
+@given(st.lists(st.from_regex(r"[A-Za-z0-9]{1,70}", fullmatch=True), min_size=1, max_size=6))
+def test_plain_words_that_need_no_kernel_are_split_as_by_it(words: list[str]) -> None:
+    text = " ".join(words)
+    assert split_text(text) == split_text(f"{text}.") == naive.split(text, folding())
+
+
 @given(st.binary(max_size=80))
 def test_broken_utf8_is_survived(data: bytes) -> None:
     spans = token_spans(data)

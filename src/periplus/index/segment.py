@@ -20,11 +20,11 @@ from periplus.index.kernels import (
     postings_reader,
     postings_scan,
     term_dictionary,
-    term_lookup,
     term_packing,
 )
 from periplus.index.kernels.postings_scan import LOOKUP_FIELDS
 from periplus.index.kernels.term_dictionary import TermEntry
+from periplus.index.term_rows import TermRowCache
 from periplus.index.validation.kernels import term_checks
 from periplus.index.validation.segment_checks import check_segment_files, damaged_array
 from periplus.store import decompress
@@ -78,6 +78,7 @@ class Segment:
             self.documents,
             np.zeros(len(self.packed_terms.pages) // 8 + 1, np.uint8),
         )
+        self._term_rows = TermRowCache(self.packed_terms, self._postings_arrays)
         self.mark_deleted(deleted)
         self._cached_block: tuple[int, bytes] = (-1, b"")
         self._expanded: dict[str, npt.NDArray[Any]] = {}
@@ -145,16 +146,16 @@ class Segment:
 
     def find_term(self, term: bytes) -> TermEntry | None:
         """Return the entry of a term, None if no document has it."""
-        entry = TermEntry(*self.find_terms((term,))[0].tolist())
+        try:
+            entry = TermEntry(*self._term_rows.row(term))
+        except CorruptFile as error:
+            raise self.damaged("postings", "stream") from error
         return entry if entry.frequency else None
 
     def find_terms(self, terms: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Look many terms up by one call; return a row for each, with the columns of `TermEntry`."""
-        starts = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum([len(term) for term in terms], out=starts[1:])
-        blob = np.frombuffer(b"".join(terms) or b"\0", np.uint8)
         try:
-            return term_lookup.find_terms(self.packed_terms, self._postings_arrays, blob, starts)
+            return self._term_rows.rows(terms)
         except CorruptFile as error:
             raise self.damaged("postings", "stream") from error
 

@@ -1,6 +1,7 @@
 """The analyzer: texts to word ids, by a growing table of distinct words; each word is stemmed once."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,8 @@ from periplus.text.stemmer import has_stemmer, stem_all
 __all__ = ["Tokens", "WordTable", "split_text", "terms_of", "token_spans"]
 
 _NO_SPANS: Final = np.zeros((0, 2), np.int32)
+_PLAIN: Final = re.compile(rf"[A-Za-z0-9]{{1,{kernel.MAX_WORD}}}(?: [A-Za-z0-9]{{1,{kernel.MAX_WORD}}})*")
+"""A text that needs no tokenizer."""
 
 
 class Tokens(NamedTuple):
@@ -154,8 +157,8 @@ def _split_one(data: bytes) -> tuple[kernel.WordSlots, int, npt.NDArray[np.int32
 
 def split_text(text: str) -> list[str]:
     """Return the folded words of one text."""
-    if text.isascii() and text.isalnum():
-        return [text[: kernel.MAX_WORD].lower()]
+    if _PLAIN.fullmatch(text):
+        return text.lower().split(" ")
     table, count, tokens, _ = _split_one(text.encode("utf-8", "replace"))
     blob, starts = table.blob.tobytes(), table.starts[: count + 1].tolist()
     words = [blob[starts[i] : starts[i + 1]].decode("utf-8", "replace") for i in range(count)]

@@ -52,10 +52,8 @@ class Compound(NamedTuple):
 def find_compounds(text: str) -> tuple[tuple[str, ...], tuple[Compound, ...]]:
     """Return the folded words of a text, and which of them are written as one."""
     words = tuple(split_text(text))
-    if text.isalnum():
+    if not words or text.isalnum() or (text.isascii() and text.replace(" ", "").isalnum()):
         return words, ()
-    if not words:
-        return (), ()
     data = text.encode("utf-8", "replace")
     spans = token_spans(data).tolist()
     marks = [

@@ -32,6 +32,8 @@ _STALE_SHARE: Final = 0.05
 _TWO_EDITS_LETTERS: Final = 5
 """Words of at least this many letters may have two edits."""
 _MAX_CANDIDATES: Final = 16
+_MAX_CACHED: Final = 1 << 12
+"""Words whose candidates are kept; a full table begins anew."""
 _EDIT_WEIGHT: Final = 11.0
 """The score of an edit of cost 100, against the logarithm of a word's document frequency."""
 
@@ -76,6 +78,8 @@ class _Vocabularies(NamedTuple):
     pair_count: npt.NDArray[np.int32]
     documents: int
     sampled: int
+    candidates: dict[str, list[SpellingCandidate]]
+    """Those of words that were asked for: names, corrections and alternatives of one query ask for the same."""
 
 
 class SpellingDictionary:
@@ -126,8 +130,19 @@ class SpellingDictionary:
 
     def find_candidates(self, word: str) -> list[SpellingCandidate]:
         """Return the words that may have been intended by a folded word, best first."""
-        loaded, typed = self._loaded, _letters(word)
-        if not loaded or not len(loaded.words.count) or not kernel.MIN_LETTERS < len(typed) <= kernel.MAX_LETTERS:
+        loaded = self._loaded
+        if not loaded or not len(loaded.words.count):
+            return []
+        candidates = loaded.candidates.get(word)
+        if candidates is None:
+            if len(loaded.candidates) >= _MAX_CACHED:
+                loaded.candidates.clear()
+            candidates = loaded.candidates[word] = self._find_candidates(loaded, word)
+        return candidates.copy()
+
+    def _find_candidates(self, loaded: _Vocabularies, word: str) -> list[SpellingCandidate]:
+        typed = _letters(word)
+        if not kernel.MIN_LETTERS < len(typed) <= kernel.MAX_LETTERS:
             return []
         candidates = spelling_candidates.CandidateList(
             np.zeros(_MAX_CANDIDATES, np.int32),
@@ -200,6 +215,7 @@ def _load(segments: Sequence[VocabularySource]) -> _Vocabularies:
         counts,
         sum(segment.documents for segment in segments),
         sum(part.sampled for part in statistics),
+        {},
     )
 
 

@@ -160,7 +160,10 @@ def excluded_terms(
     if not any(sets):
         return np.zeros((0, 0), np.bool_)
     excluded = np.zeros((len(documents), len(sets)), np.bool_)
+    columns: dict[Restriction, npt.NDArray[np.bool_]] = {}
     for number, restriction in enumerate(sets):
         if restriction:
-            excluded[:, number] = ~select_allowed(segment, restriction, documents)
+            if restriction not in columns:
+                columns[restriction] = ~select_allowed(segment, restriction, documents)
+            excluded[:, number] = columns[restriction]
     return excluded

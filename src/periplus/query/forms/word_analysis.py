@@ -112,6 +112,7 @@ class IndexLanguages:
         self._all = (1 << len(groups)) - 1
         self._words: dict[str, AnalyzedWord] = {}
         self._sets: dict[int, LanguageSet] = {}
+        self._selectors: dict[int, list[int]] = {}
 
     def analyze(self, words: Sequence[str], lookup: TermLookup) -> dict[str, AnalyzedWord]:
         """Return what words are in the languages of the index; new ones are looked up together."""
@@ -227,16 +228,28 @@ class IndexLanguages:
         absent = 0
         for word in words:
             absent |= word.absent
-        allowed = self._all & ~absent or 1
+        contents = zip(*[word.contents for word in words], strict=True)
+        chosen = dict.fromkeys(compress(contents, self._allowed_languages(absent)))
+        if all(map(any, chosen)):
+            return tuple(dict.fromkeys([sum(column) & _MASK for column in chosen]))
+        # A title of stop words alone is identified by all of them.
         columns = zip(
             zip(*[word.contents for word in words], strict=True),
             zip(*[word.prints for word in words], strict=True),
             strict=True,
         )
-        chosen = columns if not absent else compress(columns, [allowed >> owner & 1 for owner in self._owners])
-        # A title of stop words alone is identified by all of them.
-        keys = [(sum(contents) or sum(prints)) & _MASK for contents, prints in dict.fromkeys(chosen)]
-        return tuple(dict.fromkeys(keys))
+        pairs = dict.fromkeys(compress(columns, self._allowed_languages(absent)))
+        return tuple(dict.fromkeys([(sum(contents) or sum(prints)) & _MASK for contents, prints in pairs]))
+
+    def _allowed_languages(self, absent: int) -> list[int]:
+        """Return of each language whether it may have words of which some groups of few pages have none."""
+        selectors = self._selectors.get(absent)
+        if selectors is None:
+            if len(self._selectors) >= _MAX_ANALYZED:
+                self._selectors.clear()
+            allowed = self._all & ~absent or 1
+            selectors = self._selectors[absent] = [allowed >> owner & 1 for owner in self._owners]
+        return selectors
 
 
 _LANGUAGES: weakref.WeakKeyDictionary[CollectionView, IndexLanguages] = weakref.WeakKeyDictionary()
