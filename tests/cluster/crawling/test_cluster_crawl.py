@@ -3,8 +3,13 @@
 import pytest
 from crawl_cluster import crawl_cluster, page_urls, shortest_pause, stored_twice, wait_for
 
+from periplus.cluster.crawling import ShardRunner
+from periplus.crawl import HostPartitioner, RobotsRequest
 from periplus.errors import BadInput
-from periplus.records import LIST_KIND
+from periplus.records import LIST_KIND, VisitReport
+from periplus.signals import append_visit_reports
+from periplus.store import PageStore
+from periplus.url import parse_address
 
 
 def test_two_shards_store_every_page_once(server, fake_web, make_settings, tmp_path):
@@ -87,3 +92,45 @@ def test_without_word_from_the_coordinator_a_shard_pauses(server, fake_web, make
         cluster.run_until(lambda: cluster.pages() > 10)
         wait_for(lambda: {runner.status().state for runner in cluster.runners.values()} == {"paused"})
         cluster.run_to_end()
+
+
+def test_visits_reported_to_any_shard_reach_the_owner(server, fake_web, make_settings, tmp_path):
+    settings = make_settings(depth=0)
+    with crawl_cluster(tmp_path / "data", settings, 2, fake_web.seeds) as cluster:
+        cluster.run_to_end()
+        fetched = page_urls(cluster.records())
+        owner = HostPartitioner((0, 1)).owner
+        urls = [page.url for page in fake_web.truth().pages if page.url not in fetched]
+        url = next(url for url in urls if owner(parse_address(url).host) == 1)
+        append_visit_reports(tmp_path / "data" / "shard-00", [VisitReport(url, 3)])
+        cluster.run_until(lambda: cluster.pages() > len(fetched) or url in page_urls(cluster.records()))
+        cluster.run_to_end()
+        cluster.stop()
+    with PageStore.open(tmp_path / "data" / "shard-01" / "store", settings.store) as store:
+        assert url in {record.url for record in store.records()}
+
+
+def test_the_limit_by_address_is_divided_among_the_shards(fake_web, make_settings, tmp_path):
+    with crawl_cluster(tmp_path / "data", make_settings(delay=0.02), 2, fake_web.seeds) as cluster:
+        cluster.run_until(lambda: cluster.pages() > 5)
+        assert {shard_limit(runner) for runner in cluster.runners.values()} == {8}
+        cluster.resize(range(3))
+        assert {shard_limit(runner) for runner in cluster.runners.values()} == {5}
+
+
+def shard_limit(runner: ShardRunner) -> int:
+    return runner._crawler._state.frontier._groups._per_address
+
+
+def test_robots_of_a_host_that_has_moved_are_not_fetched(server, fake_web, make_settings, tmp_path):
+    """A question that an earlier owner still gets is dropped: only the owner sends requests to a host."""
+    with crawl_cluster(tmp_path / "data", make_settings(), 2, fake_web.seeds) as cluster:
+        cluster.run_to_end()
+        crawler = cluster.runners[0]._crawler
+        hosts = [parse_address(page.url).host for page in fake_web.truth().pages]
+        host = next(host for host in hosts if HostPartitioner((0, 1)).owner(host) == 1)
+        before = server.requests().total
+        crawler._robots.enqueue(1, RobotsRequest("http://a.test:80", f"http://{host}/robots.txt"), crawler._now())
+        wait_for(lambda: not crawler._robots._queued)
+        cluster.stop()
+        assert server.requests().total == before

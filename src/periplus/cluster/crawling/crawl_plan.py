@@ -60,6 +60,8 @@ class CrawlPlan:
         self._processes: dict[int, _Process] = {}
         self._blocked: dict[int, float] = {}
         """By shard: until when an earlier process of it may still crawl."""
+        self._unconfirmed: dict[int, float] = {}
+        """The same, of shards that an earlier coordinator had: if the process is still the same one, it goes on."""
         self._idle: dict[int, ShardReport] | None = None
         """Reports of all shards in which nothing was left to do."""
 
@@ -82,8 +84,12 @@ class CrawlPlan:
         before = self._processes.get(number)
         if before is not None and before.address == address:
             return
-        if before is not None and not is_dead:
-            self._blocked[number] = before.renewed + self._lease
+        if is_dead:
+            self._blocked.pop(number, None)
+        elif before is not None:
+            self._blocked[number] = max(before.renewed + self._lease, self._blocked.get(number, -1e9))
+        elif number in self.state.instances:
+            self._unconfirmed[number] = now + self._lease
         if before is not None and before.report is not None and self._recrawl and before.report.status is not None:
             self._quotas.note_restart(number, before.report.status.pages)
         self._processes[number] = _Process(address)
@@ -105,7 +111,10 @@ class CrawlPlan:
             return False
         process.report = report
         before = self.state
+        unconfirmed = self._unconfirmed.pop(report.number, None)
         if self.state.instances.get(report.number) != report.instance:
+            if unconfirmed is not None:
+                self._blocked[report.number] = unconfirmed
             incarnation = self.state.incarnations.get(report.number, 0) + 1
             self.state = msgspec.structs.replace(
                 self.state,
