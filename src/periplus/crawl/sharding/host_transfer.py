@@ -92,6 +92,7 @@ def export_hosts(
         entry = robots._replace(until=robots.until - now, first=robots.first - now)
         facts[owner(host_of_key(robots.origin))].robots.append(entry)
     _export_duplicates(state, owner, facts)
+    state.outlinks.traps.refresh_mirrors()
     seen = state.frontier.seen_keys()
     totals, state.totals = (state.totals, Totals()) if number not in shards else (None, state.totals)
     for shard in receivers:
