@@ -1,11 +1,13 @@
 """From visits in a store to ranks, in-links and anchors."""
 
+import errno
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from periplus.errors import CorruptFile, NothingHere
+from periplus.errors import CorruptFile, DiskFailed, NothingHere
 from periplus.graph import Graph, build_graph
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
@@ -154,6 +156,15 @@ def test_hostile_texts_are_cut(tmp_path):
     texts = graph.anchors(key(B)).split("\n")
     assert len(texts) == 2
     assert max(map(len, texts)) <= 120
+
+
+def test_a_temporary_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(np, "memmap", fail)
+    with pytest.raises(DiskFailed, match="graph/.building"):
+        build(tmp_path, [page(A, B), page(B, A)])
 
 
 def test_no_pages_and_no_graph_are_said(tmp_path):

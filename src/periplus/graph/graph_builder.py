@@ -106,7 +106,8 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
         own = scratch / str(os.getpid())
         own.mkdir(parents=True)
     try:
-        yield own
+        with disk_errors(own):  # of its files some are mapped and read in many places
+            yield own
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
