@@ -163,7 +163,7 @@ def test_a_temporary_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(np, "memmap", fail)
-    with pytest.raises(DiskFailed, match="graph/.building"):
+    with pytest.raises(DiskFailed, match=r"graph/\.building"):
         build(tmp_path, [page(A, B), page(B, A)])
 
 
