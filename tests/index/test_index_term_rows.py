@@ -31,3 +31,16 @@ def test_kept_rows_are_those_of_the_dictionary(tmp_path: Path, monkeypatch: pyte
             assert len(cache._rows) <= 7
     assert (cache.rows(names) == rows).all()  # More than are kept.
     assert len(cache._rows) <= 7
+
+
+def test_the_impact_of_a_term_is_that_beside_its_positions(tmp_path: Path) -> None:
+    build_index(random_visits(2, 30), tmp_path, IndexSettings())
+    segment = Index.open(tmp_path).segments[0]
+    table = segment.valid_terms()
+    names = [table.blob[a:b].tobytes() for a, b in zip(table.start[:-1], table.start[1:], strict=True)]
+    for name in names[::5]:
+        entry = segment.find_term(name)
+        assert entry is not None
+        for document in range(segment.documents):
+            impact = segment.impact(entry, np.array([document], np.int32))
+            assert impact == segment.positions(entry, document)[1]

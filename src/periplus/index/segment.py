@@ -250,6 +250,10 @@ class Segment:
         count = positions.read_positions(self.postings.positions, offset, code, mask, out)
         return out[:count].copy(), impact, mask
 
+    def impact(self, term: TermEntry, document: npt.NDArray[np.int32]) -> int:
+        """Return the impact of a term in the only document of an array, 0 if it does not occur."""
+        return int(postings_scan.look_up_documents(self.postings, term, document)[0, 1])
+
     def fields(self, terms: Sequence[TermEntry | None], documents: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         """Return the masks of fields in which `terms` occur, by document and term."""
         masks = np.zeros((len(documents), len(terms)), np.uint8)

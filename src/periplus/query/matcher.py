@@ -97,6 +97,7 @@ def _merge(found: list[match.MatchResult], k: int, *, partial: bool) -> Candidat
 
 
 _NO_INTS = np.zeros(0, np.int32)
+_NO_PHRASES, _NO_WORDS = np.zeros((0, 4), np.int32), np.zeros((0, 2), np.int32)
 
 
 def plan_segment(
@@ -119,10 +120,10 @@ def plan_segment(
         weight=np.array([leaf.weight / inversion.MAX_IMPACT for leaf in prepared.leaves], np.float32),
         leaves=np.array(rows, np.int32).reshape(-1, 3),
         program=np.array(prepared.program, np.int32).reshape(-1, 2),
-        phrases=np.array(phrases, np.int32).reshape(-1, 4),
-        words=np.array(words, np.int32).reshape(-1, 2),
+        phrases=np.array(phrases, np.int32) if phrases else _NO_PHRASES,
+        words=np.array(words, np.int32) if words else _NO_WORDS,
         order=np.array(sorted(range(len(often)), key=lambda n: (not required >> n & 1, often[n])), np.int32),
-        given=np.concatenate([given, *sets]) if sets else given,
+        given=sets[0] if len(sets) == 1 and not len(given) else np.concatenate([given, *sets]) if sets else given,
         shape=_shape(prepared),
         groups=prepared.groups,
         required=np.uint64(required),

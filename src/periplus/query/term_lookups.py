@@ -93,7 +93,8 @@ class TermLookup:
 
     def places(self, segment: Segment, terms: Sequence[bytes]) -> TermRows:
         """Return the dictionary rows of some terms in a segment, in their order."""
-        self.add(terms)
+        if not all(map(self._rows.__contains__, terms)):
+            self.add(terms)
         table = self._tables[self._segments.index(segment)]
         return table[[self._rows[term] for term in terms]] if terms else table[:0]
 

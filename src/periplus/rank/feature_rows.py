@@ -95,6 +95,8 @@ class FeatureExtractor:
         terms = sum(len(word.terms) for word in plan.words)
         if not any(word.languages for word in plan.words):
             return np.zeros((0, 0), np.bool_)
+        if len(self._index.segments) == 1:
+            return plan.excluded_terms(self._index.segments[0], candidates.documents)
         excluded = np.zeros((len(candidates.documents), terms), np.bool_)
         for number, segment in enumerate(self._index.segments):
             rows = np.flatnonzero(candidates.segments == number)

@@ -143,7 +143,7 @@ class Ranker:
         for leaf in plan.leaves:
             counts = leaf.languages is None or bool(select_allowed(segment, leaf.languages, one)[0])
             entry = segment.find_term(leaf.term) if counts else None
-            impact = segment.positions(entry, document)[1] if entry else 0
+            impact = segment.impact(entry, one) if entry else 0
             if impact and leaf.weight:
                 name = f"word: {words.get(leaf.term, leaf.term.decode('utf-8', 'replace'))}"
                 reasons[name] = reasons.get(name, 0.0) + leaf.weight * impact / inversion.MAX_IMPACT

@@ -104,6 +104,7 @@ class HitBuilder:
         assert self._plan is not None
         snippets, missing = self._snippets(self._plan, rows, chars)
         words, stored = [word.word for word in self._plan.words], self._stored_fields(rows)
+        scores = self._candidates.scores.tolist()
         alternatives = self._plan.alternatives
         hits = []
         for row, parts in zip(rows, reasons, strict=True):
@@ -114,7 +115,7 @@ class HitBuilder:
                     title=fields.title,
                     snippet=snippets[row][0],
                     breadcrumbs=fields.breadcrumbs,
-                    score=float(self._candidates.scores[row]),
+                    score=scores[row],
                     key=fields.key,
                     language=fields.language,
                     fetched=fields.fetched,
@@ -138,10 +139,9 @@ class HitBuilder:
             these = sorted((row for row in rows if self._segments[row] == number), key=self._documents.__getitem__)
             documents, texts = [self._documents[row] for row in these], [self._text(row) for row in these]
             cut, has = cut_snippets(self._index.segments[number], plan, documents, texts, chars)
-            complete = bool(has.all())
-            for row, snippet, present in zip(these, cut, has, strict=True):
+            for row, snippet, present in zip(these, cut, has.tolist(), strict=True):
                 snippets[row] = snippet
-                missing[row] = () if complete else np.flatnonzero(~present).tolist()
+                missing[row] = () if all(present) else [word for word, has_it in enumerate(present) if not has_it]
         return snippets, missing
 
     def _stored_fields(self, rows: Sequence[int]) -> dict[int, StoredFields]:

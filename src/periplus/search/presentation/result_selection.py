@@ -171,7 +171,10 @@ class _DuplicateFilter:
             return False
         own = self._fields.signature(row)
         near = self._possible(own)
-        original = next((at for at, its in near if own.is_near_duplicate(its, self._bits)), None)
+        # Most differ in both hashes: only the others are compared in full.
+        simhash, exact, bits = own.simhash, own.exact, self._bits
+        close = [pair for pair in near if pair[1][2] == exact or (pair[1][0] ^ simhash).bit_count() <= bits]
+        original = next((at for at, its in close if own.is_near_duplicate(its, bits)), None)
         if original is None:
             self._add(row, own)
             return False
@@ -212,10 +215,10 @@ def _fill_window(
     window: list[int] = []
     counts: dict[Hashable, int] = {}
 
+    host_of = fields.host
+
     def is_crowded(row: int) -> bool:
-        if not per_host:
-            return False
-        host = fields.host(row)
+        host = host_of(row)
         if counts.get(host, 0) >= per_host:
             return True
         if not duplicates.collapse(row):
@@ -229,7 +232,7 @@ def _fill_window(
 
     for _ in range(len(deferred)):
         row = deferred.popleft()
-        if len(window) >= size or is_crowded(row):
+        if len(window) >= size or (per_host and is_crowded(row)):
             deferred.append(row)
     while len(window) < size and len(deferred) < _MAX_DEFERRED and (row := next(source, -1)) >= 0:
         if not per_host:

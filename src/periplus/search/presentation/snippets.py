@@ -124,14 +124,18 @@ def _read(buffer: snippets.SnippetBuffer, texts: Sequence[bytes], chars: int) ->
     pieces = buffer.pieces[:count].tolist()
     raw = buffer.text[: pieces[-1][0]].tobytes() if pieces else b""
     answers = buffer.answers.tolist()
+    plain = raw.decode("ascii") if raw.isascii() else ""  # Its characters are its bytes: no piece is decoded by itself.
     written: list[tuple[Snippet, Answer]] = []
     piece, at = 0, 0
     for text, end, (begin, stop) in zip(texts, ends, answers, strict=True):
-        answer = (_chars(raw, at, begin), _chars(raw, at, stop)) if stop > begin else NO_ANSWER
+        answer = NO_ANSWER
+        if stop > begin:
+            answer = (begin - at, stop - at) if plain else (_chars(raw, at, begin), _chars(raw, at, stop))
         snippet = []
         while piece < end:
             piece_end, marked = pieces[piece]
-            snippet.append((raw[at:piece_end].decode("utf-8", "replace"), marked == 1))
+            shown = plain[at:piece_end] if plain else raw[at:piece_end].decode("utf-8", "replace")
+            snippet.append((shown, marked == 1))
             piece, at = piece + 1, piece_end
         written.append((tuple(snippet) or _wordless(text, chars), answer))
     return written
