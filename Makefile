@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-partitioning bench-scale scale-page
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -175,6 +175,9 @@ bench-spelling: $(DEV_READY) ## misspellings corrected and correct words changed
 
 bench-suggest: $(DEV_READY) ## latency of completions over a million entries, with and without typing errors (ENTRIES=1000000)
 	@$(BIN)/python bench/suggest.py $(if $(ENTRIES),--entries $(ENTRIES))
+
+bench-cluster-crawl: $(DEV_READY) ## pages/s of 1, 2, 4 crawl shards with mailboxes and storage; with KILLS=40, kill them (ARGS=--try)
+	@$(BIN)/python bench/cluster_crawl.py $(if $(KILLS),--kills $(KILLS)) $(ARGS)
 
 bench-cluster-answers: $(DEV_READY) ## answers of several shards beside one index over the same pages (SHARDS=4 DOCUMENTS=all)
 	@$(BIN)/python bench/cluster_answers.py $(if $(SHARDS),--shards $(SHARDS)) $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(ARGS)
