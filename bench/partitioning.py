@@ -388,6 +388,7 @@ def main() -> None:
     if not options.no_growth and len(options.nodes) > 1:
         figures["projected"] = [project(figures, size, max(options.nodes)) for size in (1e7, 1e8)]
     figures["seconds"] = round(time.perf_counter() - began)
+    figures["cpu_seconds"] = round(time.process_time())
     if not options.no_save:
         save("partitioning", figures)
     print(f"{figures['seconds']} s")

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 import pipeline_kernels as kernels
 from corpus import Asked
-from peers.ours import PLAIN_BM25, build, token_visits, tree
-from periplus.index import Index
+from figures import folder_bytes
+from peers.ours import PLAIN_BM25, token_visits, tree
+from periplus.index import Index, build_index, gather_build_statistics, sum_build_statistics
 from periplus.index.kernels import inversion
 from periplus.index.kernels.postings_format import SPARSE, group_count
 from periplus.index.kernels.term_dictionary import entry_of_row
@@ -95,7 +96,8 @@ class WholeIndex:
 
     def __init__(self, texts: Sequence[str], folder: Path, k: int) -> None:
         self.texts, self.k = texts, k
-        self.built = build(token_visits(texts), folder, PLAIN_BM25)
+        self.statistics = sum_build_statistics([gather_build_statistics(token_visits(texts))], 1)
+        build_index(token_visits(texts), folder, PLAIN_BM25, workers=1, statistics=self.statistics)
         self.index = Index.open(folder, verify=False)
         assert len(self.index.segments) == 1
         self.segment = self.index.segments[0]
@@ -145,9 +147,10 @@ class DocumentPartition:
         self._whole, self.nodes = whole, nodes
         self.indexes, self.bytes = [], []
         for node in range(nodes):
-            built = build(token_visits(whole.texts[node::nodes]), folder / str(node), PLAIN_BM25)
-            self.indexes.append(Index.open(folder / str(node), verify=False))
-            self.bytes.append(built.bytes)
+            own = folder / str(node)
+            build_index(token_visits(whole.texts[node::nodes]), own, PLAIN_BM25, workers=1, statistics=whole.statistics)
+            self.indexes.append(Index.open(own, verify=False))
+            self.bytes.append(folder_bytes(own))
         self._keys = [index.segments[0].column("key").astype(np.int64) - 1 for index in self.indexes]
 
     def evaluate(self, plan: QueryPlan, rounds: int, without: int = -1) -> Evaluation:

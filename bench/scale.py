@@ -14,10 +14,12 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,12 +29,12 @@ from exchange_volumes import measure_dictionary, measure_pages, rank_exchange, v
 from fanout_model import BrokerCost, ShardTimes, best_tree, fan_out, fit_line, rows_needed
 from figures import exponent
 from partition_load import BANDWIDTH, LATENCY, measure_messages
+from peers.ours import page_visits
 from periplus.accel import warm_up
-from periplus.query import parse_query
-from periplus.records import Query
-from periplus.settings import Settings
+from periplus.index import gather_build_statistics, sum_build_statistics
+from periplus.settings import SearchSettings, Settings
 from record import save
-from shard_stages import LIMIT, BuiltShard, build_shard, measure_broker, measure_shards, run_stages
+from shard_stages import LIMIT, BuiltShard, build_shard, measure_broker, measure_shards, record_requests, run_stages
 
 COUNTS = (1, 4, 16, 64, 256, 1024, 4096)
 HEDGED_AT = 95
@@ -88,16 +90,25 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1e3, 3)
 
 
-def stage_figures(shard: BuiltShard, words: list[str], settings: Settings, rounds: int) -> dict[str, Any]:
-    """Return CPU times of all stages on one index, the mean and the 99th percentile of all queries, in microseconds."""
-    runs = [run_stages(shard, query, settings, rounds) for query in words]
-    figures: dict[str, Any] = {"documents": shard.documents, "queries": len(runs)}
-    for stage in runs[0].seconds:
-        times = np.array([run.seconds[stage] for run in runs]) * 1e6
-        figures[f"{stage}_us"] = round(float(times.mean()), 1)
-        figures[f"{stage}_p99_us"] = round(float(np.percentile(times, 99)), 1)
-    figures["record_bytes"] = round(float(np.mean([run.size for run in runs])))
-    return figures
+def stage_figures(
+    shards: Sequence[BuiltShard], words: list[str], settings: Settings, rounds: int
+) -> list[dict[str, Any]]:
+    """Return CPU times of all stages on some indexes, the mean and the 99th percentile of queries, in microseconds.
+
+    Indexes take turns at each query, so that other work on the machine falls on all of them alike.
+    """
+    runs = [[run_stages(shard, query, settings, rounds) for shard in shards] for query in words]
+    rows = []
+    for number, shard in enumerate(shards):
+        own = [row[number] for row in runs]
+        figures: dict[str, Any] = {"documents": shard.documents, "queries": len(own)}
+        for stage in own[0].seconds:
+            times = np.array([run.seconds[stage] for run in own]) * 1e6
+            figures[f"{stage}_us"] = round(float(times.mean()), 1)
+            figures[f"{stage}_p99_us"] = round(float(np.percentile(times, 99)), 1)
+        figures["record_bytes"] = round(float(np.mean([run.size for run in own])))
+        rows.append(figures)
+    return rows
 
 
 def build_figures(shards: list[BuiltShard], whole: BuiltShard, words: int) -> dict[str, Any]:
@@ -178,19 +189,24 @@ def main() -> None:
         else make_queries(list(tokenise(p.text for p in passages[:5_000])))
     )
     typed = [query.typed for query in asked][:: max(1, len(asked) // options.ask)][: options.ask]
-    settings = Settings()
+    settings = msgspec.structs.replace(Settings(), search=SearchSettings(budget_ms=600_000))
     with tempfile.TemporaryDirectory(prefix="periplus-bench-") as folder:
         scratch = Path(folder)
         words = sum(passage.text.count(" ") + passage.title.count(" ") + 2 for passage in passages)
-        shards = [build_shard(passages[n :: options.shards], scratch / str(n), settings) for n in range(options.shards)]
-        whole = build_shard(passages, scratch / "whole", settings)
+        statistics = sum_build_statistics([gather_build_statistics(page_visits(passages))], 1)
+        shards = [
+            build_shard(passages[n :: options.shards], scratch / str(n), settings, statistics, n)
+            for n in range(options.shards)
+        ]
+        whole = build_shard(passages, scratch / "whole", settings, statistics)
         built = build_figures(shards, whole, words)
         print(f"{name}: {whole.documents:,} documents, built after {time.perf_counter() - began:.0f} s", flush=True)
         del passages
         gc.collect()
-        plans = [whole.session.plan(parse_query(query), Query(query)) for query in typed]
-        times, records = measure_shards(shards, plans, options.rounds)
-        stages = [stage_figures(shard, typed, settings, 2) for shard in (shards[0], whole)]
+        requests = record_requests(shards, typed, settings)
+        request_bytes = float(np.mean([len(request) for request in requests]))
+        times, records = measure_shards(shards, requests, options.rounds)
+        stages = stage_figures((shards[0], whole), typed, settings, 5)
         retrieve_fixed, retrieve_slope = fit_line(
             [row["documents"] for row in stages], [row["retrieve_us"] + row["encode_us"] for row in stages]
         )
@@ -213,7 +229,8 @@ def main() -> None:
             "shard": {
                 "shards": len(shards),
                 "documents": shards[0].documents,
-                "queries": len(typed),
+                "queries": len(requests),
+                "request_bytes": round(request_bytes),
                 "calls": int(times.delay.size),
                 "cpu_mean_us": round(float(base.mean()), 1),
                 "cpu_p50_us": round(float(np.percentile(base, 50)), 1),
@@ -235,6 +252,7 @@ def main() -> None:
             "exchange": exchange_figures(shards, whole, scratch, options.graph),
         }
     figures["seconds"] = round(time.perf_counter() - began)
+    figures["cpu_seconds"] = round(time.process_time())
     show(figures)
     if not options.no_save:
         save("scale", figures)

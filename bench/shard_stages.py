@@ -1,10 +1,11 @@
 """Real shards of a real collection: how long the retrieve stage takes on each, and what a broker does with the answers.
 
-The plan of a query is made once, by the index of the whole collection, and bound to each shard, as a broker does.
+A broker plans by the dictionaries of all shards and sends each the plan as a record. A shard decodes it, runs the whole
+retrieve stage and encodes its reply; the broker decodes and merges replies: all with the classes of the cluster.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +15,16 @@ from corpus import Passage
 from fanout_model import ShardTimes
 from figures import folder_bytes
 from peers.ours import page_visits
-from periplus.index import Index, build_index
-from periplus.query import QueryPlan, parse_query
+from periplus.index import BuildStatistics, Index, build_index
+from periplus.query import parse_query
 from periplus.records import Query
 from periplus.search import (
+    SHARD_METHODS,
     IndexSession,
+    IndexShard,
+    LocalShards,
     RetrievedCandidates,
+    ShardedSearcher,
     decode_record,
     encode_record,
     merge_shards,
@@ -27,6 +32,7 @@ from periplus.search import (
     rerank,
     retrieve,
 )
+from periplus.search.sharding.merged_columns import MergedColumns
 from periplus.settings import Settings
 
 LIMIT = 100
@@ -36,6 +42,7 @@ STAGES = ("plan", "retrieve", "encode", "decode", "rerank", "present")
 class BuiltShard(NamedTuple):
     """A shard that can be asked."""
 
+    shard: IndexShard
     session: IndexSession
     documents: int
     build_cpu: float
@@ -43,10 +50,12 @@ class BuiltShard(NamedTuple):
     """On disk, by part."""
 
 
-def build_shard(passages: Sequence[Passage], folder: Path, settings: Settings) -> BuiltShard:
-    """Build one shard with default settings."""
+def build_shard(
+    passages: Sequence[Passage], folder: Path, settings: Settings, statistics: BuildStatistics, number: int = 0
+) -> BuiltShard:
+    """Build one shard with default settings and the statistics of the collection."""
     began = time.process_time()
-    build_index(page_visits(passages), folder / "index", settings.index, workers=1)
+    build_index(page_visits(passages), folder / "index", settings.index, workers=1, statistics=statistics)
     cpu = time.process_time() - began
     index = Index.open(folder / "index", verify=False)
     parts: dict[str, int] = {}
@@ -54,7 +63,35 @@ def build_shard(passages: Sequence[Passage], folder: Path, settings: Settings) -
         part = name.partition(".")[0]
         parts[part] = parts.get(part, 0) + size
     parts["all"] = folder_bytes(folder / "index")
-    return BuiltShard(IndexSession(index, settings), index.documents, cpu, parts)
+    shard = IndexShard(folder, settings, number)
+    return BuiltShard(shard, IndexSession(index, settings), index.documents, cpu, parts)
+
+
+class RecordedShards(LocalShards):
+    """Shards in this process that remember the first request to retrieve."""
+
+    def __init__(self, shards: Sequence[IndexShard]) -> None:
+        super().__init__(shards)
+        self.request: bytes | None = None
+
+    def call(self, method: str, requests: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        """Call each shard."""
+        if method == "retrieve" and requests and self.request is None:
+            self.request = encode_record(next(iter(requests.values())))
+        return super().call(method, requests, seconds)
+
+
+def record_requests(shards: Sequence[BuiltShard], words: Sequence[str], settings: Settings) -> list[bytes]:
+    """Return what a broker sends to shards for each query; those that it answers without them are left out."""
+    group = RecordedShards([built.shard for built in shards])
+    searcher = ShardedSearcher(group, settings)
+    requests = []
+    for query in words:
+        group.request = None
+        searcher.search(Query(query))
+        if group.request is not None:
+            requests.append(group.request)
+    return requests
 
 
 class Stages(NamedTuple):
@@ -99,44 +136,51 @@ class _Clock:
         self._last = time.thread_time_ns()
 
 
+def answer(shard: IndexShard, request: bytes) -> bytes:
+    """Do what a shard server does with a request: bytes in, bytes out."""
+    types = SHARD_METHODS["retrieve"]
+    return encode_record(shard.retrieve(decode_record(request, types.request)))
+
+
 def measure_shards(
-    shards: Sequence[BuiltShard], plans: Sequence[QueryPlan], rounds: int
+    shards: Sequence[BuiltShard], requests: Sequence[bytes], rounds: int
 ) -> tuple[ShardTimes, list[list[bytes]]]:
-    """Run every query on every shard several times; return the times, and the records of each query."""
-    base, delay = np.full((len(plans), len(shards)), np.inf), []
-    records: list[list[bytes]] = [[] for _ in plans]
-    for number, shard in enumerate(shards):
-        for query, plan in enumerate(plans):
+    """Run every query on every shard several times; return the times, and the replies to each query."""
+    base, delay = np.full((len(requests), len(shards)), np.inf), []
+    replies: list[list[bytes]] = [[] for _ in requests]
+    for number, built in enumerate(shards):
+        for query, request in enumerate(requests):
             clocks = []
             for turn in range(rounds + 1):
                 began, cpu = time.perf_counter_ns(), time.thread_time_ns()
-                data = encode_record(retrieve(shard.session.ranker, plan.bind(shard.session.index), LIMIT))
+                data = answer(built.shard, request)
                 clock, spent = time.perf_counter_ns() - began, time.thread_time_ns() - cpu
                 if turn:  # The first call reads from disk and fills caches.
                     base[query, number] = min(base[query, number], spent / 1e9)
                     clocks.append(clock / 1e9)
             delay += [max(0.0, clock - base[query, number]) for clock in clocks]
-            records[query].append(data)
-    return ShardTimes(base, np.array(delay)), records
+            replies[query].append(data)
+    return ShardTimes(base, np.array(delay)), replies
 
 
 def measure_broker(
-    records: Sequence[Sequence[bytes]], model: Any, counts: Sequence[int], least_seconds: float = 0.2
+    replies: Sequence[Sequence[bytes]], model: Any, counts: Sequence[int], least_seconds: float = 0.2
 ) -> list[dict[str, Any]]:
-    """Return what decoding, merging and reranking take with the answers of 1 to very many shards.
+    """Return what decoding, merging and reranking take with the replies of 1 to very many shards.
 
-    The records are those of real shards, each as often as needed.
+    The replies are those of real shards, each as often as needed.
     """
-    rows = []
+    rows, types = [], SHARD_METHODS["retrieve"]
     for count in counts:
         spent: dict[str, list[float]] = {"decode": [], "merge": [], "rerank": []}
         total = 0.0
-        for query in range(len(records)):
-            parts = [records[query][n % len(records[query])] for n in range(count)]
+        for query in range(len(replies)):
+            parts = [replies[query][n % len(replies[query])] for n in range(count)]
             at = [time.thread_time_ns()]
-            decoded = [decode_record(data, RetrievedCandidates) for data in parts]
+            decoded = [decode_record(data, types.reply) for data in parts]
             at.append(time.thread_time_ns())
-            merged = merge_shards(decoded)
+            merged = merge_shards([reply.retrieved for reply in decoded])
+            MergedColumns(dict(enumerate(decoded)))
             at.append(time.thread_time_ns())
             rerank(merged, model, LIMIT, None)
             at.append(time.thread_time_ns())
@@ -147,6 +191,6 @@ def measure_broker(
                 break
         row: dict[str, Any] = {"parts": count, "queries": len(spent["merge"])}
         row |= {f"{name}_us": round(float(np.median(values)) * 1e6, 1) for name, values in spent.items()}
-        row["bytes"] = sum(len(records[0][n % len(records[0])]) for n in range(count))
+        row["bytes"] = sum(len(replies[0][n % len(replies[0])]) for n in range(count))
         rows.append(row)
     return rows
