@@ -1,6 +1,7 @@
 """Rows of a term dictionary that were looked up before: one query looks up most of its terms several times."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -34,8 +35,7 @@ class TermRowCache:
         rows = [cached.get(term) for term in terms]
         if None not in rows and rows:
             return np.array(rows, np.int64)
-        starts = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum([len(term) for term in terms], out=starts[1:])
+        starts = np.array([*accumulate(map(len, terms), initial=0)], np.int64)
         blob = np.frombuffer(b"".join(terms) or b"\0", np.uint8)
         table = term_lookup.find_terms(self._dictionary, self._arrays, blob, starts)
         if len(terms) <= _MAX_TERMS:

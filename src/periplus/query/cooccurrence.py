@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from periplus.index import CollectionView
+from periplus.query.forms.word_analysis import languages_of
 from periplus.text import is_stop_word, terms_of
 
 __all__ = ["Cooccurrence"]
@@ -20,7 +21,7 @@ class Cooccurrence:
 
     def __init__(self, collection: CollectionView, words: Sequence[str]) -> None:
         self._collection = collection
-        self._main = max(collection.languages, key=lambda code: collection.languages[code], default="") or "en"
+        self._main = languages_of(collection).main_language
         self._count, self._telling = 0, b""
         self._together: dict[bytes, int] = {}
         known = [(count, term) for word in words if (count := collection.document_frequency(term := self._term(word)))]

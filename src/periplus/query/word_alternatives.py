@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from periplus.index import CollectionView, SpellingCandidate
 from periplus.query.cooccurrence import Cooccurrence
+from periplus.query.forms.word_analysis import languages_of
 from periplus.query.query_plan import QueryWord
 from periplus.query.spelling_correction import write_over
 from periplus.text import is_stop_word, split_text, terms_of
@@ -58,7 +59,7 @@ class _QueryCooccurrences:
 
     def __init__(self, index: CollectionView, tokens: list[str]) -> None:
         self._index = index
-        self._main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
+        self._main = languages_of(index).main_language
         kept = [token for token in dict.fromkeys(tokens) if not is_stop_word(token, self._main)]
         counts = map(index.document_frequency, terms_of(kept, self._main))
         self._rarest = [token for count, token in sorted(zip(counts, kept, strict=True)) if count][:2]
@@ -79,7 +80,7 @@ def _find_alternative(
     token, book = tokens[place], index.spelling
     if _beside(index, tokens, place, [token])[0]:
         return None
-    main = max(index.languages, key=lambda code: index.languages[code], default="") or "en"
+    main = languages_of(index).main_language
     stem = terms_of([token], main)[0]
     own = max(book.document_frequencies([token])[0], index.document_frequency(stem), 1)
     least = min(times for _, times in _RULES)

@@ -7,6 +7,7 @@ is not loaded yet, or of segments without vocabularies, is empty.
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -122,11 +123,11 @@ class SpellingDictionary:
         """Return how many documents have each folded word; 0 also for words that are too rare to be stored."""
         if not self._loaded or not words:
             return [0] * len(words)
-        start = np.zeros(len(words) + 1, np.int64)
-        letters = [_letters(word) for word in words]
-        np.cumsum([len(word) for word in letters], out=start[1:])
-        frequencies = spelling_candidates.look_up_frequencies(self._loaded.words, _letters("".join(words)), start)
-        return [int(frequency) for frequency in frequencies]
+        letters = [word.encode("utf-16-le", "replace") for word in words]
+        start = np.array([*accumulate((len(word) // 2 for word in letters), initial=0)], np.int64)
+        joined = np.frombuffer(b"".join(letters), np.uint16)
+        frequencies: list[int] = spelling_candidates.look_up_frequencies(self._loaded.words, joined, start).tolist()
+        return frequencies
 
     def find_candidates(self, word: str) -> list[SpellingCandidate]:
         """Return the words that may have been intended by a folded word, best first."""

@@ -1,5 +1,6 @@
 """Snippets: the piece of a page's own text that says most about the query, with the query's words marked."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -63,8 +64,7 @@ def cut_snippets(
         plan.excluded_terms(segment, numbers),
         asks_question(plan),
     )
-    bounds = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=bounds[1:])
+    bounds = np.array([*itertools.accumulate(map(len, texts), initial=0)], np.int64)
     buffer = snippets.cut_all(
         segment.pinned_postings.addresses,
         asked,
@@ -72,7 +72,7 @@ def cut_snippets(
         np.frombuffer(b"".join(texts) or b"\0", np.uint8),
         bounds,
         code_point_kinds(),
-        segment.column("analysis")[list(documents)].astype(np.int64),
+        segment.column("analysis")[numbers].astype(np.int64),
         chars,
     )
     return _read(buffer, texts, chars), buffer.has
