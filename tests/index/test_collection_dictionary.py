@@ -1,11 +1,14 @@
 """The dictionary of a collection: terms merged and frequencies summed, as plain dictionaries of Python do it."""
 
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.made_pages import Ranks, random_visits
+from index.made_pages import Ranks, random_visits, visit
 from periplus.errors import CorruptFile
 from periplus.index import CollectionDictionary, Index, SegmentDictionary, build_index, read_dictionary
 from periplus.index.collection.merged_terms import merge_dictionaries, select_numbers, select_prefix, sum_frequencies
@@ -13,6 +16,7 @@ from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import TermDictionary, TermTable
 from periplus.search import decode_record, encode_record
 from periplus.settings import IndexSettings
+from periplus.text import language_number
 
 TERMS = st.dictionaries(
     st.one_of(st.integers(0, 2_000).map(lambda n: str(n).encode()), st.binary(min_size=1, max_size=6)),
@@ -104,6 +108,33 @@ def test_it_answers_as_the_index_does(index: Index) -> None:
         keys = {int(key) for segment in index.segments for key in segment.files["names"]["name_key"]}
         for key in (*keys, 0, 12345):
             assert dictionary.names(key) == index.names(key)
+
+
+def test_terms_of_rare_languages_are_those_that_documents_have(tmp_path: Path) -> None:
+    german = "Der Leuchtturm steht an der Küste und leuchtet den Schiffen in der Nacht den Weg in den Hafen."
+    french = "Le phare se dresse sur la côte et montre aux navires le chemin du port pendant la nuit."
+    visits = [
+        *random_visits(3, 60),
+        *(visit(f"https://de.test/{n}", "Leuchtturm", f"{german} {n}") for n in range(3)),
+        *(visit(f"https://fr.test/{n}", "Le phare", f"{french} {n}") for n in range(2)),
+    ]
+    declared = []
+    for record in visits:
+        code = {"de.test": "de", "fr.test": "fr"}.get(record.url.split("/")[2], "en")
+        page = msgspec.structs.replace(record.page, language=code) if record.page else None
+        declared.append(msgspec.structs.replace(record, page=page))
+    build_index(declared[::2], tmp_path, IndexSettings())
+    build_index(declared[1::2], tmp_path, IndexSettings(), append=True)
+    index = Index.open(tmp_path)
+    assert index.languages["de"] == 3
+    dictionary = CollectionDictionary([read_dictionary(s) for s in index.segments], [np.zeros(0, np.int64)] * 2)
+    numbers = [frozenset((language_number("de"),)), frozenset((language_number("fr"), language_number("es")))]
+    words = ["leuchtturm", "schiff", "navir", "phare", "sea", "fog", "unknown", "port", "hafen", "2"]
+    terms = [word.encode() for word in words] * 2
+    groups = [0] * len(words) + [1] * len(words)
+    expected = index.have_terms(terms, groups, numbers)
+    assert expected.any()
+    assert dictionary.have_terms(terms, groups, numbers).tolist() == expected.tolist()
 
 
 def test_damaged_dictionaries_are_refused(index: Index) -> None:

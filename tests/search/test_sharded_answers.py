@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from embeddings.tiny_model import NaiveEncoder
 from index.made_pages import Ranks, queries, random_ranks, random_visits, visit
 from periplus.embeddings import EmbeddingSearcher, embed_index
+from periplus.errors import BadUrl
 from periplus.evaluate import read_documents
 from periplus.hashing import fingerprint_text
 from periplus.index import LiveIndex, build_index, gather_build_statistics, sum_build_statistics
@@ -149,6 +150,20 @@ def test_completions_and_statistics_are_those_of_one_index(
         assert page is not None
         assert stored is not None
         assert (stored.url, stored.title, stored.text) == (page.url, page.title, page.text)
+        assert broker.cached_blocks(key) == whole.cached_blocks(key) == ()
+        for url in (page.url, "https://nowhere.test/"):
+            assert broker.page_status(url) == whole.page_status(url)
+        with pytest.raises(BadUrl):
+            broker.page_status("no url")
+        one_parts, parts = whole.index_parts(), broker.index_parts()
+        assert one_parts is not None
+        assert parts is not None
+        assert parts.documents == one_parts.documents
+        assert sum(row[1] for row in parts.segments) == sum(row[1] for row in one_parts.segments)
+        assert parts.languages == one_parts.languages
+        assert sorted(parts.hosts) == sorted(one_parts.hosts)
+        changed = {weight.name: 3.0 for weight in whole.weights()[:3]}
+        assert broker.preview(Query("sea"), changed).hits == whole.preview(Query("sea"), changed).hits
 
 
 @pytest.fixture(scope="module")

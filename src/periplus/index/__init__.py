@@ -32,6 +32,7 @@ from periplus.index.collection.build_statistics import (
 )
 from periplus.index.collection.collection_dictionary import CollectionDictionary
 from periplus.index.collection.collection_view import CollectionView, FrequentTerms, NameEntry
+from periplus.index.collection.language_terms import MAX_RARE
 from periplus.index.collection.segment_dictionary import SegmentDictionary, read_dictionary
 from periplus.index.document_fields import FIELD_NAMES, Field
 from periplus.index.index_reader import Index, IndexStatistics
@@ -57,6 +58,7 @@ __all__ = [
     "EXTRAS",
     "FIELD_NAMES",
     "LINK_TEXT_FLAG",
+    "MAX_RARE",
     "BuildStatistics",
     "BuildSummary",
     "CollectionDictionary",

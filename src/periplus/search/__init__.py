@@ -15,6 +15,9 @@ between stages and shards as msgpack.
 `Searcher.suggest` completes what somebody types; `Searcher.page_status` tells why a page is not found.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.page_status import PageStatus
 from periplus.search.present import present
@@ -27,11 +30,13 @@ from periplus.search.retrieve import RetrievedCandidates, retrieve
 from periplus.search.rewriting.relaxed_retrieval import PlannedCandidates, retrieve_relaxed
 from periplus.search.searcher import CachedPage, Searcher
 from periplus.search.shard_merge import merge_shards
-from periplus.search.sharding.index_shard import IndexShard
-from periplus.search.sharding.local_shards import LocalShards
-from periplus.search.sharding.shard_methods import SHARD_METHODS, Shard, ShardGroup, ShardMethod
-from periplus.search.sharding.sharded_collection import ShardedCollection
-from periplus.search.sharding.sharded_searcher import ShardedSearcher
+
+if TYPE_CHECKING:
+    from periplus.search.sharding.index_shard import IndexShard
+    from periplus.search.sharding.local_shards import LocalShards
+    from periplus.search.sharding.shard_methods import SHARD_METHODS, Shard, ShardGroup, ShardMethod
+    from periplus.search.sharding.sharded_collection import ShardedCollection
+    from periplus.search.sharding.sharded_searcher import ShardedSearcher
 
 __all__ = [
     "SHARD_METHODS",
@@ -62,3 +67,20 @@ __all__ = [
     "retrieve",
     "retrieve_relaxed",
 ]
+
+_SHARDING_MODULES: Final = {
+    "index_shard": ("IndexShard",),
+    "local_shards": ("LocalShards",),
+    "shard_methods": ("SHARD_METHODS", "Shard", "ShardGroup", "ShardMethod"),
+    "sharded_collection": ("ShardedCollection",),
+    "sharded_searcher": ("ShardedSearcher",),
+}
+_LAZY_NAMES: Final = {name: module for module, names in _SHARDING_MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of sharding on first use: a server of one machine starts without it."""
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.sharding.{_LAZY_NAMES[name]}"), name)
+    return value

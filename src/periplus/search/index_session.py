@@ -23,7 +23,7 @@ from periplus.search.suggester import Suggester
 from periplus.settings import Settings
 from periplus.signals import PopularQueries
 
-__all__ = ["IndexParts", "IndexSession", "SearchStatistics", "common_languages"]
+__all__ = ["IndexParts", "IndexSession", "SearchStatistics", "common_languages", "merge_parts"]
 
 _MOST_LANGUAGES: Final = 12
 _MOST_HOSTS: Final = 12
@@ -121,6 +121,24 @@ class IndexSession:
             self.index.languages,
             tuple(hosts.most_common(_MOST_HOSTS)),
         )
+
+
+def merge_parts(parts: Mapping[int, IndexParts]) -> IndexParts:
+    """Return what the indexes of several shards consist of, by their numbers."""
+    sizes, languages, hosts = dict[str, int](), dict[str, int](), Counter[str]()
+    for part in parts.values():
+        for counts, own in ((sizes, part.parts), (languages, part.languages)):
+            for name, count in own.items():
+                counts[name] = counts.get(name, 0) + count
+        hosts.update(dict(part.hosts))
+    return IndexParts(
+        max(part.generation for part in parts.values()),
+        sum(part.documents for part in parts.values()),
+        tuple((f"{shard}/{row[0]}", *row[1:]) for shard, part in sorted(parts.items()) for row in part.segments),
+        sizes,
+        languages,
+        tuple(hosts.most_common(_MOST_HOSTS)),
+    )
 
 
 def common_languages(counts: Mapping[str, int], documents: int) -> tuple[str, ...]:

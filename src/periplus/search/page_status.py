@@ -6,9 +6,11 @@ import msgspec
 
 from periplus.records import Address, FetchRecord
 
-__all__ = ["INDEXED", "PageStatus", "status_of_record"]
+__all__ = ["DELETED", "INDEXED", "UNKNOWN", "PageStatus", "status_of_record"]
 
 INDEXED: Final = "indexed"
+DELETED: Final = "deleted"
+UNKNOWN: Final = "unknown"
 
 
 class PageStatus(msgspec.Struct, frozen=True):
@@ -34,7 +36,7 @@ class PageStatus(msgspec.Struct, frozen=True):
 def status_of_record(address: Address, record: FetchRecord | None) -> PageStatus:
     """Return the status of a page that is not in the index, by its last successful fetch."""
     if record is None:
-        return PageStatus(address.url, address.key, "unknown")
+        return PageStatus(address.url, address.key, UNKNOWN)
     reason, other = _reason(record)
     return PageStatus(address.url, address.key, reason, other, record.when)
 

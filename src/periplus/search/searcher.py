@@ -16,7 +16,7 @@ from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search.answering.index_backend import IndexBackend
 from periplus.search.answering.query_answerer import QueryAnswerer
 from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
-from periplus.search.page_status import INDEXED, PageStatus, status_of_record
+from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.presentation.cards import CardReader
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.settings import Settings
@@ -130,7 +130,7 @@ class Searcher:
         if page is not None:
             return PageStatus(address.url, address.key, INDEXED, "", page.when)
         if self._deleted.contains(address.key):
-            return PageStatus(address.url, address.key, "deleted")
+            return PageStatus(address.url, address.key, DELETED)
         return status_of_record(address, self._cards.fetch_record(address.key))
 
     def cached_page(self, key: int) -> CachedPage | None:

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.index.collection.collection_view import FrequentTerms, NameEntry
+from periplus.index.collection.language_terms import hash_terms
 from periplus.index.collection.merged_terms import merge_dictionaries, select_numbers, select_prefix, sum_frequencies
 from periplus.index.collection.segment_dictionary import SegmentDictionary
 from periplus.index.kernels import term_packing
 from periplus.index.kernels.term_dictionary import MIN_ENTRY, PAGE, TermDictionary
-from periplus.index.vocabulary.name_lookup import name_rows
+from periplus.index.vocabulary.name_lookup import MAX_ROWS
 from periplus.index.vocabulary.spelling_dictionary import SpellingDictionary
 
 __all__ = ["CollectionDictionary"]
@@ -51,6 +52,16 @@ class CollectionDictionary:
         self._merged: TermDictionary = (
             merge_dictionaries([*([base] if base else []), *new]) if new or not base else base
         )
+        self._language_terms = np.unique(
+            np.concatenate([np.zeros(0, np.uint64), *(part.language_terms for part in parts)])
+        )
+        sizes = [len(part.name_key) for part in parts]
+        keys = np.concatenate([np.zeros(0, np.uint64), *(part.name_key for part in parts)])
+        order = np.argsort(keys, kind="stable")  # So that those of one key are in the order of segments.
+        self._name_keys = keys[order]
+        self._name_parts = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)[order]
+        starts = np.repeat(np.cumsum([0, *sizes], dtype=np.int64)[:-1], sizes)
+        self._name_rows = (np.arange(len(keys)) - starts)[order].astype(np.int32)
         self.spelling: SpellingDictionary = SpellingDictionary(self._parts, previous.spelling if previous else None)
         """Words as people write them; empty until it is loaded."""
 
@@ -60,7 +71,9 @@ class CollectionDictionary:
         words = sum(part.words.nbytes + part.pair_key.nbytes + part.pair_count.nbytes for part in self._parts)
         columns = ("name_key", "name_document", "name_kind", "name_weight", "mentions")
         names = sum(getattr(part, column).nbytes for part in self._parts for column in columns)
-        return {"terms": sum(array.nbytes for array in self._merged), "words": words, "names": names}
+        names += self._name_keys.nbytes + self._name_parts.nbytes + self._name_rows.nbytes
+        terms = sum(array.nbytes for array in self._merged) + self._language_terms.nbytes
+        return {"terms": terms, "words": words, "names": names}
 
     def frequencies(self, terms: Sequence[bytes]) -> list[int]:
         """Return how many documents have each term."""
@@ -94,17 +107,42 @@ class CollectionDictionary:
             for row in np.flatnonzero(first >= _UNSPACED).tolist()
         ]
 
+    def have_terms(
+        self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return of each term whether any document in the languages of its group has it.
+
+        All of these languages must be rare: `MAX_RARE` documents of the collection at most.
+        """
+        present = np.zeros(len(terms), np.bool_)
+        for group, numbers in enumerate(languages):
+            rows = [row for row, own in enumerate(groups) if own == group]
+            for number in numbers:
+                hashes = hash_terms([terms[row] for row in rows], number)
+                at = np.minimum(np.searchsorted(self._language_terms, hashes), max(0, len(self._language_terms) - 1))
+                if len(self._language_terms):
+                    present[rows] |= self._language_terms[at] == hashes
+        return present
+
     def names(self, key: int) -> list[NameEntry]:
         """Return the documents that have the name with a key, in the order of segments; those deleted are left out."""
-        return [
-            NameEntry(
-                number,
-                document,
-                int(part.name_kind[row]),
-                int(part.name_weight[row]),
-                int(part.mentions[document]),
-            )
-            for number, part in enumerate(self._parts)
-            for row in name_rows(part.name_key, key)
-            if key and (document := int(part.name_document[row])) not in self._deleted[number]
-        ]
+        if not key:
+            return []
+        begin = end = int(self._name_keys.searchsorted(np.uint64(key)))
+        while end < len(self._name_keys) and self._name_keys[end] == np.uint64(key):
+            end += 1
+        return [entry for row in range(begin, end) if (entry := self._name_entry(row, begin)) is not None]
+
+    def _name_entry(self, row: int, first: int) -> NameEntry | None:
+        """Return a row of the names; None if its document is deleted, or its segment has many before it."""
+        number, own = int(self._name_parts[row]), int(self._name_rows[row])
+        earlier = row - MAX_ROWS
+        if earlier >= first and self._name_parts[earlier] == number:
+            return None
+        part = self._parts[number]
+        document = int(part.name_document[own])
+        if document in self._deleted[number]:
+            return None
+        return NameEntry(
+            number, document, int(part.name_kind[own]), int(part.name_weight[own]), int(part.mentions[document])
+        )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from periplus.arrays import ArrayFile
 from periplus.errors import CorruptFile
+from periplus.index.collection.language_terms import read_language_terms
 from periplus.index.kernels.term_dictionary import PAGE, TermDictionary
 from periplus.index.segment import Segment
 from periplus.index.vocabulary.surface_forms import VocabularyStatistics
@@ -33,6 +34,8 @@ class SegmentDictionary(NamedTuple):
     name_kind: npt.NDArray[np.uint8]
     name_weight: npt.NDArray[np.uint8]
     mentions: npt.NDArray[np.int32]
+    language_terms: npt.NDArray[np.uint64]
+    """Terms of documents in languages of few documents: see `language_terms`."""
 
     def packed_terms(self) -> TermDictionary:
         """Return the terms as a packed dictionary, without where postings are; raise `CorruptFile` for what cannot be.
@@ -91,6 +94,7 @@ def read_dictionary(segment: Segment) -> SegmentDictionary:
         _array(names, "name_kind", np.uint8),
         _array(names, "name_weight", np.uint8),
         _array(names, "mentions", np.int32),
+        read_language_terms(segment),
     )
 
 

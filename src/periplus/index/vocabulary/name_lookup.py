@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from periplus.index.segment import Segment
 
 __all__ = [
+    "MAX_ROWS",
     "NAME_ALIAS",
     "NAME_BASE",
     "NAME_PART",
@@ -41,7 +42,7 @@ NAME_TITLE, NAME_BASE, NAME_STEM, NAME_ALIAS, NAME_PART = range(5)
 _MAX_WORDS: Final = 8
 _MAX_DOCUMENTS: Final = 8
 """Documents of the whole index that are used."""
-_MAX_ROWS: Final = 32
+MAX_ROWS: Final = 32
 """Entries of one name in a segment that are read."""
 _RARE: Final = 10
 _RARE_SHARE: Final = 1e-4
@@ -153,7 +154,7 @@ def segment_names(segment: "Segment", number: int, key: int) -> Iterator["NameEn
 def name_rows(column: npt.NDArray[np.uint64], key: int) -> Iterator[int]:
     """Yield the first rows of a sorted column that have a key, at most as many as are read."""
     at = int(column.searchsorted(np.uint64(key)))
-    for row in range(at, min(len(column), at + _MAX_ROWS)):
+    for row in range(at, min(len(column), at + MAX_ROWS)):
         if int(column[row]) != key:
             return
         yield row

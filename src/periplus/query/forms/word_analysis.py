@@ -12,7 +12,7 @@ from itertools import compress
 from typing import Final, NamedTuple
 
 from periplus.hashing import fingerprint
-from periplus.index import CollectionView
+from periplus.index import MAX_RARE, CollectionView
 from periplus.query.term_lookups import TermLookup
 from periplus.text import LANGUAGES, has_stemmer, is_stop_word, language_number, stem_all
 
@@ -31,8 +31,6 @@ _MAJORITY: Final = 0.5
 """A term that at least this share of the index has for a word counts in all pages: that needs no check of languages."""
 _MAX_ANALYZED: Final = 1 << 14
 """Words of earlier queries that are kept; a full table begins anew."""
-_FEW: Final = 32
-"""Pages of a language that are looked at one by one, whether they have a word at all."""
 _MASK: Final = (1 << 64) - 1
 
 LanguageSet = frozenset[int]
@@ -107,7 +105,7 @@ class IndexLanguages:
         self._owners = [number for number, group in enumerate(groups.values()) for _ in group]
         """By language: its group."""
         self._languages = [LANGUAGES[number] for group in groups.values() for number in group]
-        self._rare = [number for number, pages in enumerate(self._pages) if pages <= _FEW]
+        self._rare = [number for number, pages in enumerate(self._pages) if pages <= MAX_RARE]
         """Groups of so few pages that these can be looked at one by one."""
         self._all = (1 << len(groups)) - 1
         self._words: dict[str, AnalyzedWord] = {}

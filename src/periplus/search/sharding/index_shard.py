@@ -9,10 +9,12 @@ import numpy as np
 from periplus.errors import NothingHere
 from periplus.hashing import fingerprint_text
 from periplus.index import Index, SegmentDictionary, folder_statistics, read_dictionary
+from periplus.publish import DeletionList
 from periplus.query import Link, PlanRecord, QueryBudget, QueryPlan, restore_plan
 from periplus.records import Card
-from periplus.search.index_session import IndexSession, SearchStatistics
+from periplus.search.index_session import IndexParts, IndexSession, SearchStatistics
 from periplus.search.link_queries import resolve_filter
+from periplus.search.page_status import DELETED, INDEXED, PageStatus, status_of_record
 from periplus.search.present import explain_rows
 from periplus.search.presentation.cards import CardReader, names_page
 from periplus.search.presentation.hits import HitBuilder
@@ -25,6 +27,7 @@ from periplus.search.sharding.shard_statistics import answer_statistics
 from periplus.search.suggester import Completions
 from periplus.settings import Settings
 from periplus.text import LANGUAGES
+from periplus.url import parse_address
 
 __all__ = ["IndexShard"]
 
@@ -43,6 +46,7 @@ class IndexShard:
         self._folder = folder
         self._settings = settings
         self._cards = CardReader(folder, settings.store)
+        self._deleted = DeletionList(folder)
         self._lock = threading.Lock()
         index = Index.open(folder / "index")
         self._sessions = [IndexSession(index, settings)]
@@ -168,6 +172,28 @@ class IndexShard:
                     LANGUAGES[int(segment.column("language")[document])],
                 )
         return records.StoredPage()
+
+    def cached_blocks(self, request: records.PageRequest) -> records.BlocksReply:
+        """Return headings, paragraphs, lists and tables of a page in the index; this may take long."""
+        from periplus.search.presentation.cached_copies import read_blocks
+
+        if not self.cached_page(request).url:
+            return records.BlocksReply(())
+        return records.BlocksReply(tuple(read_blocks(self._cards, request.key, self._settings.parse)))
+
+    def page_status(self, request: records.StatusRequest) -> PageStatus:
+        """Return whether a URL can be found on this shard, and if not, why; raise `BadUrl` for what is not a URL."""
+        address = parse_address(request.url)
+        page = self.cached_page(records.PageRequest(address.key))
+        if page.url:
+            return PageStatus(address.url, address.key, INDEXED, "", page.when)
+        if self._deleted.contains(address.key):
+            return PageStatus(address.url, address.key, DELETED)
+        return status_of_record(address, self._cards.fetch_record(address.key))
+
+    def parts(self, request: records.PartsRequest) -> IndexParts:
+        """Return what the index of the shard consists of."""
+        return self._session().parts()
 
     def ready(self) -> None:
         """Wait until the words of the index are known to spelling, too."""

@@ -1,6 +1,7 @@
 """What selection reads of the candidates of all shards, and which shard owns each."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ from periplus.rank import RerankModel, complete_features
 from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.sharding.shard_records import CandidateColumns, RetrieveReply, make_columns
 
-__all__ = ["MergedColumns", "drop_unsupported"]
+__all__ = ["NO_COLUMNS", "MergedColumns", "drop_unsupported"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -81,3 +82,7 @@ def drop_unsupported(
     if model.supports_query(text, languages.tolist()):
         return merged
     return merged._replace(similarities=None, nearest=None)
+
+
+NO_COLUMNS: Final = MergedColumns()
+"""The columns of no shard."""

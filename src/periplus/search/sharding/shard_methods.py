@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from periplus.index import SegmentDictionary
+from periplus.search.index_session import IndexParts
+from periplus.search.page_status import PageStatus
 from periplus.search.sharding import shard_records as records
 from periplus.search.suggester import Completions
 
@@ -49,6 +51,18 @@ class Shard(Protocol):
         """Return the stored text of a page."""
         ...
 
+    def cached_blocks(self, request: records.PageRequest) -> records.BlocksReply:
+        """Return headings, paragraphs, lists and tables of a page in the index; this may take long."""
+        ...
+
+    def page_status(self, request: records.StatusRequest) -> PageStatus:
+        """Return whether a URL can be found on this shard, and if not, why."""
+        ...
+
+    def parts(self, request: records.PartsRequest) -> IndexParts:
+        """Return what the index of the shard consists of."""
+        ...
+
 
 class ShardMethod(NamedTuple):
     """The record types of a method."""
@@ -66,6 +80,9 @@ SHARD_METHODS: Final[Mapping[str, ShardMethod]] = {
     "present": ShardMethod(records.PresentRequest, records.PresentReply),
     "suggest": ShardMethod(records.SuggestRequest, Completions),
     "cached_page": ShardMethod(records.PageRequest, records.StoredPage),
+    "cached_blocks": ShardMethod(records.PageRequest, records.BlocksReply),
+    "page_status": ShardMethod(records.StatusRequest, PageStatus),
+    "parts": ShardMethod(records.PartsRequest, IndexParts),
 }
 """The methods of `Shard` by name."""
 

@@ -5,17 +5,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from periplus.parse import TextBlock
 from periplus.query import FilterRecord, PlanRecord
 from periplus.records import Card, Hit
 from periplus.search.navigational import SiteName
 from periplus.search.retrieve import RetrievedCandidates
 
 __all__ = [
+    "BlocksReply",
     "CandidateColumns",
     "DescribeRequest",
     "DictionaryRequest",
     "DocumentTerms",
     "PageRequest",
+    "PartsRequest",
     "PresentReply",
     "PresentRequest",
     "RetrieveReply",
@@ -26,6 +29,7 @@ __all__ = [
     "SignatureRequest",
     "StatisticsAnswer",
     "StatisticsQuestion",
+    "StatusRequest",
     "StoredPage",
     "SuggestRequest",
     "make_columns",
@@ -219,6 +223,22 @@ class PageRequest(NamedTuple):
     """Asks for a page by the fingerprint of its URL."""
 
     key: int
+
+
+class StatusRequest(NamedTuple):
+    """Asks whether a URL, in canonical form, can be found."""
+
+    url: str
+
+
+class PartsRequest(NamedTuple):
+    """Asks what the index of a shard consists of."""
+
+
+class BlocksReply(NamedTuple):
+    """Headings, paragraphs, lists and tables of a page; none if its response is not stored, or is not HTML."""
+
+    blocks: tuple[TextBlock, ...]
 
 
 class StoredPage(NamedTuple):

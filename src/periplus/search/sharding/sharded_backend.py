@@ -42,7 +42,7 @@ from periplus.search.retrieve import RetrievedCandidates
 from periplus.search.rewriting.unfinished_word import unfinished_word
 from periplus.search.shard_merge import merge_shards
 from periplus.search.sharding import shard_records as records
-from periplus.search.sharding.merged_columns import MergedColumns, drop_unsupported
+from periplus.search.sharding.merged_columns import NO_COLUMNS, MergedColumns, drop_unsupported
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.settings import Settings
@@ -76,7 +76,7 @@ class ShardedBackend:
         self.model = model
         self._settings = settings
         self._synonyms = synonyms
-        self._columns = MergedColumns()
+        self._columns = NO_COLUMNS
         self._record: PlanRecord | None = None
         self._card: Card | None = None
         self.missing: set[int] = set(range(group.count)) - set(collection.descriptions)

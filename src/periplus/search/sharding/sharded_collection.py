@@ -7,7 +7,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from periplus.index import CollectionDictionary, FrequentTerms, NameEntry, SegmentDictionary, SpellingDictionary
+from periplus.index import (
+    MAX_RARE,
+    CollectionDictionary,
+    FrequentTerms,
+    NameEntry,
+    SegmentDictionary,
+    SpellingDictionary,
+)
 from periplus.query import FilterRecord, NamedRecord
 from periplus.search.sharding.shard_methods import ShardGroup
 from periplus.search.sharding.shard_records import (
@@ -17,7 +24,7 @@ from periplus.search.sharding.shard_records import (
     StatisticsAnswer,
     StatisticsQuestion,
 )
-from periplus.text import language_number
+from periplus.text import LANGUAGES, language_number
 
 __all__ = ["ShardedCollection"]
 
@@ -148,6 +155,8 @@ class ShardedCollection:
         self, terms: Sequence[bytes], groups: Sequence[int], languages: Sequence[frozenset[int]]
     ) -> npt.NDArray[np.bool_]:
         """Return of each term whether any document in the languages of its group has it."""
+        if all(self._count_pages(numbers) <= MAX_RARE for numbers in languages):
+            return self._dictionary.have_terms(terms, groups, languages)
         sets = [tuple(sorted(numbers)) for numbers in languages]
         items = [(term, sets[group]) for term, group in zip(terms, groups, strict=True)]
         frequencies = dict(zip(terms, self.document_frequencies(terms), strict=True))
@@ -157,6 +166,10 @@ class ShardedCollection:
             answers = self.ask(StatisticsQuestion(language_terms=tuple(new)))
             self._keep({("language", *item): any(a.language_terms[n] for a in answers) for n, item in enumerate(new)})
         return np.array([bool(self._counts.get(("language", *item))) for item in items], np.bool_)
+
+    def _count_pages(self, languages: frozenset[int]) -> int:
+        """Return how many documents are in some languages."""
+        return sum(self.languages.get(LANGUAGES[number], 0) for number in languages)
 
     def count_together(self, term: bytes, others: Sequence[bytes]) -> list[int]:
         """Return how many documents have a term together with each of `others`."""

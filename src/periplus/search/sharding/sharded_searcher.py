@@ -1,29 +1,34 @@
 """The searcher of a broker: the answers of one index, from several shards."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from periplus.parse import TextBlock
 from periplus.query import QueryPlan, Synonyms, parse_query
 from periplus.rank import RerankModel, open_external_signals, open_rerank_model
 from periplus.records import Query, ResultPage, SearchLimits
 from periplus.search.answering.query_answerer import QueryAnswerer
-from periplus.search.index_session import SearchStatistics, common_languages
+from periplus.search.index_session import IndexParts, SearchStatistics, common_languages, merge_parts
+from periplus.search.page_status import UNKNOWN, PageStatus
 from periplus.search.ranking_weights import RankingWeight, change_weights, list_weights
 from periplus.search.sharding.shard_methods import ShardGroup
-from periplus.search.sharding.shard_records import PageRequest, StoredPage, SuggestRequest
+from periplus.search.sharding.shard_records import PageRequest, PartsRequest, StatusRequest, StoredPage, SuggestRequest
 from periplus.search.sharding.sharded_backend import ShardedBackend
 from periplus.search.sharding.sharded_collection import ShardedCollection
 from periplus.search.suggester import Completions
 from periplus.settings import EmbeddingSettings, RankSettings, Settings
+from periplus.url import parse_address
 
 __all__ = ["ShardedSearcher"]
 
 _SECONDS: Final = 2.0
 """Time for completions and stored pages."""
+_LONG_SECONDS: Final = 20.0
+"""Time for what reads a page store, which may have to be opened first."""
 
 
 class ShardedSearcher:
@@ -140,7 +145,30 @@ class ShardedSearcher:
 
     def cached_page(self, key: int) -> StoredPage | None:
         """Return the stored text of the page with this key, if any shard has it."""
-        replies = self._group.call(
-            "cached_page", dict.fromkeys(self._collection.descriptions, PageRequest(key)), _SECONDS
-        )
-        return next((replies[shard] for shard in sorted(replies) if replies[shard].url), None)
+        return next((page for page in self._ask("cached_page", PageRequest(key)) if page.url), None)
+
+    def cached_blocks(self, key: int) -> tuple[TextBlock, ...]:
+        """Return headings, paragraphs, lists and tables of a page, if any shard has it and stores its response."""
+        replies = self._ask("cached_blocks", PageRequest(key), _LONG_SECONDS)
+        return next((reply.blocks for reply in replies if reply.blocks), ())
+
+    def page_status(self, url: str) -> PageStatus:
+        """Return whether a URL can be found, and if not, why; raise `BadUrl` for what is not a URL."""
+        address = parse_address(url)
+        statuses: list[PageStatus] = self._ask("page_status", StatusRequest(address.url), _LONG_SECONDS)
+        unknown = PageStatus(address.url, address.key, UNKNOWN)
+        return max(statuses, key=lambda status: (status.indexed, status.reason != UNKNOWN), default=unknown)
+
+    def index_parts(self) -> IndexParts | None:
+        """Return what the indexes of all shards consist of; None if no shard answers."""
+        shards = self._collection.descriptions
+        replies: dict[int, IndexParts] = self._group.call("parts", dict.fromkeys(shards, PartsRequest()), _SECONDS)
+        return merge_parts(replies) if replies else None
+
+    def record_queries(self, queries: Sequence[tuple[str, str]]) -> None:
+        """Do nothing: a broker keeps no queries, and promotes no completions by them."""
+
+    def _ask(self, method: str, request: Any, seconds: float = _SECONDS) -> list[Any]:
+        """Send one request to all shards; return the replies by the numbers of shards."""
+        replies = self._group.call(method, dict.fromkeys(self._collection.descriptions, request), seconds)
+        return [replies[shard] for shard in sorted(replies)]
