@@ -4,13 +4,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from periplus.crawl import HostPartitioner, HostTransfer, TransferMessage
+from periplus.crawl import ForwardedLink, HostPartitioner, HostTransfer, RobotsResponse, TransferMessage
 from periplus.crawl.crawl_state import CrawlState
 from periplus.crawl.policies.form_filler import HostForms
 from periplus.crawl.robots_cache import CachedRobots
 from periplus.crawl.sharding import host_transfer
-from periplus.crawl.sharding.host_transfer import export_hosts, host_of_key, import_hosts
-from periplus.records import FetchRequest, Outcome
+from periplus.crawl.sharding.host_transfer import export_hosts, host_of_key, import_hosts, split_message
+from periplus.records import FetchRequest, Outcome, VisitReport
 from periplus.settings import FrontierSettings, Settings
 from periplus.url import parse_address
 
@@ -118,8 +118,9 @@ def test_what_was_learned_moves(tmp_path):
 
 
 def test_parts_are_bounded_and_a_long_queue_is_split(tmp_path, monkeypatch):
-    for name in ("_MAX_ENTRIES", "_MAX_KEYS", "_MAX_FACTS"):
+    for name in ("_MAX_KEYS", "_MAX_FACTS"):
         monkeypatch.setattr(host_transfer, name, 4)
+    monkeypatch.setattr(host_transfer, "_MAX_QUEUE_BYTES", 300)
     monkeypatch.setattr(host_transfer, "_MAX_ROBOTS_BYTES", 300)
     state = new_state(tmp_path / "0")
     host = next(host for host in HOSTS if OWNER(host) == 1)
@@ -135,7 +136,7 @@ def test_parts_are_bounded_and_a_long_queue_is_split(tmp_path, monkeypatch):
     assert len(others[1].outlinks.traps.state.votes) == 10
     assert len(others[1].duplicates.urls) == 10
     for _, part in parts:
-        assert sum(len(host.queue) for host in part.hosts) <= 4
+        assert sum(len(entry.url) for host in part.hosts for entry in host.queue) <= 300
         assert len(part.seen) <= 32
         assert sum(len(entry.body) for entry in part.robots) <= 300
         assert max((len(table) for table in part.tables.values()), default=0) <= 4
@@ -177,3 +178,16 @@ def test_seen_keys_of_others_are_not_counted_here(tmp_path):
     import_hosts(state, HostTransfer(seen=np.array([2, 3, 4], "<u8").tobytes()), 0.0)
     assert state.frontier.statistics().seen == 1
     assert len(state.frontier.seen_keys()) == 5
+
+
+def test_a_message_is_split_by_its_bytes():
+    links = [ForwardedLink(f"http://a.test/{number}/{'x' * 100}", 1, 0.5, 0, False) for number in range(20)]
+    responses = [RobotsResponse("http://a.test:80", "http://b.test/", Outcome.OK, 200, 0.1, "", "", b"x" * 900)] * 3
+    message = TransferMessage(1, links, ["http://seed.test/"], robots_responses=responses, reports=[VisitReport("u")])
+    parts = list(split_message(message, 1_000))
+    assert [link for part in parts for link in part.links] == links
+    assert [response for part in parts for response in part.robots_responses] == responses
+    assert [seed for part in parts for seed in part.seeds] == ["http://seed.test/"]
+    assert [report for part in parts for report in part.reports] == [VisitReport("u")]
+    assert max(len(msgspec.msgpack.encode(part)) for part in parts) < 1_200
+    assert list(split_message(TransferMessage(1), 1_000)) == []

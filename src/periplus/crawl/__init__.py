@@ -28,7 +28,7 @@ from periplus.crawl.crawler import Crawler
 from periplus.crawl.documents.parse_journal import check_journal
 from periplus.crawl.importer import ImportCount, import_jsonl, import_warc
 from periplus.crawl.sharding.cluster_crawler import ClusterCrawler
-from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage
+from periplus.crawl.sharding.host_transfer import HostTransfer, TransferMessage, split_message
 from periplus.crawl.sharding.mailbox import ForwardedLink, RobotsRequest, RobotsResponse, ShardMessage
 from periplus.crawl.sharding.quotas import Quotas
 from periplus.crawl.sharding.shard import Control, Shard
@@ -62,5 +62,6 @@ __all__ = [
     "import_warc",
     "restore_topology",
     "send_command",
+    "split_message",
     "url_status",
 ]

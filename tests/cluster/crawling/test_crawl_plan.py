@@ -119,10 +119,10 @@ def test_a_new_process_waits_for_the_lease_of_the_earlier_one():
     plan.note_report(shards.report(0))
     assert plan.plan_for(0, 100.0) is not None
     plan.attach(0, "127.0.0.1:9", 101.0)
-    assert plan.plan_for(0, 109.9) is None
-    assert plan.plan_for(0, 110.1) is not None
-    plan.attach(0, "127.0.0.1:10", 111.0, is_dead=True)
-    assert plan.plan_for(0, 111.0) is not None
+    assert plan.plan_for(0, 124.9) is None
+    assert plan.plan_for(0, 125.1) is not None
+    plan.attach(0, "127.0.0.1:10", 126.0, is_dead=True)
+    assert plan.plan_for(0, 126.0) is not None
 
 
 def test_a_new_coordinator_waits_for_processes_that_it_does_not_know():
@@ -135,8 +135,8 @@ def test_a_new_coordinator_waits_for_processes_that_it_does_not_know():
     again.note_report(shards.report(0))
     again.note_report(shards.report(1, instance="second"))
     assert again.plan_for(0, 6.0) is not None
-    assert again.plan_for(1, 14.9) is None
-    assert again.plan_for(1, 15.1).instance == "second"
+    assert again.plan_for(1, 29.9) is None
+    assert again.plan_for(1, 30.1).instance == "second"
 
 
 def test_a_move_is_complete_when_all_hosts_are_durable_and_leavers_are_drained():

@@ -1,6 +1,7 @@
 """The mailbox at its limits: strangers, replays, other versions, oversized and slow requests, and what it promises."""
 
 import http.client
+import random
 import socket
 import threading
 
@@ -323,3 +324,16 @@ def test_hosts_are_sent_only_after_a_durable_checkpoint(tmp_path):
     wait_for(lambda: outbox.count(2)[0] == 0)
     sender.close()
     server.close()
+
+
+def test_messages_fit_into_a_request_however_long_their_urls_are(tmp_path):
+    shard = make_shard(tmp_path)
+    chance = random.Random(1)
+    for _ in range(6_000):
+        url = f"http://a.test/{chance.randbytes(1_000).hex()}"
+        shard._message_for(1).links.append(ForwardedLink(url, 1, 0.0, 0, False))
+    shard.send(everything=True)
+    sizes = [file.size for file in shard.outbox.after(1, 0, 100)]
+    assert len(sizes) > 2
+    assert max(sizes) < MAX_BODY // 2
+    assert shard.mail.written[1] == shard.outbox.last(1)

@@ -42,6 +42,7 @@ from periplus.crawl import (
     RobotsResponse,
     ShardMessage,
     TransferMessage,
+    split_message,
 )
 from periplus.errors import BadUrl, CorruptFile
 from periplus.files import lock_folder
@@ -55,6 +56,7 @@ _BATCH: Final = 2_000
 """Items that are sent as a message at once; fewer wait for `_MAX_AGE` seconds."""
 _MAX_ITEMS: Final = 10_000
 """Items in one message."""
+_MAX_MESSAGE_BYTES: Final = 4 << 20
 _MAX_AGE: Final = 0.3
 _MAX_UNSENT: Final = 20_000
 """Items that wait for one shard above which no more pages are fetched."""
@@ -217,7 +219,8 @@ class ClusterShard:
         return messages >= _MAX_OUTBOX_MESSAGES or size >= _MAX_OUTBOX_BYTES
 
     def _write(self, shard: int, message: TransferMessage) -> None:
-        self._write_file(shard, encode_message(message), is_transfer=False)
+        for part in split_message(message, _MAX_MESSAGE_BYTES):
+            self._write_file(shard, encode_message(part), is_transfer=False)
         del self._outgoing[shard]
         self._oldest.pop(shard, None)
 

@@ -18,6 +18,8 @@ __all__ = ["CrawlPlan", "CrawlPlanState"]
 
 _FORMAT: Final = 1
 _MAX_SHARDS: Final = 4096
+_DELIVERY_SECONDS: Final = 15.0
+"""How long a plan may take to its shard, for which the lease begins when it arrives; more than the client's timeout."""
 
 
 class CrawlPlanState(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,9 +89,11 @@ class CrawlPlan:
         if is_dead:
             self._blocked.pop(number, None)
         elif before is not None:
-            self._blocked[number] = max(before.renewed + self._lease, self._blocked.get(number, -1e9))
+            self._blocked[number] = max(
+                before.renewed + self._lease + _DELIVERY_SECONDS, self._blocked.get(number, -1e9)
+            )
         elif number in self.state.instances:
-            self._unconfirmed[number] = now + self._lease
+            self._unconfirmed[number] = now + self._lease + _DELIVERY_SECONDS
         if before is not None and before.report is not None and self._recrawl and before.report.status is not None:
             self._quotas.note_restart(number, before.report.status.pages)
         self._processes[number] = _Process(address)

@@ -98,7 +98,7 @@ class MailSender:
                         received, wait = self._post(client, receiver, envelope)
                     delay = 0.0
                     self.faults.pop(receiver, None)
-            except PeriplusError as error:
+            except (PeriplusError, msgspec.MsgspecError) as error:
                 self.faults[receiver] = str(error)
                 wait = delay = min(_MAX_DELAY, max(_FIRST_DELAY, 2 * delay))
             with self._condition:

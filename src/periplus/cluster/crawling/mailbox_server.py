@@ -212,6 +212,8 @@ class MailboxServer:
             return self._handlers[path](body), signature.nonce
         except PeriplusError as error:
             return HttpAnswer(503, str(error).encode(), 1.0), signature.nonce
+        except Exception as error:  # the fault of one request must not end the connection without an answer
+            return HttpAnswer(500, type(error).__name__.encode()), signature.nonce
 
     async def _send(
         self, writer: asyncio.StreamWriter, answer: HttpAnswer, headers: dict[str, str], last: bool = False

@@ -311,8 +311,8 @@ class ShardRunner:
             checkpoints.upload(self._folder)
         except StorageConflict as error:
             self._conflict = error
-        except PeriplusError as error:
-            self._fault = str(error)
+        except Exception as error:  # whatever it is, the next checkpoint is tried
+            self._fault = str(error) or type(error).__name__
         else:
             self._fault = ""
             self._note_durable(mail)

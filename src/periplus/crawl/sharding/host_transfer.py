@@ -26,14 +26,16 @@ from periplus.frontier import Host
 from periplus.records import VisitReport
 from periplus.url import parse_address
 
-__all__ = ["HostTransfer", "TransferMessage", "export_hosts", "host_of_key", "import_hosts"]
+__all__ = ["HostTransfer", "TransferMessage", "export_hosts", "host_of_key", "import_hosts", "split_message"]
 
-_MAX_ENTRIES: Final = 20_000
+_MAX_QUEUE_BYTES: Final = 4 << 20
 """Queued URLs in one part."""
 _MAX_KEYS: Final = 250_000
-_MAX_FACTS: Final = 20_000
+_MAX_FACTS: Final = 4_000
 """Entries of tables in one part."""
 _MAX_ROBOTS_BYTES: Final = 4 << 20
+_ENTRY_BYTES: Final = 64
+"""What an entry takes besides its URL."""
 _Item = TypeVar("_Item")
 
 
@@ -68,6 +70,27 @@ class TransferMessage(ShardMessage):
 
     def __len__(self) -> int:
         return super().__len__() + len(self.reports) + (self.transfer is not None)
+
+
+def split_message(message: TransferMessage, max_bytes: int) -> Iterator[TransferMessage]:
+    """Yield a message without hosts in parts of about `max_bytes`, unless a single item is larger."""
+    part, size = TransferMessage(message.sender), 0
+    for name in ("links", "seeds", "robots_requests", "robots_responses", "reports"):
+        for item in getattr(message, name):
+            weight = _ENTRY_BYTES + sum(len(value) for value in _values(item) if isinstance(value, str | bytes))
+            if len(part) and size + weight > max_bytes:
+                yield part
+                part, size = TransferMessage(message.sender), 0
+            getattr(part, name).append(item)
+            size += weight
+    if len(part):
+        yield part
+
+
+def _values(item: Any) -> Iterable[Any]:
+    if isinstance(item, VisitReport):
+        return (item.url, item.digest)
+    return (item,) if isinstance(item, str) else tuple(item)
 
 
 def export_hosts(
@@ -184,17 +207,20 @@ def _export_duplicates(state: CrawlState, owner: Callable[[str], int], facts: di
 
 
 def _host_parts(hosts: list[Host]) -> Iterator[list[Host]]:
-    """Yield hosts in parts with a bounded number of URLs; a longer queue is split over several parts."""
+    """Yield hosts in parts with a bounded number of bytes; a long queue is split over several parts."""
     part: list[Host] = []
     size = 0
     for host in hosts:
-        for begin in range(0, max(1, len(host.queue)), _MAX_ENTRIES):
-            piece = msgspec.structs.replace(host, queue=host.queue[begin : begin + _MAX_ENTRIES])
-            if part and size + len(piece.queue) + 1 > _MAX_ENTRIES:
+        piece = msgspec.structs.replace(host, queue=[])
+        part.append(piece)
+        size += len(host.name) + _ENTRY_BYTES
+        for entry in host.queue:
+            if size >= _MAX_QUEUE_BYTES:
                 yield part
-                part, size = [], 0
-            part.append(piece)
-            size += len(piece.queue) + 1
+                piece = msgspec.structs.replace(host, queue=[])
+                part, size = [piece], 0
+            piece.queue.append(entry)
+            size += len(entry.url) + _ENTRY_BYTES
     if part:
         yield part
 
