@@ -139,30 +139,36 @@ def exchange_figures(shards: list[BuiltShard], whole: BuiltShard, scratch: Path,
     small, large = (measure_dictionary(shard.session.index) for shard in (shards[0], whole))
     heaps = exponent([small["documents"], large["documents"]], [small["terms"], large["terms"]])
     figures: dict[str, Any] = {"pages": pages, "dictionary": [small, large], "heaps_exponent": round(heaps, 3)}
-    numbers, links = 1.0, pages["links"]
+    numbers, links = dict.fromkeys(COUNTS, 1.0), pages["links"]
     if graph is not None:
         rows = rank_exchange(graph, COUNTS)
         figures["pagerank"] = rows
-        numbers, links = rows[-1]["numbers_per_page"], round(rows[0]["links"] / rows[0]["pages"], 2)
+        numbers = {row["shards"]: row["numbers_per_page"] for row in rows}
+        links = round(rows[0]["links"] / rows[0]["pages"], 2)
     sizes = {
         "links_per_page": links,
         "external_share": EXTERNAL_SHARE,
         "outlink_bytes": pages["outlink_bytes"],
         "anchor_bytes": pages["anchor_bytes"],
-        "numbers_per_page": numbers,
+        "numbers_per_page": numbers[COUNTS[-1]],
         "rounds": ROUNDS_OF_RANK,
         "dictionary_bytes": large["compressed_bytes"],
         "dictionary_documents": large["documents"],
-        "statistics_bytes": 1_000,
+        "statistics_bytes": (whole.session.index.folder / "statistics.json").stat().st_size,
         "heaps": heaps,
     }
     figures["sizes"] = {name: round(value, 4) for name, value in sizes.items()}
     figures["volumes"] = [
         {"shards": count, "pages": PAGES_IN_VOLUMES}
-        | {name: round(value) for name, value in volumes(count, PAGES_IN_VOLUMES, sizes).items()}
+        | {name: round(value) for name, value in _volumes(count, sizes, numbers[count]).items()}
         for count in COUNTS
     ]
     return figures
+
+
+def _volumes(shards: int, sizes: dict[str, float], numbers: float) -> dict[str, float]:
+    """Return what so many shards exchange for a billion pages; numbers: of a PageRank round for each page."""
+    return volumes(shards, PAGES_IN_VOLUMES, sizes | {"numbers_per_page": numbers})
 
 
 def main() -> None:

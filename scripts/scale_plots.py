@@ -6,7 +6,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 WIDE, HIGH = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 64, 150, 16, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 150, 34, 44
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b")
 """Of Okabe and Ito: distinct for all kinds of colour vision."""
 
@@ -67,5 +67,5 @@ def draw_lines(series: Sequence[Series], x_unit: str, y_unit: str, title: str) -
         parts.append(f'<text x="{WIDE - RIGHT + 6}" y="{last + 4:.1f}" style="fill:{colour}">{name}</text>')
     middle = (LEFT + WIDE - RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{HIGH - 8}" text-anchor="middle">{escape(x_unit)}</text>')
-    parts.append(f'<text x="4" y="{TOP + 4}">{escape(y_unit)}</text></svg>')
+    parts.append(f'<text x="{LEFT - 6}" y="{TOP - 18}" text-anchor="end">{escape(y_unit)}</text></svg>')
     return "\n".join(parts) + "\n"
