@@ -5,8 +5,17 @@ from contextlib import ExitStack
 import numpy as np
 from hypothesis import strategies as st
 
-from periplus.crawl.sharding.topology import HostPartitioner
-from periplus.graph import Backlinks, Graph, build_graph, build_shard_graph, run_programs
+from periplus.crawl import HostPartitioner
+from periplus.graph import (
+    Backlinks,
+    Graph,
+    build_graph,
+    build_shard_graph,
+    learn_shard_synonyms,
+    learn_synonyms,
+    read_synonyms,
+    run_programs,
+)
 from periplus.graph.exchange.rounds import Part
 from periplus.records import FetchRecord, Link, Outcome, Page
 from periplus.settings import GraphSettings, StoreSettings
@@ -99,15 +108,23 @@ def build_parts(folder, parts, settings=None, on_round=lambda rounds: None):
             store = stack.enter_context(PageStore.open(folder / f"shard-{number:02d}" / "store", StoreSettings()))
             part = Part(number, len(parts), partitioner.owner)
             graph = folder / f"shard-{number:02d}" / "graph"
-            programs.append(build_shard_graph(store, graph, settings or GraphSettings(), part))
+            programs.append(_build_with_synonyms(store, graph, settings or GraphSettings(), part))
         return run_programs(programs, on_round)
+
+
+def _build_with_synonyms(store, folder, settings, part):
+    statistics = yield from build_shard_graph(store, folder, settings, part)
+    yield from learn_shard_synonyms(Graph.open(folder), folder, part)
+    return statistics
 
 
 def build_whole(folder, parts, settings=None):
     """Build the graph of one machine, which reads the pages shard by shard."""
     write_store(folder / "store", [record for records in parts for record in records])
     with PageStore.open(folder / "store", StoreSettings()) as store:
-        return build_graph(store, folder / "graph", settings or GraphSettings())
+        statistics = build_graph(store, folder / "graph", settings or GraphSettings())
+    learn_synonyms(Graph.open(folder / "graph"), folder / "graph")
+    return statistics
 
 
 def compare_graphs(folder, parts, whole_folder):
@@ -131,6 +148,7 @@ def compare_graphs(folder, parts, whole_folder):
         np.testing.assert_array_equal(graph.static_ranks(own), whole.static_ranks(own))
         np.testing.assert_array_equal(graph.flags(own), whole.flags(own))
         assert [graph.anchors(name) for name in own.tolist()] == [whole.anchors(name) for name in own.tolist()]
+        assert read_synonyms(folder / "shard-00" / "graph") == read_synonyms(whole_folder / "graph")
         assert anchor_hosts(graph, own) == anchor_hosts(whole, own)
     assert pages == len(whole)
     assert host_distance <= 1e-9

@@ -14,6 +14,9 @@ In: the fetch records of a page store. Out: array files in one folder; `Graph` l
     learn_synonyms(graph, folder); read_synonyms(folder)  # names that different hosts use for one page
 
     graph.top_pages(10); graph.top_hosts(10); graph.changes
+    program = build_shard_graph(store, folder, settings, Part(2, 4, owner))   # the part of one shard of several
+    run_programs(programs)      # of all shards, in one process; `periplus.cluster.ranking` runs them on several
+
     rank_edges(file, settings)  # PageRank of any graph: 'SOURCE TARGET' lines, or arrays
     plot_ranks(ranks, changes)  # SVG
 
@@ -25,12 +28,12 @@ nofollow do not count; links within a host count less. Links and anchor texts ar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from periplus.graph.anchor_synonyms import SynonymPair, learn_synonyms, read_synonyms
+from periplus.graph.anchor_synonyms import SynonymPair, learn_shard_synonyms, learn_synonyms, read_synonyms
 from periplus.graph.graph_reader import Graph, HostRank, LinkSignals
 
 if TYPE_CHECKING:
     from periplus.graph.backlinks import Backlinks
-    from periplus.graph.exchange.rounds import Arrivals, Part, Program, Round, run_programs
+    from periplus.graph.exchange.rounds import Arrivals, Message, Part, Program, Round, run_programs
     from periplus.graph.graph_builder import GraphStatistics, build_graph, build_shard_graph
     from periplus.graph.ranking.edge_list import RankedEdges, rank_edges
     from periplus.graph.ranking.rank_plot import plot_ranks
@@ -42,6 +45,7 @@ __all__ = [
     "GraphStatistics",
     "HostRank",
     "LinkSignals",
+    "Message",
     "Part",
     "Program",
     "RankedEdges",
@@ -49,6 +53,7 @@ __all__ = [
     "SynonymPair",
     "build_graph",
     "build_shard_graph",
+    "learn_shard_synonyms",
     "learn_synonyms",
     "plot_ranks",
     "rank_edges",
@@ -58,7 +63,7 @@ __all__ = [
 
 _KERNEL_MODULES: Final = {
     "backlinks": ("Backlinks",),
-    "exchange.rounds": ("Arrivals", "Part", "Program", "Round", "run_programs"),
+    "exchange.rounds": ("Arrivals", "Message", "Part", "Program", "Round", "run_programs"),
     "graph_builder": ("GraphStatistics", "build_graph", "build_shard_graph"),
     "ranking.edge_list": ("RankedEdges", "rank_edges"),
     "ranking.rank_plot": ("plot_ranks",),

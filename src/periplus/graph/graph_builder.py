@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from periplus.arrays import write_arrays
-from periplus.errors import NothingHere
+from periplus.errors import CorruptFile, NothingHere
 from periplus.files import disk_errors, make_folder, sweep_torn
 from periplus.graph.adjacency import Adjacency, pack_pairs
 from periplus.graph.anchor_text import AnchorCollector, AnchorTexts
@@ -70,13 +71,16 @@ def build_shard_graph(
     settings: GraphSettings,
     part: Part,
     progress: Progress = lambda stage, done, total: None,
+    records: int | None = None,
 ) -> Program[GraphStatistics]:
     """Rank the pages of one shard by the links of all shards, and write the shard's part of the graph to `folder`.
 
-    All records of a shard must be of hosts that it owns. What is written becomes visible when all shards are ready.
+    records: how many fetch records of the store to read; all that there are now, if it is None.
     """
-    total = store.statistics().records
-    nodes = yield from build_node_table(_read_records(store, progress, total), part)
+    total = store.statistics().records if records is None else records
+    if total > store.statistics().records:
+        raise CorruptFile(f"{store.folder} has fewer fetch records than when this build of the graph began.")
+    nodes = yield from build_node_table(_read_records(store, progress, total, records), part)
     if not nodes.total_nodes:
         raise NothingHere(f"There are no pages in {store.folder}.", "Crawl or import some first.")
     with scratch_folder(folder) as scratch:
@@ -88,8 +92,8 @@ def build_shard_graph(
         return _write_graph(folder, inputs, scores)
 
 
-def _read_records(store: PageStore, progress: Progress, total: int) -> Iterator[FetchRecord]:
-    for number, record in enumerate(store.records()):
+def _read_records(store: PageStore, progress: Progress, total: int, limit: int | None) -> Iterator[FetchRecord]:
+    for number, record in enumerate(islice(store.records(), limit)):
         if number % 1000 == 0:
             progress("reading pages", number, total)
         yield record

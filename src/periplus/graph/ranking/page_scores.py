@@ -22,6 +22,8 @@ _HOST_SHARE: Final = 0.3
 """The host's share of the static rank; a new page of a good site is probably good."""
 
 _STEPS: Final = 65_536.0
+_LOWEST: Final = -1e300
+"""The highest rank of a shard without pages."""
 
 Progress = Callable[[str, int, int], None]
 Floats = npt.NDArray[np.float32]
@@ -134,7 +136,7 @@ def _all_pairs(links: Adjacency) -> npt.NDArray[np.uint64]:
 def _scale(ranks: Vector, total_nodes: int, damping: float) -> Program[Vector]:
     """Scale ranks to 0..1 by their logarithm, for they span many powers of ten; 0 is a page without links."""
     logarithms = np.log(np.maximum(ranks, 1e-300) / ((1 - damping) / total_nodes))
-    arrivals = yield from gather_summaries("highest ranks", (float(logarithms.max(initial=-np.inf)),))
+    arrivals = yield from gather_summaries("highest ranks", (float(logarithms.max(initial=_LOWEST)),))
     high = max(highest for (highest,) in arrivals.summaries)
     # Ranks that differ only by rounding are equal.
     return np.clip(logarithms / high, 0.0, 1.0) if high > 1e-9 else np.zeros(len(ranks), np.float64)
