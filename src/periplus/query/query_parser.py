@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from periplus.index import Field
 from periplus.query.content_types import is_content_type
-from periplus.query.forms.prose import remove_operators
+from periplus.query.forms.prose import plain_words, remove_operators
 from periplus.query.query_limits import limit_tree
 from periplus.query.query_tree import (
     EVERYWHERE,
@@ -111,6 +111,8 @@ class _Piece(NamedTuple):
 
 def parse_query(text: str) -> ParsedQuery:
     """Understand a query; any string is one."""
+    if words := plain_words(text):
+        return ParsedQuery(BagOfWords(words), ())
     notes: list[str] = []
     if len(text) > _LONGEST:
         text = text[:_LONGEST]
@@ -118,9 +120,7 @@ def parse_query(text: str) -> ParsedQuery:
     text = remove_operators(text.translate(_QUOTES)) or text
     parser = _Parser(_pieces(text), notes, text)
     tree = parser.query()
-    if tree is None:
-        return ParsedQuery(None, tuple(notes))
-    tree, cut = limit_tree(tree)
+    tree, cut = limit_tree(tree) if tree else (None, ())
     return ParsedQuery(tree, (*notes, *cut))
 
 

@@ -7,7 +7,7 @@ add, and hyphens are dashes: taken as operators they would exclude nearly every 
 import re
 from typing import Final
 
-__all__ = ["MIN_PROSE_WORDS", "remove_operators"]
+__all__ = ["MIN_PROSE_WORDS", "plain_words", "remove_operators"]
 
 MIN_PROSE_WORDS: Final = 12
 """Words outside quotation marks and without a sign from which on a query is prose."""
@@ -19,6 +19,8 @@ _NAMED_OPERATOR: Final = re.compile(
 """What nobody writes by accident; capitals are no sign of it where there are only capitals."""
 _SIGN: Final = re.compile(r"(?<!\S)[-+]+(?=\S)")
 _MARKS: Final = re.compile(r'["()*]')
+_PLAIN: Final = re.compile(r"[a-z0-9]{1,32}(?: [a-z0-9]{1,32}){0,15}")
+"""A query without operators, capitals or anything that words are written as one with."""
 
 
 def remove_operators(text: str) -> str | None:
@@ -32,3 +34,8 @@ def remove_operators(text: str) -> str | None:
         return None
     plain = _SIGN.sub(" ", _MARKS.sub(" ", text))
     return plain if plain != text else None
+
+
+def plain_words(text: str) -> tuple[str, ...]:
+    """Return the words of a query that is nothing but a few words of small letters and digits; none of any other."""
+    return tuple(text.split(" ")) if _PLAIN.fullmatch(text) else ()
