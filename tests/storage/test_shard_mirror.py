@@ -172,6 +172,54 @@ def test_what_was_never_uploaded_is_an_error(storage: Storage, tmp_path: Path) -
     assert list(tmp_path.glob("*bare*")) == []
 
 
+def test_a_missing_object_is_damage(storage: Storage, folder: Path, tmp_path: Path) -> None:
+    upload_shard(folder, storage, 0)
+    storage.delete([name for name in object_names(storage, 0) if "frontier.bin" in name])
+    with pytest.raises(CorruptFile, match=r"Shard 0 is damaged: .*frontier\.bin/.* does not exist"):
+        restore_shard(storage, 0, tmp_path / "bare")
+    assert not (tmp_path / "bare").exists()
+
+
+def test_messages_that_are_consumed_during_the_capture(
+    storage: Storage, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that disappears is in the snapshot that is captured after it; a page that is renamed is not lost."""
+    write(folder, {f"crawl/inbox/{number}.mail": b"message" for number in range(9)})
+    link = os.link
+
+    def consume_first(source: Path, target: Path) -> None:
+        if source.suffix == ".mail" and source.exists() and source.stem in "135":
+            source.unlink()
+            write(folder, {"crawl/frontier.bin": b"snapshot with " + source.stem.encode()})
+        if source.name == "1-2.new" and source.exists():
+            source.rename(source.with_suffix(".indexed"))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", consume_first)
+    upload_shard(folder, storage, 0)
+    restore_shard(storage, 0, tmp_path / "bare")
+    assert content(tmp_path / "bare") == content(folder)
+    assert (tmp_path / "bare/inbox/1-2.indexed").exists()
+    assert (tmp_path / "bare/crawl/frontier.bin").read_bytes() == b"snapshot with 5"
+
+
+def test_a_commit_during_the_capture_repeats_it(
+    storage: Storage, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, commits = os.link, iter(range(3))
+
+    def commit_first(source: Path, target: Path) -> None:
+        link(source, target)
+        if source.parent.name == "seg-1-1" and (number := next(commits, None)) is not None:
+            write(folder, {f"index/seg-2-{number}/terms.arrays": b"new", "index/manifest.json": b"%d" % number})
+            (folder / f"index/seg-2-{number - 1}/terms.arrays").unlink(missing_ok=True)
+
+    monkeypatch.setattr(os, "link", commit_first)
+    upload_shard(folder, storage, 0)
+    restore_shard(storage, 0, tmp_path / "bare")
+    assert content(tmp_path / "bare") == content(folder)
+
+
 def test_a_restore_follows_an_owner_that_uploads(storage: Storage, folder: Path, tmp_path: Path) -> None:
     mirror = ShardMirror(folder, storage, 0)
     mirror.upload()

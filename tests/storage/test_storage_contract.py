@@ -2,12 +2,15 @@
 
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from periplus.errors import BadInput, DiskFailed, NothingHere, StorageConflict
-from periplus.storage import ObjectSummary, Storage, StoredObject
+from periplus.settings import StorageSettings
+from periplus.storage import ObjectSummary, Storage, StoredObject, storage_url
 
 
 def test_bytes_and_files_come_back(storage: Storage, tmp_path: Path) -> None:
@@ -92,3 +95,31 @@ def test_a_file_that_cannot_be_read_is_no_failure_of_the_storage(storage: Storag
     with pytest.raises(DiskFailed, match=r"none"):
         storage.put_file("a", tmp_path / "none")
     assert [entry.name for entry in storage.list_objects()] == ["storage.json"]
+
+
+def test_large_objects_pass_in_small_pieces(storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory does not depend on the size of an object."""
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(40 << 20)
+    backend, sizes = storage._backend, []
+    get_range, put_stream = backend.get_range, backend.put_stream
+
+    def watch_range(name: str, begin: int, end: int) -> bytes:
+        sizes.append(end - begin)
+        return get_range(name, begin, end)
+
+    def watch_stream(name: str, chunks: Iterable[bytes], length: int) -> None:
+        put_stream(name, (sizes.append(len(chunk)) or chunk for chunk in chunks), length)
+
+    monkeypatch.setattr(backend, "get_range", watch_range)
+    monkeypatch.setattr(backend, "put_stream", watch_stream)
+    storage.get_file(storage.put_file("large", tmp_path / "large"), tmp_path / "back")
+    assert (tmp_path / "back").stat().st_size == 40 << 20
+    assert sum(sizes) == 80 << 20
+    assert max(sizes) <= 8 << 20
+
+
+def test_without_a_url_the_storage_is_in_the_data_folder(tmp_path: Path) -> None:
+    settings = StorageSettings()
+    assert storage_url(settings, tmp_path) == f"{tmp_path.as_uri()}/storage"
+    assert storage_url(msgspec.structs.replace(settings, url="s3://a/b"), tmp_path) == "s3://a/b"

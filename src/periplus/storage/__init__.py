@@ -2,7 +2,7 @@
 
 In: bytes, files, records. Out: the same, verified. A cluster keeps its truth here; local disks are caches.
 
-    storage = open_storage("s3://bucket/prefix", settings, create=True)
+    storage = open_storage("s3://bucket/prefix", settings, create=True)       # or storage_url(settings, data_folder)
     stored = storage.put("statistics/7/lengths", data)            # -> StoredObject(name, length, checksum)
     storage.put_file("statistics/7/terms", path)                  # streamed: memory does not depend on its size
     storage.get(stored); storage.get_file(stored, path)           # verified: raise CorruptFile for other bytes
@@ -40,7 +40,7 @@ Layout under the URL: docs/formats/storage.md.
 
 from periplus.storage.shard_restore import RestoreResult, restore_shard
 from periplus.storage.shard_upload import ShardMirror, UploadResult, upload_shard
-from periplus.storage.storage_client import Storage, open_storage
+from periplus.storage.storage_client import Storage, open_storage, storage_url
 from periplus.storage.storage_records import ObjectSummary, Record, StoredObject
 
 __all__ = [
@@ -53,5 +53,6 @@ __all__ = [
     "UploadResult",
     "open_storage",
     "restore_shard",
+    "storage_url",
     "upload_shard",
 ]

@@ -30,8 +30,12 @@ _OMITTED_PARTS: Final = frozenset({"health", "damaged", "quality", "storage", "k
 """What belongs to the machine, or can be computed again, and what is secret."""
 _OMITTED_NAMES: Final = frozenset({"status.json", "metrics.prom", "control", "visits.keys"})
 _OMITTED_LOGS: Final = frozenset({"crawl.log", "shard.log"})
-_WATCHED: Final = frozenset({"manifest.json", "frontier.bin", "frontier.next", "shards.json", "kept.arrays"})
+_WATCHED: Final = frozenset(
+    {"manifest.json", "frontier.bin", "frontier.next", "shards.json", "kept.arrays", "counts.arrays"}
+)
 """Files whose replacement commits a change of several files."""
+_MESSAGES: Final = (".mail", ".parcel")
+"""Files that are removed only when a snapshot, or their receiver, has what is in them."""
 _ATTEMPTS: Final = 200
 _PAUSE: Final = 0.01
 _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS)
@@ -104,7 +108,12 @@ def _capture_part(folder: Path, staging: Path, part: str) -> list[CapturedFile]:
         target = staging / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        _link(folder / path, target)
+        try:
+            _link(folder / path, target)
+        except FileNotFoundError:
+            if not path.endswith(_MESSAGES):
+                raise
+            continue
         status = target.stat()
         identity = (status.st_ino, status.st_size, status.st_mtime_ns)
         files.append(CapturedFile(path, target, status.st_size, identity, lengths.get(path, 0)))

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from periplus.errors import FolderInUse, NothingHere, StorageFailed
+from periplus.errors import CorruptFile, FolderInUse, NothingHere, StorageFailed
 from periplus.files import disk_errors, is_locked, lock_folder, make_folder, sweep_torn, sync_folder
 from periplus.storage.shard_manifest import (
     FolderState,
@@ -92,11 +92,11 @@ def _fetch_all(storage: Storage, number: int, staging: Path, local: Path | None)
             break
         try:
             fetched += _fetch_files(storage, versioned.manifest, staging, local)
-        except NothingHere:
+        except NothingHere as error:
             # The owner has uploaded a newer manifest meanwhile, and removed what only the last one named.
             newest = read_shard_manifest(storage, number)
             if newest is not None and newest.version == versioned.version:
-                raise
+                raise CorruptFile(f"Shard {number} is damaged: {error.message}", "Restore it from a backup.") from error
             continue
         return versioned.manifest, fetched
     raise StorageFailed(f"Shard {number} of {storage.url} changes faster than it is fetched.", "Stop its owner first.")

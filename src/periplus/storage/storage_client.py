@@ -35,7 +35,7 @@ from periplus.storage.storage_records import (
     check_name,
 )
 
-__all__ = ["MAX_RECORD", "STORAGE_FORMAT", "Storage", "open_storage"]
+__all__ = ["MAX_RECORD", "STORAGE_FORMAT", "Storage", "open_storage", "storage_url"]
 
 STORAGE_FORMAT: Final = 1
 MAX_RECORD: Final = 256 << 20
@@ -285,6 +285,11 @@ class Storage:
                     ) from error
             self._pause(delay * random.uniform(0.5, 1.0))
             delay = min(2 * delay, _LONGEST_DELAY)
+
+
+def storage_url(settings: StorageSettings, folder: Path) -> str:
+    """Return the URL of the storage: `storage.url`, or that of the folder 'storage' in a data folder."""
+    return settings.url or (folder.absolute() / "storage").as_uri()
 
 
 def open_storage(url: str, settings: StorageSettings, *, create: bool = False) -> Storage:
