@@ -3,7 +3,7 @@
 On one machine these are those of the segment that is built. In a cluster every shard gathers its own in a quick pass
 over a sample of its pages, the sums are written once for an epoch, and all shards build with them: so a word in a page
 has the same impact on whatever shard the page is. A build stores what it was given in the index folder, in
-`statistics.json`, for later appends, live indexing and merging; a build without removes it. See
+`collection.json`, for later appends, live indexing and merging; a build without removes it. See
 docs/formats/collection-statistics.md.
 """
 
@@ -89,7 +89,7 @@ def read_build_statistics(path: Path) -> BuildStatistics:
 
 def statistics_path(folder: Path) -> Path:
     """Return the path of the statistics that an index folder was built with."""
-    return folder / "statistics.json"
+    return folder / "collection.json"
 
 
 def store_build_statistics(folder: Path, statistics: BuildStatistics | None, *, append: bool) -> None:
