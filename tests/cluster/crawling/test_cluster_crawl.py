@@ -47,6 +47,21 @@ def test_hosts_move_while_it_crawls(server, fake_web, make_settings, tmp_path):
     assert pages == sum(1 for record in records if record.page is not None and record.page.kind != LIST_KIND)
 
 
+def test_a_shard_that_left_comes_back(server, fake_web, make_settings, tmp_path):
+    """Its folder has the keys and numbers of before; hosts that come back are crawled on, and nothing twice."""
+    with crawl_cluster(tmp_path / "data", make_settings(delay=0.02), 2, fake_web.seeds) as cluster:
+        for shards in (3, 2, 3):
+            pages = cluster.pages()
+            cluster.run_until(lambda pages=pages: cluster.pages() > pages + 15)
+            cluster.resize(range(shards))
+        cluster.run_to_end()
+        cluster.stop()
+    records = cluster.records()
+    assert {page.url for page in fake_web.truth().pages} <= page_urls(records)
+    assert not stored_twice(records)
+    assert shortest_pause(server.requests()) >= 0.02
+
+
 def test_the_page_limit_holds_for_all_shards_together(fake_web, make_settings, tmp_path):
     with crawl_cluster(tmp_path / "data", make_settings(pages=50), 3, fake_web.seeds) as cluster:
         cluster.run_to_end()

@@ -337,3 +337,29 @@ def test_messages_fit_into_a_request_however_long_their_urls_are(tmp_path):
     assert len(sizes) > 2
     assert max(sizes) < MAX_BODY // 2
     assert shard.mail.written[1] == shard.outbox.last(1)
+
+
+def test_a_damaged_message_in_the_outbox_does_not_block_those_after_it(tmp_path):
+    receiver = make_shard(tmp_path / "b", 2)
+
+    def accept(body: bytes) -> HttpAnswer:
+        reply = receiver.accept(msgspec.msgpack.decode(body, type=Envelope))
+        return HttpAnswer(200, msgspec.msgpack.encode(reply))
+
+    server = MailboxServer(2, KEY, {"/mail": accept})
+    outbox = MailFolder(tmp_path / "outbox")
+    for number in (1, 2, 3):
+        outbox.write(MailFile(2, number, 1, False), links(f"http://{number}.test/"))
+    damaged = tmp_path / "outbox" / MailFile(2, 2, 1, False).name
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    sender = MailSender(1, KEY, outbox, lambda plan: None)
+    sender.set_addresses({2: server.address})
+    wait_for(lambda: receiver.inbox.last(1) == 3)
+    assert [link.url for message in receiver.receive() for link in message.links] == [
+        "http://1.test/",
+        "http://3.test/",
+    ]
+    assert damaged.with_name(f"{damaged.name}.damaged").exists()
+    sender.close()
+    server.close()
+    assert [file.number for file in MailFolder(tmp_path / "outbox").after(2, 0, 9)] == [1, 3]

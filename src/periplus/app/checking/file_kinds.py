@@ -98,6 +98,14 @@ FILE_KINDS: Final = (
         is_prefixed(b"PERIPARC", 1),
     ),
     FileKind(
+        "crawl", "crawl/**/inbox/*.mail", _BODY, _READ, "is asked for again from the shard that sent it",
+        is_prefixed(b"PERIMAIL", 1),
+    ),
+    FileKind(
+        "crawl", "crawl/**/outbox/*.mail", _BODY, _READ, "links for another shard are lost",
+        is_prefixed(b"PERIMAIL", 1),
+    ),
+    FileKind(
         "crawl", "crawl/**/parsing.journal", "header, and each record", _READ,
         "a document that failed may be parsed once more", _check_parsing,
     ),

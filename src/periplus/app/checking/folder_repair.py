@@ -24,7 +24,8 @@ from periplus.settings import Settings
 __all__ = ["FolderRepair", "repair_data_folder"]
 
 _MOVED: Final = (
-    "crawl/**/frontier.bin", "crawl/**/frontier.next", "crawl/**/inbox/*.parcel", "crawl/**/topic.json",
+    "crawl/**/frontier.bin", "crawl/**/frontier.next", "crawl/**/inbox/*.parcel", "crawl/**/inbox/*.mail",
+    "crawl/**/outbox/*.mail", "crawl/**/topic.json",
     "crawl/**/heard.json", "crawl/**/quotas.json", "crawl/**/status.json", "crawl/**/seeds.txt", "crawl/control",
     "crawl/**/parsing.journal",
     "passive/counts.arrays", "index/blocks.arrays", "inbox/*.new", "inbox/*.indexed", "models/used.json",

@@ -105,6 +105,14 @@ class MailFolder:
             with contextlib.suppress(OSError):
                 (self._folder / file.name).unlink()
 
+    def set_aside(self, file: MailFile) -> None:
+        """Rename a damaged message, so that those after it can be sent: its links may be found again on other pages."""
+        with contextlib.suppress(OSError):
+            path = self._folder / file.name
+            path.rename(path.with_name(f"{file.name}.damaged"))
+        with self._lock:
+            self._files.get(file.peer, {}).pop(file.number, None)
+
     def up_to(self, peer: int, number: int) -> list[MailFile]:
         """Return the messages of a peer up to `number`."""
         with self._lock:

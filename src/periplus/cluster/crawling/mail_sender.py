@@ -123,6 +123,8 @@ class MailSender:
         except CorruptFile:
             if (self._outbox.next_after(receiver, received))[0] != file:
                 return None  # it was committed and deleted meanwhile
+            if not file.is_transfer:  # of hosts that move, no copy would be left: the folder has to be restored
+                self._outbox.set_aside(file)
             raise
         return Envelope(self._number, receiver, file.epoch, file.number, previous, file.is_transfer, body)
 
