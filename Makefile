@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page
+.PHONY: help setup demo test test-slow coverage lint types check quality learn-weights learn-first-stage bench-quality bench-parse bench-crawl bench-kills bench-faults bench-query bench-index bench-live bench-serve bench-starts bench-hostile-queries bench-attack bench-million bench-maincontent bench-snippets bench-duplicates bench-spelling bench-language bench-synonyms bench-obvious bench-suggest bench-pagerank bench-pagerank-shards bench-wire bench-findable bench-embeddings bench-focus fuzz docs site site-serve pictures audit sbom lock clean bench-documents bench-bombs bench-cluster-answers bench-cluster-crawl bench-partitioning bench-scale scale-page
 
 help: ## list these targets
 	@echo 'Periplus: make TARGET'
@@ -188,6 +188,10 @@ bench-wire: $(DEV_READY) ## messages of a broker and its shards: HTTP beside fra
 bench-pagerank: $(DEV_READY) ## PageRank compared with networkit and scipy, up to 100 M links (GRAPH= LINKS=1000000,... MEMORY=1536)
 	@$(INSTALL) bench
 	@$(BIN)/python bench/pagerank.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(LINKS),--links $(LINKS)) $(if $(MEMORY),--memory $(MEMORY))
+
+bench-pagerank-shards: $(DEV_READY) ## PageRank of cnr-2000 over several shards compared with one (GRAPH= SHARDS=1,2,4)
+	@$(INSTALL) bench
+	@$(BIN)/python bench/pagerank_shards.py $(if $(GRAPH),--graph $(GRAPH)) $(if $(SHARDS),--shards $(SHARDS))
 
 bench-focus: $(DEV_READY) ## harvest rate of a focused crawl compared with breadth-first (HOSTS=200 PAGES=8000 FETCH=600)
 	@$(BIN)/python bench/focus.py --hosts $(or $(HOSTS),200) --pages $(or $(PAGES),8000) --fetch $(or $(FETCH),600)

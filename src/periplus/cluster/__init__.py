@@ -9,6 +9,7 @@ A cluster shard is a data folder. Its truth is in storage (`periplus.storage`), 
 - `cluster_topology` has the record that says which shards there are, and its checks.
 - `wire` signs and checks what processes send each other. Every message is bounded, signed with the cluster's key
   (`[cluster] key_file`) and carries the version of Periplus; another version is refused, and both are named.
+- `ranking` builds the link graph of all shards, round by round, equal to that of one machine.
 - `control` is the only part that imports Ray, and only when it is used.
 
 What is not Ray is plain classes and processes, so that it runs, and is tested, without Ray.

@@ -5,12 +5,14 @@ import pytest
 from farm_web import crawl
 from shard_webs import build_whole, compare_graphs, split_records, write_store
 
+from periplus.arrays import ArrayFile
 from periplus.cluster.ranking import RoundStore, ShardRanker, rank_shards
 from periplus.errors import CorruptFile, WrongVersion
 from periplus.fakeweb import FakeWeb, FakeWebPlan
 from periplus.files import DataFolder
 from periplus.graph import Graph
-from periplus.settings import GraphSettings, StorageSettings
+from periplus.index import build_index
+from periplus.settings import GraphSettings, IndexSettings, StorageSettings
 from periplus.storage import open_storage
 
 SHARDS = (0, 1, 2)
@@ -64,6 +66,31 @@ def test_the_graph_of_the_fake_web_equals_that_of_one_machine(folders, parts, tm
     assert compare_graphs(tmp_path, parts, tmp_path / "whole") <= 1e-9
     assert sum(shard.pages for shard in statistics.values()) == len(Graph.open(tmp_path / "whole" / "graph"))
     assert all(len(records) > 10 for records in parts)
+
+
+def static_columns(folder):
+    """Return the static rank and the flags of each document of an index, by its key."""
+    rows = {}
+    for path in folder.glob("*/documents.arrays"):
+        columns = ArrayFile(path, "documents")
+        values = zip(columns["static"].tolist(), columns["flags"].tolist(), strict=True)
+        rows |= dict(zip(columns["key"].tolist(), values, strict=True))
+    return rows
+
+
+def test_indexes_of_shards_have_the_static_columns_of_one_index(folders, parts, tmp_path):
+    build_whole(tmp_path / "whole", parts)
+    rank_shards(folders, GraphSettings())
+    records = [record for part in parts for record in part]
+    build_index(records, tmp_path / "whole" / "index", IndexSettings(), Graph.open(tmp_path / "whole" / "graph"))
+    expected, columns = static_columns(tmp_path / "whole" / "index"), {}
+    for number, folder in folders.items():
+        build_index(parts[number], folder / "index", IndexSettings(), Graph.open(folder / "graph"))
+        rows = static_columns(folder / "index")
+        assert not rows.keys() & columns.keys()
+        columns |= rows
+    assert columns == expected
+    assert len({static for static, _ in columns.values()}) > 20
 
 
 def test_shards_that_are_killed_repeat_their_rounds(folders, rounds):
