@@ -97,6 +97,13 @@ def test_a_file_that_cannot_be_read_is_no_failure_of_the_storage(storage: Storag
     assert [entry.name for entry in storage.list_objects()] == ["storage.json"]
 
 
+def test_many_objects_are_removed(storage: Storage) -> None:
+    names = [storage.put(f"many/{number}", b"").name for number in range(30)]
+    storage.delete([*names[:20], *(f"many/none-{number}" for number in range(2000))])
+    assert [entry.name for entry in storage.list_objects("many")] == sorted(names[20:])
+    storage.delete([])
+
+
 def test_large_objects_pass_in_small_pieces(storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory does not depend on the size of an object."""
     with (tmp_path / "large").open("wb") as file:

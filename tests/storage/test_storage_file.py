@@ -11,11 +11,12 @@ from periplus.errors import (
     NewerFormat,
     NothingHere,
     SettingsError,
+    StorageConflict,
     StorageFailed,
 )
 from periplus.files import encode_json
 from periplus.settings import StorageSettings
-from periplus.storage import Storage, open_storage
+from periplus.storage import Storage, file_backend, open_storage
 
 BRIEF = StorageSettings(retry_seconds=0.0)
 
@@ -110,3 +111,22 @@ def test_a_disk_that_stays_away_is_an_error_that_names_it(storage: Storage, tmp_
         storage.put("a", b"1")
     with pytest.raises(StorageFailed):
         storage.read_record("a")
+
+
+def test_a_record_whose_rename_could_not_be_synced_is_written_once(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sync of the folder, after the rename, fails once: the write is repeated and conflicts with itself."""
+    first = storage.create_record("counter", b"1")
+    failures = iter([OSError(errno.EIO, os.strerror(errno.EIO))])
+
+    def fail_once(folder: Path) -> None:
+        for error in failures:
+            raise error
+
+    monkeypatch.setattr(file_backend, "sync_folder", fail_once)
+    patient = Storage(storage.url, storage._backend, StorageSettings(), lambda _: None)
+    second = patient.replace_record("counter", b"2", first)
+    assert storage.read_record("counter") == (b"2", second)
+    with pytest.raises(StorageConflict):
+        patient.replace_record("counter", b"2", first)

@@ -29,6 +29,8 @@ class FileBackend:
         self.root = root
         self._timeout = timeout
         self._marker: Path | None = None
+        self._uncertain: dict[str, tuple[str, str]] = {}
+        """Records whose last write failed: its token, and the version that it may have written."""
 
     def guard(self, marker: str) -> None:
         """Treat the storage as absent, from now on, whenever this object is: the disk may not be mounted."""
@@ -74,11 +76,19 @@ class FileBackend:
                     current = ""
                 if current != version:
                     raise Conflict
+                self._uncertain[name] = (token, _version(data))
                 _write(path, (data,))
+        self._uncertain.pop(name, None)
         return _version(data)
 
     def find_written(self, name: str, token: str) -> str:
-        """Return '': a write under a lock succeeds or fails, and its result is not lost."""
+        """Return the version of an object if it was renamed by this write, and only the sync after that failed."""
+        path = self.root / name
+        writer, version = self._uncertain.pop(name, ("", ""))
+        with contextlib.suppress(FileNotFoundError), self._errors(path):
+            if writer == token and _version(path.read_bytes()) == version:
+                sync_folder(path.parent)
+                return version
         return ""
 
     def list_objects(self, prefix: str) -> list[ObjectSummary]:
@@ -87,18 +97,21 @@ class FileBackend:
         with self._errors(top):
             return sorted(_walk(top, prefix))
 
-    def delete(self, name: str) -> None:
-        """Remove an object, and folders that are empty without it."""
-        path = self.root / name
-        with self._errors(path):
-            path.unlink(missing_ok=True)
-            for folder in path.parents:
-                if folder == self.root:
-                    break
-                try:
-                    folder.rmdir()
-                except OSError:
-                    break
+    def delete(self, names: list[str]) -> None:
+        """Remove objects, and folders that are empty without them."""
+        for name in names:
+            path = self.root / name
+            with self._errors(path):
+                path.unlink(missing_ok=True)
+                self._remove_empty(path.parent)
+
+    def _remove_empty(self, folder: Path) -> None:
+        while folder != self.root:
+            try:
+                folder.rmdir()
+            except OSError:
+                break
+            folder = folder.parent
 
     @contextlib.contextmanager
     def _errors(self, path: Path, *, writing: bool = False) -> Iterator[None]:

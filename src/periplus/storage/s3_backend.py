@@ -121,10 +121,10 @@ class S3Backend:
             chunks = self._obstore.list(self._store, prefix=prefix or None)
             return sorted(ObjectSummary(entry["path"], entry["size"]) for chunk in chunks for entry in chunk)
 
-    def delete(self, name: str) -> None:
-        """Remove an object, if there is one."""
-        with contextlib.suppress(FileNotFoundError), self._errors(name):
-            self._obstore.delete(self._store, name)
+    def delete(self, names: list[str]) -> None:
+        """Remove objects, in one request."""
+        with contextlib.suppress(FileNotFoundError), self._errors(names[0]):
+            self._obstore.delete(self._store, names)
 
     @contextlib.contextmanager
     def _errors(self, name: str) -> Iterator[None]:

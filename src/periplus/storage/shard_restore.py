@@ -57,6 +57,8 @@ def restore_shard(storage: Storage, number: int, folder: Path, *, replace: bool 
         raise NothingHere(f"{storage.url} has no shard {number}.", "Check storage.url and the number of the shard.")
     if is_newest_copy(read_folder_state(folder), storage, versioned.manifest):
         files = versioned.manifest.files
+        with disk_errors(folder):
+            sync_folder(folder.parent)  # an earlier restore may have ended between its last rename and this
         return RestoreResult(versioned.manifest.generation, len(files), sum(file.length for file in files), 0, 0)
     _check_target(folder, replace)
     with disk_errors(folder):

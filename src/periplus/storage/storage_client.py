@@ -43,6 +43,7 @@ _STAMP: Final = "storage.json"
 _WHOLE: Final = 8 << 20
 """Larger objects are read and written in several requests."""
 _CHUNK: Final = 1 << 20
+_DELETED_AT_ONCE: Final = 1_000
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 10.0
 _READS: Final = 2
@@ -201,9 +202,12 @@ class Storage:
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; those that do not exist are skipped."""
-        for name in names:
-            check_name(name)
-            self._repeat(name, lambda name=name: self._backend.delete(name))  # type: ignore[misc]
+        every = [check_name(name) for name in names]
+        for begin in range(0, len(every), _DELETED_AT_ONCE):
+            self._delete_batch(every[begin : begin + _DELETED_AT_ONCE])
+
+    def _delete_batch(self, names: list[str]) -> None:
+        self._repeat(names[0], lambda: self._backend.delete(names))
 
     def read_record(self, name: str) -> Record | None:
         """Return a record; None if there is none. It has at most `MAX_RECORD` bytes."""

@@ -88,8 +88,8 @@ class Backend(Protocol):
     def list_objects(self, prefix: str) -> list[ObjectSummary]:
         """Return the objects below a prefix, which is '' or ends with a slash, ordered by name."""
 
-    def delete(self, name: str) -> None:
-        """Remove an object, if there is one."""
+    def delete(self, names: list[str]) -> None:
+        """Remove at most 1,000 objects, those of them that there are."""
 
 
 def is_name(name: str) -> bool:
