@@ -387,8 +387,7 @@ class ResultPage(msgspec.Struct, frozen=True):
     hidden: int = 0
     examined: int = 0
     """Results excluded by safe search, and how many were examined for that."""
-    timings: tuple[tuple[str, float], ...] = ()
-    """Seconds by stage."""
+    timings: tuple[tuple[str, float], ...] = ()  # seconds by stage
     corrections: tuple[str, ...] = ()
     """Suggested spellings of words that are rare or missing in the index."""
     generation: int = 0
@@ -398,3 +397,4 @@ class ResultPage(msgspec.Struct, frozen=True):
     plan: str = ""
     work: int = 0
     """A summary of the plan for logs, without words; and its work units: postings and positions that were decoded."""
+    shards: tuple[int, tuple[int, ...]] = (0, ())  # of a cluster: how many were asked, and which did not answer

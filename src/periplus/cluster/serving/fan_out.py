@@ -13,10 +13,13 @@ A shard of a request is in one of four states:
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from periplus.cluster.serving.replica_choice import ShardReplicas
+from periplus.cluster.serving.replica_choice import PinnedReplica, ShardReplicas
 from periplus.cluster.wire.peer_connection import PeerAddress
 
 __all__ = ["Attempt", "FanOut"]
+
+
+Replicas = ShardReplicas | PinnedReplica
 
 
 class Attempt(NamedTuple):
@@ -32,7 +35,7 @@ class _ShardState:
 
     __slots__ = ("answered", "hedge_at", "missing", "open", "replicas", "tried")
 
-    def __init__(self, replicas: ShardReplicas) -> None:
+    def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
         self.tried: set[PeerAddress] = set()
         self.open: list[Attempt] = []
@@ -51,7 +54,7 @@ class FanOut:
     The owner of the replicas holds a lock around every call.
     """
 
-    def __init__(self, shards: Mapping[int, ShardReplicas], deadline: float, *, hedging: bool = True) -> None:
+    def __init__(self, shards: Mapping[int, Replicas], deadline: float, *, hedging: bool = True) -> None:
         """deadline: when shards that have not answered are given up."""
         self._shards = {shard: _ShardState(replicas) for shard, replicas in shards.items()}
         self._deadline = deadline

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from periplus.cluster.serving.latency_window import LatencyWindow
 from periplus.cluster.wire.peer_connection import PeerAddress
 
-__all__ = ["HedgePolicy", "ReplicaStatistics", "ShardReplicas"]
+__all__ = ["HedgePolicy", "PinnedReplica", "ReplicaStatistics", "ShardReplicas"]
 
 _GAIN: Final = 0.2
 """Weight of the latest latency in the moving mean."""
@@ -135,6 +135,11 @@ class ShardReplicas:
         start = self._random.randrange(len(pair))  # of equal ones, any
         return min(pair[start:] + pair[:start], key=lambda r: r.latency * (1 + r.pending))
 
+    def is_up(self, address: PeerAddress | None) -> bool:
+        """Return whether a replica is there, and neither down nor suspect."""
+        replica = self._replicas.get(address) if address is not None else None
+        return replica is not None and not replica.is_down and not replica.late
+
     def hedge_seconds(self) -> float:
         """Return after how many seconds without an answer another replica is asked."""
         if self._policy.quantile >= 1 or len(self._replicas) < 2:
@@ -222,3 +227,41 @@ class ShardReplicas:
             )
             for r in self._replicas.values()
         )
+
+
+class PinnedReplica:
+    """One replica of a shard, as if the shard had no other: for what only this one can answer."""
+
+    def __init__(self, replicas: ShardReplicas, address: PeerAddress) -> None:
+        self._replicas, self._address = replicas, address
+
+    def choose(self, now: float, tried: Collection[PeerAddress] = ()) -> PeerAddress | None:
+        """Return the replica, unless it was tried."""
+        return None if self._address in tried else self._address
+
+    def hedge_seconds(self) -> float:
+        """Return that no other is asked."""
+        return float("inf")
+
+    def choose_hedge(self, now: float, tried: Collection[PeerAddress]) -> PeerAddress | None:
+        """Return that there is no other."""
+        return None
+
+    def answered(self, address: PeerAddress, seconds: float, *, counts: bool = True) -> None:
+        """Record an answer; its latency does not count, as that of other methods."""
+        self._replicas.answered(address, seconds, counts=False)
+
+    def late(self, address: PeerAddress, seconds: float, now: float) -> None:
+        """Record that it did not answer in time."""
+        self._replicas.late(address, seconds, now)
+
+    def cancelled(self, address: PeerAddress) -> None:
+        """Record nothing: a request to it is not counted."""
+
+    def busy(self, address: PeerAddress, now: float) -> None:
+        """Record that it had no place for a request."""
+        self._replicas.busy(address, now)
+
+    def failed(self, address: PeerAddress, now: float, error: str, *, is_probe: bool = False) -> None:
+        """Record that it was not reached, or sent what is not an answer."""
+        self._replicas.failed(address, now, error, is_probe=is_probe)

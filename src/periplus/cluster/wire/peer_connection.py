@@ -68,6 +68,11 @@ class PeerConnection:
         return select.POLLIN | (select.POLLOUT if self._out or not self._connected else 0)
 
     @property
+    def is_new(self) -> bool:
+        """Whether no request was sent on it so far."""
+        return not self._number
+
+    @property
     def is_idle(self) -> bool:
         """Whether no response is outstanding."""
         return not self._current and not self._abandoned

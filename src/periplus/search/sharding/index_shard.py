@@ -52,6 +52,11 @@ class IndexShard:
         self._sessions = [IndexSession(index, settings)]
         """The newest generation is the last."""
 
+    @property
+    def index(self) -> Index:
+        """The newest generation of the index."""
+        return self._sessions[-1].index
+
     def refresh(self) -> bool:
         """Open the newest generation; return whether there was one. Queries of the one before it are answered still."""
         with self._lock:

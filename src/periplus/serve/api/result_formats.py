@@ -22,6 +22,8 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
     """Return a result page in the JSON format of SearXNG, with additional fields."""
     query, request = page.query, request or SearchRequest(page.query)
     notes = [*page.notes, "The query was too long and was truncated."] if request.truncated else list(page.notes)
+    asked, missing = page.shards
+    shards = {"asked": asked, "answered": asked - len(missing), "missing": missing}
     return {
         "query": query.words,
         "number_of_results": page.total,
@@ -42,6 +44,7 @@ def as_json(page: ResultPage, request: SearchRequest | None = None, answers: Seq
         "generation": page.generation,
         "hidden": page.hidden,
         "notes": notes,
+        **({"shards": shards} if asked else {}),
     }
 
 

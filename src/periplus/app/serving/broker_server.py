@@ -1,0 +1,80 @@
+"""Serve a cluster: the search page and the HTTP API of a broker, as `periplus serve` serves a data folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from periplus.app.kernel_compilation import compile_kernels
+from periplus.app.observer import SILENT, Observer
+from periplus.errors import BadInput
+from periplus.files import open_data_folder
+from periplus.settings import Settings
+
+if TYPE_CHECKING:
+    from periplus.cluster import Broker, ClusterKey
+    from periplus.serve import PublishReceipt, PublishRequest, ServerResources
+
+__all__ = ["open_broker_server", "serve_broker"]
+
+
+def open_broker_server(folder: Path, settings: Settings, table: Path, key: "ClusterKey") -> "ServerResources":
+    """Open what one process serves a cluster with.
+
+    folder: where the keys of the API are, the same for all brokers; table: the file of the serving table.
+    """
+    from periplus.cluster import Broker, TableReader
+    from periplus.serve import Actions, ApiKeys, ServerResources
+
+    broker = Broker(TableReader.of_file(table), key, settings)
+    keys = ApiKeys(open_data_folder(folder, create=True))
+    keys.ensure_file()
+    actions = _BrokerActions(broker)
+    return ServerResources(broker, Actions(publish=actions.publish, unpublish=actions.unpublish), keys)
+
+
+def serve_broker(
+    folder: Path,
+    settings: Settings,
+    table: Path,
+    key: "ClusterKey",
+    on_ready: Callable[[str], None],
+    observer: Observer = SILENT,
+) -> None:
+    """Serve a cluster until SIGINT or SIGTERM; `on_ready` is called with the URL once the broker answers."""
+    from periplus.serve import run
+
+    compile_kernels(observer)
+    opened = open_broker_server(folder, settings, table, key)
+    run(opened.searcher, settings.serve, on_ready, opened.actions, opened.keys)
+
+
+class _BrokerActions:
+    """What a broker can do besides searching."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    def publish(self, request: "PublishRequest") -> "PublishReceipt":
+        """Publish a page in the shard that owns its host; it is durable when this returns."""
+        from periplus.publish import make_published_record
+        from periplus.serve import PublishReceipt
+
+        record = make_published_record(
+            request.title,
+            request.content,
+            request.url,
+            request.description,
+            request.author,
+            request.date,
+            request.tags,
+            request.language,
+        )
+        self._broker.publish(record)
+        return PublishReceipt(f"{record.key:016x}", record.url)
+
+    def unpublish(self, identifier: str) -> None:
+        """Withdraw a published page, by the id that publishing it returned."""
+        page = self._broker.cached_page(int(identifier, 16))
+        if page is None:
+            raise BadInput("There is no such page.", "Give the id that publishing it returned.")
+        self._broker.withdraw(page.url)

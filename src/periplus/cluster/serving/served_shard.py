@@ -1,0 +1,83 @@
+"""One generation of a shard on one replica: its index, and what was published since it was built.
+
+Segments of a generation have the same names on all replicas, but those of pages that were published since are made by
+each replica for itself. So that a broker does not take one for the other, segments are named on the wire with a
+fingerprint of their documents.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from periplus.cluster.serving.publication_log import PublicationLog
+from periplus.cluster.serving.replica_publications import ReplicaPublications
+from periplus.hashing import fingerprint
+from periplus.search import IndexShard
+from periplus.settings import Settings
+
+__all__ = ["ServedShard"]
+
+_MARK: Final = "~"
+
+
+class ServedShard:
+    """Answers the methods of a shard over the data folder of a generation."""
+
+    def __init__(self, folder: Path, settings: Settings, position: int, log: PublicationLog | None) -> None:
+        self._shard = IndexShard(folder, settings, position)
+        self._position = position
+        self._marks: dict[tuple[str, int], str] = {}
+        self.publications = ReplicaPublications(folder, settings, log)
+
+    @property
+    def documents(self) -> int:
+        """Pages in the index."""
+        return self._shard.index.documents
+
+    @property
+    def commit(self) -> int:
+        """The commit of the index that is open."""
+        return self._shard.index.manifest.generation
+
+    def refresh(self) -> bool:
+        """Open the newest commit."""
+        return self._shard.refresh()
+
+    def close(self) -> None:
+        """Stop indexing what is published; the index is closed with the last query that uses it."""
+        self.publications.close()
+
+    def call(self, name: str, request: Any) -> Any:
+        """Return the reply to a request for a method of `search.SHARD_METHODS`."""
+        if name in ("retrieve", "present"):
+            request = request._replace(plan=self._resolve_named(request.plan))
+        elif name == "dictionary":
+            request = request._replace(segment=request.segment.partition(_MARK)[0])
+        reply = getattr(self._shard, name)(request)
+        if name == "describe":
+            segments = tuple(part._replace(name=self._mark(part.name)) for part in reply.segments)
+            return reply._replace(segments=segments)
+        return reply._replace(name=self._mark(reply.name)) if name == "dictionary" else reply
+
+    def _mark(self, name: str) -> str:
+        """Return the name of a segment on the wire."""
+        for segment in self._shard.index.segments:
+            if segment.name == name:
+                key = (name, segment.documents)
+                if key not in self._marks:
+                    documents = fingerprint(np.ascontiguousarray(segment.column("key")).view(np.uint8).data)
+                    self._marks[key] = f"{name}{_MARK}{documents:016x}"
+                return self._marks[key]
+        return name
+
+    def _resolve_named(self, plan: Any) -> Any:
+        """Return a plan with the documents that it names in segments of this replica."""
+        if not plan.named:
+            return plan
+        own = []
+        for named in plan.named:
+            name = named.segment.partition(_MARK)[0]
+            if named.shard == self._position and self._mark(name) == named.segment:
+                own.append(named._replace(segment=name))
+        return plan._replace(named=tuple(own))

@@ -1,0 +1,175 @@
+"""The server of one replica of one shard: a process that answers brokers over framed messages.
+
+It has one generation of the index open or more, each a data folder; brokers name the generation that they ask. Pages
+that are published are written to the log of the shard in storage before they are acknowledged, and applied by every
+replica (`replica_publications`).
+"""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from periplus.cluster.serving.open_generations import OpenGenerations
+from periplus.cluster.serving.publication_log import Publication, PublicationLog
+from periplus.cluster.serving.served_shard import ServedShard
+from periplus.cluster.serving.shard_messages import (
+    CATCH_UP,
+    CLOSE_GENERATION,
+    HEALTH,
+    METHODS,
+    OPEN_GENERATION,
+    PUBLISH,
+    GenerationRequest,
+    PublishMessage,
+    ShardHealth,
+    decode_request,
+    encode_reply,
+)
+from periplus.cluster.wire.message_server import MessageServer, PeerRequest, ServerLimits
+from periplus.cluster.wire.peer_connection import PeerAddress
+from periplus.cluster.wire.signing import ClusterKey
+from periplus.errors import BadInput, PeriplusError
+from periplus.settings import Settings
+from periplus.storage import Storage
+from periplus.supervision import start_supervised
+
+__all__ = ["ShardServer"]
+
+_LOG: Final = logging.getLogger("periplus.cluster")
+_REFRESH_SECONDS: Final = 0.05
+_CATCH_UP_SECONDS: Final = 2.0
+
+
+class ShardServer:
+    """Serves one replica of a shard until it is closed."""
+
+    def __init__(
+        self,
+        shard: int,
+        address: PeerAddress,
+        key: ClusterKey,
+        settings: Settings,
+        storage: Storage | None = None,
+        limits: ServerLimits | None = None,
+    ) -> None:
+        """Listen at an address; port 0 is any free one. storage: without it, pages cannot be published."""
+        self._shard, self._settings = shard, settings
+        self._publication_log = PublicationLog(storage, shard) if storage is not None else None
+        self._generations = OpenGenerations(self._open)
+        self._stopped, self._wake = threading.Event(), threading.Event()
+        max_body = settings.cluster.max_message_mb << 20
+        self._server = MessageServer(address, key, self._answer, limits or ServerLimits(max_body=max_body))
+        self.address = self._server.address
+        self._methods: dict[int, Callable[[bytes], Any]] = {
+            HEALTH: lambda _: self.health(),
+            OPEN_GENERATION: self._open_generation,
+            CLOSE_GENERATION: self._close_generation,
+            PUBLISH: self._publish,
+            CATCH_UP: self._catch_up,
+        }
+
+    def start(self) -> None:
+        """Begin to answer, in threads."""
+        self._server.start()
+        start_supervised("shard-refresh", self._refresh_loop, self._stopped)
+        if self._publication_log is not None:
+            start_supervised("shard-publications", self._catch_up_loop, self._stopped)
+
+    def open(self, generation: int, folder: Path, position: int = 0) -> None:
+        """Open a generation beside those that are open."""
+        self._generations.open(generation, folder, position)
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop answering, and close the index."""
+        self._stopped.set()
+        self._wake.set()
+        self._server.close()
+        self._generations.close_all()
+
+    def health(self) -> ShardHealth:
+        """Return how the server is."""
+        figures = self._server.statistics()
+        shards: list[ServedShard] = self._generations.shards()
+        return ShardHealth(
+            self._shard,
+            self._generations.health(),
+            figures.requests,
+            figures.running,
+            figures.waiting,
+            figures.refused,
+            figures.busy,
+            max((shard.publications.count for shard in shards), default=0),
+        )
+
+    def _open(self, folder: Path, generation: int, position: int) -> tuple[ServedShard, Callable[[], None]]:
+        shard = ServedShard(folder, self._settings, position, self._publication_log)
+        return shard, shard.close
+
+    def _answer(self, request: PeerRequest) -> bytes:
+        """Return the response to a request of an authenticated peer."""
+        name = METHODS.get(request.method)
+        if name is not None:
+            generation, record = decode_request(name, request.body)
+            with self._generations.use(generation) as shard:
+                return encode_reply(shard.call(name, record))
+        method = self._methods.get(request.method)
+        if method is None:
+            raise BadInput(f"There is no method {request.method}.")
+        return msgspec.msgpack.encode(method(request.body))
+
+    def _open_generation(self, body: bytes) -> bool:
+        request = _decode(body, GenerationRequest)
+        if not request.folder:
+            raise BadInput("A generation has no folder.")
+        self.open(request.generation, Path(request.folder), request.position)
+        return True
+
+    def _close_generation(self, body: bytes) -> bool:
+        self._generations.close(_decode(body, GenerationRequest).generation)
+        return True
+
+    def _publish(self, body: bytes) -> bool:
+        """Write a publication to the log of the shard, then to the indexes here."""
+        message = _decode(body, PublishMessage)
+        publication = Publication(message.name, message.page)
+        publication.record()  # refused before it is stored
+        if self._publication_log is None:
+            raise BadInput("Pages cannot be published here: the shard has no storage.")
+        self._publication_log.add(publication)
+        for shard in self._generations.shards():
+            with contextlib.suppress(PeriplusError, OSError):  # it is durable: `catch_up` tries again
+                shard.publications.apply(publication)
+        return True
+
+    def _catch_up(self, _: bytes) -> bool:
+        self._wake.set()
+        return True
+
+    def _refresh_loop(self) -> None:
+        """Open what was published, and close generations that nobody uses."""
+        while not self._stopped.wait(_REFRESH_SECONDS):
+            for shard in self._generations.shards():
+                shard.refresh()
+            self._generations.sweep()
+
+    def _catch_up_loop(self) -> None:
+        """Apply what other replicas have accepted, or this one before it was ended."""
+        while not self._stopped.is_set():
+            self._wake.wait(_CATCH_UP_SECONDS)
+            self._wake.clear()
+            for shard in self._generations.shards():
+                while not self._stopped.is_set() and shard.publications.catch_up():
+                    pass
+
+
+def _decode(body: bytes, kind: type[Any]) -> Any:
+    try:
+        return msgspec.msgpack.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise BadInput(f"A request cannot be read: {error}") from None
