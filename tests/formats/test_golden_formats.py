@@ -72,11 +72,12 @@ SAME_FORMAT = {
     "embeddings-v5": ("index/*",),
     "export-v3": ("terms*",),
     "models-v4": ("models/*",),
+    "graph-v4": ("graph/graph.arrays",),
     "crawl-v4": ("crawl/seeds.txt", "crawl/control", "crawl/shard-01/seeds.txt", "store/visits*"),
 }
 """Files whose bytes differ from those of the edition before although their format is the same: compressed frames have
 checksums, which moves what follows them; one more outcome was written; text files without a number have a checksum;
-weights of fields and so impacts are others, and models name more features."""
+weights of fields and so impacts are others, and models name more features; ranks are solved more exactly."""
 
 
 @by_edition
